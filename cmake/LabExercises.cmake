@@ -1,0 +1,153 @@
+# SPDX-FileCopyrightText: The CUDA Labs authors
+# SPDX-License-Identifier: Apache-2.0
+
+# Exercises are found by their folders, labs/CC_chapter/E_name; there is no other list of them.
+
+# lab_program(<target> <file.cu> [CHECK] [FORGIVING] [EXCLUDE] SOURCES <file.cpp>...
+#             OUTPUT <name> FOLDER <bin/...> INCLUDE <folder> [LINK <library>...])
+# A program or test of an exercise: one CUDA file and the given C++ files. EXCLUDE leaves it out of
+# the default build; for CHECK and FORGIVING see lab_cuda_sources().
+function(lab_program target cuda_file)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "CHECK;FORGIVING;EXCLUDE" "OUTPUT;FOLDER;INCLUDE"
+    "SOURCES;LINK")
+  add_executable(${target} ${arg_SOURCES})
+  set(how)
+  foreach(word IN ITEMS CHECK FORGIVING)
+    if(arg_${word})
+      list(APPEND how ${word})
+    endif()
+  endforeach()
+  lab_cuda_sources(${target} "${cuda_file}" ${how})
+  target_include_directories(${target} PRIVATE "${arg_INCLUDE}")
+  target_link_libraries(${target} PRIVATE lab_common ${arg_LINK})
+  set_target_properties(${target} PROPERTIES
+    OUTPUT_NAME "${arg_OUTPUT}"
+    RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin/${arg_FOLDER}"
+    EXCLUDE_FROM_ALL "${arg_EXCLUDE}")
+endfunction()
+
+# lab_discover(<target> <prefix> LABELS <label>...)
+# Registers each case of a GoogleTest program as a CTest test. Exit code 77 means skipped.
+function(lab_discover target prefix)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "LABELS")
+  gtest_discover_tests(${target}
+    TEST_PREFIX "${prefix}."
+    DISCOVERY_MODE PRE_TEST
+    DISCOVERY_TIMEOUT 60
+    PROPERTIES LABELS "${arg_LABELS}" SKIP_RETURN_CODE 77 TIMEOUT 300)
+endfunction()
+
+# lab_add_exercise(<folder>)   with <folder> = labs/CC_chapter/E_name
+#
+# Targets:  lab.CC.E  solution.CC.E            the program with the student's file and the solution
+#           lab_test.CC.E  solution_test.CC.E  the tests against each
+#           bug.CC.E.<name>                    (LAB_BUGS) the tests against a wrong version
+function(lab_add_exercise folder)
+  cmake_path(GET folder FILENAME exercise)
+  cmake_path(GET folder PARENT_PATH chapter_folder)
+  cmake_path(GET chapter_folder FILENAME chapter)
+  string(REGEX MATCH "^([0-9][0-9])_" _ "${chapter}")
+  set(cc "${CMAKE_MATCH_1}")
+  string(REGEX MATCH "^([0-9]+)_(.+)$" _ "${exercise}")
+  set(id "${cc}.${CMAKE_MATCH_1}")
+  set(name "${CMAKE_MATCH_2}")
+
+  set(lab_file "${PROJECT_SOURCE_DIR}/labs/${chapter}/${exercise}/${name}.cu")
+  set(solution_file "${PROJECT_SOURCE_DIR}/solutions/${chapter}/${exercise}/${name}.cu")
+  set(test_file "${PROJECT_SOURCE_DIR}/tests/${chapter}/${name}_test.cpp")
+  set(bugs_file "${PROJECT_SOURCE_DIR}/tests/${chapter}/${name}.bugs")
+  file(GLOB given CONFIGURE_DEPENDS "${folder}/*.cpp")
+  foreach(file IN ITEMS "${folder}/main.cpp" "${lab_file}" "${solution_file}" "${test_file}"
+      "${bugs_file}")
+    if(NOT EXISTS "${file}")
+      message(WARNING "Exercise ${id} ${name} is left out: ${file} is missing")
+      return()
+    endif()
+  endforeach()
+
+  # The test is compiled once and linked with the student's file, the solution and each bug.
+  add_library(test_objects.${id} OBJECT EXCLUDE_FROM_ALL "${test_file}")
+  target_include_directories(test_objects.${id} PRIVATE "${folder}")
+  target_link_libraries(test_objects.${id} PRIVATE lab_common lab_test_main lab_strict)
+
+  foreach(kind IN ITEMS lab solution)
+    set(how)
+    if(kind STREQUAL "lab" AND NOT LAB_BUGS)
+      set(how FORGIVING)
+    endif()
+    lab_program(${kind}.${id} "${${kind}_file}" ${how} SOURCES ${given} INCLUDE "${folder}"
+      OUTPUT "${id}_${name}" FOLDER "${kind}s")
+    lab_program(${kind}_test.${id} "${${kind}_file}" ${how} SOURCES $<TARGET_OBJECTS:test_objects.${id}>
+      INCLUDE "${folder}" LINK lab_test_main OUTPUT "${id}_${name}_test" FOLDER "tests/${kind}s")
+    lab_discover(${kind}_test.${id} "${kind}.${id}" LABELS ${kind} ${cc} ${id})
+  endforeach()
+
+  set(starters "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/scripts/lablib/starters.py")
+  add_test(NAME starter.${id}.is_generated
+    COMMAND ${starters} check "${solution_file}" "${lab_file}")
+  add_test(NAME starter.${id}.fails_readably
+    COMMAND ${starters} fails-readably $<TARGET_FILE:lab_test.${id}>)
+  set_tests_properties(starter.${id}.is_generated starter.${id}.fails_readably PROPERTIES
+    LABELS "starter;${cc};${id}" TIMEOUT 120)
+
+  if(LAB_BUGS)
+    lab_add_bugs(${id} ${cc} "${folder}" "${solution_file}" "${bugs_file}")
+  endif()
+endfunction()
+
+# lab_add_bugs(<id> <chapter number> <lab folder> <solution.cu> <name.bugs>)
+# Each bug is an edit of the solution. Its test passes when the bug is caught as the file says.
+function(lab_add_bugs id cc folder solution_file bugs_file)
+  set(bugs "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/scripts/lablib/bugs.py")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${bugs_file}" "${solution_file}")
+  cmake_path(GET solution_file PARENT_PATH solution_folder)
+  execute_process(
+    COMMAND ${bugs} emit "${bugs_file}" "${solution_folder}" "${CMAKE_BINARY_DIR}/bugs/${id}"
+    OUTPUT_VARIABLE lines RESULT_VARIABLE status OUTPUT_STRIP_TRAILING_WHITESPACE)
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "the bugs of ${id} cannot be made (see above)")
+  endif()
+  string(REPLACE ";" "|" lines "${lines}")
+  string(REPLACE "\n" ";" lines "${lines}")
+  foreach(line IN LISTS lines)
+    string(REPLACE "|" ";" fields "${line}")
+    list(GET fields 0 bug)
+    list(GET fields 1 how)
+    list(GET fields 2 file)
+    set(target bug.${id}.${bug})
+    if(how STREQUAL "check" AND NOT LAB_DEVICE STREQUAL "cpu")
+      continue()
+    endif()
+    set(check)
+    if(how STREQUAL "check")
+      set(check CHECK)
+    endif()
+    set(exclude)
+    if(how STREQUAL "compiler")
+      set(exclude EXCLUDE)
+    endif()
+    lab_program(${target} "${file}" ${check} ${exclude}
+      SOURCES $<TARGET_OBJECTS:test_objects.${id}> INCLUDE "${folder}" LINK lab_test_main
+      OUTPUT "${bug}" FOLDER "bugs/${id}")
+    if(how STREQUAL "compiler")
+      add_test(NAME ${target} COMMAND ${bugs} expect-compile-error --name ${bug} --
+        "${CMAKE_COMMAND}" --build "${CMAKE_BINARY_DIR}" --target ${target})
+    else()
+      add_test(NAME ${target}
+        COMMAND ${bugs} expect-caught --how ${how} --name ${bug} --bugs "${bugs_file}"
+          -- $<TARGET_FILE:${target}>)
+    endif()
+    set_tests_properties(${target} PROPERTIES
+      LABELS "bug;${cc};${id}" TIMEOUT 300 SKIP_RETURN_CODE 77)
+  endforeach()
+endfunction()
+
+# lab_add_all_exercises(): one lab_add_exercise() for each folder.
+function(lab_add_all_exercises)
+  file(GLOB folders CONFIGURE_DEPENDS LIST_DIRECTORIES true
+    "${PROJECT_SOURCE_DIR}/labs/[0-9][0-9]_*/[0-9]*_*")
+  list(SORT folders COMPARE NATURAL)
+  foreach(folder IN LISTS folders)
+    lab_add_exercise("${folder}")
+  endforeach()
+endfunction()

@@ -1,0 +1,79 @@
+# SPDX-FileCopyrightText: The CUDA Labs authors
+# SPDX-License-Identifier: Apache-2.0
+
+# Options, warnings and packages: what every target shares.
+
+set(LAB_DEVICE "cpu" CACHE STRING "What runs the kernels: cpu (host threads) or gpu (nvcc)")
+set_property(CACHE LAB_DEVICE PROPERTY STRINGS cpu gpu)
+option(LAB_CHECK "CPU device: watch every memory access for races" OFF)
+option(LAB_ASAN "CPU device: AddressSanitizer" OFF)
+option(LAB_BUGS "Build the wrong-on-purpose versions, which the tests must reject" OFF)
+
+if(NOT LAB_DEVICE MATCHES "^(cpu|gpu)$")
+  message(FATAL_ERROR "LAB_DEVICE is '${LAB_DEVICE}': it must be cpu or gpu")
+endif()
+if(LAB_DEVICE STREQUAL "gpu" AND (LAB_CHECK OR LAB_ASAN))
+  message(FATAL_ERROR "LAB_CHECK and LAB_ASAN belong to the CPU device; "
+                      "on a GPU use compute-sanitizer")
+endif()
+if(LAB_CHECK AND LAB_ASAN)
+  message(FATAL_ERROR "LAB_CHECK and LAB_ASAN cannot be combined")
+endif()
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "" FORCE)
+endif()
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
+
+if(LAB_DEVICE STREQUAL "gpu")
+  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+    # One real architecture: "native" would need a GPU in the machine that builds.
+    set(CMAKE_CUDA_ARCHITECTURES 75 CACHE STRING "GPU architectures, such as 75, 90 or native")
+  endif()
+  enable_language(CUDA)
+  set(CMAKE_CUDA_STANDARD 20)
+  set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+  find_package(CUDAToolkit REQUIRED)
+endif()
+
+add_library(lab_settings INTERFACE)
+target_compile_options(lab_settings INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic>
+  # Contracting a*b+c would give other bits on machines with a fused multiply-add.
+  $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>
+  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>
+  $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<CONFIG:RelWithDebInfo>>:-lineinfo>)
+# Warnings are errors, but not in a file that a student is still writing.
+add_library(lab_strict INTERFACE)
+target_compile_options(lab_strict INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Werror>
+  $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings -Xcompiler=-Werror>)
+if(LAB_ASAN)
+  target_compile_options(lab_settings INTERFACE
+    -fsanitize=address,bounds -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(lab_settings INTERFACE -fsanitize=address,bounds)
+endif()
+
+find_package(Threads REQUIRED)
+find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
+find_package(GTest REQUIRED)
+include(GoogleTest)
+find_package(CLI11 REQUIRED)
+find_package(PNG REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(benchmark QUIET)
+
+set(OpenGL_GL_PREFERENCE GLVND)
+find_package(OpenGL QUIET)
+find_package(GLUT QUIET)
+find_package(GLEW QUIET)
+find_package(X11 QUIET)
+if(OpenGL_FOUND AND GLUT_FOUND AND GLEW_FOUND AND X11_FOUND)
+  set(LAB_HAVE_WINDOW ON)
+else()
+  set(LAB_HAVE_WINDOW OFF)
+  message(STATUS "No windows: freeglut, GLEW or X11 is missing. Pictures go to PNG files.")
+endif()

@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// CUDA's keywords as a host compiler sees them. The rewriter has already dealt with <<<...>>>,
+// extern __shared__, __noinline__ and __forceinline__, which cannot be macros.
+#pragma once
+
+#define __CPU_DEVICE__ 1
+
+#define __host__
+#define __device__
+#define __global__
+#define __constant__
+#define __managed__
+#define __grid_constant__
+// A block runs on one OS thread, so a variable of the block is a variable of that OS thread.
+#define __shared__ static thread_local
+#define __launch_bounds__(...)
+#define __maxnreg__(...)
+#ifndef __restrict__
+#define __restrict__ __restrict
+#endif
+#define __align__(n) __attribute__((aligned(n)))
+#define CUDART_CB
+
+#if defined(__SANITIZE_THREAD__)
+#define CPU_DEVICE_CHECK 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define CPU_DEVICE_CHECK 1
+#endif
+#endif

@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// CUDA's vector types and dim3, with the sizes and alignments that CUDA gives them.
+#pragma once
+
+#include "cpu_device/qualifiers.h"
+
+// One element type T named BASE: BASE1 .. BASE4 and make_BASE1 .. make_BASE4.
+// ALIGN2 and ALIGN4 are the alignments of the two- and four-element types; the one- and
+// three-element types are aligned as their element is.
+#define CPU_DEVICE_VECTOR(T, BASE, ALIGN2, ALIGN4)                                    \
+  struct BASE##1 {                                                                    \
+    T x;                                                                              \
+  };                                                                                  \
+  struct alignas(ALIGN2) BASE##2 {                                                    \
+    T x, y;                                                                           \
+  };                                                                                  \
+  struct BASE##3 {                                                                    \
+    T x, y, z;                                                                        \
+  };                                                                                  \
+  struct alignas(ALIGN4) BASE##4 {                                                    \
+    T x, y, z, w;                                                                     \
+  };                                                                                  \
+  constexpr BASE##1 make_##BASE##1(T x) { return {x}; }                               \
+  constexpr BASE##2 make_##BASE##2(T x, T y) { return {x, y}; }                       \
+  constexpr BASE##3 make_##BASE##3(T x, T y, T z) { return {x, y, z}; }               \
+  constexpr BASE##4 make_##BASE##4(T x, T y, T z, T w) { return {x, y, z, w}; }
+
+CPU_DEVICE_VECTOR(signed char, char, 2, 4)
+CPU_DEVICE_VECTOR(unsigned char, uchar, 2, 4)
+CPU_DEVICE_VECTOR(short, short, 4, 8)
+CPU_DEVICE_VECTOR(unsigned short, ushort, 4, 8)
+CPU_DEVICE_VECTOR(int, int, 8, 16)
+CPU_DEVICE_VECTOR(unsigned int, uint, 8, 16)
+CPU_DEVICE_VECTOR(long, long, 16, 16)
+CPU_DEVICE_VECTOR(unsigned long, ulong, 16, 16)
+CPU_DEVICE_VECTOR(long long, longlong, 16, 16)
+CPU_DEVICE_VECTOR(unsigned long long, ulonglong, 16, 16)
+CPU_DEVICE_VECTOR(float, float, 8, 16)
+CPU_DEVICE_VECTOR(double, double, 16, 16)
+#undef CPU_DEVICE_VECTOR
+
+/// Extents of a grid or a block. What is not given is 1.
+struct dim3 {
+  unsigned int x = 1, y = 1, z = 1;
+  constexpr dim3(unsigned int vx = 1, unsigned int vy = 1, unsigned int vz = 1)  // NOLINT: implicit
+      : x(vx), y(vy), z(vz) {}
+  constexpr dim3(uint3 v) : x(v.x), y(v.y), z(v.z) {}  // NOLINT: implicit, as in CUDA
+  constexpr operator uint3() const { return {x, y, z}; }
+};

@@ -1,0 +1,18 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The CPU device's cuda_runtime.h: CUDA's runtime API and device functions on host threads.
+#pragma once
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "cpu_device/qualifiers.h"
+#include "cpu_device/vector_types.h"
+#include "cpu_device/runtime_api.h"
+#include "cpu_device/execution.h"
+#include "cpu_device/synchronization.h"
+#include "cpu_device/atomics.h"
+#include "cpu_device/math_functions.h"

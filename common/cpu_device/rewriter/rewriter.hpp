@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Turns CUDA C++ into C++20 that g++ and clang compile against the CPU device's cuda_runtime.h.
+//
+// All edits are made in place and keep every newline, so a line of the result is the same line
+// of the source. What is written:
+//
+//   callee<<<config>>>(args)
+//     ::cpu_device::launch([&](auto cpu_device_l) {
+//       if constexpr (requires { cpu_device_l.template typed<(callee)>(); })
+//         return cpu_device_l.template typed<(callee)>();
+//       else if constexpr (requires { cpu_device_l.typed(callee); })
+//         return cpu_device_l.typed(callee);
+//       else
+//         return cpu_device_l.deduced([&](auto&&... cpu_device_p) { callee(cpu_device_p...); });
+//     }, "callee", __FILE__, line, config)(args)
+//     The first form takes a kernel that is a constant, the second a function pointer, the last
+//     an overload set or a template whose arguments are to be deduced. In a macro the line is
+//     __LINE__, and a callee that is a parameter of the macro is named by #parameter.
+//
+//   extern __shared__ T name[];      in a function:
+//     [[maybe_unused]] auto* const name =
+//         static_cast<::std::add_pointer_t<T>>(::cpu_device::dynamic_shared());
+//   extern __shared__ T name[];      outside functions:
+//     [[maybe_unused]] static constexpr ::cpu_device::dynamic_shared_array<T> name{};
+//
+//   __shared__ T a, b[n];            in a function (`static` is dropped, alignas goes first):
+//     __shared__ T a, b[n]; ::cpu_device::shared_birth([] {}, a, b);
+//
+//   __noinline__       __attribute__((noinline))
+//   __forceinline__    inline __attribute__((always_inline))
+//
+// The other qualifiers are macros of cuda_runtime.h.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rewriter {
+
+/// Why a source is refused, in a sentence for whoever wrote it.
+struct problem {
+  std::string file;
+  int line;
+  std::string sentence;
+};
+
+struct rewritten {
+  std::string text;
+  bool changed;  ///< whether anything had to be rewritten
+  std::vector<problem> problems;
+};
+
+/// Rewrites one source on its own; `file` is only its name in problems.
+rewritten rewrite(std::string_view source, const std::string& file);
+
+struct request {
+  std::filesystem::path input;
+  std::filesystem::path output;
+  std::filesystem::path depfile;                    ///< empty: none
+  std::vector<std::filesystem::path> include_dirs;  ///< searched after the includer's own folder
+};
+
+/// Rewrites `input` into `output`, and those of the headers it includes in quotes that need it
+/// into the folder of `output`, under the names they are included by. A header that needs it no
+/// longer loses its old copy. Writes nothing if there are problems, which it returns. Throws
+/// std::runtime_error if a file cannot be read or written.
+std::vector<problem> rewrite_files(const request& wanted);
+
+}  // namespace rewriter

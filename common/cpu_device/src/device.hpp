@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Devices, their errors and their streams. Internal to the CPU device.
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <string>
+
+#include "cpu_device/runtime_api.h"
+
+namespace cpu_device {
+
+/// Held by every call of the API that changes something: host threads take turns.
+std::recursive_mutex& api_mutex();
+
+int device_count();
+/// The calling host thread's device.
+int current_device();
+
+/// Records `error` as this host thread's last error, says why where a sentence is given, and
+/// returns it.
+cudaError_t fail(cudaError_t error, const std::string& sentence = {});
+
+/// The error that a kernel left on the current device (it stays until cudaDeviceReset), or success.
+cudaError_t pending_error();
+/// Whether `device` may use memory of `peer` (cudaDeviceEnablePeerAccess).
+bool peer_enabled(int device, int peer);
+/// Marks the device broken, as a GPU's context is after a failed kernel.
+void break_device(int device, cudaError_t error);
+
+/// The last thing a call does before it works: gives back what a broken device gives.
+#define CPU_DEVICE_RETURN_PENDING_ERROR()                                          \
+  do {                                                                             \
+    const cudaError_t pending = ::cpu_device::pending_error();                     \
+    if (pending != cudaSuccess) return ::cpu_device::fail(pending);                \
+  } while (false)
+
+/// Puts work at the end of a stream. It runs now (eager) or as late as allowed (deferred).
+cudaError_t enqueue(cudaStream_t stream, std::function<void()> work);
+/// As enqueue, and comes back when it has run.
+cudaError_t enqueue_and_wait(cudaStream_t stream, std::function<void()> work);
+/// Runs everything that was queued on a device.
+void finish_device(int device);
+/// False for a handle that names no stream.
+bool is_stream(cudaStream_t stream);
+void forget_streams(int device);
+/// True if asynchronous work may still be waiting (deferred order).
+bool deferred();
+
+}  // namespace cpu_device

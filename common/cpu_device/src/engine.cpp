@@ -1,0 +1,706 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include "report.hpp"
+
+#ifdef CPU_DEVICE_ASAN
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+extern "C" {
+void cpu_device_switch(void** save, void* load);
+int cpu_device_guarded_call(void** slot, void (*function)(void*), void* argument);
+[[noreturn]] void cpu_device_abort_to(void* slot);
+}
+
+constinit thread_local uint3 threadIdx{};
+constinit thread_local uint3 blockIdx{};
+constinit thread_local dim3 blockDim{};
+constinit thread_local dim3 gridDim{};
+
+namespace cpu_device {
+
+constinit thread_local block_progress progress{};
+
+namespace {
+
+constexpr std::size_t kStackBytes = 256 * 1024;  // of which the lowest page is a guard
+constexpr unsigned kStacksPerMapping = 64;
+constexpr std::size_t kPage = 4096;
+
+__extension__ typedef unsigned __int128 uint128;  // products of two 64-bit numbers
+
+thread_local worker* tls_worker = nullptr;
+
+std::uint64_t next_random(std::uint64_t& state) {  // splitmix64
+  std::uint64_t z = (state += 0x9E3779B97F4A7C15U);
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
+  return z ^ (z >> 31);
+}
+
+template <class T>
+void shuffle_items(T* items, std::size_t count, std::uint64_t& state) {
+  for (std::size_t i = count; i > 1; --i) std::swap(items[i - 1], items[next_random(state) % i]);
+}
+
+/// A worker's memory lives as long as its OS thread.
+struct worker_owner {
+  std::unique_ptr<worker> owned;
+  std::unique_ptr<fiber*[]> ready, waiting;
+  std::vector<void*> stack_mappings;
+  void* shared_mapping = nullptr;
+  std::size_t shared_mapping_bytes = 0;
+
+  ~worker_owner() {
+    if (!owned) return;
+    unregister_worker(*owned);
+    for (fiber* f : owned->all_stacks) delete f;
+    while (owned->free_groups != nullptr)
+      delete std::exchange(owned->free_groups, owned->free_groups->next);
+    for (void* m : stack_mappings) munmap(m, kStackBytes * kStacksPerMapping);
+    if (shared_mapping != nullptr) munmap(shared_mapping, shared_mapping_bytes);
+    tls_worker = nullptr;
+  }
+};
+thread_local worker_owner tls_owner;
+
+void create_worker() {
+  tls_owner.owned = std::make_unique<worker>();
+  worker& w = *tls_owner.owned;
+  tls_owner.ready = std::make_unique<fiber*[]>(kMaxThreads);
+  tls_owner.waiting = std::make_unique<fiber*[]>(kMaxThreads);
+  w.ready = tls_owner.ready.get();
+  w.waiting = tls_owner.waiting.get();
+  w.os_thread = pthread_self();
+
+  // Dynamic shared memory ends at a page that cannot be touched.
+  const std::size_t room = (kSharedOptinLimit + kPage - 1) / kPage * kPage;
+  void* map = mmap(nullptr, room + 2 * kPage, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (map == MAP_FAILED) throw std::bad_alloc();
+  mprotect(map, kPage, PROT_NONE);
+  mprotect(static_cast<char*>(map) + kPage + room, kPage, PROT_NONE);
+  tls_owner.shared_mapping = map;
+  tls_owner.shared_mapping_bytes = room + 2 * kPage;
+  w.shared_low = static_cast<char*>(map) + kPage;
+  w.shared_end = w.shared_low + room;
+
+  tls_worker = &w;
+  register_worker(w);
+  watch_faults_on_this_thread();
+  pthread_attr_t attributes;
+  if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+    void* low = nullptr;
+    std::size_t bytes = 0;
+    pthread_attr_getstack(&attributes, &low, &bytes);
+    pthread_attr_destroy(&attributes);
+    w.base.low = static_cast<char*>(low);
+    w.base.top = w.base.low + bytes;
+  }
+}
+
+void map_stacks(worker& w) {
+  void* map = mmap(nullptr, kStackBytes * kStacksPerMapping, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+  if (map == MAP_FAILED) throw std::bad_alloc();
+  tls_owner.stack_mappings.push_back(map);
+  for (unsigned i = kStacksPerMapping; i-- > 0;) {
+    char* low = static_cast<char*>(map) + i * kStackBytes;
+    mprotect(low, kPage, PROT_NONE);
+    auto* f = new fiber;
+    f->low = low + kPage;
+    // Tops at different offsets within a page: otherwise the busy ends of all stacks would fall
+    // into the same few cache sets.
+    const std::size_t serial = w.all_stacks.size();
+    f->top = low + kStackBytes - (serial * 192) % kPage;
+    w.all_stacks.push_back(f);
+    w.free_stacks.push_back(f);
+  }
+}
+
+/// Every change of stacks goes through here.
+inline void change_stack(worker& w, fiber* from, fiber* to) {
+  ++progress.waits;
+  w.current = to;
+#ifdef CPU_DEVICE_ASAN
+  void* fake = nullptr;
+  __sanitizer_start_switch_fiber(&fake, to->low, static_cast<std::size_t>(to->top - to->low));
+  cpu_device_switch(&from->sp, to->sp);
+  __sanitizer_finish_switch_fiber(fake, nullptr, nullptr);
+#else
+  cpu_device_switch(&from->sp, to->sp);
+#endif
+}
+
+inline void resume(worker& w, fiber* from, fiber* to) {
+  const thread_position* position = to->position;
+  threadIdx = {position->x, position->y, position->z};
+  progress.position = position;
+  change_stack(w, from, to);
+}
+
+void fiber_entry() {
+#ifdef CPU_DEVICE_ASAN
+  __sanitizer_finish_switch_fiber(nullptr, nullptr, nullptr);
+#endif
+  const running_launch& launch = *tls_worker->launch;
+  launch.run(launch.arguments);
+  __builtin_unreachable();  // out_of_threads() never comes back to a stack of the pool
+}
+
+/// Goes on with the threads that have not started, on a fresh stack.
+void start_on_new_stack(worker& w, fiber* me) {
+  if (w.free_stacks.empty()) map_stacks(w);
+  fiber* f = w.free_stacks.back();
+  w.free_stacks.pop_back();
+  auto top = reinterpret_cast<std::uintptr_t>(f->top) & ~std::uintptr_t{15};
+#if defined(__x86_64__)
+  // Six saved registers and the address to go to; at a function's entry the stack is 8 off 16.
+  auto* frame = reinterpret_cast<void**>(top - 64);
+  std::fill_n(frame, 8, nullptr);
+  frame[6] = reinterpret_cast<void*>(&fiber_entry);
+#else
+  auto* frame = reinterpret_cast<void**>(top - 160);
+  std::fill_n(frame, 20, nullptr);
+  frame[11] = reinterpret_cast<void*>(&fiber_entry);
+#endif
+  f->sp = frame;
+#ifdef CPU_DEVICE_ASAN
+  __asan_unpoison_memory_region(f->low, static_cast<std::size_t>(f->top - f->low));
+#endif
+  change_stack(w, me, f);
+}
+
+void make_ready(worker& w, fiber* f) { w.ready[w.tail++ % kMaxThreads] = f; }
+
+/// Lets lanes go on whose warp function waits only for what can never come but need not.
+bool release_special_waiters(worker& w) {
+  if (!w.at_active_mask.empty()) {
+    // No lane can run on, so those that stand at one __activemask() are together.
+    fiber* first = w.at_active_mask.front();
+    const unsigned warp = first->position->linear / 32;
+    const auto together = [&](const fiber* f) {
+      return f->position->linear / 32 == warp && f->line == first->line;
+    };
+    unsigned mask = 0;
+    for (const fiber* f : w.at_active_mask)
+      if (together(f)) mask |= 1U << (f->position->linear % 32);
+    std::vector<fiber*> rest;
+    for (fiber* f : w.at_active_mask) {
+      if (together(f)) {
+        f->result = mask;
+        make_ready(w, f);
+      } else {
+        rest.push_back(f);
+      }
+    }
+    w.at_active_mask.swap(rest);
+    return true;
+  }
+  return false;
+}
+
+[[noreturn]] void stuck(worker& w) {
+  w.problem.what = failure::kind::stuck;
+  give_up_block(w);
+}
+
+/// The next thread that can go on; does not return when there is none.
+fiber* next_ready(worker& w) {
+  while (w.head == w.tail)
+    if (!release_special_waiters(w)) stuck(w);
+  return w.ready[w.head++ % kMaxThreads];
+}
+
+/// Puts the running thread to sleep (it stands in some list already) and lets others run.
+inline void wait_for_others(worker& w, fiber* me) {
+  if (w.head == w.tail && progress.started != progress.count) {
+    start_on_new_stack(w, me);
+    return;
+  }
+  fiber* next = next_ready(w);
+  if (next != me) resume(w, me, next);
+}
+
+inline void note_place(fiber* me, const char* what, const char* file, int line) {
+  me->position = progress.position;
+  me->what = what;
+  me->file = file;
+  me->line = line;
+}
+
+worker& worker_in_kernel(const char* what) {
+  if (tls_worker == nullptr || !tls_worker->in_kernel.load(std::memory_order_relaxed)) {
+    report(std::string(what) + " was called by host code. It belongs into a kernel.");
+    std::abort();
+  }
+  return *tls_worker;
+}
+
+void release_barrier(worker& w) {
+  if (w.mixed) stuck(w);
+  std::swap(w.ready, w.waiting);
+  w.head = 0;
+  w.tail = w.arrived;
+  w.arrived = 0;
+  ++w.block_epoch;
+  if (w.launch->order == thread_order::random) shuffle_items(w.ready, w.tail, w.random);
+}
+
+/// Puts the running thread at the block's barrier; true for the last one to come.
+inline bool arrive(worker& w, fiber* me, const char* what, const char* file, int line) {
+  note_place(me, what, file, line);
+  if (w.arrived == 0)
+    w.site_line = line;
+  else if (line != w.site_line)
+    w.mixed = true;
+  w.waiting[w.arrived++] = me;
+  return w.arrived == progress.count;
+}
+
+}  // namespace
+
+worker* current_worker() { return tls_worker; }
+worker& this_worker() {
+  if (tls_worker == nullptr) create_worker();
+  return *tls_worker;
+}
+bool inside_kernel() {
+  return tls_worker != nullptr && tls_worker->in_kernel.load(std::memory_order_relaxed);
+}
+
+void poison(void* memory, std::size_t bytes) { std::memset(memory, 0xFF, bytes); }
+
+void give_up_block(worker& w) { cpu_device_abort_to(w.abort_sp); }
+
+void block_barrier(const char* file, int line) {
+  worker& w = worker_in_kernel("__syncthreads()");
+  if (progress.count == 1) {
+    ++w.block_epoch;
+    return;
+  }
+  fiber* me = w.current;
+  if (arrive(w, me, "__syncthreads()", file, line)) release_barrier(w);
+  wait_for_others(w, me);
+}
+
+int block_vote(vote kind, int predicate, const char* file, int line) {
+  worker& w = worker_in_kernel("__syncthreads_count()");
+  fiber* me = w.current;
+  if (w.arrived == 0) w.vote_result = kind == vote::all ? 1 : 0;
+  switch (kind) {
+    case vote::count: w.vote_result += predicate != 0; break;
+    case vote::all: w.vote_result &= predicate != 0; break;
+    default: w.vote_result |= predicate != 0; break;
+  }
+  if (progress.count == 1) {
+    ++w.block_epoch;
+    return static_cast<int>(w.vote_result);
+  }
+  if (arrive(w, me, "__syncthreads_count/_and/_or()", file, line)) {
+    for (unsigned i = 0; i < w.arrived; ++i) w.waiting[i]->result = w.vote_result;
+    release_barrier(w);
+  }
+  wait_for_others(w, me);
+  return static_cast<int>(me->result);
+}
+
+unsigned lane_id() { return progress.position->linear % 32; }
+
+namespace {
+
+[[noreturn]] void caller_not_in_mask(worker& w, unsigned mask, unsigned lane, const char* what,
+                                     const char* file, int line) {
+  char number[16];
+  std::snprintf(number, sizeof number, "0x%08x", mask);
+  w.problem.what = failure::kind::misuse;
+  w.problem.text = std::string(what) + " at " + short_name(file) + ":" + std::to_string(line) +
+                   " was called by lane " + std::to_string(lane) + " with the mask " + number +
+                   ", which does not name that lane. Every lane that calls must be in its mask.";
+  give_up_block(w);
+}
+
+warp_group* open_group(worker& w, warp_group** link, unsigned mask, const char* what) {
+  warp_group* group = w.free_groups;
+  if (group == nullptr)
+    group = new warp_group;
+  else
+    w.free_groups = group->next;
+  group->mask = mask;
+  group->expected = static_cast<unsigned>(__builtin_popcount(mask));
+  group->arrived = group->count = group->left = 0;
+  group->mixed = false;
+  group->what = what;
+  group->next = nullptr;
+  *link = group;
+  return group;
+}
+
+}  // namespace
+
+warp_exchange& meet_warp(unsigned mask, std::uint64_t value, const char* what, const char* file,
+                         int line) {
+  worker& w = worker_in_kernel(what);
+  const unsigned linear = progress.position->linear;
+  const unsigned warp = linear / 32, lane = linear % 32;
+  if ((mask >> lane & 1U) == 0) caller_not_in_mask(w, mask, lane, what, file, line);
+  // Lanes that the block never had (its size is no multiple of 32) are not waited for.
+  const unsigned in_warp = progress.count - warp * 32;
+  if (in_warp < 32) mask &= (1U << in_warp) - 1U;
+
+  warp_group** link = &w.open_groups[warp];
+  while (*link != nullptr && (*link)->mask != mask) link = &(*link)->next;
+  warp_group* group = *link;
+  if (group == nullptr) group = open_group(w, link, mask, what);
+  if (group->what != what && std::strcmp(group->what, what) != 0) group->mixed = true;
+  group->value[lane] = value;
+  group->arrived |= 1U << lane;
+  fiber* me = w.current;
+  note_place(me, what, file, line);
+  group->waiting[group->count++] = me;
+  if (group->count != group->expected) {
+    wait_for_others(w, me);
+    return *group;
+  }
+  if (group->mixed) stuck(w);
+  *link = group->next;
+  ++w.warp_epoch[warp];
+  for (unsigned i = 0; i + 1 < group->count; ++i) make_ready(w, group->waiting[i]);
+  return *group;
+}
+
+void leave_warp(warp_exchange& exchange) {
+  auto& group = static_cast<warp_group&>(exchange);
+  if (++group.left != group.expected) return;
+  group.next = tls_worker->free_groups;
+  tls_worker->free_groups = &group;
+}
+
+unsigned active_mask(const char* file, int line) {
+  worker& w = worker_in_kernel("__activemask()");
+  fiber* me = w.current;
+  note_place(me, "__activemask()", file, line);
+  w.at_active_mask.push_back(me);
+  wait_for_others(w, me);
+  return me->result;
+}
+
+void yield(const char* file, int line) {
+  worker& w = worker_in_kernel("__nanosleep()");
+  fiber* me = w.current;
+  note_place(me, "a spin loop", file, line);
+  if (progress.started != progress.count) {
+    make_ready(w, me);
+    start_on_new_stack(w, me);
+  } else if (w.head != w.tail) {
+    make_ready(w, me);
+    resume(w, me, w.ready[w.head++ % kMaxThreads]);
+  } else {
+    sched_yield();  // what the thread waits for happens in another block
+  }
+}
+
+void out_of_threads() {
+  worker& w = *tls_worker;
+  fiber* me = w.current;
+  const bool on_base = me == &w.base;
+  if (progress.finished == progress.count) {
+    if (on_base) return;
+    w.free_stacks.push_back(me);
+    change_stack(w, me, &w.base);
+  }
+  fiber* next = next_ready(w);
+  if (!on_base) w.free_stacks.push_back(me);  // nothing starts any more, so it stays untouched
+  resume(w, me, next);
+  // Only the base stack comes back here: when the whole block has finished.
+}
+
+namespace {
+
+/// The order in which the threads of each block start.
+void prepare_order(worker& w, const running_launch& launch) {
+  const dim3 b = launch.block;
+  const unsigned count = b.x * b.y * b.z;
+  const bool same = w.order_block.x == b.x && w.order_block.y == b.y && w.order_block.z == b.z &&
+                    w.order_kind == launch.order && launch.order != thread_order::random;
+  if (!same) {
+    w.order.resize(count);
+    unsigned linear = 0;
+    for (unsigned z = 0; z < b.z; ++z)
+      for (unsigned y = 0; y < b.y; ++y)
+        for (unsigned x = 0; x < b.x; ++x, ++linear) w.order[linear] = {x, y, z, linear};
+    if (launch.order == thread_order::reverse) std::reverse(w.order.begin(), w.order.end());
+    w.order_block = b;
+    w.order_kind = launch.order;
+  }
+  if (launch.order == thread_order::random) {
+    w.random = launch.seed * 0x9E3779B97F4A7C15U + 1;
+    shuffle_items(w.order.data(), count, w.random);
+  }
+}
+
+/// A block that was given up leaves threads behind in every list.
+void forget_block(worker& w) {
+  w.head = w.tail = w.arrived = 0;
+  w.mixed = false;
+  w.at_active_mask.clear();
+  for (auto& open : w.open_groups) open = nullptr;  // lost groups are few: a failed launch each
+  w.free_stacks.assign(w.all_stacks.begin(), w.all_stacks.end());
+}
+
+struct block_range {
+  worker* w;
+  running_launch* launch;
+  std::uint64_t begin, end;
+};
+
+void run_blocks(void* argument) {
+  const auto& range = *static_cast<block_range*>(argument);
+  worker& w = *range.w;
+  running_launch& launch = *range.launch;
+  block_progress& p = progress;
+  const std::uint64_t gx = launch.grid.x, gy = launch.grid.y;
+  for (std::uint64_t i = range.begin; i < range.end; ++i) {
+    std::uint64_t b = i;
+    if (launch.order == thread_order::reverse) b = launch.block_count - 1 - i;
+    if (launch.order == thread_order::random)
+      b = static_cast<std::uint64_t>(
+          (static_cast<uint128>(i) * launch.block_step + launch.block_first) %
+          launch.block_count);
+    if (launch.block_count <= gx) {
+      blockIdx = {static_cast<unsigned>(b), 0, 0};
+    } else {
+      blockIdx = {static_cast<unsigned>(b % gx), static_cast<unsigned>(b / gx % gy),
+                  static_cast<unsigned>(b / gx / gy)};
+    }
+    w.serial = launch.first_serial + static_cast<std::uint32_t>(b);
+    p.started = p.finished = 0;
+    ++p.block_serial;
+    ++w.block_epoch;
+    w.current = &w.base;
+    if (launch.shared_bytes != 0) std::memset(p.dynamic_shared, 0xFF, launch.shared_bytes);
+    launch.run(launch.arguments);
+  }
+}
+
+void report_problem(worker& w, running_launch& launch) {
+  cudaError_t error = cudaErrorLaunchFailure;
+  std::string text;
+  switch (w.problem.what) {
+    case failure::kind::stuck: text = describe_stuck_block(w); break;
+    case failure::kind::fault: text = describe_fault(w, error); break;
+    case failure::kind::time_limit:
+      error = cudaErrorLaunchTimeout;
+      text = describe_time_limit(w);
+      break;
+    default: text = w.problem.text + "\n  " + describe_block(w); break;
+  }
+  int none = 0;
+  if (launch.error.compare_exchange_strong(none, error)) report(text);  // the first block speaks
+  w.problem = {};
+}
+
+/// One worker's share of a launch.
+void work_on(running_launch& launch) {
+  worker& w = this_worker();
+  w.launch = &launch;
+  blockDim = launch.block;
+  gridDim = launch.grid;
+  prepare_order(w, launch);
+  progress.order = w.order.data();
+  progress.count = static_cast<unsigned>(w.order.size());
+  progress.dynamic_shared =
+      w.shared_end - (launch.shared_bytes + 15) / 16 * 16;  // its end is close to the guard page
+
+  const std::uint64_t chunk =
+      std::max<std::uint64_t>(1, launch.block_count / (std::uint64_t{worker_count()} * 32));
+  w.in_kernel.store(true, std::memory_order_release);
+  while (launch.error.load(std::memory_order_relaxed) == 0) {
+    const std::uint64_t begin = launch.next_block.fetch_add(chunk, std::memory_order_relaxed);
+    if (begin >= launch.block_count) break;
+    block_range range{&w, &launch, begin, std::min(begin + chunk, launch.block_count)};
+    if (cpu_device_guarded_call(&w.abort_sp, &run_blocks, &range) != 0) {
+      w.in_kernel.store(false, std::memory_order_release);
+      report_problem(w, launch);
+      forget_block(w);
+#ifdef CPU_DEVICE_ASAN
+      __asan_handle_no_return();
+#endif
+      break;
+    }
+  }
+  w.in_kernel.store(false, std::memory_order_release);
+  w.launch = nullptr;
+}
+
+/// OS threads that help the launching one. They sleep between launches.
+class worker_pool {
+ public:
+  static worker_pool& instance() {
+    static auto* pool = new worker_pool;  // never destroyed: its threads may outlive main
+    return *pool;
+  }
+
+  void run(running_launch& launch, unsigned helpers) {
+    if (helpers == 0) {
+      work_on(launch);
+      return;
+    }
+    {
+      std::unique_lock lock(mutex_);
+      if (owner_ != getpid()) {  // after a fork the threads are gone
+        owner_ = getpid();
+        threads_ = 0;
+      }
+      for (; threads_ < helpers; ++threads_) start_thread();
+      launch_ = &launch;
+      wanted_ = helpers;
+      busy_ = 0;
+    }
+    work_.notify_all();
+    work_on(launch);
+    std::unique_lock lock(mutex_);
+    launch_ = nullptr;  // helpers that have not woken yet need not
+    done_.wait(lock, [&] { return busy_ == 0; });
+  }
+
+ private:
+  void start_thread() {
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, 1 << 20);
+    pthread_t thread;
+    const int status = pthread_create(
+        &thread, &attributes,
+        [](void* self) -> void* {
+          static_cast<worker_pool*>(self)->help();
+          return nullptr;
+        },
+        this);
+    pthread_attr_destroy(&attributes);
+    if (status != 0) {
+      std::fprintf(stderr, "CPU device: cannot start a worker thread: %s\n", std::strerror(status));
+      std::abort();
+    }
+    pthread_detach(thread);
+  }
+
+  [[noreturn]] void help() {
+    for (;;) {
+      running_launch* launch = nullptr;
+      {
+        std::unique_lock lock(mutex_);
+        work_.wait(lock, [&] { return launch_ != nullptr && wanted_ > 0; });
+        launch = launch_;
+        --wanted_;
+        ++busy_;
+      }
+      work_on(*launch);
+      {
+        std::unique_lock lock(mutex_);
+        if (--busy_ == 0) done_.notify_all();
+      }
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable work_, done_;
+  running_launch* launch_ = nullptr;
+  unsigned wanted_ = 0, busy_ = 0, threads_ = 0;
+  pid_t owner_ = getpid();
+};
+
+unsigned read_worker_count() {
+  if (const char* text = std::getenv("CPU_DEVICE_WORKERS")) {
+    const long wanted = std::strtol(text, nullptr, 10);
+    if (wanted >= 1 && wanted <= 256) return static_cast<unsigned>(wanted);
+    std::fprintf(stderr, "CPU device: CPU_DEVICE_WORKERS=%s is ignored: it must be 1 to 256.\n", text);
+  }
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0)
+    return static_cast<unsigned>(std::clamp(CPU_COUNT(&set), 1, 64));
+  return std::clamp(std::thread::hardware_concurrency(), 1U, 64U);
+}
+
+struct order_setting {
+  thread_order order = thread_order::forward;
+  unsigned seed = 0;
+};
+
+order_setting read_order() {
+  const char* text = std::getenv("CPU_DEVICE_ORDER");
+  if (text == nullptr || *text == '\0' || std::strcmp(text, "forward") == 0) return {};
+  if (std::strcmp(text, "reverse") == 0) return {thread_order::reverse, 0};
+  if (std::strcmp(text, "random") == 0) return {thread_order::random, 1};
+  if (std::strncmp(text, "random:", 7) == 0)
+    return {thread_order::random, static_cast<unsigned>(std::strtoul(text + 7, nullptr, 10))};
+  std::fprintf(stderr,
+               "CPU device: CPU_DEVICE_ORDER=%s is ignored: it is forward, reverse, random or "
+               "random:SEED.\n",
+               text);
+  return {};
+}
+
+std::mutex order_mutex;
+order_setting& order_now() {
+  static order_setting setting = read_order();
+  return setting;
+}
+
+}  // namespace
+
+unsigned worker_count() {
+  static const unsigned count = read_worker_count();
+  return count;
+}
+
+void set_thread_order(thread_order order, unsigned seed) {
+  const std::lock_guard lock(order_mutex);
+  order_now() = {order, seed};
+}
+
+thread_order current_order(unsigned& seed) {
+  const std::lock_guard lock(order_mutex);
+  order_setting& setting = order_now();
+  seed = setting.seed;
+  if (setting.order == thread_order::random) setting.seed = setting.seed * 1664525U + 1013904223U;
+  return setting.order;
+}
+
+cudaError_t run_launch(running_launch& launch) {
+  launch.block_count = std::uint64_t{launch.grid.x} * launch.grid.y * launch.grid.z;
+  if (launch.order == thread_order::random) {
+    std::uint64_t state = launch.seed;
+    launch.block_step = next_random(state) % launch.block_count;
+    while (std::gcd(launch.block_step, launch.block_count) != 1) ++launch.block_step;
+    launch.block_first = next_random(state) % launch.block_count;
+  }
+  static std::atomic<std::uint32_t> serials{1};
+  launch.first_serial = serials.fetch_add(static_cast<std::uint32_t>(launch.block_count));
+  const watchdog guard(launch);
+  const std::uint64_t helpers = std::min<std::uint64_t>(worker_count(), launch.block_count) - 1;
+  worker_pool::instance().run(launch, static_cast<unsigned>(helpers));
+  return static_cast<cudaError_t>(launch.error.load());
+}
+
+}  // namespace cpu_device

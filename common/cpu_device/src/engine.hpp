@@ -1,0 +1,151 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The engine: OS threads ("workers") that run blocks, and the stacks on which the threads of a
+// block wait for each other. Internal to the CPU device.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cpu_device.h"
+#include "cpu_device/execution.h"
+#include "cpu_device/synchronization.h"
+
+namespace cpu_device {
+
+/// A kernel on its way through all of its blocks.
+struct running_launch {
+  launch_site site;
+  dim3 grid, block;
+  std::size_t shared_bytes = 0;
+  void (*run)(const void*) = nullptr;
+  const void* arguments = nullptr;
+  thread_order order = thread_order::forward;
+  unsigned seed = 0;
+  int device = 0;
+
+  std::uint64_t block_count = 0;
+  std::uint32_t first_serial = 1;  // block b of this launch has the serial number first_serial + b
+  std::uint64_t block_step = 1, block_first = 0;  // random order: a walk that meets every block
+  std::atomic<std::uint64_t> next_block{0};
+  std::atomic<int> error{0};  // cudaError_t of the first block that failed
+};
+
+/// A stack, and the CUDA thread that waits on it.
+struct fiber {
+  void* sp = nullptr;
+  const thread_position* position = nullptr;
+  const char* what = nullptr;  // where the thread waits, for reports
+  const char* file = nullptr;
+  int line = 0;
+  unsigned result = 0;  // what a vote or __activemask gives the thread
+  char* low = nullptr;  // usable stack: low .. top
+  char* top = nullptr;
+};
+
+/// Lanes that meet in one warp function.
+struct warp_group : warp_exchange {
+  unsigned arrived;          // lanes, a bit each
+  unsigned count, expected;  // how many have arrived, and how many will
+  unsigned left;             // how many have taken what they came for
+  bool mixed;                // they came for different functions
+  const char* what;
+  fiber* waiting[32];  // in order of arrival
+  warp_group* next;
+};
+
+/// Why a block was given up; the report is written after the jump out of it.
+struct failure {
+  enum class kind { none, stuck, fault, time_limit, misuse } what = kind::none;
+  int signal = 0;
+  void* address = nullptr;  // of the access that failed
+  void* pc = nullptr;
+  void* sp = nullptr;
+  std::string text;  // misuse: the sentence
+};
+
+constexpr unsigned kMaxThreads = 1024;
+
+struct worker {
+  // hot: touched at each switch
+  fiber* current = nullptr;
+  fiber** ready = nullptr;    // ring of kMaxThreads: threads that can go on
+  unsigned head = 0, tail = 0;
+  fiber** waiting = nullptr;  // threads at the block's barrier, in order of arrival
+  unsigned arrived = 0;
+  bool mixed = false;  // they wait in different barriers
+  int site_line = 0;
+  vote vote_kind = vote::none;
+  unsigned vote_result = 0;
+  unsigned block_epoch = 0;  // barriers that the block has passed
+  unsigned warp_epoch[32] = {};
+
+  fiber base;  // the worker's own stack
+  std::vector<fiber*> free_stacks;
+  std::vector<fiber*> all_stacks;
+  std::vector<fiber*> at_active_mask;
+  warp_group* open_groups[32] = {};
+  warp_group* free_groups = nullptr;
+
+  running_launch* launch = nullptr;
+  std::vector<thread_position> order;
+  dim3 order_block{0, 0, 0};
+  thread_order order_kind = thread_order::forward;
+  std::uint64_t random = 1;
+
+  void* abort_sp = nullptr;
+  std::atomic<bool> in_kernel{false};
+  failure problem;
+  std::uint32_t serial = 0;  // of the running block, among all blocks of all launches
+  char* shared_low = nullptr;
+  char* shared_end = nullptr;
+  unsigned long os_thread = 0;
+};
+
+/// This OS thread's worker; created at its first launch.
+worker& this_worker();
+/// Null when this OS thread has never run a block.
+worker* current_worker();
+bool inside_kernel();
+
+/// Runs every block; returns the error of the first block that failed.
+cudaError_t run_launch(running_launch& launch);
+
+/// Gives the running block up: writes nothing, jumps out of it.
+[[noreturn]] void give_up_block(worker& w);
+
+/// The workers that the watchdog can reach.
+void register_worker(worker& w);
+void unregister_worker(worker& w);
+
+/// Ends a launch that runs longer than the time limit (CPU_DEVICE_TIME_LIMIT seconds).
+class watchdog {
+ public:
+  explicit watchdog(running_launch& launch);
+  ~watchdog();
+  watchdog(const watchdog&) = delete;
+  watchdog& operator=(const watchdog&) = delete;
+
+ private:
+  running_launch& launch_;
+};
+
+/// Installs the fault handlers for this process and the alternate signal stack for this OS thread.
+void watch_faults_on_this_thread();
+
+/// The order of the launches that follow.
+thread_order current_order(unsigned& seed);
+
+constexpr std::size_t kSharedLimit = 48 * 1024;         // without opting in
+constexpr std::size_t kSharedOptinLimit = 227 * 1024;   // the most a kernel may opt in to
+
+// faults.cpp: texts
+std::string describe_stuck_block(worker& w);
+std::string describe_fault(worker& w, cudaError_t& error);
+std::string describe_time_limit(worker& w);
+std::string describe_block(const worker& w);
+
+}  // namespace cpu_device

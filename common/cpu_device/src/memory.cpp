@@ -1,0 +1,303 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "memory.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <shared_mutex>
+#include <vector>
+
+#include "cpu_device.h"
+#include "engine.hpp"
+#include "report.hpp"
+
+/// Part of check.cpp, which is linked only into programs with watched kernels.
+extern "C" __attribute__((weak)) void cpu_device_watch_memory(const void* begin, std::size_t bytes);
+
+namespace cpu_device {
+namespace {
+
+constexpr std::size_t kPage = 4096;
+constexpr std::size_t kAlignment = 256;  // what cudaMalloc promises
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+constexpr std::size_t kMaxFreed = 256;
+constexpr int kPoison = 0xFF;
+
+std::shared_mutex table_mutex;
+std::map<std::uintptr_t, allocation> table;  // by begin
+std::deque<allocation> freed;                // address space kept, not memory
+std::map<int, std::size_t> in_use;           // device memory by device
+
+std::uintptr_t number(const void* p) { return reinterpret_cast<std::uintptr_t>(p); }
+
+std::size_t slack_of(const allocation& a) {
+  return static_cast<std::size_t>(static_cast<char*>(a.mapping) + a.mapping_bytes - kPage -
+                                  (a.begin + a.bytes));
+}
+
+/// The first byte of the slack that is no longer poison; null if all are.
+const char* touched_slack(const allocation& a) {
+  const char* end = a.begin + a.bytes;
+  const std::size_t n = slack_of(a);
+  for (std::size_t i = 0; i < n; ++i)
+    if (static_cast<unsigned char>(end[i]) != kPoison) return end + i;
+  return nullptr;
+}
+
+struct leak_reporter {
+  ~leak_reporter() {
+    if (worker_count() == 0) return;
+    const std::shared_lock lock(table_mutex);
+    std::size_t bytes = 0, count = 0;
+    const allocation* first = nullptr;
+    for (const auto& [begin, a] : table) {
+      if (a.kind == memory_kind::registered) continue;
+      ++count;
+      bytes += a.bytes;
+      if (first == nullptr) first = &a;
+    }
+    if (count == 0 || pid != getpid()) return;
+    explain(std::to_string(count) + (count == 1 ? " allocation (" : " allocations (") +
+            human_bytes(bytes) + ") never freed; one of them is " + describe(*first) +
+            ". Each cudaMalloc needs its cudaFree, also on the way out of an error.");
+  }
+  pid_t pid = getpid();
+};
+
+}  // namespace
+
+std::size_t device_capacity() {
+  static const std::size_t bytes = [] {
+    if (const char* text = std::getenv("CPU_DEVICE_MEMORY_MB")) {
+      const unsigned long long mb = std::strtoull(text, nullptr, 10);
+      if (mb > 0) return static_cast<std::size_t>(mb) << 20;
+    }
+    // A quarter of the machine's memory: two devices and their host copies must fit.
+    const long pages = sysconf(_SC_PHYS_PAGES);
+    return static_cast<std::size_t>(pages > 0 ? pages : 1L << 18) * kPage / 4;
+  }();
+  return bytes;
+}
+
+std::size_t device_bytes_in_use(int device) {
+  const std::shared_lock lock(table_mutex);
+  const auto it = in_use.find(device);
+  return it == in_use.end() ? 0 : it->second;
+}
+
+void* allocate(std::size_t bytes, memory_kind kind, int device, unsigned flags,
+               const void* made_at) {
+  static const leak_reporter reporter;
+  if (bytes > device_capacity() * 8) return nullptr;  // also keeps the arithmetic from wrapping
+  const bool counts = kind == memory_kind::device || kind == memory_kind::managed;
+  {
+    const std::unique_lock lock(table_mutex);
+    std::size_t& used = in_use[device];
+    if (counts) {
+      if (bytes > device_capacity() - std::min(used, device_capacity())) return nullptr;
+      used += bytes;
+    }
+  }
+  const std::size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  const std::size_t room = (rounded + kPage - 1) / kPage * kPage;
+  const std::size_t total = room + 2 * kPage;
+  void* map = mmap(nullptr, total, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (map == MAP_FAILED) {
+    const std::unique_lock lock(table_mutex);
+    if (counts) in_use[device] -= bytes;
+    return nullptr;
+  }
+  char* low = static_cast<char*>(map) + kPage;
+  if (room >= 2 * kHugePage) madvise(low, room, MADV_HUGEPAGE);
+  mprotect(map, kPage, PROT_NONE);
+  mprotect(low + room, kPage, PROT_NONE);
+  std::memset(low, kPoison, room);
+
+  allocation a;
+  a.begin = low + room - rounded;
+  a.bytes = bytes;
+  a.kind = kind;
+  a.device = device;
+  a.flags = flags;
+  a.mapping = map;
+  a.mapping_bytes = total;
+  a.made_at = made_at;
+  if (&cpu_device_watch_memory != nullptr) cpu_device_watch_memory(a.begin, bytes);
+  const std::unique_lock lock(table_mutex);
+  table[number(a.begin)] = a;
+  return a.begin;
+}
+
+bool release(void* pointer, bool device_memory, std::string* why_not) {
+  const std::unique_lock lock(table_mutex);
+  const auto it = table.find(number(pointer));
+  const auto fits = [&](const allocation& a) {
+    return device_memory ? a.kind == memory_kind::device || a.kind == memory_kind::managed
+                         : a.kind == memory_kind::pinned;
+  };
+  if (it == table.end() || !fits(it->second)) {
+    if (it != table.end()) {
+      *why_not = device_memory ? "the pointer came from cudaMallocHost or cudaHostAlloc, which "
+                                 "cudaFreeHost frees"
+                               : "the pointer came from cudaMalloc, which cudaFree frees";
+      return false;
+    }
+    for (const allocation& a : freed)
+      if (a.begin == pointer) {
+        *why_not = "this memory was freed before (a double free)";
+        return false;
+      }
+    for (const auto& [begin, a] : table)
+      if (number(pointer) > begin && number(pointer) < begin + a.bytes) {
+        *why_not = "the pointer points into an allocation, not to its begin";
+        return false;
+      }
+    *why_not = "the pointer is not device memory: free() and delete are for host memory";
+    return false;
+  }
+  allocation a = it->second;
+  table.erase(it);
+  if (a.kind != memory_kind::pinned) in_use[a.device] -= a.bytes;
+  // Keep the addresses, give the memory back: a later use faults and can be explained.
+  if (mmap(a.mapping, a.mapping_bytes, PROT_NONE,
+           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED) {
+    munmap(a.mapping, a.mapping_bytes);
+    return true;
+  }
+  a.freed = true;
+  freed.push_back(a);
+  if (freed.size() > kMaxFreed) {
+    munmap(freed.front().mapping, freed.front().mapping_bytes);
+    freed.pop_front();
+  }
+  return true;
+}
+
+std::optional<allocation> find_allocation(const void* address) {
+  const std::shared_lock lock(table_mutex);
+  auto it = table.upper_bound(number(address));
+  if (it == table.begin()) return std::nullopt;
+  --it;
+  const allocation& a = it->second;
+  // One past the end still names the allocation: an empty range may stand there.
+  if (number(address) >= number(a.begin) + std::max<std::size_t>(a.bytes, 1)) return std::nullopt;
+  return a;
+}
+
+std::optional<allocation> find_freed(const void* address) {
+  const std::shared_lock lock(table_mutex);
+  for (auto it = freed.rbegin(); it != freed.rend(); ++it)
+    if (number(address) >= number(it->begin) && number(address) < number(it->begin) + it->bytes)
+      return *it;
+  return std::nullopt;
+}
+
+std::optional<allocation> find_near(const void* address) {
+  const auto inside = [&](const allocation& a) {
+    return number(address) >= number(a.mapping) &&
+           number(address) < number(a.mapping) + a.mapping_bytes;
+  };
+  const std::shared_lock lock(table_mutex);
+  for (const auto& [begin, a] : table)
+    if (inside(a)) return a;
+  for (auto it = freed.rbegin(); it != freed.rend(); ++it)
+    if (inside(*it)) return *it;
+  return std::nullopt;
+}
+
+bool check_slack(const char* after_what) {
+  std::vector<std::string> found;
+  {
+    const std::shared_lock lock(table_mutex);
+    for (const auto& [begin, a] : table) {
+      if (a.kind == memory_kind::registered || slack_of(a) == 0) continue;
+      const char* touched = touched_slack(a);
+      if (touched == nullptr) continue;
+      const auto past = static_cast<std::size_t>(touched - (a.begin + a.bytes));
+      found.push_back("kernel " + std::string(after_what) +
+                      " wrote outside an allocation: " + std::to_string(past) +
+                      " bytes past the end of " + describe(a) +
+                      ".\n  On a GPU this destroys other data without a word. Try: compare the "
+                      "thread's index with the length before the access.");
+      std::memset(a.begin + a.bytes, kPoison, slack_of(a));
+    }
+  }
+  for (const std::string& text : found) report(text);
+  return !found.empty();
+}
+
+void release_device(int device) {
+  std::vector<void*> mine;
+  {
+    const std::shared_lock lock(table_mutex);
+    for (const auto& [begin, a] : table)
+      if (a.device == device && (a.kind == memory_kind::device || a.kind == memory_kind::managed))
+        mine.push_back(a.begin);
+  }
+  std::string ignored;
+  for (void* p : mine) release(p, true, &ignored);
+}
+
+cudaError_t register_host(void* pointer, std::size_t bytes, unsigned flags) {
+  const std::unique_lock lock(table_mutex);
+  const auto next = table.lower_bound(number(pointer));
+  const bool overlaps_next = next != table.end() && next->first < number(pointer) + bytes;
+  bool overlaps_previous = false;
+  if (next != table.begin()) {
+    const auto previous = std::prev(next);
+    overlaps_previous = previous->first + previous->second.bytes > number(pointer);
+  }
+  if (overlaps_next || overlaps_previous) return cudaErrorHostMemoryAlreadyRegistered;
+  allocation a;
+  a.begin = static_cast<char*>(pointer);
+  a.bytes = bytes;
+  a.kind = memory_kind::registered;
+  a.flags = flags;
+  if (&cpu_device_watch_memory != nullptr) cpu_device_watch_memory(pointer, bytes);
+  table[number(pointer)] = a;
+  return cudaSuccess;
+}
+
+bool unregister_host(void* pointer) {
+  const std::unique_lock lock(table_mutex);
+  const auto it = table.find(number(pointer));
+  if (it == table.end() || it->second.kind != memory_kind::registered) return false;
+  table.erase(it);
+  return true;
+}
+
+std::string describe(const allocation& a) {
+  static constexpr const char* kNames[] = {"device memory", "managed memory", "pinned host memory",
+                                           "registered host memory"};
+  std::string text = kNames[static_cast<int>(a.kind)];
+  text += " (" + human_bytes(a.bytes);
+  const std::string place = source_place(a.made_at);
+  if (!place.empty()) text += ", allocated at " + place;
+  return text + (a.freed ? ", already freed)" : ")");
+}
+
+std::size_t live_allocations() {
+  const std::shared_lock lock(table_mutex);
+  return static_cast<std::size_t>(std::count_if(table.begin(), table.end(), [](const auto& entry) {
+    return entry.second.kind != memory_kind::registered;
+  }));
+}
+
+std::size_t live_bytes() {
+  const std::shared_lock lock(table_mutex);
+  std::size_t bytes = 0;
+  for (const auto& [begin, a] : table)
+    if (a.kind != memory_kind::registered) bytes += a.bytes;
+  return bytes;
+}
+
+}  // namespace cpu_device

@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The allocations of the CPU device. Internal to the CPU device.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "cpu_device/runtime_api.h"
+
+namespace cpu_device {
+
+enum class memory_kind { device, managed, pinned, registered };
+
+struct allocation {
+  char* begin = nullptr;
+  std::size_t bytes = 0;
+  memory_kind kind = memory_kind::device;
+  int device = 0;
+  unsigned flags = 0;
+  bool freed = false;
+  void* mapping = nullptr;  // with the guard pages
+  std::size_t mapping_bytes = 0;
+  const void* made_at = nullptr;  // return address of the call that made it
+};
+
+/// Memory between two pages that cannot be touched; its end is as close to the second one as an
+/// alignment of 256 bytes allows. Filled with 0xFF bytes. Null when there is not enough.
+void* allocate(std::size_t bytes, memory_kind kind, int device, unsigned flags,
+               const void* made_at);
+/// False when `pointer` is not the begin of an allocation of one of these kinds. Freed memory
+/// stays unreachable for a while, so that later uses of it are found.
+bool release(void* pointer, bool device_memory, std::string* why_not);
+
+/// The allocation that holds this address.
+std::optional<allocation> find_allocation(const void* address);
+/// The allocation (or freed one) whose memory or guard pages hold this address.
+std::optional<allocation> find_near(const void* address);
+std::optional<allocation> find_freed(const void* address);
+
+/// Looks at the bytes between the end of each allocation and its guard page: a kernel that wrote
+/// there is reported once. Returns true if one was found.
+bool check_slack(const char* after_what);
+
+std::size_t device_bytes_in_use(int device);
+std::size_t device_capacity();
+void release_device(int device);
+
+cudaError_t register_host(void* pointer, std::size_t bytes, unsigned flags);
+bool unregister_host(void* pointer);
+
+/// "device memory (400 bytes, cudaMalloc at add.cu:12)" and the like.
+std::string describe(const allocation& a);
+
+}  // namespace cpu_device

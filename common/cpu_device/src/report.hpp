@@ -1,0 +1,29 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What the CPU device tells the student. Internal to the CPU device.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace cpu_device {
+
+/// A mistake in a program: printed to stderr and counted (cpu_device::report_count()).
+void report(const std::string& text);
+
+/// Why a call of the API failed: printed to stderr, not counted, since programs may provoke errors.
+void explain(const std::string& text);
+
+/// "0-31, 64, 70-99" for sorted numbers.
+std::string ranges(const std::vector<unsigned>& numbers);
+
+/// "dot_product.cu:31" of an address in this program; empty if it cannot be found out.
+std::string source_place(const void* pc);
+
+/// The last part of a path: reports name files as students do.
+std::string short_name(const char* path);
+
+std::string human_bytes(std::size_t bytes);
+
+}  // namespace cpu_device

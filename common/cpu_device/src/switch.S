@@ -1,0 +1,162 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Changing stacks. Only what the calling convention asks a function to preserve is saved.
+//
+//   void cpu_device_switch(void** save, void* load)
+//     Saves the running stack in *save and goes on where `load` was saved.
+//   int cpu_device_guarded_call(void** slot, void (*function)(void*), void* argument)
+//     Calls function(argument); 0 when it returns, 1 when cpu_device_abort_to(*slot) ends it.
+//   void cpu_device_abort_to(void* slot)
+//     Drops every stack in use since the guarded call and returns 1 from it.
+//
+// The switch ends in a jump, not in a return: the processor predicts returns from a stack of its
+// own, which knows nothing of ours.
+
+#if defined(__x86_64__)
+
+    .text
+    .globl cpu_device_switch
+    .type cpu_device_switch, @function
+    .p2align 4
+cpu_device_switch:
+    pushq %rbp
+    pushq %rbx
+    pushq %r12
+    pushq %r13
+    pushq %r14
+    pushq %r15
+    movq %rsp, (%rdi)
+    movq %rsi, %rsp
+    popq %r15
+    popq %r14
+    popq %r13
+    popq %r12
+    popq %rbx
+    popq %rbp
+    popq %rcx
+    jmpq *%rcx
+    .size cpu_device_switch, .-cpu_device_switch
+
+    .globl cpu_device_guarded_call
+    .type cpu_device_guarded_call, @function
+    .p2align 4
+cpu_device_guarded_call:
+    .cfi_startproc
+    pushq %rbp
+    pushq %rbx
+    pushq %r12
+    pushq %r13
+    pushq %r14
+    pushq %r15
+    subq $8, %rsp
+    .cfi_def_cfa_offset 64
+    movq %rsp, (%rdi)
+    movq %rdx, %rdi
+    callq *%rsi
+    xorl %eax, %eax
+.Lleave:
+    addq $8, %rsp
+    popq %r15
+    popq %r14
+    popq %r13
+    popq %r12
+    popq %rbx
+    popq %rbp
+    retq
+    .cfi_endproc
+    .size cpu_device_guarded_call, .-cpu_device_guarded_call
+
+    .globl cpu_device_abort_to
+    .type cpu_device_abort_to, @function
+    .p2align 4
+cpu_device_abort_to:
+    movq %rdi, %rsp
+    movl $1, %eax
+    jmp .Lleave
+    .size cpu_device_abort_to, .-cpu_device_abort_to
+
+#elif defined(__aarch64__)
+
+    .text
+    .globl cpu_device_switch
+    .type cpu_device_switch, %function
+    .p2align 4
+cpu_device_switch:
+    sub sp, sp, #160
+    stp x19, x20, [sp, #0]
+    stp x21, x22, [sp, #16]
+    stp x23, x24, [sp, #32]
+    stp x25, x26, [sp, #48]
+    stp x27, x28, [sp, #64]
+    stp x29, x30, [sp, #80]
+    stp d8, d9, [sp, #96]
+    stp d10, d11, [sp, #112]
+    stp d12, d13, [sp, #128]
+    stp d14, d15, [sp, #144]
+    mov x9, sp
+    str x9, [x0]
+    mov sp, x1
+    ldp x19, x20, [sp, #0]
+    ldp x21, x22, [sp, #16]
+    ldp x23, x24, [sp, #32]
+    ldp x25, x26, [sp, #48]
+    ldp x27, x28, [sp, #64]
+    ldp x29, x30, [sp, #80]
+    ldp d8, d9, [sp, #96]
+    ldp d10, d11, [sp, #112]
+    ldp d12, d13, [sp, #128]
+    ldp d14, d15, [sp, #144]
+    add sp, sp, #160
+    br x30
+    .size cpu_device_switch, .-cpu_device_switch
+
+    .globl cpu_device_guarded_call
+    .type cpu_device_guarded_call, %function
+    .p2align 4
+cpu_device_guarded_call:
+    sub sp, sp, #160
+    stp x19, x20, [sp, #0]
+    stp x21, x22, [sp, #16]
+    stp x23, x24, [sp, #32]
+    stp x25, x26, [sp, #48]
+    stp x27, x28, [sp, #64]
+    stp x29, x30, [sp, #80]
+    stp d8, d9, [sp, #96]
+    stp d10, d11, [sp, #112]
+    stp d12, d13, [sp, #128]
+    stp d14, d15, [sp, #144]
+    mov x9, sp
+    str x9, [x0]
+    mov x0, x2
+    blr x1
+    mov w0, #0
+.Lleave:
+    ldp x19, x20, [sp, #0]
+    ldp x21, x22, [sp, #16]
+    ldp x23, x24, [sp, #32]
+    ldp x25, x26, [sp, #48]
+    ldp x27, x28, [sp, #64]
+    ldp x29, x30, [sp, #80]
+    ldp d8, d9, [sp, #96]
+    ldp d10, d11, [sp, #112]
+    ldp d12, d13, [sp, #128]
+    ldp d14, d15, [sp, #144]
+    add sp, sp, #160
+    ret
+    .size cpu_device_guarded_call, .-cpu_device_guarded_call
+
+    .globl cpu_device_abort_to
+    .type cpu_device_abort_to, %function
+    .p2align 4
+cpu_device_abort_to:
+    mov sp, x0
+    mov w0, #1
+    b .Lleave
+    .size cpu_device_abort_to, .-cpu_device_abort_to
+
+#else
+#error "The CPU device knows x86-64 and aarch64. Another processor needs its three functions here."
+#endif
+
+    .section .note.GNU-stack, "", %progbits

@@ -1,0 +1,376 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "lab/command_line.hpp"
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <deque>
+#include <iostream>
+#include <map>
+#include <new>
+#include <stdexcept>
+
+#include "lab/cuda_check.hpp"
+#include "lab/device_limits.hpp"
+#include "lab/errors.hpp"
+#include "lab/window.hpp"
+
+namespace lab {
+namespace {
+
+std::string in_quotes(std::string_view text) { return "\"" + std::string(text) + "\""; }
+
+std::string text_of(double value) {
+  char text[64];
+  return std::string(text, std::to_chars(text, text + sizeof(text), value).ptr);
+}
+
+template <class Number>
+Number parse_number(std::string_view text, const char* kind) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc::result_out_of_range)
+    throw invalid_input(std::string(text) + " is too large or too small for this option");
+  if (error != std::errc{} || end != text.data() + text.size())
+    throw invalid_input(in_quotes(text) + " is not " + kind);
+  if constexpr (std::is_floating_point_v<Number>)
+    if (!std::isfinite(value)) throw invalid_input(in_quotes(text) + " is not " + kind);
+  return value;
+}
+
+}  // namespace
+
+std::size_t parse_size(std::string_view text) {
+  const std::string_view whole = text;
+  unsigned shift = 0;
+  if (!text.empty()) {
+    switch (text.back()) {
+      case 'k':
+      case 'K':
+        shift = 10;
+        break;
+      case 'm':
+      case 'M':
+        shift = 20;
+        break;
+      case 'g':
+      case 'G':
+        shift = 30;
+        break;
+      default:
+        break;
+    }
+    if (shift != 0) text.remove_suffix(1);
+  }
+  std::size_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool all_read = !text.empty() && end == text.data() + text.size();
+  if (all_read && (error == std::errc::result_out_of_range ||
+                   value > std::numeric_limits<std::size_t>::max() >> shift))
+    throw invalid_input(std::string(whole) + " is larger than any memory");
+  if (error != std::errc{} || !all_read)
+    throw invalid_input(in_quotes(whole) +
+                        " is not a size: write a whole number, 0 or more, such as 1000 or 33K "
+                        "(K, M and G stand for 1024, 1024^2 and 1024^3)");
+  return value << shift;
+}
+
+program::size_option& program::size_option::at_least(std::size_t least) {
+  least_ = least;
+  return *this;
+}
+
+program::size_option& program::size_option::at_most(std::size_t most) {
+  most_ = most;
+  return *this;
+}
+
+program::number_option& program::number_option::at_least(double least) {
+  least_ = least;
+  return *this;
+}
+
+program::number_option& program::number_option::at_most(double most) {
+  most_ = most;
+  return *this;
+}
+
+struct program::state {
+  state(std::string its_name, std::string description)
+      : name(std::move(its_name)), app(std::move(description), name) {}
+
+  std::string name;
+  CLI::App app;
+  std::deque<size_option> sizes;  // deques: references to their elements stay good
+  std::deque<number_option> numbers;
+
+  int device = 0;
+  std::uint64_t seed = 1;
+  int repeat = on_cpu_device() ? 3 : 20;
+  std::string step_name;
+  bool has_output = false;
+  std::string out;
+  bool window = false;
+  int frames = 0;
+  bool wrong = false;
+
+  /// An option with a value that `take` makes sense of; what it throws gets the option's name.
+  CLI::Option* add(const std::string& option, const std::string& kind, const std::string& initially,
+                   const std::string& help, std::function<void(const std::string&)> take) {
+    const auto named = [option, take = std::move(take)](const std::string& text) {
+      try {
+        take(text);
+      } catch (const invalid_input& error) {
+        throw invalid_input(option + ": " + error.what());
+      }
+    };
+    CLI::Option* added = app.add_option_function<std::string>(option, named, help);
+    added->type_name(kind);
+    if (!initially.empty()) added->default_str(initially);
+    return added;
+  }
+
+  template <class Number>
+  number_option& add_number(const std::string& option, Number& value, const char* kind,
+                            const std::string& help) {
+    number_option& bounds = numbers.emplace_back();
+    std::string initially;
+    if constexpr (std::is_floating_point_v<Number>)
+      initially = text_of(value);
+    else
+      initially = std::to_string(value);
+    add(option, "NUMBER", initially, help, [&value, &bounds, kind](const std::string& text) {
+      const Number number = parse_number<Number>(text, kind);
+      const double wide = static_cast<double>(number);
+      if (wide < bounds.least_)
+        throw invalid_input(text + " is too small: at least " + text_of(bounds.least_) +
+                            " is needed");
+      if (wide > bounds.most_)
+        throw invalid_input(text + " is too large: at most " + text_of(bounds.most_) +
+                            " is possible");
+      value = number;
+    });
+    return bounds;
+  }
+
+  int parse_and_run(int argc, const char* const* argv, const std::function<bool()>& body) {
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::CallForHelp&) {
+      std::cout << app.help() << std::flush;
+      return kExitRight;
+    } catch (const CLI::ExtrasError&) {
+      throw invalid_input("unknown: " + joined(app.remaining()));
+    } catch (const CLI::ParseError& error) {
+      throw invalid_input(error.what());
+    }
+    select_device(device);
+    std::cout << name << '\n' << describe_device(device) << '\n' << std::flush;
+    const bool right = body();
+    return right && !wrong ? kExitRight : kExitWrong;
+  }
+
+  static std::string joined(const std::vector<std::string>& words) {
+    std::string text;
+    for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+    return text;
+  }
+
+  int complain(int code, const std::string& sentence) const {
+    std::cout << std::flush;
+    std::cerr << name << ": " << sentence << '\n';
+    if (code == kExitUsage) std::cerr << "Try " << name << " --help\n";
+    return wrong && code == kExitNotPossible ? kExitWrong : code;
+  }
+};
+
+program::program(std::string name, std::string description)
+    : state_(std::make_unique<state>(std::move(name), std::move(description))) {
+  state_->add_number("--device", state_->device, "the number of a device",
+                     "which device to use, counted from 0");
+  state_->add("--seed", "NUMBER", std::to_string(state_->seed), "where the random numbers start",
+              [this](const std::string& text) {
+                state_->seed = parse_number<std::uint64_t>(text, "a whole number, 0 or more");
+              });
+  state_
+      ->add_number("--repeat", state_->repeat, "a whole number",
+                   "how often the kernel is timed; the median is shown")
+      .at_least(1)
+      .at_most(1e6);
+}
+
+program::~program() = default;
+
+program::size_option& program::add_size(const std::string& name, std::size_t& value,
+                                        const std::string& help) {
+  size_option& bounds = state_->sizes.emplace_back();
+  state_->add(name, "N", std::to_string(value), help, [&value, &bounds](const std::string& text) {
+    const std::size_t size = parse_size(text);
+    if (size < bounds.least_)
+      throw invalid_input(text + " is too small: at least " + std::to_string(bounds.least_) +
+                          " is needed");
+    if (size > bounds.most_)
+      throw invalid_input(text + " is too large: at most " + std::to_string(bounds.most_) +
+                          " is possible");
+    value = size;
+  });
+  return bounds;
+}
+
+program::number_option& program::add_number(const std::string& name, int& value,
+                                            const std::string& help) {
+  return state_->add_number(name, value, "a whole number", help);
+}
+
+program::number_option& program::add_number(const std::string& name, float& value,
+                                            const std::string& help) {
+  return state_->add_number(name, value, "a number", help);
+}
+
+program::number_option& program::add_number(const std::string& name, double& value,
+                                            const std::string& help) {
+  return state_->add_number(name, value, "a number", help);
+}
+
+void program::add_flag(const std::string& name, bool& value, const std::string& help) {
+  state_->app.add_flag(name, value, help);
+}
+
+void program::add_text(const std::string& name, std::string& value, const std::string& help) {
+  state_->add(name, "TEXT", value, help, [&value](const std::string& text) { value = text; });
+}
+
+void program::add_named_choice(const std::string& name,
+                               std::vector<std::pair<std::string, std::string>> names,
+                               std::size_t chosen, const std::string& help,
+                               std::function<void(std::size_t)> choose) {
+  if (chosen >= names.size())
+    throw std::logic_error("the default of " + name + " is not one of its choices");
+  const bool is_step = name == "--step";
+  if (is_step) state_->step_name = names[chosen].first;
+  std::string all;
+  std::string long_help = help;
+  for (const auto& [choice_name, what] : names) {
+    all += (all.empty() ? "" : ", ") + choice_name;
+    if (!what.empty()) long_help += "\n" + choice_name + ": " + what;
+  }
+  const std::string initially = names[chosen].first;
+  if (long_help == help) long_help += ": " + all;
+  state_->add(name, "NAME", initially, long_help,
+              [this, is_step, names = std::move(names), all,
+               choose = std::move(choose)](const std::string& text) {
+                for (std::size_t i = 0; i < names.size(); ++i) {
+                  if (names[i].first != text) continue;
+                  choose(i);
+                  if (is_step) state_->step_name = text;
+                  return;
+                }
+                throw invalid_input("there is no " + in_quotes(text) + "; there are " + all);
+              });
+}
+
+void program::add_picture_options() {
+  add_text("--out", state_->out, "the PNG file to write");
+  add_flag("--window", state_->window, "show the picture in a window (Esc closes it)");
+  state_->has_output = true;
+}
+
+void program::add_animation_options(int frames) {
+  state_->frames = frames;
+  add_number("--frames", state_->frames, "how many frames the file gets").at_least(1);
+  add_text("--out", state_->out, "the animated PNG file to write, for a browser");
+  add_flag("--window", state_->window, "play it in a window (Esc closes it)");
+  state_->has_output = true;
+}
+
+int program::device() const { return state_->device; }
+std::uint64_t program::seed() const { return state_->seed; }
+int program::repeat() const { return state_->repeat; }
+int program::frames() const { return state_->frames; }
+const std::string& program::step_name() const { return state_->step_name; }
+
+void program::require_memory(std::size_t host_bytes, std::size_t device_bytes) const {
+  lab::require_memory(host_bytes, device_bytes);
+}
+
+bool program::verdict(const comparison& result) {
+  if (!result.ok) state_->wrong = true;
+  std::cout << (result.ok ? "right: " : "WRONG: ") << result.message << std::endl;
+  return result.ok;
+}
+
+timing program::report_kernel(const std::function<float()>& run_once, const kernel_work& work) {
+  (void)run_once();
+  std::vector<float> times;
+  for (int run = 0; run < state_->repeat; ++run) times.push_back(run_once());
+  const timing time = summarize(times);
+  std::optional<double> bandwidth;
+  if (!on_cpu_device() && work.bytes > 0 && time.median_ms > 0) bandwidth = copy_bandwidth();
+  std::cout << describe_kernel(time, work, bandwidth, on_cpu_device()) << std::endl;
+  return time;
+}
+
+void program::report_library(const std::string& name, std::optional<float> library_ms,
+                             const timing& ours) const {
+  if (!library_ms || !(*library_ms > 0) || !(ours.median_ms > 0)) return;
+  std::cout << describe_library(name, *library_ms, ours) << std::endl;
+}
+
+void program::emit(const bitmap& picture) {
+  if (!state_->has_output) throw std::logic_error("emit() without add_picture_options()");
+  if (!state_->out.empty()) {
+    write_png(picture, state_->out);
+    std::cout << "wrote " << state_->out << " (" << picture.width() << " x " << picture.height()
+              << ")" << std::endl;
+  }
+  if (state_->window) show(picture, state_->name);
+}
+
+void program::emit_frames(int width, int height, int delay_ms,
+                          const std::function<void(bitmap& picture, int tick)>& draw) {
+  if (!state_->has_output) throw std::logic_error("emit_frames() without add_animation_options()");
+  if (!state_->out.empty()) {
+    animation frames(width, height, delay_ms);
+    bitmap picture(width, height);
+    for (int tick = 0; tick < state_->frames; ++tick) {
+      draw(picture, tick);
+      frames.add(picture);
+    }
+    frames.write(state_->out);
+    std::cout << "wrote " << state_->out << " (" << frames.frame_count() << " frames of " << width
+              << " x " << height << "; open it in a browser)" << std::endl;
+  }
+  if (state_->window) play(width, height, draw, state_->name);
+}
+
+int program::run(int argc, const char* const* argv, const std::function<bool()>& body) {
+  int code = kExitWrong;
+  try {
+    code = state_->parse_and_run(argc, argv, body);
+  } catch (const invalid_input& error) {
+    code = state_->complain(kExitUsage, error.what());
+  } catch (const not_possible& error) {
+    code = state_->complain(kExitNotPossible, error.what());
+  } catch (const std::bad_alloc&) {
+    code = state_->complain(kExitUsage, "the host has not enough memory; try a smaller --size");
+  } catch (const std::length_error&) {  // from a vector of more elements than can be addressed
+    code = state_->complain(kExitUsage, "the host has not enough memory; try a smaller --size");
+  } catch (const std::exception& error) {  // cuda_error among them: its text is a sentence
+    code = state_->complain(kExitWrong, error.what());
+  } catch (...) {
+    code = state_->complain(kExitWrong, "failed for a reason that nobody has a name for");
+  }
+  // A full disk behind `> file` would otherwise go unnoticed.
+  std::cout << std::flush;
+  if (!std::cout || std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    std::cerr << state_->name << ": cannot write to the standard output\n";
+    if (code == kExitRight) code = kExitWrong;
+  }
+  return code;
+}
+
+}  // namespace lab

@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "lab/cuda_check.hpp"
+
+#include <cstdio>
+#include <cstring>
+
+namespace lab {
+namespace {
+
+const char* without_folder(const char* path) {
+  const char* slash = std::strrchr(path, '/');
+  return slash == nullptr ? path : slash + 1;
+}
+
+/// What a student can do about it; empty where the error's own name says enough.
+const char* what_to_try(cudaError_t code) {
+  switch (code) {
+    case cudaErrorMemoryAllocation:
+      return "try a smaller --size";
+    case cudaErrorInvalidDevice:
+      return "there is no such device here; leave --device out to use device 0";
+    case cudaErrorInvalidConfiguration:
+      return "look at the grid and block sizes: none may be 0, and a block has at most 1024 "
+             "threads";
+    case cudaErrorLaunchOutOfResources:
+      return "the kernel needs more registers than a block of this size gets; try smaller blocks";
+    case cudaErrorInvalidMemcpyDirection:
+      return "the last argument says from where to where: cudaMemcpyHostToDevice or DeviceToHost";
+    case cudaErrorInvalidValue:
+      return "look at the arguments: pointers, sizes, and which side each pointer is on";
+    case cudaErrorIllegalAddress:
+      return "a kernel accessed memory that is not its own; the program's check on the CPU device "
+             "names the line";
+    case cudaErrorMisalignedAddress:
+      return "a kernel read or wrote at an address that is not a multiple of the type's size";
+    case cudaErrorNoDevice:
+      return "CUDA sees no GPU; is CUDA_VISIBLE_DEVICES set?";
+    case cudaErrorInsufficientDriver:
+      return "the NVIDIA driver is missing, or older than the CUDA toolkit";
+    case cudaErrorNoKernelImageForDevice:
+      return "the program was built for another GPU; set CMAKE_CUDA_ARCHITECTURES and build again";
+    default:
+      return "";
+  }
+}
+
+std::string sentence(cudaError_t code, const char* expression, const char* file, int line) {
+  std::string text = std::string(without_folder(file)) + ":" + std::to_string(line) + ": " +
+                     expression + " failed: " + cudaGetErrorName(code) + " (" +
+                     cudaGetErrorString(code) + ")";
+  if (const char* advice = what_to_try(code); *advice != '\0') text += std::string("; ") + advice;
+  return text;
+}
+
+}  // namespace
+
+cuda_error::cuda_error(cudaError_t code, const char* expression, const char* file, int line)
+    : std::runtime_error(sentence(code, expression, file, line)),
+      code_(code),
+      expression_(expression),
+      file_(without_folder(file)),
+      line_(line) {}
+
+namespace detail {
+
+void throw_cuda_error(cudaError_t code, const char* expression, const char* file, int line) {
+  (void)cudaGetLastError();  // the runtime remembers the last error until it is asked
+  throw cuda_error(code, expression, file, line);
+}
+
+void print_cuda_error(cudaError_t code, const char* expression, const char* file,
+                      int line) noexcept {
+  // Static objects are destroyed when the runtime is already gone; nothing is lost then.
+  if (code == cudaErrorCudartUnloading) return;
+  (void)cudaGetLastError();
+  // Piece by piece, since building a string could throw.
+  const char* advice = what_to_try(code);
+  std::fprintf(stderr, "%s:%d: %s failed: %s (%s)%s%s\n", without_folder(file), line, expression,
+               cudaGetErrorName(code), cudaGetErrorString(code), *advice != '\0' ? "; " : "",
+               advice);
+}
+
+}  // namespace detail
+}  // namespace lab

@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <cublas_v2.h>
+
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "lab/cuda_check.hpp"
+#include "lab/device_buffer.hpp"
+#include "lab/device_limits.hpp"
+#include "lab/errors.hpp"
+#include "lab/report.hpp"
+#include "lab/timer.hpp"
+
+namespace lab {
+namespace {
+
+void check(cublasStatus_t status, const char* call) {
+  if (status != CUBLAS_STATUS_SUCCESS)
+    throw std::runtime_error(std::string(call) + " failed: " + cublasGetStatusString(status));
+}
+
+class cublas_handle {
+ public:
+  cublas_handle() { check(cublasCreate(&handle_), "cublasCreate"); }
+  ~cublas_handle() { (void)cublasDestroy(handle_); }
+  cublas_handle(const cublas_handle&) = delete;
+  cublas_handle& operator=(const cublas_handle&) = delete;
+  cublasHandle_t get() const { return handle_; }
+
+ private:
+  cublasHandle_t handle_ = nullptr;
+};
+
+}  // namespace
+
+std::optional<float> library_dot_milliseconds(std::span<const float> a, std::span<const float> b) {
+  if (a.size() != b.size()) throw invalid_input("a dot product needs vectors of equal length");
+  if (a.empty() || a.size() > static_cast<std::size_t>(std::numeric_limits<int>::max()))
+    return std::nullopt;  // cublasSdot counts in int
+  constexpr int kWarmUp = 3;
+  constexpr int kRuns = 20;
+  const device_buffer<float> device_a(a);
+  const device_buffer<float> device_b(b);
+  device_buffer<float> result(1);
+  const cublas_handle handle;
+  // With the result left on the device, the call does not wait, and the events measure the kernels
+  // alone.
+  check(cublasSetPointerMode(handle.get(), CUBLAS_POINTER_MODE_DEVICE), "cublasSetPointerMode");
+  event_timer timer;
+  std::vector<float> times;
+  for (int run = 0; run < kWarmUp + kRuns; ++run) {
+    timer.start();
+    check(cublasSdot(handle.get(), static_cast<int>(a.size()), device_a.data(), 1, device_b.data(),
+                     1, result.data()),
+          "cublasSdot");
+    timer.stop();
+    const float elapsed = timer.milliseconds();
+    if (run >= kWarmUp) times.push_back(elapsed);
+  }
+  return static_cast<float>(summarize(times).median_ms);
+}
+
+}  // namespace lab

@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "lab/matmul_baseline.hpp"
+
+#include <cublas_v2.h>
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "lab/device_buffer.hpp"
+#include "lab/errors.hpp"
+#include "lab/report.hpp"
+#include "lab/timer.hpp"
+
+namespace lab {
+namespace {
+
+void check(cublasStatus_t status, const char* call) {
+  if (status != CUBLAS_STATUS_SUCCESS)
+    throw std::runtime_error(std::string(call) + " failed: " + cublasGetStatusString(status));
+}
+
+struct destroy_handle {
+  void operator()(cublasHandle_t handle) const noexcept { (void)cublasDestroy(handle); }
+};
+using cublas_owner = std::unique_ptr<std::remove_pointer_t<cublasHandle_t>, destroy_handle>;
+
+}  // namespace
+
+std::optional<float> library_matmul_milliseconds(std::span<const float> a, std::span<const float> b,
+                                                 std::size_t m, std::size_t n, std::size_t k) {
+  if (a.size() != m * k || b.size() != k * n)
+    throw invalid_input("a matrix product needs m * k elements of A and k * n of B");
+  const std::size_t largest = std::max({m, n, k});
+  if (std::min({m, n, k}) == 0 ||
+      largest > static_cast<std::size_t>(std::numeric_limits<int>::max()))
+    return std::nullopt;  // cublasSgemm counts in int
+  constexpr int kWarmUp = 3;
+  constexpr int kRuns = 20;
+  const device_buffer<float> device_a(a);
+  const device_buffer<float> device_b(b);
+  device_buffer<float> device_c(m * n);
+  cublasHandle_t created = nullptr;
+  check(cublasCreate(&created), "cublasCreate");
+  const cublas_owner handle(created);
+  check(cublasSetMathMode(handle.get(), CUBLAS_DEFAULT_MATH), "cublasSetMathMode");  // FP32
+
+  // cuBLAS is column-major. Read that way, our row-major C is its own transpose, and
+  // (A B) transposed is B transposed times A transposed: swap the operands, and all is in place.
+  const float one = 1, zero = 0;
+  const int im = static_cast<int>(m), in = static_cast<int>(n), ik = static_cast<int>(k);
+  event_timer timer;
+  std::vector<float> times;
+  for (int run = 0; run < kWarmUp + kRuns; ++run) {
+    timer.start();
+    check(cublasSgemm(handle.get(), CUBLAS_OP_N, CUBLAS_OP_N, in, im, ik, &one, device_b.data(), in,
+                      device_a.data(), ik, &zero, device_c.data(), in),
+          "cublasSgemm");
+    timer.stop();
+    const float elapsed = timer.milliseconds();
+    if (run >= kWarmUp) times.push_back(elapsed);
+  }
+  return static_cast<float>(summarize(times).median_ms);
+}
+
+}  // namespace lab

@@ -1,0 +1,362 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "lab/command_line.hpp"
+
+#include <cuda_runtime.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <iostream>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "lab/cuda_check.hpp"
+#include "lab/device_limits.hpp"
+#include "lab/errors.hpp"
+#include "lab_testing.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct outcome {
+  int code = -1;
+  std::string out;
+  std::string err;
+};
+
+/// Runs the program as main() would, and catches what it prints.
+outcome run(
+    lab::program& program, const std::vector<std::string>& arguments,
+    const std::function<bool()>& body = [] { return true; }) {
+  std::vector<const char*> argv = {"program"};
+  for (const std::string& argument : arguments) argv.push_back(argument.c_str());
+  ::testing::internal::CaptureStdout();
+  ::testing::internal::CaptureStderr();
+  outcome result;
+  result.code = program.run(static_cast<int>(argv.size()), argv.data(), body);
+  result.out = ::testing::internal::GetCapturedStdout();
+  result.err = ::testing::internal::GetCapturedStderr();
+  return result;
+}
+
+/// A program with every kind of option.
+class Program : public ::testing::Test {
+ protected:
+  enum class step { slow, fast };
+
+  Program() {
+    program.add_size("--size", size, "number of elements").positive().at_most(1 << 30);
+    program.add_number("--count", count, "how many").at_least(-5).at_most(5);
+    program.add_number("--scale", scale, "how much");
+    program.add_flag("--loud", loud, "say more");
+    chosen = &program.add_step<step>({{"slow", step::slow}, {"fast", step::fast, "the good one"}},
+                                     step::slow);
+  }
+
+  lab::program program{"00.0_test", "A program for tests."};
+  std::size_t size = 1000;
+  int count = 3;
+  double scale = 1.5;
+  bool loud = false;
+  const step* chosen = nullptr;
+};
+
+TEST(ParseSize, TakesWholeNumbersAndSuffixes) {
+  EXPECT_EQ(lab::parse_size("0"), 0u);
+  EXPECT_EQ(lab::parse_size("1000"), 1000u);
+  EXPECT_EQ(lab::parse_size("33K"), 33u * 1024);
+  EXPECT_EQ(lab::parse_size("2m"), 2u << 20);
+  EXPECT_EQ(lab::parse_size("3G"), std::size_t{3} << 30);
+  EXPECT_EQ(lab::parse_size("18446744073709551615"), ~std::size_t{0});
+}
+
+TEST(ParseSize, RefusesEverythingElseWithASentence) {
+  for (const char* text : {"", "K", "-5", "+5", " 5", "5 ", "1.5", "1e6", "0x10", "12x", "abc",
+                           "5KK", "nan", "18446744073709551616", "17179869184G", "5 K"}) {
+    EXPECT_THROW(lab::parse_size(text), lab::invalid_input) << text;
+  }
+}
+
+TEST_F(Program, RunsTheBodyWithTheDefaults) {
+  const outcome result = run(program, {}, [&] {
+    EXPECT_EQ(size, 1000u);
+    EXPECT_EQ(*chosen, step::slow);
+    EXPECT_EQ(program.step_name(), "slow");
+    EXPECT_EQ(program.device(), 0);
+    EXPECT_EQ(program.repeat(), lab::on_cpu_device() ? 3 : 20);
+    return true;
+  });
+  EXPECT_EQ(result.code, 0);
+  EXPECT_EQ(result.err, "");
+  EXPECT_EQ(result.out, "00.0_test\n" + lab::describe_device(0) + "\n");
+}
+
+TEST_F(Program, HandsOnWhatTheUserAskedFor) {
+  const outcome result = run(program, {"--size", "33K", "--count=-5", "--scale", "-2.5e3", "--loud",
+                                       "--step", "fast", "--seed", "77", "--repeat", "5"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(size, 33u * 1024);
+  EXPECT_EQ(count, -5);
+  EXPECT_EQ(scale, -2500);
+  EXPECT_TRUE(loud);
+  EXPECT_EQ(*chosen, step::fast);
+  EXPECT_EQ(program.step_name(), "fast");
+  EXPECT_EQ(program.seed(), 77u);
+  EXPECT_EQ(program.repeat(), 5);
+}
+
+TEST_F(Program, UsesTheDeviceThatWasAskedFor) {
+  const int last = lab::device_count() - 1;
+  const outcome result = run(program, {"--device", std::to_string(last)}, [&] {
+    int current = -1;
+    CUDA_CHECK(cudaGetDevice(&current));
+    return current == last;
+  });
+  EXPECT_EQ(result.code, 0);
+  EXPECT_NE(result.out.find("device " + std::to_string(last) + ": "), std::string::npos);
+  CUDA_CHECK(cudaSetDevice(0));
+}
+
+TEST_F(Program, ExplainsItself) {
+  bool ran = false;
+  const outcome result = run(program, {"--help"}, [&] { return ran = true; });
+  EXPECT_EQ(result.code, 0);
+  EXPECT_FALSE(ran);
+  for (const char* part : {"A program for tests.", "--size", "number of elements", "1000", "--step",
+                           "slow", "fast", "the good one", "--device", "--seed", "--repeat"})
+    EXPECT_NE(result.out.find(part), std::string::npos) << part << " is missing in\n" << result.out;
+}
+
+TEST_F(Program, ExplainsItselfWithoutADevice) {
+  EXPECT_EQ(run(program, {"--help", "--device", "12345"}).code, 0);
+}
+
+TEST_F(Program, RefusesBadOptionsWithOneSentence) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{"--sise", "5"}, "unknown: --sise 5"},
+      {{"extra"}, "unknown: extra"},
+      {{"--size", "-5"}, "--size: \"-5\" is not a size: write a whole number"},
+      {{"--size", "12x"}, "--size: \"12x\" is not a size: write a whole number"},
+      {{"--size", ""}, "--size: \"\" is not a size: write a whole number"},
+      {{"--size", "0"}, "--size: 0 is too small: at least 1 is needed"},
+      {{"--size", "2G"}, "--size: 2G is too large: at most 1073741824 is possible"},
+      {{"--size", "99999999999999999999"},
+       "--size: 99999999999999999999 is larger than any memory"},
+      {{"--size"}, "--size"},
+      {{"--count", "6"}, "--count: 6 is too large: at most 5 is possible"},
+      {{"--count", "-6"}, "--count: -6 is too small: at least -5 is needed"},
+      {{"--count", "1.5"}, "--count: \"1.5\" is not a whole number"},
+      {{"--count", "99999999999"}, "--count: 99999999999 is too large"},
+      {{"--scale", "nan"}, "--scale: \"nan\" is not a number"},
+      {{"--scale", "inf"}, "--scale: \"inf\" is not a number"},
+      {{"--scale", "1x"}, "--scale: \"1x\" is not a number"},
+      {{"--step", "medium"}, "--step: there is no \"medium\"; there are slow, fast"},
+      {{"--seed", "-1"}, "--seed: \"-1\" is not a whole number, 0 or more"},
+      {{"--repeat", "0"}, "--repeat: 0 is too small: at least 1 is needed"},
+      {{"--device", "x"}, "--device: \"x\" is not the number of a device"},
+      {{"--device", "12345"}, "there is no device 12345: this machine has "},
+      {{"--device", "-1"}, "there is no device -1: this machine has "},
+  };
+  for (const auto& [arguments, sentence] : cases) {
+    bool ran = false;
+    const outcome result = run(program, arguments, [&] { return ran = true; });
+    EXPECT_EQ(result.code, 2) << sentence;
+    EXPECT_FALSE(ran) << sentence;
+    EXPECT_TRUE(result.err.starts_with("00.0_test: " + sentence)) << result.err << "instead of\n"
+                                                                  << sentence;
+    EXPECT_TRUE(result.err.ends_with("\nTry 00.0_test --help\n")) << result.err;
+  }
+}
+
+TEST_F(Program, ExitsOneForAWrongResult) {
+  EXPECT_EQ(run(program, {}, [] { return false; }).code, 1);
+}
+
+TEST_F(Program, PrintsTheVerdict) {
+  const outcome result = run(program, {}, [&] {
+    EXPECT_TRUE(program.verdict({true, "all 33 elements match"}));
+    return program.verdict(true, "the sum is 7");
+  });
+  EXPECT_EQ(result.code, 0);
+  EXPECT_TRUE(result.out.ends_with("right: all 33 elements match\nright: the sum is 7\n"))
+      << result.out;
+}
+
+TEST_F(Program, NeverForgetsAWrongVerdict) {
+  const outcome result = run(program, {}, [&] {
+    EXPECT_FALSE(program.verdict({false, "1 of 2 elements differs"}));
+    program.verdict({true, "all 2 elements match"});
+    return true;
+  });
+  EXPECT_EQ(result.code, 1);
+  EXPECT_NE(result.out.find("WRONG: 1 of 2 elements differs\n"), std::string::npos) << result.out;
+  lab::program other("00.1_other", "Another.");
+  EXPECT_EQ(run(other, {},
+                [&]() -> bool {
+                  other.verdict(false, "wrong");
+                  throw lab::not_possible("no window");
+                })
+                .code,
+            1);
+}
+
+TEST_F(Program, TurnsExceptionsIntoSentencesAndExitCodes) {
+  const auto failing = [&](const std::function<void()>& action) {
+    return run(program, {}, [&] {
+      action();
+      return true;
+    });
+  };
+  outcome result = failing([] { throw lab::invalid_input("the vectors have different lengths"); });
+  EXPECT_EQ(result.code, 2);
+  EXPECT_EQ(result.err, "00.0_test: the vectors have different lengths\nTry 00.0_test --help\n");
+
+  result = failing([] { throw lab::not_possible("there is no display"); });
+  EXPECT_EQ(result.code, 77);
+  EXPECT_EQ(result.err, "00.0_test: there is no display\n");
+
+  result = failing([] { CUDA_CHECK(cudaSetDevice(12345)); });
+  EXPECT_EQ(result.code, 1);
+  EXPECT_NE(result.err.find("cudaSetDevice(12345) failed: cudaErrorInvalidDevice"),
+            std::string::npos);
+
+  result = failing([] { CUDA_CHECK(cudaErrorMemoryAllocation); });
+  EXPECT_EQ(result.code, 1);
+  EXPECT_NE(result.err.find("try a smaller --size"), std::string::npos);
+
+  for (const auto& action : std::vector<std::function<void()>>{
+           [] { throw std::bad_alloc(); },
+           [] { std::vector<int>().reserve(~std::size_t{0}); },
+       }) {
+    result = failing(action);
+    EXPECT_EQ(result.code, 2);
+    EXPECT_EQ(result.err,
+              "00.0_test: the host has not enough memory; try a smaller --size\n"
+              "Try 00.0_test --help\n");
+  }
+
+  EXPECT_EQ(failing([] { throw std::runtime_error("something else"); }).code, 1);
+  EXPECT_EQ(failing([] { throw 5; }).code, 1);
+}
+
+TEST_F(Program, RefusesSizesThatNoMemoryHolds) {
+  bool went_on = false;
+  const outcome result = run(program, {}, [&] {
+    program.require_memory(std::size_t{1} << 50, std::size_t{1} << 50);
+    return went_on = true;
+  });
+  EXPECT_EQ(result.code, 2);
+  EXPECT_FALSE(went_on);
+  EXPECT_NE(result.err.find("PiB of "), std::string::npos) << result.err;
+}
+
+TEST_F(Program, TimesAKernelAfterWarmingUp) {
+  int runs = 0;
+  const outcome result = run(program, {"--repeat", "5"}, [&] {
+    const auto time = program.report_kernel([&] { return static_cast<float>(++runs); });
+    EXPECT_EQ(time.median_ms, 4);  // of 2, 3, 4, 5 and 6: the first run warms up
+    return true;
+  });
+  EXPECT_EQ(runs, 6);
+  EXPECT_NE(result.out.find("kernel: 4.000 ms (median of 5, 2.000 to 6.000)"), std::string::npos)
+      << result.out;
+  EXPECT_EQ(result.out.find("not a GPU time") != std::string::npos, lab::on_cpu_device());
+}
+
+TEST_F(Program, ComparesWithALibraryThatIsThere) {
+  const outcome result = run(program, {}, [&] {
+    program.report_library("cublasSdot", std::nullopt, {1, 1, 1, 1});
+    program.report_library("cublasSdot", 0.5f, {1, 1, 1, 1});
+    return true;
+  });
+  EXPECT_TRUE(
+      result.out.ends_with("0_test\n" + lab::describe_device(0) +
+                           "\ncublasSdot: 0.500 ms; this kernel reaches 50 % of its speed\n"))
+      << result.out;
+}
+
+TEST(ProgramWithPictures, WritesWhatWasAskedFor) {
+  const fs::path path =
+      fs::temp_directory_path() / ("lab_picture_" + std::to_string(::getpid()) + ".png");
+  lab::bitmap picture(7, 5);
+  picture.at(6, 4) = {1, 2, 3, 255};
+  lab::program program("00.0_test", "A program for tests.");
+  program.add_picture_options();
+  const outcome result = run(program, {"--out", path.string()}, [&] {
+    program.emit(picture);
+    return true;
+  });
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_TRUE(lab::testing::matches(lab::compare_exact(lab::read_png(path), picture)));
+  fs::remove(path);
+}
+
+TEST(ProgramWithPictures, DoesNothingUnasked) {
+  lab::program program("00.0_test", "A program for tests.");
+  program.add_picture_options();
+  EXPECT_EQ(run(program, {},
+                [&] {
+                  program.emit(lab::bitmap(2, 2));
+                  return true;
+                })
+                .code,
+            0);
+}
+
+TEST(ProgramWithPictures, RefusesAPathThatCannotBeWritten) {
+  lab::program program("00.0_test", "A program for tests.");
+  program.add_picture_options();
+  const outcome result = run(program, {"--out", "/no/such/folder/p.png"}, [&] {
+    program.emit(lab::bitmap(2, 2));
+    return true;
+  });
+  EXPECT_EQ(result.code, 2);
+  EXPECT_NE(result.err.find("cannot write /no/such/folder/p.png: there is no folder"),
+            std::string::npos)
+      << result.err;
+}
+
+TEST(ProgramWithPictures, WritesTheFileBeforeItMissesTheDisplay) {
+  ::unsetenv("DISPLAY");
+  const fs::path path =
+      fs::temp_directory_path() / ("lab_window_" + std::to_string(::getpid()) + ".png");
+  lab::program program("00.0_test", "A program for tests.");
+  program.add_picture_options();
+  const outcome result = run(program, {"--window", "--out", path.string()}, [&] {
+    program.emit(lab::bitmap(2, 2));
+    return true;
+  });
+  EXPECT_EQ(result.code, 77);
+  EXPECT_NE(result.err.find("no window: "), std::string::npos) << result.err;
+  EXPECT_TRUE(fs::exists(path));
+  fs::remove(path);
+}
+
+TEST(ProgramWithAnimation, WritesAsManyFramesAsWereAskedFor) {
+  const fs::path path =
+      fs::temp_directory_path() / ("lab_animation_" + std::to_string(::getpid()) + ".png");
+  lab::program program("00.0_test", "A program for tests.");
+  program.add_animation_options(30);
+  std::vector<int> ticks;
+  const outcome result = run(program, {"--out", path.string(), "--frames", "3"}, [&] {
+    program.emit_frames(4, 3, 40, [&](lab::bitmap& picture, int tick) {
+      ticks.push_back(tick);
+      picture.at(tick, 0) = {255, 0, 0, 255};
+    });
+    return true;
+  });
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(ticks, (std::vector<int>{0, 1, 2}));
+  EXPECT_NE(result.out.find("(3 frames of 4 x 3"), std::string::npos) << result.out;
+  EXPECT_EQ(lab::read_png(path).at(0, 0), (lab::rgba{255, 0, 0, 255}));
+  fs::remove(path);
+}
+
+}  // namespace

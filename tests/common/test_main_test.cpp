@@ -1,0 +1,170 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The tests' own main(): does it fail what it should? Each case starts this program again with one
+// case chosen and LAB_TEST_MISBEHAVE set; the child then does what must not be done.
+
+#include <cuda_runtime.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "lab/cuda_check.hpp"
+#include "lab/device_limits.hpp"
+#include "lab_testing.hpp"
+
+namespace {
+
+bool misbehaving() { return std::getenv("LAB_TEST_MISBEHAVE") != nullptr; }
+
+struct outcome {
+  int code = -1;
+  std::string output;
+};
+
+/// Runs the case of this name, with variables such as "A=1 B=2" in its environment.
+outcome run_again(const std::string& name, const std::string& variables,
+                  const std::string& options = "") {
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
+  const std::string command = "env -u CPU_DEVICE_ORDER -u GTEST_REPEAT -u LAB_REQUIRE_GPU " +
+                              variables + " '" + program + "' --gtest_filter=" + name + " " +
+                              options + " 2>&1";
+  outcome result;
+  std::FILE* pipe = ::popen(command.c_str(), "r");
+  if (pipe == nullptr) return result;
+  std::array<char, 4096> part;
+  while (std::fgets(part.data(), static_cast<int>(part.size()), pipe) != nullptr)
+    result.output += part.data();
+  const int status = ::pclose(pipe);
+  if (WIFEXITED(status)) result.code = WEXITSTATUS(status);
+  return result;
+}
+
+std::size_t occurrences(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+    ++count;
+  return count;
+}
+
+TEST(TestMain, PassesAnEmptyTest) {
+  if (misbehaving()) return;
+  const outcome result = run_again("TestMain.PassesAnEmptyTest", "LAB_TEST_MISBEHAVE=1");
+  EXPECT_EQ(result.code, 0) << result.output;
+}
+
+TEST(TestMain, FailsWithoutADeviceOnlyWhereOneIsRequired) {
+  if (misbehaving()) return;
+  const std::string name = "TestMain.FailsWithoutADeviceOnlyWhereOneIsRequired";
+  const std::string no_device = "LAB_TEST_MISBEHAVE=1 CUDA_VISIBLE_DEVICES=";
+  const outcome skipped = run_again(name, no_device);
+  EXPECT_EQ(skipped.code, 77) << skipped.output;
+  EXPECT_NE(skipped.output.find("SKIPPED: there is no "), std::string::npos) << skipped.output;
+  const outcome failed = run_again(name, no_device + " LAB_REQUIRE_GPU=1");
+  EXPECT_EQ(failed.code, 1) << failed.output;
+  EXPECT_NE(failed.output.find("LAB_REQUIRE_GPU"), std::string::npos) << failed.output;
+}
+
+TEST(TestMain, ListsItsTestsWithoutADevice) {
+  const outcome result = run_again("TestMain.*", "CUDA_VISIBLE_DEVICES=", "--gtest_list_tests");
+  EXPECT_EQ(result.code, 0) << result.output;
+  EXPECT_EQ(occurrences(result.output, "ListsItsTestsWithoutADevice"), 1u) << result.output;
+}
+
+TEST(TestMain, PrintsWhatAComparisonFound) {
+  if (misbehaving()) {
+    EXPECT_TRUE(lab::testing::matches({false, "3 of 257 elements differ"}));
+    return;
+  }
+  const outcome result = run_again("TestMain.PrintsWhatAComparisonFound", "LAB_TEST_MISBEHAVE=1");
+  EXPECT_EQ(result.code, 1);
+  EXPECT_NE(result.output.find("3 of 257 elements differ"), std::string::npos) << result.output;
+}
+
+#ifdef __CPU_DEVICE__
+
+TEST(TestMain, FailsATestThatLeavesDeviceMemoryAllocated) {
+  if (misbehaving()) {
+    void* memory = nullptr;
+    CUDA_CHECK(cudaMalloc(&memory, 1000));
+    return;
+  }
+  const outcome result =
+      run_again("TestMain.FailsATestThatLeavesDeviceMemoryAllocated", "LAB_TEST_MISBEHAVE=1");
+  EXPECT_EQ(result.code, 1);
+  EXPECT_NE(result.output.find("leaves device memory allocated: 1 allocation, 1000 bytes"),
+            std::string::npos)
+      << result.output;
+}
+
+void reads_nothing(const int*) {}
+
+/// Launches a kernel with a host pointer, as a program behind the rewriter would.
+void make_the_cpu_device_report() {
+  const int on_the_host = 0;
+  const cpu_device::launcher launch{{"reads_nothing", __FILE__, __LINE__},
+                                    {dim3(1), dim3(1), 0, nullptr}};
+  launch.typed (&reads_nothing)(&on_the_host);
+}
+
+TEST(TestMain, FailsATestDuringWhichTheCpuDeviceReported) {
+  if (misbehaving()) {
+    make_the_cpu_device_report();
+    return;
+  }
+  const outcome result = run_again("TestMain.FailsATestDuringWhichTheCpuDeviceReported",
+                                   "LAB_TEST_MISBEHAVE=1", "--gtest_repeat=1");
+  EXPECT_EQ(result.code, 1);
+  EXPECT_NE(result.output.find("the CPU device reported a mistake in this test, the last one:\n"),
+            std::string::npos)
+      << result.output;
+  EXPECT_EQ(occurrences(result.output, "is a host pointer"), 2u) << result.output;
+}
+
+TEST(TestMain, LetsAnAnnouncedReportPass) {
+  if (misbehaving()) {
+    lab::testing::expect_reports();
+    make_the_cpu_device_report();
+    return;
+  }
+  const outcome result =
+      run_again("TestMain.LetsAnAnnouncedReportPass", "LAB_TEST_MISBEHAVE=1", "--gtest_repeat=1");
+  EXPECT_EQ(result.code, 0) << result.output;
+  EXPECT_EQ(occurrences(result.output, "is a host pointer"), 1u) << result.output;
+}
+
+TEST(TestMain, FailsATestWhoseReportDoesNotCome) {
+  if (misbehaving()) {
+    lab::testing::expect_reports();
+    return;
+  }
+  const outcome result =
+      run_again("TestMain.FailsATestWhoseReportDoesNotCome", "LAB_TEST_MISBEHAVE=1");
+  EXPECT_EQ(result.code, 1);
+  EXPECT_NE(result.output.find("and there was none"), std::string::npos) << result.output;
+}
+
+TEST(TestMain, RunsEveryTestInThreeOrdersAndSaysInWhichItFailed) {
+  if (misbehaving()) {
+    ADD_FAILURE() << "on purpose";
+    return;
+  }
+  const std::string name = "TestMain.RunsEveryTestInThreeOrdersAndSaysInWhichItFailed";
+  const outcome all = run_again(name, "LAB_TEST_MISBEHAVE=1");
+  for (const char* order : {"forward", "reverse", "random, seed 2"})
+    EXPECT_EQ(occurrences(all.output, std::string("(thread order: ") + order + ")"), 1u)
+        << all.output;
+  const outcome once = run_again(name, "LAB_TEST_MISBEHAVE=1", "--gtest_repeat=1");
+  EXPECT_EQ(occurrences(once.output, "(thread order: "), 1u) << once.output;
+  const outcome chosen = run_again(name, "LAB_TEST_MISBEHAVE=1 CPU_DEVICE_ORDER=reverse");
+  EXPECT_EQ(occurrences(chosen.output, "on purpose"), 1u) << chosen.output;
+}
+
+#endif
+
+}  // namespace

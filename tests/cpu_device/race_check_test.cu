@@ -1,0 +1,177 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The race check: each racy kernel is reported with both places, and its correct twin is silent.
+// This file is compiled the way the check build compiles kernels.
+
+#include <cpu_device.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "cpu_device_testing.hpp"
+
+#ifdef CPU_DEVICE_CHECK
+
+namespace {
+
+using cpu_device_testing::device_array;
+using cpu_device_testing::in_every_order;
+
+/// The reports that a launch causes; at most one is expected for each pair of places.
+template <class Launch>
+std::string races_of(Launch launch) {
+  const std::size_t before = cpu_device::report_count();
+  launch();
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  return cpu_device::report_count() == before ? "" : cpu_device::last_report();
+}
+
+constexpr int kWriteLine = __LINE__ + 4;
+constexpr int kReadLine = kWriteLine + 2;
+__global__ void neighbour(int* out, bool with_barrier) {
+  __shared__ int cache[128];
+  cache[threadIdx.x] = static_cast<int>(threadIdx.x);  // kWriteLine
+  if (with_barrier) __syncthreads();
+  out[blockIdx.x * blockDim.x + threadIdx.x] = cache[(threadIdx.x + 1) % blockDim.x];
+}
+
+std::string at(const char* what, int line) {
+  return std::string(what) + " at race_check_test.cu:" + std::to_string(line);
+}
+
+TEST(RaceCheck, NamesBothPlacesOfAMissingBarrier) {
+  const device_array<int> out(4 * 128, 0);
+  const std::string text = races_of([&] { neighbour<<<4, 128>>>(out.data(), false); });
+  EXPECT_NE(text.find("race on shared memory in kernel neighbour"), std::string::npos) << text;
+  EXPECT_NE(text.find(at("writes", kWriteLine)), std::string::npos) << text;
+  EXPECT_NE(text.find(at("reads", kReadLine)), std::string::npos) << text;
+  EXPECT_NE(text.find("__syncthreads()"), std::string::npos) << text;
+}
+
+TEST(RaceCheck, IsSilentWithTheBarrier) {
+  in_every_order([] {
+    const device_array<int> out(4 * 128, 0);
+    EXPECT_EQ(races_of([&] { neighbour<<<4, 128>>>(out.data(), true); }), "");
+  });
+}
+
+__global__ void tree_sum(const int* in, int* out, int skipped_round) {
+  __shared__ int cache[256];
+  cache[threadIdx.x] = in[blockIdx.x * blockDim.x + threadIdx.x];
+  __syncthreads();
+  int round = 0;
+  for (unsigned half = blockDim.x / 2; half > 0; half /= 2, ++round) {
+    if (threadIdx.x < half) cache[threadIdx.x] += cache[threadIdx.x + half];
+    if (round != skipped_round) __syncthreads();
+  }
+  if (threadIdx.x == 0) out[blockIdx.x] = cache[0];
+}
+
+TEST(RaceCheck, FindsOneSkippedRoundOfAReduction) {
+  const device_array<int> in(4 * 256, 1), out(4, 0);
+  EXPECT_EQ(races_of([&] { tree_sum<<<4, 256>>>(in.data(), out.data(), -1); }), "");
+  EXPECT_NE(races_of([&] { tree_sum<<<4, 256>>>(in.data(), out.data(), 2); }), "");
+}
+
+__global__ void count_plainly(int* counter) { *counter += 1; }
+__global__ void count_atomically(int* counter) { atomicAdd(counter, 1); }
+
+TEST(RaceCheck, FindsALostUpdate) {
+  const device_array<int> counter(1, 0);
+  EXPECT_EQ(races_of([&] { count_atomically<<<4, 64>>>(counter.data()); }), "");
+  const std::string text = races_of([&] { count_plainly<<<4, 64>>>(counter.data()); });
+  EXPECT_NE(text.find("race on global memory"), std::string::npos) << text;
+}
+
+__global__ void one_thread_a_block_counts(int* counter) {
+  if (threadIdx.x == 0) *counter += 1;
+}
+
+TEST(RaceCheck, FindsARaceBetweenBlocks) {
+  const device_array<int> counter(1, 0);
+  const std::string text = races_of([&] { one_thread_a_block_counts<<<8, 64>>>(counter.data()); });
+  EXPECT_NE(text.find("Blocks run in any order"), std::string::npos) << text;
+}
+
+__global__ void bytes(unsigned char* out) {
+  out[threadIdx.x] = static_cast<unsigned char>(threadIdx.x);
+}
+
+TEST(RaceCheck, NeighbouringBytesAreDifferentPlaces) {
+  const device_array<unsigned char> out(64, 0);
+  EXPECT_EQ(races_of([&] { bytes<<<1, 64>>>(out.data()); }), "");
+}
+
+__global__ void warp_steps(int* out, bool with_syncwarp) {
+  __shared__ int cache[32];
+  cache[threadIdx.x] = 1;
+  if (with_syncwarp) __syncwarp();
+  out[threadIdx.x] = cache[threadIdx.x ^ 1U];
+}
+
+TEST(RaceCheck, SyncwarpOrdersTheLanesOfAWarp) {
+  const device_array<int> out(32, 0);
+  EXPECT_EQ(races_of([&] { warp_steps<<<1, 32>>>(out.data(), true); }), "");
+  EXPECT_NE(races_of([&] { warp_steps<<<1, 32>>>(out.data(), false); }), "");
+}
+
+__global__ void shuffle_sum(const int* in, int* out) {
+  int value = in[blockIdx.x * blockDim.x + threadIdx.x];
+  for (int offset = 16; offset > 0; offset /= 2)
+    value += __shfl_down_sync(0xffffffffU, value, offset);
+  __shared__ int of_warp[32];
+  if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = value;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    int sum = 0;
+    for (unsigned w = 0; w < blockDim.x / 32; ++w) sum += of_warp[w];
+    atomicAdd(out, sum);
+  }
+}
+
+TEST(RaceCheck, IsSilentOnShuffles) {
+  in_every_order([] {
+    const device_array<int> in(512, 1), out(1, 0);
+    EXPECT_EQ(races_of([&] { shuffle_sum<<<2, 256>>>(in.data(), out.data()); }), "");
+    EXPECT_EQ(out.to_host()[0], 512);
+  });
+}
+
+__global__ void under_a_lock(int* lock, int* counter) {
+  if (threadIdx.x != 0) return;
+  while (atomicCAS(lock, 0, 1) != 0) {
+  }
+  __threadfence();
+  *counter += 1;
+  __threadfence();
+  atomicExch(lock, 0);
+}
+
+TEST(RaceCheck, IsSilentOnWorkUnderALock) {
+  const device_array<int> lock(1, 0), counter(1, 0);
+  EXPECT_EQ(races_of([&] { under_a_lock<<<16, 32>>>(lock.data(), counter.data()); }), "");
+  EXPECT_EQ(counter.to_host()[0], 16);
+}
+
+__global__ void fill(int* data, int value) { data[threadIdx.x] = value; }
+
+TEST(RaceCheck, LaunchesAreOrdered) {
+  const device_array<int> data(64, 0);
+  EXPECT_EQ(races_of([&] {
+              fill<<<1, 64>>>(data.data(), 1);
+              fill<<<1, 64>>>(data.data(), 2);
+            }),
+            "");
+}
+
+}  // namespace
+
+#else
+
+TEST(RaceCheck, IsNotPartOfTheAddressSanitizerBuild) {
+  GTEST_SKIP() << "the race check and AddressSanitizer cannot be combined";
+}
+
+#endif

@@ -1,0 +1,782 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "rewriter.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tokens.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string kMarker = "#line 1 \"k.cu\"\n";
+
+/// The rewritten text without its first line.
+std::string code(const std::string& source) {
+  const rewriter::rewritten result = rewriter::rewrite(source, "k.cu");
+  EXPECT_EQ(result.text.substr(0, kMarker.size()), kMarker);
+  for (const rewriter::problem& p : result.problems)
+    ADD_FAILURE() << "line " << p.line << ": " << p.sentence;
+  return result.text.substr(std::min(result.text.size(), kMarker.size()));
+}
+
+std::vector<rewriter::problem> problems(const std::string& source) {
+  return rewriter::rewrite(source, "k.cu").problems;
+}
+
+/// What `callee<<<` becomes; `shown` is the string with its quotes, `line` a number or __LINE__.
+std::string launch(const std::string& callee, const std::string& shown, const std::string& line) {
+  return "::cpu_device::launch([&](auto cpu_device_l) { if constexpr (requires { "
+         "cpu_device_l.template typed<(" +
+         callee + ")>(); }) return cpu_device_l.template typed<(" + callee +
+         ")>(); else if constexpr (requires { cpu_device_l.typed(" + callee +
+         "); }) return cpu_device_l.typed(" + callee +
+         "); else return cpu_device_l.deduced([&](auto&&... cpu_device_p) { " + callee +
+         "(cpu_device_p...); }); }, " + shown + ", __FILE__, " + line + ", ";
+}
+std::string launch(const std::string& callee, int line = 1) {
+  return launch(callee, '"' + callee + '"', std::to_string(line));
+}
+
+void expect_unchanged(const std::string& source) {
+  const rewriter::rewritten result = rewriter::rewrite(source, "k.cu");
+  EXPECT_EQ(result.text, kMarker + source);
+  EXPECT_FALSE(result.changed);
+  EXPECT_TRUE(result.problems.empty());
+}
+
+void expect_problem(const std::string& source, int line, const std::string& part) {
+  const std::vector<rewriter::problem> found = problems(source);
+  ASSERT_EQ(found.size(), 1u) << source;
+  EXPECT_EQ(found[0].file, "k.cu");
+  EXPECT_EQ(found[0].line, line) << source;
+  EXPECT_NE(found[0].sentence.find(part), std::string::npos) << found[0].sentence;
+}
+
+std::size_t newlines(const std::string& text) {
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+// ---- Tokens ----
+
+std::vector<std::string> texts(const std::string& source) {
+  std::vector<std::string> result;
+  for (const rewriter::token& t : rewriter::cut(source).code) result.emplace_back(t.text);
+  return result;
+}
+
+TEST(Tokens, SplitsIdentifiersNumbersAndStrings) {
+  EXPECT_EQ(texts("int x1=1'000.5e-3f+0x1p+4;u8\"a\\\"b\" L'\\''"),
+            (std::vector<std::string>{"int", "x1", "=", "1'000.5e-3f", "+", "0x1p+4", ";",
+                                      "u8\"a\\\"b\"", "L'\\''"}));
+}
+
+TEST(Tokens, TakesARawStringWhole) {
+  EXPECT_EQ(texts("a R\"x(\" )\" // )y\" )x\" b"),
+            (std::vector<std::string>{"a", "R\"x(\" )\" // )y\" )x\"", "b"}));
+}
+
+TEST(Tokens, SkipsCommentsAndCountsTheirLines) {
+  const rewriter::source_tokens cut = rewriter::cut("/* a\n b */ x // y \\\n still a comment\nz");
+  ASSERT_EQ(cut.code.size(), 2u);
+  EXPECT_EQ(cut.code[0].text, "x");
+  EXPECT_EQ(cut.code[0].line, 2);
+  EXPECT_EQ(cut.code[1].text, "z");
+  EXPECT_EQ(cut.code[1].line, 4);
+}
+
+TEST(Tokens, KeepsPreprocessorLinesApart) {
+  const rewriter::source_tokens cut =
+      rewriter::cut("#define F(a, b) a \\\n  + b\nx\n  # include <y>\n");
+  ASSERT_EQ(cut.directives.size(), 2u);
+  EXPECT_EQ(cut.directives[0].macro, "F");
+  EXPECT_EQ(cut.directives[0].parameters, (std::vector<std::string_view>{"a", "b"}));
+  EXPECT_EQ(cut.directives[0].tokens.size(), 3u);
+  EXPECT_EQ(cut.directives[0].tokens[2].line, 2);
+  EXPECT_EQ(cut.directives[1].name, "include");
+  EXPECT_EQ(cut.directives[1].position, 1u);
+  EXPECT_EQ(texts("#define X 1\ny"), (std::vector<std::string>{"y"}));
+}
+
+TEST(Tokens, AnApostropheInExcludedProseEndsWithItsLine) {
+  EXPECT_EQ(texts("#if 0\nwe don't compile this\n#endif\nint x;"),
+            (std::vector<std::string>{"int", "x", ";"}));
+}
+
+TEST(Tokens, SurviveWhateverTheyAreGiven) {
+  for (const std::string source : {"\"",
+                                   "'",
+                                   "R\"(",
+                                   "R\"",
+                                   "/*",
+                                   "//",
+                                   "#",
+                                   "#define",
+                                   "#define F(",
+                                   "\\",
+                                   "<<<",
+                                   ">>>",
+                                   "a<<<",
+                                   "((((",
+                                   "))))",
+                                   "}",
+                                   "#if",
+                                   "#else\n#endif",
+                                   "extern __shared__",
+                                   "__shared__",
+                                   "asm",
+                                   "asm(",
+                                   "__attribute__",
+                                   "__attribute__((",
+                                   "#include \"",
+                                   "k<<<1,2>>>",
+                                   "template<",
+                                   ">::k<<<",
+                                   "::<<<",
+                                   "]<<<",
+                                   "(<<<",
+                                   ".k<<<",
+                                   "__global__ void",
+                                   "__shared__ int a[",
+                                   "__shared__ int a, ;",
+                                   "__shared__ struct {",
+                                   "alignas( __shared__ int x;",
+                                   "[[ __shared__ int x;",
+                                   "#define A ##<<<",
+                                   "operator<<<",
+                                   "\xEF\xBB\xBF"}) {
+    const rewriter::rewritten result = rewriter::rewrite(source, "k.cu");
+    EXPECT_EQ(newlines(result.text), newlines(source) + 1) << source;
+  }
+}
+
+// ---- Launches ----
+
+TEST(Launch, BecomesACall) {
+  EXPECT_EQ(code("void f() { k<<<1, 2>>>(a, b); }"),
+            "void f() { " + launch("k") + "1, 2)(a, b); }");
+}
+
+TEST(Launch, TakesTheWholeExpressionBeforeIt) {
+  for (const std::string callee : {"k",
+                                   "ns::k",
+                                   "::ns::k",
+                                   "k<int>",
+                                   "k<T, 2>",
+                                   "k<a<b<c>>>",
+                                   "ns::k<T, 2>",
+                                   "k<(1 < 2)>",
+                                   "a<int>::k<float>",
+                                   "obj.member",
+                                   "ptr->fn",
+                                   "this->fn",
+                                   "(*fp)",
+                                   "table[i]",
+                                   "table[i][j + 1]",
+                                   "ns::template k<int>",
+                                   "obj.list[2].k",
+                                   "select(1, x)",
+                                   "(c ? k : l)",
+                                   "t[f(1)]",
+                                   "get<int>()",
+                                   "k<sizeof(T) == 4>",
+                                   "k<x->y>"})
+    EXPECT_EQ(code("void f() { " + callee + "<<<1, 2>>>(); }"),
+              "void f() { " + launch(callee) + "1, 2)(); }");
+}
+
+TEST(Launch, TakesNothingThatStandsBeforeTheExpression) {
+  for (const std::string before : {"return ", "else ", "if (x) ", "while (f(x)) ", "a, ", "x = ",
+                                   "; ", "for (;;) ", "do ", "b > ", "return ::", "case 1: "}) {
+    const std::string callee = before == "return ::" ? "::k" : "k";
+    const std::string rest = before == "return ::" ? "return " : before;
+    EXPECT_EQ(code("void f() { " + rest + callee + "<<<1, 2>>>(); }"),
+              "void f() { " + rest + launch(callee) + "1, 2)(); }");
+  }
+  EXPECT_EQ(code("void f() { if (x) (*fp)<<<1, 2>>>(); }"),
+            "void f() { if (x) " + launch("(*fp)") + "1, 2)(); }");
+}
+
+TEST(Launch, FindsItsEndBehindTemplatesComparisonsAndShifts) {
+  for (const std::string config :
+       {"dim3(f<a<b>>(x)), 2", "f<a<b<c>>>(x), 2", "f<a<b>>, v<1>", "(a > b), (c >> 1)",
+        "n < 4 ? 1 : 2, 3", "a > b ? a : b, 3", "1 << 3, 2", "x >= 2, 3",
+        "dim3{1, (2 >> 1)}, 3, sizeof(T) << 2, s", "[] { return 1; }(), 2", "p->x, q->y",
+        "a[b >> c], 2", "c < d, e > f"})
+    EXPECT_EQ(code("void f() { k<<<" + config + ">>>(); }"),
+              "void f() { " + launch("k") + config + ")(); }");
+  EXPECT_EQ(code("void f() { k<<<1, v<w<2>>>>>(); }"),
+            "void f() { " + launch("k") + "1, v<w<2>>)(); }");
+}
+
+TEST(Launch, MayStandInTheArgumentsOfAnother) {
+  EXPECT_EQ(code("void f() { k<<<1, 2>>>([&] { l<<<3, 4>>>(); }); }"),
+            "void f() { " + launch("k") + "1, 2)([&] { " + launch("l") + "3, 4)(); }); }");
+}
+
+TEST(Launch, KeepsTheLinesOfAllItsParts) {
+  EXPECT_EQ(code("\nvoid f() {\n  ns::k<int,\n        2>\n      <<<1,\n         2>>>\n      (a,\n  "
+                 "     b);\n}\n"),
+            "\nvoid f() {\n  " + launch("ns::k<int, 2>", 3) +
+                "\n\n1,\n         2)\n      (a,\n       b);\n}\n");
+}
+
+TEST(Launch, MayHaveCommentsInside) {
+  EXPECT_EQ(code("void f() { k /* <<< */ <<<1, // >>>(\n 2>>>(); }"),
+            "void f() { " + launch("k") + "1, // >>>(\n 2)(); }");
+}
+
+TEST(Launch, KeepsStringsInTheKernelsName) {
+  EXPECT_EQ(code("void f() { get(\"a\\n\")<<<1, 2>>>(); }"),
+            "void f() { " + launch("get(\"a\\n\")", "\"get(\\\"a\\\\n\\\")\"", "1") + "1, 2)(); }");
+}
+
+TEST(Launch, InAMacroNamesTheLineOfItsUse) {
+  EXPECT_EQ(code("#define GO(n) k<<<1, n>>>(n)\n"),
+            "#define GO(n) " + launch("k", "\"k\"", "__LINE__") + "1, n)(n)\n");
+}
+
+TEST(Launch, InAMacroNamesTheKernelItIsGiven) {
+  EXPECT_EQ(code("#define GO(kernel, ...) \\\n  kernel \\\n <<<1, 2>>>(__VA_ARGS__)\nint x;\n"),
+            "#define GO(kernel, ...) \\\n  " + launch("kernel", "#kernel", "__LINE__") +
+                "\\\n1, 2)(__VA_ARGS__)\nint x;\n");
+}
+
+TEST(Launch, InAMacroMayPasteItsName) {
+  EXPECT_EQ(code("#define GO(n) n##_kernel<int><<<1, 2>>>()\n"),
+            "#define GO(n) " + launch("n##_kernel<int>", "\"n##_kernel<int>\"", "__LINE__") +
+                "1, 2)()\n");
+}
+
+TEST(Launch, InAMacroMayTakeItsConfigurationWhole) {
+  EXPECT_EQ(code("#define GO(config) k<<<config>>>()\n"),
+            "#define GO(config) " + launch("k", "\"k\"", "__LINE__") + "config)()\n");
+}
+
+TEST(Launch, IsNotSeenInCommentsAndStrings) {
+  expect_unchanged(
+      "// k<<<1, 2>>>()\n/* k<<<1, 2>>>() */\nauto s = \"k<<<1, 2>>>()\";\n"
+      "auto r = R\"(k<<<1, 2>>>()\n\"k<<<)\"; char c = '<';\n");
+}
+
+TEST(Launch, IsNotSeenInTemplatesAndShifts) {
+  expect_unchanged(
+      "std::vector<a<b<c<int>>>> v; int x = 1 << 3 >> 2; x <<= 1; x >>= 1; x = a<b>::c >> 1;\n"
+      "template <class T = a<b<c>>> void f();\n"
+      "std::ostream& operator<<<T>(std::ostream&, T);\n#if 1 <<3\n#endif\n");
+}
+
+TEST(Launch, IsNotSeenInExcludedCode) {
+  expect_unchanged("#if 0\nk<<<1, 2>>>(); it's prose\n#endif\n#if 1\n#else\nk<<<\n#endif\n");
+}
+
+TEST(Launch, IsSeenInTheOtherBranchOfExcludedCode) {
+  EXPECT_EQ(code("void f() {\n#if 0\n#else\nk<<<1, 2>>>();\n#endif\n}"),
+            "void f() {\n#if 0\n#else\n" + launch("k", 4) + "1, 2)();\n#endif\n}");
+}
+
+TEST(Launch, MayHavePreprocessorLinesInItsArguments) {
+  EXPECT_EQ(
+      code("void f() { k<<<1,\n#ifdef A\n 2\n#else\n 3\n#endif\n>>>(\n#ifdef A\n a\n#endif\n); }"),
+      "void f() { " + launch("k") +
+          "1,\n#ifdef A\n 2\n#else\n 3\n#endif\n)(\n#ifdef A\n a\n#endif\n); }");
+}
+
+// ---- Shared memory ----
+
+const std::string kDynamic = ">>(::cpu_device::dynamic_shared());";
+
+TEST(DynamicShared, IsAPointerInAFunction) {
+  EXPECT_EQ(code("__global__ void k() { extern __shared__ float s[]; }"),
+            "__global__ void k() { [[maybe_unused]] auto* const s = "
+            "static_cast<::std::add_pointer_t<float" +
+                kDynamic + " }");
+}
+
+TEST(DynamicShared, LosesItsAttributesButNotItsType) {
+  const std::vector<std::pair<std::string, std::string>> forms = {
+      {"extern __shared__ __align__(16) unsigned char s[]", "unsigned char"},
+      {"extern __align__(16) __shared__ unsigned char s[]", "unsigned char"},
+      {"__shared__ extern alignas(8) int s[]", "int"},
+      {"alignas(alignof(T)) extern __shared__ T s[]", "T"},
+      {"extern volatile __shared__ int s[]", "volatile int"},
+      {"volatile extern __shared__ ns::pair<int, a<b>> s[]", "volatile ns::pair<int, a<b>>"},
+      {"extern __shared__ char* s[]", "char*"},
+      {"extern __shared__ float s[][32][2]", "float[32][2]"},
+      {"extern __shared__ float s[] __attribute__((aligned(16)))", "float"},
+      {"[[maybe_unused]] extern __shared__ struct node s[]", "struct node"},
+      {"extern __shared__ typename A<T>::type s[]", "typename A<T>::type"}};
+  for (const auto& [source, type] : forms)
+    EXPECT_EQ(code("__global__ void k() { " + source + "; }"),
+              "__global__ void k() { [[maybe_unused]] auto* const s = "
+              "static_cast<::std::add_pointer_t<" +
+                  type + kDynamic + " }")
+        << source;
+}
+
+TEST(DynamicShared, KeepsItsLines) {
+  EXPECT_EQ(
+      code("void k() {\n  extern __shared__\n    float // why\n    s[\n    ];\n}"),
+      "void k() {\n  [[maybe_unused]] auto* const \n\ns = static_cast<::std::add_pointer_t<float>>("
+      "::cpu_device::dynamic_shared())\n;\n}");
+}
+
+TEST(DynamicShared, IsAnObjectOutsideFunctions) {
+  const std::string object =
+      "[[maybe_unused]] static constexpr ::cpu_device::dynamic_shared_array<float> s{};";
+  EXPECT_EQ(code("extern __shared__ float s[];\n"), object + "\n");
+  EXPECT_EQ(code("namespace a { namespace { extern __shared__ float s[]; } }"),
+            "namespace a { namespace { " + object + " } }");
+  EXPECT_EQ(code("extern \"C\" { extern __shared__ float s[]; }"),
+            "extern \"C\" { " + object + " }");
+}
+
+TEST(StaticShared, IsBornWithItsNames) {
+  const std::vector<std::pair<std::string, std::string>> forms = {
+      {"__shared__ float s[256];", "s"},
+      {"__shared__ float a[2][N + 1], *b, c;", "a, b, c"},
+      {"__shared__ union { int i; float f; } u;", "u"},
+      {"__shared__ struct { int x[2]; } u, v[3];", "u, v"},
+      {"__shared__ struct node { int x; } u;", "u"},
+      {"__shared__ struct node u;", "u"},
+      {"__shared__ typename cub::Reduce<T, (2 > 1)>::Temp t[f<1, 2>(3)];", "t"},
+      {"__shared__ unsigned long long int x;", "x"},
+      {"__shared__ std::array<int, 3> x;", "x"},
+      {"__shared__ decltype(a + b) x;", "x"},
+      {"volatile __shared__ int x;", "x"},
+      {"float __shared__ x[3];", "x"},
+      {"__shared__ float x[4] __attribute__((aligned(16)));", "x"},
+      {"__shared__ float* const* p;", "p"}};
+  for (const auto& [source, names] : forms)
+    EXPECT_EQ(code("__global__ void k() { " + source + " f(); }"),
+              "__global__ void k() { " + source + " ::cpu_device::shared_birth([] {}, " + names +
+                  "); f(); }");
+}
+
+TEST(StaticShared, LosesStatic) {
+  for (const std::string source : {"static __shared__ int x;", "__shared__ static int x;"})
+    EXPECT_EQ(code("void k() { " + source + " }"),
+              "void k() { __shared__ int x; ::cpu_device::shared_birth([] {}, x); }");
+  EXPECT_EQ(code("void k() { __shared__ struct { static int f(); } x; }"),
+            "void k() { __shared__ struct { static int f(); } x; ::cpu_device::shared_birth([] {}, "
+            "x); }");
+}
+
+TEST(StaticShared, HasItsAlignmentFirst) {
+  EXPECT_EQ(
+      code("void k() { __shared__ __align__(16) float x[4]; }"),
+      "void k() { __align__(16) __shared__  float x[4]; ::cpu_device::shared_birth([] {}, x); }");
+  EXPECT_EQ(code("void k() { static __shared__ alignas(8)\n char x; }"),
+            "void k() { alignas(8) __shared__ \n char x; ::cpu_device::shared_birth([] {}, x); }");
+  EXPECT_EQ(code("void k() { __shared__ struct __align__(16) { int a; } x; }"),
+            "void k() { __shared__ struct __align__(16) { int a; } x; "
+            "::cpu_device::shared_birth([] {}, x); }");
+}
+
+TEST(StaticShared, IsBornOnTheLineOfItsSemicolon) {
+  EXPECT_EQ(code("void k() {\n  __shared__ float\n      s[3];  // products\n}"),
+            "void k() {\n  __shared__ float\n      s[3]; ::cpu_device::shared_birth([] {}, s);  // "
+            "products\n}");
+}
+
+TEST(StaticShared, IsNotBornOutsideFunctions) {
+  expect_unchanged("namespace a { __shared__ int x; }\nstruct s { __shared__ static_thing y; };\n");
+}
+
+TEST(StaticShared, WhenTooOddIsLeftAlone) {
+  expect_unchanged(
+      "void k() { __shared__ float (*table)[4]; __shared__ DECLARE; }\n"
+      "#define SHARED __shared__\n#define TILE(n) __shared__ float n[4]\n");
+}
+
+TEST(StaticShared, WithAnInitialiserIsRefused) {
+  const std::string reason = "`__shared__` variable `x` cannot have an initialiser";
+  for (const std::string source :
+       {"__shared__ int x = 3;", "__shared__ int x{3};", "__shared__ int x[2] = {1, 2};",
+        "__shared__ T x(3);", "__shared__ int y, x = f(1, 2), z;",
+        "static __shared__ ns::t<1> x{};"})
+    expect_problem("__global__ void k() {\n  " + source + "\n}", 2, reason);
+}
+
+// ---- Qualifiers ----
+
+TEST(Qualifiers, NoinlineBecomesAnAttribute) {
+  EXPECT_EQ(
+      code("__noinline__ void f();\n#define N __device__ __noinline__\n"),
+      "__attribute__((noinline)) void f();\n#define N __device__ __attribute__((noinline))\n");
+}
+
+TEST(Qualifiers, NoinlineInAnAttributeStays) {
+  expect_unchanged(
+      "__attribute__((__noinline__)) void f();\n[[gnu::__noinline__]] void g();\n"
+      "#ifdef __noinline__\n#undef __noinline__\n#endif\n");
+}
+
+TEST(Qualifiers, ForceinlineBecomesAnAttributeWithOneInline) {
+  EXPECT_EQ(code("__device__ __forceinline__ int f();"),
+            "__device__ inline __attribute__((always_inline)) int f();");
+  for (const std::string source : {"static inline __device__ __forceinline__ int f();",
+                                   "static __device__ __forceinline__ inline int f();",
+                                   "__inline__ __forceinline__ int f();"}) {
+    std::string expected = source;
+    expected.replace(expected.find("__forceinline__"), 15, "__attribute__((always_inline))");
+    EXPECT_EQ(code(source), expected);
+  }
+}
+
+TEST(Qualifiers, TheOthersStay) {
+  expect_unchanged(
+      "static __global__ void __launch_bounds__(256) k(int* p);\n__constant__ float c[4];\n"
+      "__device__ __managed__ int m; __host__ __device__ inline int f() { return 1; }\n");
+}
+
+// ---- The file as a whole ----
+
+TEST(File, MayBeEmpty) { expect_unchanged(""); }
+
+TEST(File, MayEndWithoutANewline) {
+  EXPECT_EQ(code("void f() { k<<<1, 2>>>(); }\n// end"),
+            "void f() { " + launch("k") + "1, 2)(); }\n// end");
+}
+
+TEST(File, KeepsItsLineEndings) {
+  EXPECT_EQ(code("#define GO \\\r\n k \\\r\n <<<1, 2>>>()\r\nvoid f() {\r\n  k\r\n  <<<1, "
+                 "2>>>();\r\n}\r\n"),
+            "#define GO \\\r\n " + launch("k", "\"k\"", "__LINE__") +
+                "\\\r\n1, 2)()\r\nvoid f() {\r\n  " + launch("k", 5) + "\r\n1, 2)();\r\n}\r\n");
+}
+
+TEST(File, LosesItsByteOrderMark) {
+  EXPECT_EQ(code("\xEF\xBB\xBF#define A k<<<1, 2>>>()\nint x;\n"),
+            "#define A " + launch("k", "\"k\"", "__LINE__") + "1, 2)()\nint x;\n");
+}
+
+TEST(File, IsNamedInTheFirstLineEvenWithOddCharacters) {
+  EXPECT_EQ(rewriter::rewrite("x", "a \"b\"\\c.cu").text, "#line 1 \"a \\\"b\\\"\\\\c.cu\"\nx");
+}
+
+TEST(File, KeepsEveryTokenOnItsLine) {
+  const std::string source =
+      "#include <x>\n\nnamespace { __global__ void k(int* p) {\n  extern __shared__\n    int\n  "
+      "dynamic[];\n"
+      "  static __shared__ alignas(\n 8) int fixed[\n4], more;\n  fixed[0] = dynamic[0];\n} }\n"
+      "/* a\n b */ void f() {\n  k\n  <<<\n 1,\n 2\n >>>\n (p\n);\n  after(); "
+      "}\n__noinline__\nvoid g();\n";
+  const std::string result = code(source);
+  EXPECT_EQ(newlines(result), newlines(source));
+  const auto line_of = [](const std::string& text, std::string_view word) {
+    for (const rewriter::token& t : rewriter::cut(text).code)
+      if (t.text == word) return t.line;
+    return 0;
+  };
+  for (const char* word : {"k", "p", "dynamic", "fixed", "more", "f", "after", "g", "2"})
+    EXPECT_EQ(line_of(result, word), line_of(source, word)) << word;
+}
+
+TEST(File, OfAThousandLinesTakesMilliseconds) {
+  std::string source;
+  for (int i = 0; i < 250; ++i)
+    source += "__global__ void k" + std::to_string(i) +
+              "(float* p) { __shared__ float s[4]; s[0] = *p; if (a < b) c = d << 2; }\n"
+              "void f" +
+              std::to_string(i) + "() {\n  k" + std::to_string(i) + "<<<1, 2>>>(nullptr);\n}\n";
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_TRUE(rewriter::rewrite(source, "k.cu").problems.empty());
+  const auto taken = std::chrono::steady_clock::now() - start;
+  EXPECT_LT(std::chrono::duration<double>(taken).count(), 0.5);  // far more than it needs
+}
+
+// ---- What is refused ----
+
+TEST(Refusal, OfAKernelCalledLikeAFunction) {
+  const std::string kernel =
+      "template <int N> __global__ void __launch_bounds__(256) k(int* p) {}\n";
+  const std::string reason = "kernel `k` is called like an ordinary function";
+  for (const std::string call : {"k(p);", "k<3>(p);", "return k<3>(p);", "if (p) k(p);", "::k(p);",
+                                 "else k(p);", "x = [&] { k(p); };", "f(k(p));"})
+    expect_problem(kernel + "void f() {\n  " + call + "\n}\n", 3, reason);
+  expect_problem("namespace ns { " + kernel + "}\nvoid f() { ns::k<3>(p); }", 3,
+                 "k<3><<<blocks, threads>>>");
+}
+
+TEST(Refusal, IsNotForOtherUsesOfAKernel) {
+  for (const std::string source :
+       {"__global__ void k(int*);\n__global__ void k(int*) {}\n",
+        "template <class T> __global__ void k(T) {}\ntemplate __global__ void k<int>(int);\n"
+        "template void k<float>(float);\ntemplate <> __global__ void k(char) {}\n",
+        "__global__ void k(int) {}\nvoid f() { auto p = &k; g(k); g((void*)k); h(&k, 1); auto q = "
+        "k; }\n",
+        "__global__ void k(int) {}\nvoid f() { object.k(1); object->k(1); other::k(1); }\n",
+        "struct s { void k(int); };\n__global__ void k(int) {}\nvoid s::k(int) {}\nvoid f() { "
+        "k(1); }\n",
+        "__global__ void k(int) {}\nvoid f() { auto k = [](int) {}; k(1); }\n",
+        "__global__ void k(int) {}\nvoid f(void (*k)(int)) { k(1); }\n",
+        "__global__ void k(int) {}\nint k(float); void f() { k(1); }\n",
+        "__global__ void k(int) {}\n#if 0\nvoid f() { k(1); }\n#endif\n",
+        "__global__ void k(int) {}\nvoid f() { g(\"k(1)\"); /* k(1) */ }\n"})
+    EXPECT_TRUE(problems(source).empty()) << source;
+  code("__global__ void k(int) {}\nvoid f() { k<<<1, 2>>>(1); k <<<1, 2>>> (1); }\n");
+}
+
+TEST(Refusal, OfInlinePtx) {
+  const std::string reason = "inline PTX is machine code of a GPU";
+  for (const std::string start :
+       {"asm(", "asm volatile(", "__asm__ __volatile__ (", "asm volatile inline("})
+    expect_problem("__device__ unsigned f() {\n  unsigned x;\n  " + start +
+                       "\"mov.u32 %0, %%laneid;\" : \"=r\"(x));\n  return x;\n}\n",
+                   3, reason);
+  expect_problem("auto l = [] __device__ () {\n asm(\"trap;\"); };", 2, reason);
+  expect_problem("struct s {\n __host__ __device__ int f() const { asm(\"bar.sync 0;\"); } };", 2,
+                 reason);
+  expect_problem("#define LANE(x) \\\n asm(\"mov.u32 %0, %%laneid;\" : \"=r\"(x))\n", 2, reason);
+}
+
+TEST(Refusal, IsNotForAssemblyOfTheHost) {
+  for (const std::string source :
+       {"void f() { asm volatile(\"\" ::: \"memory\"); }",
+        "__device__ void f() { asm volatile(\"\" ::: \"memory\"); }",
+        "long f() { long x; asm volatile(\"rdtsc\" : \"=A\"(x)); return x; }", "asm(\".globl x\");",
+        "__device__ void f() {\n#ifdef __CUDA_ARCH__\nasm(\"trap;\");\n#else\nabort();\n#endif\n}",
+        "__device__ void f() {\n#if defined(__CUDACC__) && X\n#if "
+        "Y\nasm(\"trap;\");\n#endif\n#endif\n}",
+        "__device__ void f() {\n#ifndef __CPU_DEVICE__\nasm(\"trap;\");\n#endif\n}",
+        "__device__ void f() {\n#if 0\nasm(\"trap;\");\n#endif\n}",
+        "// asm(\"trap;\")\nvoid f() { g(\"asm(mov.u32)\"); }"})
+    EXPECT_TRUE(problems(source).empty()) << source;
+  expect_problem("__device__ void f() {\n#ifdef FAST\nasm(\"trap;\");\n#endif\n}", 3, "inline PTX");
+}
+
+TEST(Refusal, OfALaunchInAKernel) {
+  const std::string reason = "a kernel launches another kernel (dynamic parallelism)";
+  for (const std::string head :
+       {"__global__ void k(int)", "__device__ int f()",
+        "template <class T> static __device__ auto f(T) -> int",
+        "struct s { __device__ void f() const", "namespace n { __global__ void k()",
+        "extern \"C\" __global__ void k()", "struct a s(); __global__ void k()"})
+    expect_problem(head + " {\n  if (x) {\n    l<<<1, 2>>>();\n  }\n}", 3, reason);
+}
+
+TEST(Refusal, IsNotForALaunchOnTheHost) {
+  for (const std::string head :
+       {"void f()", "__host__ __device__ void f()", "__device__ int x; void f()",
+        "__host__ void f()", "__global__ void k() {} void f()",
+        "struct s { __device__ void k() {} void f()", "struct s { int a, b; s() : a{1}, b(2)",
+        "int t[] = {1, 2}; struct a f()"})
+    EXPECT_TRUE(problems(head + " {\n  l<<<1, 2>>>();\n}").empty()) << head;
+}
+
+TEST(Refusal, OfABrokenLaunch) {
+  expect_problem("void f() {\n  k<<<1, 2(a);\n}", 2, "`<<<` without its `>>>`");
+  expect_problem("void f() {\n  k<<<1, 2>>(a);\n}", 2, "`<<<` without its `>>>`");
+  expect_problem("void f() {\n  k<<<1, 2>>>;\n}", 2, "lacks its arguments");
+  expect_problem("void f() {\n  k<<<1>>>(a);\n}", 2, "how many blocks and how many threads");
+  expect_problem("void f() {\n  k<<<>>>(a);\n}", 2, "how many blocks and how many threads");
+  expect_problem("void f() {\n  <<<1, 2>>>(a);\n}", 2, "no kernel stands before");
+  expect_problem("void f() {\n  k\n#ifdef A\n#endif\n<<<1, 2>>>(a);\n}", 5,
+                 "a preprocessor line stands");
+  expect_problem("<<<<<<< HEAD\nint x;\n", 1, "merge conflict");
+  expect_problem("void f() {\n  extern __shared__ float s[] = {1};\n}", 2, "not understood");
+}
+
+TEST(Refusal, NamesEveryProblemInTheOrderOfLines) {
+  const std::vector<rewriter::problem> found = problems(
+      "__global__ void k() {\n  __shared__ int x = 1;\n  asm(\"trap;\");\n}\nvoid f() {\n  k();\n  "
+      "k<<<1>>>();\n}\n");
+  ASSERT_EQ(found.size(), 4u);
+  EXPECT_EQ(found[0].line, 2);
+  EXPECT_EQ(found[1].line, 3);
+  EXPECT_EQ(found[2].line, 6);
+  EXPECT_EQ(found[3].line, 7);
+}
+
+// ---- Files and headers ----
+
+class Files : public testing::Test {
+ protected:
+  Files() {
+    std::string pattern = (fs::temp_directory_path() / "rewriter_test_XXXXXX").string();
+    if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no temporary folder");
+    root_ = pattern;
+    fs::create_directories(source());
+  }
+  ~Files() override { fs::remove_all(root_); }
+
+  fs::path source() const { return root_ / "a source"; }
+  fs::path out() const { return root_ / "out"; }
+  std::string line(const std::string& file) const {
+    return "#line 1 \"" + (source() / file).string() + "\"\n";
+  }
+  void write(const fs::path& name, const std::string& text) const {
+    const fs::path path = source() / name;
+    fs::create_directories(path.parent_path());
+    std::ofstream(path, std::ios::binary) << text;
+  }
+  std::string read(const fs::path& name) const {
+    std::ifstream in(out() / name, std::ios::binary);
+    return in ? std::string{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()}
+              : "no such file";
+  }
+  bool written(const fs::path& name) const { return fs::exists(out() / name); }
+  std::vector<rewriter::problem> run(std::vector<fs::path> include_dirs = {}) const {
+    return rewriter::rewrite_files(
+        {source() / "k.cu", out() / "k.cu.cpp", out() / "k.d", std::move(include_dirs)});
+  }
+
+  fs::path root_;
+  const std::string needy_ = "__noinline__ void f();\n";
+  const std::string rewritten_ = "__attribute__((noinline)) void f();\n";
+};
+
+TEST_F(Files, NameTheSourceInTheOutput) {
+  write("k.cu", "int x;\n");
+  EXPECT_TRUE(run().empty());
+  EXPECT_EQ(read("k.cu.cpp"), line("k.cu") + "int x;\n");
+}
+
+TEST_F(Files, CopyOnlyHeadersThatNeedIt) {
+  write("k.cu",
+        "#include \"a.cuh\"\n#include \"b.hpp\"\n#include \"missing.hpp\"\n#include <c.hpp>\n");
+  write("a.cuh", "#pragma once\n" + needy_);
+  write("b.hpp", "int b;\n");
+  write("c.hpp", needy_);
+  EXPECT_TRUE(run().empty());
+  EXPECT_EQ(read("a.cuh"), line("a.cuh") + "#pragma once\n" + rewritten_);
+  EXPECT_FALSE(written("b.hpp"));
+  EXPECT_FALSE(written("c.hpp"));
+  EXPECT_EQ(read("k.cu.cpp").substr(line("k.cu").size(), 10), "#include \"");
+}
+
+TEST_F(Files, CopyAHeaderThatIncludesOneThatNeedsIt) {
+  write("k.cu", "#include \"sub/a.cuh\"\n");
+  write("sub/a.cuh", "#include \"deep/b.cuh\"\n#include \"c.hpp\"\n");
+  write("sub/deep/b.cuh", needy_);
+  write("sub/c.hpp", "int c;\n");
+  EXPECT_TRUE(run().empty());
+  EXPECT_EQ(read("k.cu.cpp"), line("k.cu") + "#include \"sub/a.cuh\"\n");
+  EXPECT_EQ(read("sub/a.cuh"), line("sub/a.cuh") + "#include \"deep/b.cuh\"\n#include \"" +
+                                   (source() / "sub/c.hpp").string() + "\"\n");
+  EXPECT_EQ(read("sub/deep/b.cuh"), line("sub/deep/b.cuh") + rewritten_);
+  EXPECT_FALSE(written("sub/c.hpp"));
+}
+
+TEST_F(Files, KeepCopiesOfHeadersAboveInTheOutputFolder) {
+  write("k.cu", "#include \"../above.cuh\"\n");
+  write("../above.cuh", needy_);
+  EXPECT_TRUE(run().empty());
+  EXPECT_EQ(read("k.cu.cpp"), line("k.cu") + "#include \"up/above.cuh\"\n");
+  EXPECT_EQ(read("up/above.cuh"),
+            "#line 1 \"" + (root_ / "above.cuh").string() + "\"\n" + rewritten_);
+}
+
+TEST_F(Files, FindHeadersInTheGivenFolders) {
+  write("k.cu", "#include \"shared.cuh\"\n");
+  write("../other/shared.cuh", needy_);
+  EXPECT_TRUE(run({root_ / "other"}).empty());
+  EXPECT_EQ(read("shared.cuh"),
+            "#line 1 \"" + (root_ / "other/shared.cuh").string() + "\"\n" + rewritten_);
+}
+
+TEST_F(Files, MayIncludeEachOtherInACircle) {
+  write("k.cu", "#include \"a.cuh\"\n");
+  write("a.cuh", "#pragma once\n#include \"b.cuh\"\n" + needy_);
+  write("b.cuh", "#pragma once\n#include \"a.cuh\"\n");
+  EXPECT_TRUE(run().empty());
+  EXPECT_EQ(read("b.cuh"), line("b.cuh") + "#pragma once\n#include \"a.cuh\"\n");
+}
+
+TEST_F(Files, RemoveACopyThatIsNoLongerNeeded) {
+  write("k.cu", "#include \"a.cuh\"\n#include \"b.cuh\"\n");
+  write("a.cuh", needy_);
+  write("b.cuh", "int b;\n");
+  EXPECT_TRUE(run().empty());
+  ASSERT_TRUE(written("a.cuh"));
+  std::ofstream(out() / "b.cuh") << "// not written by the rewriter\n";
+  write("a.cuh", "void f();\n");
+  EXPECT_TRUE(run().empty());
+  EXPECT_FALSE(written("a.cuh"));
+  EXPECT_TRUE(written("b.cuh"));
+}
+
+TEST_F(Files, LeaveACopyUntouchedThatIsRight) {
+  write("k.cu", "#include \"a.cuh\"\n");
+  write("a.cuh", needy_);
+  EXPECT_TRUE(run().empty());
+  const fs::file_time_type old = fs::file_time_type::clock::now() - std::chrono::hours(1);
+  fs::last_write_time(out() / "a.cuh", old);
+  fs::last_write_time(out() / "k.cu.cpp", old);
+  EXPECT_TRUE(run().empty());
+  EXPECT_EQ(fs::last_write_time(out() / "a.cuh"), old);
+  EXPECT_GT(fs::last_write_time(out() / "k.cu.cpp"), old);
+}
+
+TEST_F(Files, ListAllHeadersInTheDepfile) {
+  write("k.cu", "#include \"a#b$.cuh\"\n#include \"c.hpp\"\n");
+  write("a#b$.cuh", needy_);
+  write("c.hpp", "int c;\n");
+  EXPECT_TRUE(run().empty());
+  const std::string folder = root_.string() + "/a\\ source/";
+  EXPECT_EQ(read("k.d"), out().string() + "/k.cu.cpp: \\\n  " + folder + "k.cu \\\n  " + folder +
+                             "a\\#b$$.cuh \\\n  " + folder + "c.hpp\n");
+}
+
+TEST_F(Files, WriteNothingWhenRefused) {
+  write("k.cu", "#include \"a.cuh\"\nvoid f() { k<<<1>>>(); }\n");
+  write("a.cuh", "__noinline__ void g();\n\n__global__ void l() { __shared__ int x = 1; }\n");
+  const std::vector<rewriter::problem> found = run();
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].file, (source() / "k.cu").string());
+  EXPECT_EQ(found[0].line, 2);
+  EXPECT_EQ(found[1].file, (source() / "a.cuh").string());
+  EXPECT_EQ(found[1].line, 3);
+  EXPECT_FALSE(fs::exists(out()));
+}
+
+TEST_F(Files, KnowKernelsOfHeaders) {
+  write("k.cu", "#include \"a.cuh\"\n#include \"b.hpp\"\nvoid f() {\n  k(1);\n  l(1);\n}\n");
+  write("a.cuh", "__global__ void k(int) {}\n__global__ void l(int) {}\n");
+  write("b.hpp", "void l(float);\n");
+  const std::vector<rewriter::problem> found = run();
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].line, 4);
+}
+
+TEST_F(Files, LeaveNoHalfWrittenFiles) {
+  write("k.cu", "#include \"a.cuh\"\n");
+  write("a.cuh", needy_);
+  EXPECT_TRUE(run().empty());
+  std::vector<std::string> names;
+  for (const fs::directory_entry& entry : fs::directory_iterator(out()))
+    names.push_back(entry.path().filename().string());
+  std::sort(names.begin(), names.end());
+  EXPECT_EQ(names, (std::vector<std::string>{"a.cuh", "k.cu.cpp", "k.d"}));
+}
+
+TEST_F(Files, NeverReplaceASource) {
+  write("k.cu", "#include \"a.cuh\"\n");
+  write("a.cuh", needy_);
+  EXPECT_THROW(rewriter::rewrite_files({source() / "k.cu", source() / "k.cu.cpp", {}, {}}),
+               std::runtime_error);
+  EXPECT_THROW(rewriter::rewrite_files({source() / "k.cu", source() / "k.cu", {}, {}}),
+               std::runtime_error);
+  EXPECT_FALSE(fs::exists(source() / "k.cu.cpp"));
+}
+
+TEST_F(Files, MustExist) {
+  EXPECT_THROW(run(), std::runtime_error);
+  EXPECT_FALSE(fs::exists(out()));
+}
+
+}  // namespace

@@ -1,0 +1,28 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What the tests of this repository have in common. Every test program links the main function
+// beside this file, which adds to GoogleTest:
+//
+// - CPU device: all tests run three times, with the threads of a block in forward, reverse and
+//   random order. CPU_DEVICE_ORDER in the environment asks for one order, and one run.
+// - CPU device: a test that leaves device memory allocated fails, and so does one during which the
+//   CPU device reported a mistake.
+// - GPU: without a usable device nothing runs and the program exits 77 (skipped), or 1 where
+//   LAB_REQUIRE_GPU=1 is set.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "lab/closeness.hpp"
+
+namespace lab::testing {
+
+/// For `EXPECT_TRUE(matches(compare(…)))`: a failure prints the comparison's sentence.
+::testing::AssertionResult matches(const comparison& result);
+
+/// Announces that the running test makes the CPU device report a mistake. Without a report, the
+/// test then fails. On a GPU, where there are no reports, it changes nothing.
+void expect_reports();
+
+}  // namespace lab::testing

@@ -1,0 +1,144 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <cuda_runtime.h>
+#ifdef __CPU_DEVICE__
+#include <cpu_device.h>
+#endif
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "lab/device_limits.hpp"
+#include "lab/errors.hpp"
+#include "lab_testing.hpp"
+
+namespace lab::testing {
+namespace {
+
+[[maybe_unused]] bool reports_are_expected = false;
+
+#ifdef __CPU_DEVICE__
+
+constexpr int kOrders = 3;
+
+/// Gives each repetition its thread order.
+class thread_orders : public ::testing::EmptyTestEventListener {
+ public:
+  void OnTestIterationStart(const ::testing::UnitTest&, int iteration) override {
+    using cpu_device::thread_order;
+    const auto seed = static_cast<unsigned>(iteration);
+    switch (iteration % kOrders) {
+      case 0:
+        order_ = "forward";
+        cpu_device::set_thread_order(thread_order::forward);
+        break;
+      case 1:
+        order_ = "reverse";
+        cpu_device::set_thread_order(thread_order::reverse);
+        break;
+      default:
+        order_ = "random, seed " + std::to_string(seed);
+        cpu_device::set_thread_order(thread_order::random, seed);
+        break;
+    }
+  }
+
+  void OnTestPartResult(const ::testing::TestPartResult& result) override {
+    if (result.failed()) std::printf("(thread order: %s)\n", order_.c_str());
+  }
+
+ private:
+  std::string order_;
+};
+
+/// Fails tests that leak device memory or that the CPU device had something to say about.
+class device_watch : public ::testing::EmptyTestEventListener {
+ public:
+  void OnTestStart(const ::testing::TestInfo&) override {
+    reports_are_expected = false;
+    allocations_ = cpu_device::live_allocations();
+    bytes_ = cpu_device::live_bytes();
+    reports_ = cpu_device::report_count();
+  }
+
+  void OnTestEnd(const ::testing::TestInfo&) override {
+    const std::size_t allocations = cpu_device::live_allocations();
+    if (allocations > allocations_)
+      ADD_FAILURE() << "this test leaves device memory allocated: " << allocations - allocations_
+                    << (allocations - allocations_ == 1 ? " allocation" : " allocations") << ", "
+                    << cpu_device::live_bytes() - bytes_ << " bytes";
+    else if (allocations < allocations_)
+      ADD_FAILURE() << "this test freed device memory that was allocated before it began";
+    const std::size_t reports = cpu_device::report_count() - reports_;
+    if (reports != 0 && !reports_are_expected)
+      ADD_FAILURE() << "the CPU device reported "
+                    << (reports == 1 ? "a mistake" : std::to_string(reports) + " mistakes")
+                    << " in this test, the last one:\n"
+                    << cpu_device::last_report();
+    if (reports == 0 && reports_are_expected)
+      ADD_FAILURE() << "this test expects a report of the CPU device, and there was none";
+  }
+
+ private:
+  std::size_t allocations_ = 0;
+  std::size_t bytes_ = 0;
+  std::size_t reports_ = 0;
+};
+
+/// Whether the user says how often to repeat; GoogleTest takes it from either place.
+bool repetition_is_given(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i)
+    if (std::string_view(argv[i]).starts_with("--gtest_repeat")) return true;
+  return std::getenv("GTEST_REPEAT") != nullptr;
+}
+
+#endif
+
+bool is_set(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value != nullptr && *value != '\0' && std::string_view(value) != "0";
+}
+
+int run(int argc, char** argv) {
+#ifdef __CPU_DEVICE__
+  const bool repeat_in_all_orders = !repetition_is_given(argc, argv);
+#endif
+  ::testing::InitGoogleTest(&argc, argv);
+  // What is discovered at build time must not depend on the build machine's GPU.
+  if (GTEST_FLAG_GET(list_tests)) return RUN_ALL_TESTS();
+  try {
+    lab::device_count();
+  } catch (const lab::not_possible& error) {
+    if (is_set("LAB_REQUIRE_GPU")) {
+      std::fprintf(stderr, "FAILED: %s, and LAB_REQUIRE_GPU is set\n", error.what());
+      return 1;
+    }
+    std::fprintf(stderr, "SKIPPED: %s\n", error.what());
+    return 77;
+  }
+#ifdef __CPU_DEVICE__
+  ::testing::TestEventListeners& listeners = ::testing::UnitTest::GetInstance()->listeners();
+  listeners.Append(new device_watch);  // GoogleTest owns them
+  if (!is_set("CPU_DEVICE_ORDER")) {
+    listeners.Append(new thread_orders);
+    if (repeat_in_all_orders) GTEST_FLAG_SET(repeat, kOrders);
+  }
+#endif
+  return RUN_ALL_TESTS();
+}
+
+}  // namespace
+
+::testing::AssertionResult matches(const comparison& result) {
+  return result.ok ? ::testing::AssertionSuccess()
+                   : ::testing::AssertionFailure() << result.message;
+}
+
+void expect_reports() { reports_are_expected = true; }
+
+}  // namespace lab::testing
+
+int main(int argc, char** argv) { return lab::testing::run(argc, argv); }
