@@ -36,7 +36,8 @@ function(lab_cuda_sources target)
       VERBATIM)
     target_sources(${target} PRIVATE "${rewritten}")
     # -gdwarf-4: clang's version 5 would name the generated file instead of the .cu file.
-    set(options -include cuda_runtime.h "-I${source_folder}" -gdwarf-4)
+    # `#pragma unroll` is nvcc's.
+    set(options -include cuda_runtime.h "-I${source_folder}" -gdwarf-4 -Wno-unknown-pragmas)
     if(arg_CHECK OR LAB_CHECK)
       list(APPEND options -fsanitize=thread)
       if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")

@@ -273,7 +273,8 @@ void program::add_named_choice(const std::string& name,
               });
 }
 
-void program::add_picture_options() {
+void program::add_picture_options(const std::string& default_file) {
+  state_->out = default_file;
   add_text("--out", state_->out, "the PNG file to write");
   add_flag("--window", state_->window, "show the picture in a window (Esc closes it)");
   state_->has_output = true;
@@ -359,6 +360,10 @@ int program::run(int argc, const char* const* argv, const std::function<bool()>&
     code = state_->complain(kExitUsage, "the host has not enough memory; try a smaller --size");
   } catch (const std::length_error&) {  // from a vector of more elements than can be addressed
     code = state_->complain(kExitUsage, "the host has not enough memory; try a smaller --size");
+  } catch (const not_written& error) {
+    const std::string& name = state_->name;  // such as 03.1_vector_add
+    code = state_->complain(kExitWrong, error.what() + std::string("\nHints: scripts/lab hint ") +
+                                            name.substr(0, name.find('_')));
   } catch (const std::exception& error) {  // cuda_error among them: its text is a sentence
     code = state_->complain(kExitWrong, error.what());
   } catch (...) {

@@ -138,6 +138,18 @@ TEST_F(Program, ExplainsItselfWithoutADevice) {
   EXPECT_EQ(run(program, {"--help", "--device", "12345"}).code, 0);
 }
 
+TEST(ProgramWithASize, LeavesRoomForArithmeticWithIt) {
+  lab::program program("00.0_test", "A program for tests.");
+  std::size_t size = 5;
+  program.add_size("--size", size, "number of elements");
+  EXPECT_EQ(run(program, {"--size", "0"}).code, 0);
+  EXPECT_EQ(size, 0u);
+  const outcome result = run(program, {"--size", "262144G"});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_TRUE(result.err.starts_with("00.0_test: --size: 262144G is too large: at most "))
+      << result.err;
+}
+
 TEST_F(Program, RefusesBadOptionsWithOneSentence) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
       {{"--sise", "5"}, "unknown: --sise 5"},
@@ -242,6 +254,12 @@ TEST_F(Program, TurnsExceptionsIntoSentencesAndExitCodes) {
               "Try 00.0_test --help\n");
   }
 
+  result = failing([] { throw lab::not_written("step fast", 4); });
+  EXPECT_EQ(result.code, 1);
+  EXPECT_EQ(result.err,
+            "00.0_test: step fast is not written yet: TODO(4) in command_line_test.cpp\n"
+            "Hints: scripts/lab hint 00.0\n");
+
   EXPECT_EQ(failing([] { throw std::runtime_error("something else"); }).code, 1);
   EXPECT_EQ(failing([] { throw 5; }).code, 1);
 }
@@ -295,6 +313,25 @@ TEST(ProgramWithPictures, WritesWhatWasAskedFor) {
   });
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_TRUE(lab::testing::matches(lab::compare_exact(lab::read_png(path), picture)));
+  fs::remove(path);
+}
+
+TEST(ProgramWithPictures, WritesTheDefaultFileUnlessToldOtherwise) {
+  const fs::path path =
+      fs::temp_directory_path() / ("lab_default_" + std::to_string(::getpid()) + ".png");
+  const auto draw = [](const std::vector<std::string>& arguments, const std::string& file) {
+    lab::program program("00.0_test", "A program for tests.");
+    program.add_picture_options(file);
+    return run(program, arguments, [&] {
+      program.emit(lab::bitmap(2, 2));
+      return true;
+    });
+  };
+  EXPECT_EQ(draw({"--out", ""}, path.string()).code, 0);
+  EXPECT_FALSE(fs::exists(path));
+  EXPECT_EQ(draw({}, path.string()).code, 0);
+  EXPECT_TRUE(fs::exists(path));
+  EXPECT_NE(draw({"--help"}, "default.png").out.find("default.png"), std::string::npos);
   fs::remove(path);
 }
 

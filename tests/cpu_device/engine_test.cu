@@ -164,8 +164,9 @@ TEST(Engine, ShufflesReduceAWarp) {
     warp_sums<<<kBlocks, kThreads>>>(in.data(), out.data());
     const std::vector<int> sums = out.to_host();
     for (std::size_t w = 0; w < sums.size(); ++w)
-      EXPECT_EQ(sums[w], std::accumulate(host.begin() + static_cast<std::ptrdiff_t>(32 * w),
-                                         host.begin() + static_cast<std::ptrdiff_t>(32 * w + 32), 0));
+      EXPECT_EQ(sums[w],
+                std::accumulate(host.begin() + static_cast<std::ptrdiff_t>(32 * w),
+                                host.begin() + static_cast<std::ptrdiff_t>(32 * w + 32), 0));
   });
 }
 
@@ -252,8 +253,8 @@ __global__ void barrier_in_an_if(int* out) {
 TEST(EngineReports, ABarrierThatSomeThreadsSkip) {
   in_every_order([] {
     const device_array<int> out(64, 0);
-    const std::string text = expect_report([&] { barrier_in_an_if<<<1, 64>>>(out.data()); },
-                                           cudaErrorLaunchFailure);
+    const std::string text =
+        expect_report([&] { barrier_in_an_if<<<1, 64>>>(out.data()); }, cudaErrorLaunchFailure);
     EXPECT_NE(text.find("barrier_in_an_if"), std::string::npos) << text;
     EXPECT_NE(text.find("engine_test.cu:"), std::string::npos) << text;
     EXPECT_NE(text.find("40 threads (0-39) wait in __syncthreads()"), std::string::npos) << text;
@@ -353,8 +354,8 @@ TEST(EngineReports, AWriteBeforeTheBegin) {
 }
 
 TEST(EngineReports, ANullPointer) {
-  const std::string text = expect_report(
-      [&] { write_at<<<1, 1>>>(static_cast<int*>(nullptr), 3); }, cudaErrorIllegalAddress);
+  const std::string text = expect_report([&] { write_at<<<1, 1>>>(static_cast<int*>(nullptr), 3); },
+                                         cudaErrorIllegalAddress);
   EXPECT_NE(text.find("null pointer"), std::string::npos) << text;
 }
 

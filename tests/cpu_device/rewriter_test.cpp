@@ -437,6 +437,11 @@ TEST(Qualifiers, ForceinlineBecomesAnAttributeWithOneInline) {
   }
 }
 
+TEST(Qualifiers, ForceinlineOfALambdaIsLeftOut) {
+  EXPECT_EQ(code("auto f = [] __device__ __forceinline__ (int) {};"),
+            "auto f = [] __device__  (int) {};");
+}
+
 TEST(Qualifiers, TheOthersStay) {
   expect_unchanged(
       "static __global__ void __launch_bounds__(256) k(int* p);\n__constant__ float c[4];\n"
@@ -508,6 +513,7 @@ TEST(Refusal, OfAKernelCalledLikeAFunction) {
   for (const std::string call : {"k(p);", "k<3>(p);", "return k<3>(p);", "if (p) k(p);", "::k(p);",
                                  "else k(p);", "x = [&] { k(p); };", "f(k(p));"})
     expect_problem(kernel + "void f() {\n  " + call + "\n}\n", 3, reason);
+  expect_problem(kernel + "template void k<3>(int*); void f() {\n k<3>(p); }", 3, reason);
   expect_problem("namespace ns { " + kernel + "}\nvoid f() { ns::k<3>(p); }", 3,
                  "k<3><<<blocks, threads>>>");
 }
@@ -541,6 +547,7 @@ TEST(Refusal, OfInlinePtx) {
   expect_problem("auto l = [] __device__ () {\n asm(\"trap;\"); };", 2, reason);
   expect_problem("struct s {\n __host__ __device__ int f() const { asm(\"bar.sync 0;\"); } };", 2,
                  reason);
+  expect_problem("void f() { struct s { __device__ void g() {\n asm(\"trap;\"); } }; }", 2, reason);
   expect_problem("#define LANE(x) \\\n asm(\"mov.u32 %0, %%laneid;\" : \"=r\"(x))\n", 2, reason);
 }
 
@@ -565,7 +572,9 @@ TEST(Refusal, OfALaunchInAKernel) {
        {"__global__ void k(int)", "__device__ int f()",
         "template <class T> static __device__ auto f(T) -> int",
         "struct s { __device__ void f() const", "namespace n { __global__ void k()",
-        "extern \"C\" __global__ void k()", "struct a s(); __global__ void k()"})
+        "extern \"C\" __global__ void k()", "struct a s(); __global__ void k()",
+        "struct s { int a, b; __device__ s() : a{1}, b(2)",
+        "__device__ void f() { struct local { void g()"})
     expect_problem(head + " {\n  if (x) {\n    l<<<1, 2>>>();\n  }\n}", 3, reason);
 }
 
@@ -578,11 +587,20 @@ TEST(Refusal, IsNotForALaunchOnTheHost) {
     EXPECT_TRUE(problems(head + " {\n  l<<<1, 2>>>();\n}").empty()) << head;
 }
 
+TEST(Refusal, KnowsThatBranchesStartInTheSamePlace) {
+  EXPECT_TRUE(
+      problems("#ifdef A\n__device__ void f(int) {\n#elif B\n__device__ void f(char) {\n#else\n"
+               "__device__ void f() {\n#endif\n}\nvoid g() { k<<<1, 2>>>(); }\n")
+          .empty());
+}
+
 TEST(Refusal, OfABrokenLaunch) {
   expect_problem("void f() {\n  k<<<1, 2(a);\n}", 2, "`<<<` without its `>>>`");
   expect_problem("void f() {\n  k<<<1, 2>>(a);\n}", 2, "`<<<` without its `>>>`");
   expect_problem("void f() {\n  k<<<1, 2>>>;\n}", 2, "lacks its arguments");
   expect_problem("void f() {\n  k<<<1>>>(a);\n}", 2, "how many blocks and how many threads");
+  expect_problem("void f() {\n  k<<<dim3(1, 2)>>>(a);\n}", 2,
+                 "how many blocks and how many threads");
   expect_problem("void f() {\n  k<<<>>>(a);\n}", 2, "how many blocks and how many threads");
   expect_problem("void f() {\n  <<<1, 2>>>(a);\n}", 2, "no kernel stands before");
   expect_problem("void f() {\n  k\n#ifdef A\n#endif\n<<<1, 2>>>(a);\n}", 5,
@@ -593,13 +611,12 @@ TEST(Refusal, OfABrokenLaunch) {
 
 TEST(Refusal, NamesEveryProblemInTheOrderOfLines) {
   const std::vector<rewriter::problem> found = problems(
+      "#define LANE asm(\"mov.u32 %0, %%laneid;\")\n"
       "__global__ void k() {\n  __shared__ int x = 1;\n  asm(\"trap;\");\n}\nvoid f() {\n  k();\n  "
       "k<<<1>>>();\n}\n");
-  ASSERT_EQ(found.size(), 4u);
-  EXPECT_EQ(found[0].line, 2);
-  EXPECT_EQ(found[1].line, 3);
-  EXPECT_EQ(found[2].line, 6);
-  EXPECT_EQ(found[3].line, 7);
+  std::vector<int> lines;
+  for (const rewriter::problem& p : found) lines.push_back(p.line);
+  EXPECT_EQ(lines, (std::vector<int>{1, 3, 4, 7, 8}));
 }
 
 // ---- Files and headers ----

@@ -225,8 +225,8 @@ TEST(Devices, FollowPointersOfTheirPeersOnlyWhenAllowed) {
   ASSERT_EQ(cudaMalloc(&theirs, sizeof(int)), cudaSuccess);
   ASSERT_EQ(cudaMemset(theirs, 0, sizeof(int)), cudaSuccess);
   ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
-  const std::string text = cpu_device_testing::expect_report(
-      [&] { add_one<<<1, 1>>>(theirs); }, cudaErrorIllegalAddress);
+  const std::string text = cpu_device_testing::expect_report([&] { add_one<<<1, 1>>>(theirs); },
+                                                             cudaErrorIllegalAddress);
   EXPECT_NE(text.find("memory of device 1"), std::string::npos) << text;
   ASSERT_EQ(cudaDeviceEnablePeerAccess(1, 0), cudaSuccess);
   EXPECT_EQ(cudaDeviceEnablePeerAccess(1, 0), cudaErrorPeerAccessAlreadyEnabled);

@@ -9,10 +9,12 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "cpu_device/qualifiers.h"
-#include "cpu_device/vector_types.h"
-#include "cpu_device/runtime_api.h"
-#include "cpu_device/execution.h"
-#include "cpu_device/synchronization.h"
 #include "cpu_device/atomics.h"
+#include "cpu_device/execution.h"
+#include "cpu_device/kernel_functions.h"
 #include "cpu_device/math_functions.h"
+#include "cpu_device/qualifiers.h"
+#include "cpu_device/runtime_api.h"
+#include "cpu_device/synchronization.h"
+#include "cpu_device/textures.h"
+#include "cpu_device/vector_types.h"

@@ -13,7 +13,6 @@
 #include <memory>
 #include <optional>
 #include <set>
-#include <sstream>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
@@ -245,7 +244,7 @@ class scope_walk {
       if (close == kNone || close >= brace) break;
       begin = close + 1;
     }
-    bool initialiser = false, has_parentheses = false, class_body = false;
+    bool has_parentheses = false, class_body = false;
     for (std::size_t i = begin; i < brace; ++i) {
       if (ts_[i].is("namespace")) {
         result.kind = scope_kind::outer;
@@ -255,7 +254,6 @@ class scope_walk {
       if (ts_[i].is("extern") && i + 2 == brace && ts_[i + 1].kind == token_kind::string)
         return result;  // extern "C" {
       if (is_class_key(ts_[i].text) && !has_parentheses) class_body = names_a_class(i + 1, brace);
-      if (ts_[i].is("=") && !(i > begin && ts_[i - 1].is("operator"))) initialiser = true;
       if (const std::size_t after = skip_attribute(ts_, i); after != i) {
         i = after - 1;
       } else if (ts_[i].is("(") || ts_[i].is("[")) {
@@ -268,9 +266,8 @@ class scope_walk {
     }
     if (class_body) {
       result.kind = scope_kind::type;
-    } else if (result.kind != scope_kind::block && has_parentheses && !initialiser) {
+    } else if (result.kind != scope_kind::block && has_parentheses) {
       result.kind = scope_kind::block;
-      result.device = result.device_only = false;
       read_flags(begin, brace, result);
     }
     return result;
@@ -281,8 +278,6 @@ class scope_walk {
     while (i < brace) {
       if (const std::size_t after = skip_attribute(ts_, i); after != i) {
         i = after;
-      } else if (ts_[i].is(":")) {
-        return true;
       } else if (ts_[i].is("(") || ts_[i].is("=") || ts_[i].is(";")) {
         return false;
       } else if (ts_[i].is("<")) {
@@ -509,10 +504,10 @@ class editor {
         edit_launch(i);
         continue;
       }
-      if (is_double_bracket(ts(), i) ||
-          (is_one_of(t.text, {"__attribute__", "__attribute", "__declspec"}) &&
-           is(ts(), i + 1, "("))) {
-        i = skip_attribute(ts(), i) - (skip_attribute(ts(), i) == i ? 0 : 1);
+      const bool attribute = is_double_bracket(ts(), i) ||
+                             is_one_of(t.text, {"__attribute__", "__attribute", "__declspec"});
+      if (const std::size_t after = skip_attribute(ts(), i); attribute && after != i) {
+        i = after - 1;
         continue;
       }
       if (t.kind != token_kind::identifier) continue;

@@ -154,8 +154,7 @@ const program_image& image() {
         for (int h = 0; h < info->dlpi_phnum; ++h) {
           const auto& part = info->dlpi_phdr[h];
           if (part.p_type == PT_LOAD && (part.p_flags & PF_W) != 0)
-            watch(info->dlpi_addr + part.p_vaddr,
-                  info->dlpi_addr + part.p_vaddr + part.p_memsz);
+            watch(info->dlpi_addr + part.p_vaddr, info->dlpi_addr + part.p_vaddr + part.p_memsz);
         }
         return 1;
       },
@@ -200,7 +199,7 @@ std::string access_text(const access& a, const running_launch& launch, bool with
     text += " of block (" + std::to_string(b % gx) + "," + std::to_string(b / gx % gy) + "," +
             std::to_string(b / gx / gy) + ")";
   }
-  text += (a.flags & kAtomic) != 0 ? " updates it atomically"
+  text += (a.flags & kAtomic) != 0  ? " updates it atomically"
           : (a.flags & kWrite) != 0 ? " writes"
                                     : " reads";
   const auto* pc = reinterpret_cast<const void*>(image().begin + a.place);
@@ -217,16 +216,17 @@ void report_race(worker& w, const access& now, const access& before, bool shared
   if (!spoken->insert(std::minmax(now.place, before.place)).second) return;
   const running_launch& launch = *w.launch;
   const bool same_block = now.block == before.block;
-  std::string text = std::string("race on ") + (shared ? "shared" : "global") +
-                     " memory in " + describe_block(w) + ":\n  " +
-                     access_text(now, launch, !same_block) + "\n  " +
+  std::string text = std::string("race on ") + (shared ? "shared" : "global") + " memory in " +
+                     describe_block(w) + ":\n  " + access_text(now, launch, !same_block) + "\n  " +
                      access_text(before, launch, !same_block) + " (the same word)\n  ";
   if (same_block)
-    text += "Nothing orders the two, so which comes first is luck. Try: a __syncthreads() between "
-            "them that every thread reaches, or an atomic function.";
+    text +=
+        "Nothing orders the two, so which comes first is luck. Try: a __syncthreads() between "
+        "them that every thread reaches, or an atomic function.";
   else
-    text += "Blocks run in any order and at the same time, and no barrier joins them. Try: an "
-            "atomic function, a place of its own for each block, or a second kernel.";
+    text +=
+        "Blocks run in any order and at the same time, and no barrier joins them. Try: an "
+        "atomic function, a place of its own for each block, or a second kernel.";
   report(text);
 }
 
@@ -327,8 +327,7 @@ void look(const void* pointer, std::size_t size, std::uint8_t flags, const void*
   while (at < end) {
     const std::uintptr_t word_end = (at | 3) + 1;
     const std::uintptr_t part_end = std::min(end, word_end);
-    const auto mask =
-        static_cast<std::uint8_t>(((1U << (part_end - at)) - 1U) << (at & 3));
+    const auto mask = static_cast<std::uint8_t>(((1U << (part_end - at)) - 1U) << (at & 3));
     look_at_word(*w, at, mask, now, shared);
     at = part_end;
   }
@@ -355,14 +354,16 @@ void __tsan_func_exit() {}
 void __tsan_vptr_update(void**, void*) {}
 void __tsan_vptr_read(void**) {}
 
-#define CPU_DEVICE_ACCESS(size)                                                              \
-  void __tsan_read##size(void* p) { CPU_DEVICE_LOOK(p, size, 0); }                          \
-  void __tsan_write##size(void* p) { CPU_DEVICE_LOOK(p, size, cpu_device::kWrite); }        \
-  void __tsan_read_write##size(void* p) { CPU_DEVICE_LOOK(p, size, cpu_device::kWrite); }   \
-  void __tsan_unaligned_read##size(void* p) { CPU_DEVICE_LOOK(p, size, 0); }                \
+#define CPU_DEVICE_ACCESS(size)                                                                \
+  void __tsan_read##size(void* p) { CPU_DEVICE_LOOK(p, size, 0); }                             \
+  void __tsan_write##size(void* p) { CPU_DEVICE_LOOK(p, size, cpu_device::kWrite); }           \
+  void __tsan_read_write##size(void* p) { CPU_DEVICE_LOOK(p, size, cpu_device::kWrite); }      \
+  void __tsan_unaligned_read##size(void* p) { CPU_DEVICE_LOOK(p, size, 0); }                   \
   void __tsan_unaligned_write##size(void* p) { CPU_DEVICE_LOOK(p, size, cpu_device::kWrite); } \
-  void __tsan_unaligned_read_write##size(void* p) { CPU_DEVICE_LOOK(p, size, cpu_device::kWrite); } \
-  void __tsan_volatile_read##size(void* p) { CPU_DEVICE_LOOK(p, size, 0); }                 \
+  void __tsan_unaligned_read_write##size(void* p) {                                            \
+    CPU_DEVICE_LOOK(p, size, cpu_device::kWrite);                                              \
+  }                                                                                            \
+  void __tsan_volatile_read##size(void* p) { CPU_DEVICE_LOOK(p, size, 0); }                    \
   void __tsan_volatile_write##size(void* p) { CPU_DEVICE_LOOK(p, size, cpu_device::kWrite); }
 CPU_DEVICE_ACCESS(1)
 CPU_DEVICE_ACCESS(2)
@@ -388,36 +389,34 @@ void* __tsan_memset(void* to, int value, std::size_t n) {
 }
 
 // Atomics are done here, in the strongest order, whatever the program asked for.
-#define CPU_DEVICE_ATOMICS(bits, T)                                                              \
-  T __tsan_atomic##bits##_load(const volatile T* p, int) {                                       \
-    CPU_DEVICE_LOOK(const_cast<const T*>(p), sizeof(T), cpu_device::kAtomic);                    \
-    return __atomic_load_n(p, __ATOMIC_SEQ_CST);                                                 \
-  }                                                                                              \
-  void __tsan_atomic##bits##_store(volatile T* p, T v, int) {                                    \
-    CPU_DEVICE_LOOK(const_cast<T*>(p), sizeof(T), cpu_device::kAtomic | cpu_device::kWrite);     \
-    __atomic_store_n(p, v, __ATOMIC_SEQ_CST);                                                    \
-  }                                                                                              \
-  int __tsan_atomic##bits##_compare_exchange_strong(volatile T* p, T* expected, T v, int, int) { \
-    CPU_DEVICE_LOOK(const_cast<T*>(p), sizeof(T), cpu_device::kAtomic | cpu_device::kWrite);     \
-    return __atomic_compare_exchange_n(p, expected, v, false, __ATOMIC_SEQ_CST,                  \
-                                       __ATOMIC_SEQ_CST);                                        \
-  }                                                                                              \
-  int __tsan_atomic##bits##_compare_exchange_weak(volatile T* p, T* expected, T v, int, int) {   \
-    CPU_DEVICE_LOOK(const_cast<T*>(p), sizeof(T), cpu_device::kAtomic | cpu_device::kWrite);     \
-    return __atomic_compare_exchange_n(p, expected, v, false, __ATOMIC_SEQ_CST,                  \
-                                       __ATOMIC_SEQ_CST);                                        \
-  }                                                                                              \
-  T __tsan_atomic##bits##_compare_exchange_val(volatile T* p, T expected, T v, int, int) {       \
-    CPU_DEVICE_LOOK(const_cast<T*>(p), sizeof(T), cpu_device::kAtomic | cpu_device::kWrite);     \
-    __atomic_compare_exchange_n(p, &expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);     \
-    return expected;                                                                             \
-  }                                                                                              \
-  CPU_DEVICE_UPDATE(bits, T, exchange, __atomic_exchange_n)                                      \
-  CPU_DEVICE_UPDATE(bits, T, fetch_add, __atomic_fetch_add)                                      \
-  CPU_DEVICE_UPDATE(bits, T, fetch_sub, __atomic_fetch_sub)                                      \
-  CPU_DEVICE_UPDATE(bits, T, fetch_and, __atomic_fetch_and)                                      \
-  CPU_DEVICE_UPDATE(bits, T, fetch_or, __atomic_fetch_or)                                        \
-  CPU_DEVICE_UPDATE(bits, T, fetch_xor, __atomic_fetch_xor)                                      \
+#define CPU_DEVICE_ATOMICS(bits, T)                                                                \
+  T __tsan_atomic##bits##_load(const volatile T* p, int) {                                         \
+    CPU_DEVICE_LOOK(const_cast<const T*>(p), sizeof(T), cpu_device::kAtomic);                      \
+    return __atomic_load_n(p, __ATOMIC_SEQ_CST);                                                   \
+  }                                                                                                \
+  void __tsan_atomic##bits##_store(volatile T* p, T v, int) {                                      \
+    CPU_DEVICE_LOOK(const_cast<T*>(p), sizeof(T), cpu_device::kAtomic | cpu_device::kWrite);       \
+    __atomic_store_n(p, v, __ATOMIC_SEQ_CST);                                                      \
+  }                                                                                                \
+  int __tsan_atomic##bits##_compare_exchange_strong(volatile T* p, T* expected, T v, int, int) {   \
+    CPU_DEVICE_LOOK(const_cast<T*>(p), sizeof(T), cpu_device::kAtomic | cpu_device::kWrite);       \
+    return __atomic_compare_exchange_n(p, expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
+  }                                                                                                \
+  int __tsan_atomic##bits##_compare_exchange_weak(volatile T* p, T* expected, T v, int, int) {     \
+    CPU_DEVICE_LOOK(const_cast<T*>(p), sizeof(T), cpu_device::kAtomic | cpu_device::kWrite);       \
+    return __atomic_compare_exchange_n(p, expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
+  }                                                                                                \
+  T __tsan_atomic##bits##_compare_exchange_val(volatile T* p, T expected, T v, int, int) {         \
+    CPU_DEVICE_LOOK(const_cast<T*>(p), sizeof(T), cpu_device::kAtomic | cpu_device::kWrite);       \
+    __atomic_compare_exchange_n(p, &expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);       \
+    return expected;                                                                               \
+  }                                                                                                \
+  CPU_DEVICE_UPDATE(bits, T, exchange, __atomic_exchange_n)                                        \
+  CPU_DEVICE_UPDATE(bits, T, fetch_add, __atomic_fetch_add)                                        \
+  CPU_DEVICE_UPDATE(bits, T, fetch_sub, __atomic_fetch_sub)                                        \
+  CPU_DEVICE_UPDATE(bits, T, fetch_and, __atomic_fetch_and)                                        \
+  CPU_DEVICE_UPDATE(bits, T, fetch_or, __atomic_fetch_or)                                          \
+  CPU_DEVICE_UPDATE(bits, T, fetch_xor, __atomic_fetch_xor)                                        \
   CPU_DEVICE_UPDATE(bits, T, fetch_nand, __atomic_fetch_nand)
 #define CPU_DEVICE_UPDATE(bits, T, name, builtin)                                            \
   T __tsan_atomic##bits##_##name(volatile T* p, T v, int) {                                  \

@@ -61,7 +61,8 @@ struct error_text {
   const char* name;
   const char* text;
 };
-#define CPU_DEVICE_ERROR(name, text) {name, #name, text}
+#define CPU_DEVICE_ERROR(name, text) \
+  { name, #name, text }
 constexpr error_text kErrors[] = {
     CPU_DEVICE_ERROR(cudaSuccess, "no error"),
     CPU_DEVICE_ERROR(cudaErrorInvalidValue, "invalid argument"),
@@ -74,6 +75,12 @@ constexpr error_text kErrors[] = {
     CPU_DEVICE_ERROR(cudaErrorInvalidHostPointer, "invalid host pointer"),
     CPU_DEVICE_ERROR(cudaErrorInvalidDevicePointer, "invalid device pointer"),
     CPU_DEVICE_ERROR(cudaErrorInvalidTexture, "invalid texture reference"),
+    CPU_DEVICE_ERROR(cudaErrorInvalidTextureBinding, "texture is not bound to a pointer"),
+    CPU_DEVICE_ERROR(cudaErrorInvalidFilterSetting,
+                     "linear filtering not supported for non-float type"),
+    CPU_DEVICE_ERROR(cudaErrorInvalidNormSetting,
+                     "read as normalized float not supported for data type"),
+    CPU_DEVICE_ERROR(cudaErrorInvalidSurface, "invalid surface reference"),
     CPU_DEVICE_ERROR(cudaErrorInvalidChannelDescriptor, "invalid channel descriptor"),
     CPU_DEVICE_ERROR(cudaErrorInvalidMemcpyDirection, "invalid copy direction for memcpy"),
     CPU_DEVICE_ERROR(cudaErrorInsufficientDriver,
@@ -87,7 +94,8 @@ constexpr error_text kErrors[] = {
                      "no kernel image is available for execution on the device"),
     CPU_DEVICE_ERROR(cudaErrorPeerAccessUnsupported,
                      "peer access is not supported between these two devices"),
-    CPU_DEVICE_ERROR(cudaErrorOperatingSystem, "OS call failed or operation not supported on this OS"),
+    CPU_DEVICE_ERROR(cudaErrorOperatingSystem,
+                     "OS call failed or operation not supported on this OS"),
     CPU_DEVICE_ERROR(cudaErrorInvalidResourceHandle, "invalid resource handle"),
     CPU_DEVICE_ERROR(cudaErrorIllegalState,
                      "the operation cannot be performed in the present state"),
@@ -254,15 +262,12 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
   p->totalConstMem = 65536;
   p->major = 9;
   p->minor = 0;
-  p->textureAlignment = 512;
+  p->textureAlignment = 256;  // what cudaMalloc gives
   p->texturePitchAlignment = 32;
   p->multiProcessorCount = static_cast<int>(worker_count());
   p->integrated = 0;
   p->canMapHostMemory = 1;
-  p->maxTexture1D = 131072;
-  p->maxTexture2D[0] = 131072;
-  p->maxTexture2D[1] = 65536;
-  p->maxTexture3D[0] = p->maxTexture3D[1] = p->maxTexture3D[2] = 16384;
+  set_texture_limits(*p);
   p->concurrentKernels = 1;
   p->pciBusID = device;
   p->asyncEngineCount = 2;
@@ -291,50 +296,129 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
   const cudaError_t status = cudaGetDeviceProperties(&p, device);
   if (status != cudaSuccess) return status;
   switch (attribute) {
-    case cudaDevAttrMaxThreadsPerBlock: *value = p.maxThreadsPerBlock; break;
-    case cudaDevAttrMaxBlockDimX: *value = p.maxThreadsDim[0]; break;
-    case cudaDevAttrMaxBlockDimY: *value = p.maxThreadsDim[1]; break;
-    case cudaDevAttrMaxBlockDimZ: *value = p.maxThreadsDim[2]; break;
-    case cudaDevAttrMaxGridDimX: *value = p.maxGridSize[0]; break;
-    case cudaDevAttrMaxGridDimY: *value = p.maxGridSize[1]; break;
-    case cudaDevAttrMaxGridDimZ: *value = p.maxGridSize[2]; break;
-    case cudaDevAttrMaxSharedMemoryPerBlock: *value = static_cast<int>(p.sharedMemPerBlock); break;
-    case cudaDevAttrTotalConstantMemory: *value = static_cast<int>(p.totalConstMem); break;
-    case cudaDevAttrWarpSize: *value = p.warpSize; break;
-    case cudaDevAttrMaxPitch: *value = static_cast<int>(p.memPitch); break;
-    case cudaDevAttrMaxRegistersPerBlock: *value = p.regsPerBlock; break;
-    case cudaDevAttrClockRate: *value = host_clock_khz(); break;
-    case cudaDevAttrTextureAlignment: *value = static_cast<int>(p.textureAlignment); break;
-    case cudaDevAttrGpuOverlap: *value = 1; break;
-    case cudaDevAttrMultiProcessorCount: *value = p.multiProcessorCount; break;
-    case cudaDevAttrKernelExecTimeout: *value = 1; break;  // the watchdog
-    case cudaDevAttrIntegrated: *value = p.integrated; break;
-    case cudaDevAttrCanMapHostMemory: *value = p.canMapHostMemory; break;
-    case cudaDevAttrComputeMode: *value = 0; break;
-    case cudaDevAttrConcurrentKernels: *value = p.concurrentKernels; break;
-    case cudaDevAttrEccEnabled: *value = p.ECCEnabled; break;
-    case cudaDevAttrMemoryClockRate: *value = 1600000; break;  // nominal: hosts do not tell
-    case cudaDevAttrGlobalMemoryBusWidth: *value = p.memoryBusWidth; break;
-    case cudaDevAttrL2CacheSize: *value = p.l2CacheSize; break;
-    case cudaDevAttrMaxThreadsPerMultiProcessor: *value = p.maxThreadsPerMultiProcessor; break;
-    case cudaDevAttrAsyncEngineCount: *value = p.asyncEngineCount; break;
-    case cudaDevAttrUnifiedAddressing: *value = p.unifiedAddressing; break;
-    case cudaDevAttrComputeCapabilityMajor: *value = p.major; break;
-    case cudaDevAttrComputeCapabilityMinor: *value = p.minor; break;
-    case cudaDevAttrStreamPrioritiesSupported: *value = p.streamPrioritiesSupported; break;
+    case cudaDevAttrMaxThreadsPerBlock:
+      *value = p.maxThreadsPerBlock;
+      break;
+    case cudaDevAttrMaxBlockDimX:
+      *value = p.maxThreadsDim[0];
+      break;
+    case cudaDevAttrMaxBlockDimY:
+      *value = p.maxThreadsDim[1];
+      break;
+    case cudaDevAttrMaxBlockDimZ:
+      *value = p.maxThreadsDim[2];
+      break;
+    case cudaDevAttrMaxGridDimX:
+      *value = p.maxGridSize[0];
+      break;
+    case cudaDevAttrMaxGridDimY:
+      *value = p.maxGridSize[1];
+      break;
+    case cudaDevAttrMaxGridDimZ:
+      *value = p.maxGridSize[2];
+      break;
+    case cudaDevAttrMaxSharedMemoryPerBlock:
+      *value = static_cast<int>(p.sharedMemPerBlock);
+      break;
+    case cudaDevAttrTotalConstantMemory:
+      *value = static_cast<int>(p.totalConstMem);
+      break;
+    case cudaDevAttrWarpSize:
+      *value = p.warpSize;
+      break;
+    case cudaDevAttrMaxPitch:
+      *value = static_cast<int>(p.memPitch);
+      break;
+    case cudaDevAttrMaxRegistersPerBlock:
+      *value = p.regsPerBlock;
+      break;
+    case cudaDevAttrClockRate:
+      *value = host_clock_khz();
+      break;
+    case cudaDevAttrTextureAlignment:
+      *value = static_cast<int>(p.textureAlignment);
+      break;
+    case cudaDevAttrTexturePitchAlignment:
+      *value = static_cast<int>(p.texturePitchAlignment);
+      break;
+    case cudaDevAttrGpuOverlap:
+      *value = 1;
+      break;
+    case cudaDevAttrMultiProcessorCount:
+      *value = p.multiProcessorCount;
+      break;
+    case cudaDevAttrKernelExecTimeout:
+      *value = 1;
+      break;  // the watchdog
+    case cudaDevAttrIntegrated:
+      *value = p.integrated;
+      break;
+    case cudaDevAttrCanMapHostMemory:
+      *value = p.canMapHostMemory;
+      break;
+    case cudaDevAttrComputeMode:
+      *value = 0;
+      break;
+    case cudaDevAttrConcurrentKernels:
+      *value = p.concurrentKernels;
+      break;
+    case cudaDevAttrEccEnabled:
+      *value = p.ECCEnabled;
+      break;
+    case cudaDevAttrMemoryClockRate:
+      *value = 1600000;
+      break;  // nominal: hosts do not tell
+    case cudaDevAttrGlobalMemoryBusWidth:
+      *value = p.memoryBusWidth;
+      break;
+    case cudaDevAttrL2CacheSize:
+      *value = p.l2CacheSize;
+      break;
+    case cudaDevAttrMaxThreadsPerMultiProcessor:
+      *value = p.maxThreadsPerMultiProcessor;
+      break;
+    case cudaDevAttrAsyncEngineCount:
+      *value = p.asyncEngineCount;
+      break;
+    case cudaDevAttrUnifiedAddressing:
+      *value = p.unifiedAddressing;
+      break;
+    case cudaDevAttrComputeCapabilityMajor:
+      *value = p.major;
+      break;
+    case cudaDevAttrComputeCapabilityMinor:
+      *value = p.minor;
+      break;
+    case cudaDevAttrStreamPrioritiesSupported:
+      *value = p.streamPrioritiesSupported;
+      break;
     case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
       *value = static_cast<int>(p.sharedMemPerMultiprocessor);
       break;
-    case cudaDevAttrMaxRegistersPerMultiprocessor: *value = p.regsPerMultiprocessor; break;
-    case cudaDevAttrManagedMemory: *value = p.managedMemory; break;
-    case cudaDevAttrPageableMemoryAccess: *value = p.pageableMemoryAccess; break;
-    case cudaDevAttrConcurrentManagedAccess: *value = p.concurrentManagedAccess; break;
-    case cudaDevAttrCooperativeLaunch: *value = p.cooperativeLaunch; break;
+    case cudaDevAttrMaxRegistersPerMultiprocessor:
+      *value = p.regsPerMultiprocessor;
+      break;
+    case cudaDevAttrManagedMemory:
+      *value = p.managedMemory;
+      break;
+    case cudaDevAttrPageableMemoryAccess:
+      *value = p.pageableMemoryAccess;
+      break;
+    case cudaDevAttrConcurrentManagedAccess:
+      *value = p.concurrentManagedAccess;
+      break;
+    case cudaDevAttrCooperativeLaunch:
+      *value = p.cooperativeLaunch;
+      break;
     case cudaDevAttrMaxSharedMemoryPerBlockOptin:
       *value = static_cast<int>(p.sharedMemPerBlockOptin);
       break;
-    case cudaDevAttrMaxBlocksPerMultiprocessor: *value = p.maxBlocksPerMultiProcessor; break;
-    case cudaDevAttrMemoryPoolsSupported: *value = p.memoryPoolsSupported; break;
+    case cudaDevAttrMaxBlocksPerMultiprocessor:
+      *value = p.maxBlocksPerMultiProcessor;
+      break;
+    case cudaDevAttrMemoryPoolsSupported:
+      *value = p.memoryPoolsSupported;
+      break;
     default:
       return fail(cudaErrorInvalidValue, "cudaDeviceGetAttribute: attribute " +
                                              std::to_string(static_cast<int>(attribute)) +
@@ -364,6 +448,7 @@ cudaError_t cudaDeviceReset() {
   const std::lock_guard lock(api_mutex());
   finish_device(tls_device);
   forget_streams(tls_device);
+  forget_textures(tls_device);
   release_device(tls_device);
   states[static_cast<std::size_t>(tls_device)] = {};
   tls_last_error = cudaSuccess;

@@ -31,10 +31,10 @@ bool peer_enabled(int device, int peer);
 void break_device(int device, cudaError_t error);
 
 /// The last thing a call does before it works: gives back what a broken device gives.
-#define CPU_DEVICE_RETURN_PENDING_ERROR()                                          \
-  do {                                                                             \
-    const cudaError_t pending = ::cpu_device::pending_error();                     \
-    if (pending != cudaSuccess) return ::cpu_device::fail(pending);                \
+#define CPU_DEVICE_RETURN_PENDING_ERROR()                           \
+  do {                                                              \
+    const cudaError_t pending = ::cpu_device::pending_error();      \
+    if (pending != cudaSuccess) return ::cpu_device::fail(pending); \
   } while (false)
 
 /// Puts work at the end of a stream. It runs now (eager) or as late as allowed (deferred).
@@ -46,6 +46,9 @@ void finish_device(int device);
 /// False for a handle that names no stream.
 bool is_stream(cudaStream_t stream);
 void forget_streams(int device);
+/// textures.cpp: the arrays of a device and what refers to them; and what textures may measure.
+void forget_textures(int device);
+void set_texture_limits(cudaDeviceProp& properties);
 /// True if asynchronous work may still be waiting (deferred order).
 bool deferred();
 

@@ -75,8 +75,6 @@ struct worker_owner {
     if (!owned) return;
     unregister_worker(*owned);
     for (fiber* f : owned->all_stacks) delete f;
-    while (owned->free_groups != nullptr)
-      delete std::exchange(owned->free_groups, owned->free_groups->next);
     for (void* m : stack_mappings) munmap(m, kStackBytes * kStacksPerMapping);
     if (shared_mapping != nullptr) munmap(shared_mapping, shared_mapping_bytes);
     tls_worker = nullptr;
@@ -309,9 +307,15 @@ int block_vote(vote kind, int predicate, const char* file, int line) {
   fiber* me = w.current;
   if (w.arrived == 0) w.vote_result = kind == vote::all ? 1 : 0;
   switch (kind) {
-    case vote::count: w.vote_result += predicate != 0; break;
-    case vote::all: w.vote_result &= predicate != 0; break;
-    default: w.vote_result |= predicate != 0; break;
+    case vote::count:
+      w.vote_result += predicate != 0;
+      break;
+    case vote::all:
+      w.vote_result &= predicate != 0;
+      break;
+    default:
+      w.vote_result |= predicate != 0;
+      break;
   }
   if (progress.count == 1) {
     ++w.block_epoch;
@@ -342,10 +346,12 @@ namespace {
 
 warp_group* open_group(worker& w, warp_group** link, unsigned mask, const char* what) {
   warp_group* group = w.free_groups;
-  if (group == nullptr)
-    group = new warp_group;
-  else
+  if (group == nullptr) {
+    w.all_groups.push_back(std::make_unique<warp_group>());
+    group = w.all_groups.back().get();
+  } else {
     w.free_groups = group->next;
+  }
   group->mask = mask;
   group->expected = static_cast<unsigned>(__builtin_popcount(mask));
   group->arrived = group->count = group->left = 0;
@@ -464,7 +470,12 @@ void forget_block(worker& w) {
   w.head = w.tail = w.arrived = 0;
   w.mixed = false;
   w.at_active_mask.clear();
-  for (auto& open : w.open_groups) open = nullptr;  // lost groups are few: a failed launch each
+  for (auto& open : w.open_groups) open = nullptr;
+  w.free_groups = nullptr;
+  for (const auto& group : w.all_groups) {
+    group->next = w.free_groups;
+    w.free_groups = group.get();
+  }
   w.free_stacks.assign(w.all_stacks.begin(), w.all_stacks.end());
 }
 
@@ -485,8 +496,7 @@ void run_blocks(void* argument) {
     if (launch.order == thread_order::reverse) b = launch.block_count - 1 - i;
     if (launch.order == thread_order::random)
       b = static_cast<std::uint64_t>(
-          (static_cast<uint128>(i) * launch.block_step + launch.block_first) %
-          launch.block_count);
+          (static_cast<uint128>(i) * launch.block_step + launch.block_first) % launch.block_count);
     if (launch.block_count <= gx) {
       blockIdx = {static_cast<unsigned>(b), 0, 0};
     } else {
@@ -507,13 +517,20 @@ void report_problem(worker& w, running_launch& launch) {
   cudaError_t error = cudaErrorLaunchFailure;
   std::string text;
   switch (w.problem.what) {
-    case failure::kind::stuck: text = describe_stuck_block(w); break;
-    case failure::kind::fault: text = describe_fault(w, error); break;
+    case failure::kind::stuck:
+      text = describe_stuck_block(w);
+      break;
+    case failure::kind::fault:
+      text = describe_fault(w, error);
+      break;
     case failure::kind::time_limit:
       error = cudaErrorLaunchTimeout;
       text = describe_time_limit(w);
       break;
-    default: text = w.problem.text + "\n  " + describe_block(w); break;
+    default:
+      error = w.problem.error;
+      text = w.problem.text + "\n  " + describe_block(w);
+      break;
   }
   int none = 0;
   if (launch.error.compare_exchange_strong(none, error)) report(text);  // the first block speaks
@@ -541,11 +558,17 @@ void work_on(running_launch& launch) {
     block_range range{&w, &launch, begin, std::min(begin + chunk, launch.block_count)};
     if (cpu_device_guarded_call(&w.abort_sp, &run_blocks, &range) != 0) {
       w.in_kernel.store(false, std::memory_order_release);
+#ifdef CPU_DEVICE_ASAN
+      // The sanitizer did not see the jump: we are on the base stack, and what lies below this
+      // frame is free again.
+      const char* here = static_cast<char*>(__builtin_frame_address(0)) - 256;
+      __sanitizer_start_switch_fiber(nullptr, w.base.low,
+                                     static_cast<std::size_t>(w.base.top - w.base.low));
+      __sanitizer_finish_switch_fiber(nullptr, nullptr, nullptr);
+      __asan_unpoison_memory_region(w.base.low, static_cast<std::size_t>(here - w.base.low));
+#endif
       report_problem(w, launch);
       forget_block(w);
-#ifdef CPU_DEVICE_ASAN
-      __asan_handle_no_return();
-#endif
       break;
     }
   }
@@ -634,7 +657,8 @@ unsigned read_worker_count() {
   if (const char* text = std::getenv("CPU_DEVICE_WORKERS")) {
     const long wanted = std::strtol(text, nullptr, 10);
     if (wanted >= 1 && wanted <= 256) return static_cast<unsigned>(wanted);
-    std::fprintf(stderr, "CPU device: CPU_DEVICE_WORKERS=%s is ignored: it must be 1 to 256.\n", text);
+    std::fprintf(stderr, "CPU device: CPU_DEVICE_WORKERS=%s is ignored: it must be 1 to 256.\n",
+                 text);
   }
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) == 0)

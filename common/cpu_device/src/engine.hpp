@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -64,7 +65,8 @@ struct failure {
   void* address = nullptr;  // of the access that failed
   void* pc = nullptr;
   void* sp = nullptr;
-  std::string text;  // misuse: the sentence
+  std::string text;  // misuse: the sentence, and the error that the launch fails with
+  cudaError_t error = cudaErrorLaunchFailure;
 };
 
 constexpr unsigned kMaxThreads = 1024;
@@ -72,7 +74,7 @@ constexpr unsigned kMaxThreads = 1024;
 struct worker {
   // hot: touched at each switch
   fiber* current = nullptr;
-  fiber** ready = nullptr;    // ring of kMaxThreads: threads that can go on
+  fiber** ready = nullptr;  // ring of kMaxThreads: threads that can go on
   unsigned head = 0, tail = 0;
   fiber** waiting = nullptr;  // threads at the block's barrier, in order of arrival
   unsigned arrived = 0;
@@ -89,6 +91,7 @@ struct worker {
   std::vector<fiber*> at_active_mask;
   warp_group* open_groups[32] = {};
   warp_group* free_groups = nullptr;
+  std::vector<std::unique_ptr<warp_group>> all_groups;
 
   running_launch* launch = nullptr;
   std::vector<thread_position> order;
@@ -139,8 +142,8 @@ void watch_faults_on_this_thread();
 /// The order of the launches that follow.
 thread_order current_order(unsigned& seed);
 
-constexpr std::size_t kSharedLimit = 48 * 1024;         // without opting in
-constexpr std::size_t kSharedOptinLimit = 227 * 1024;   // the most a kernel may opt in to
+constexpr std::size_t kSharedLimit = 48 * 1024;        // without opting in
+constexpr std::size_t kSharedOptinLimit = 227 * 1024;  // the most a kernel may opt in to
 
 // faults.cpp: texts
 std::string describe_stuck_block(worker& w);

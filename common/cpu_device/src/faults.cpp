@@ -29,7 +29,9 @@ extern "C" [[noreturn]] void cpu_device_abort_to(void* slot);
 namespace cpu_device {
 namespace {
 
-std::string place(const char* file, int line) { return short_name(file) + ":" + std::to_string(line); }
+std::string place(const char* file, int line) {
+  return short_name(file) + ":" + std::to_string(line);
+}
 
 std::string position(uint3 v) {
   return "(" + std::to_string(v.x) + "," + std::to_string(v.y) + "," + std::to_string(v.z) + ")";
@@ -170,8 +172,8 @@ class watch_thread {
     std::unique_lock lock(mutex_);
     for (;;) {
       // Looks a few times within the limit rather than being woken for each launch.
-      changed_.wait_for(lock, std::chrono::duration<double>(
-                                  std::clamp(time_limit_seconds() / 8, 0.01, 1.0)));
+      changed_.wait_for(
+          lock, std::chrono::duration<double>(std::clamp(time_limit_seconds() / 8, 0.01, 1.0)));
       const auto now = clock::now();
       for (auto& [launch, deadline] : deadlines_) {
         if (deadline > now) continue;
@@ -298,7 +300,8 @@ std::string describe_fault(worker& w, cudaError_t& error) {
   if (address >= w.shared_end && address < w.shared_end + 4096)
     return "access outside the dynamic shared memory in " + where + ": " +
            std::to_string(address - w.shared_end) +
-           " bytes past its end.\n  The launch asked for " + std::to_string(w.launch->shared_bytes) +
+           " bytes past its end.\n  The launch asked for " +
+           std::to_string(w.launch->shared_bytes) +
            " bytes (third launch argument). Try: compare it with what the kernel indexes.";
   std::string text = "illegal memory access in " + where + ": ";
   if (const auto near = find_near(address)) {

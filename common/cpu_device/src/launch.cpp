@@ -40,9 +40,10 @@ cudaError_t check_shape(const launch_site& site, const launch_shape& shape, cons
   if (b.x == 0 || b.y == 0 || b.z == 0)
     return wrong(cudaErrorInvalidConfiguration, "the block " + extent(b) + " has no threads.");
   if (b.x > 1024 || b.y > 1024 || b.z > 64 || std::size_t{b.x} * b.y * b.z > kMaxThreads)
-    return wrong(cudaErrorInvalidConfiguration,
-                 "the block " + extent(b) +
-                     " is too large: at most 1024 threads, and (1024, 1024, 64) in each direction.");
+    return wrong(
+        cudaErrorInvalidConfiguration,
+        "the block " + extent(b) +
+            " is too large: at most 1024 threads, and (1024, 1024, 64) in each direction.");
   if (g.x > 2147483647U || g.y > 65535 || g.z > 65535)
     return wrong(cudaErrorInvalidConfiguration,
                  "the grid " + extent(g) +

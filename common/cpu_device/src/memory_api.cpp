@@ -80,12 +80,12 @@ cudaError_t check_side(const char* function, const side& s, std::size_t width, s
                    "cudaMalloc gave.");
     }
     if (!should_be_device && a && !for_host(*a))
-      return wrong("is " + describe(*a) + ", but " + kind_name(kind) +
-                   " says that it is host memory. Try: the other direction, or the host's pointer.");
+      return wrong(
+          "is " + describe(*a) + ", but " + kind_name(kind) +
+          " says that it is host memory. Try: the other direction, or the host's pointer.");
   }
   if (a) {
-    const auto offset =
-        static_cast<std::size_t>(static_cast<const char*>(s.pointer) - a->begin);
+    const auto offset = static_cast<std::size_t>(static_cast<const char*>(s.pointer) - a->begin);
     if (extent > a->bytes - offset)
       return wrong("has only " + std::to_string(a->bytes - offset) + " bytes left of " +
                    describe(*a) + ", and " + std::to_string(extent) +
@@ -100,9 +100,9 @@ cudaError_t copy(const char* function, side to, side from, std::size_t width, st
   if (inside_kernel())
     return fail(cudaErrorNotSupported, std::string(function) + " was called inside a kernel");
   if (static_cast<unsigned>(kind) > cudaMemcpyDefault)
-    return fail(cudaErrorInvalidMemcpyDirection,
-                std::string(function) + ": " + std::to_string(static_cast<int>(kind)) +
-                    " is no direction");
+    return fail(
+        cudaErrorInvalidMemcpyDirection,
+        std::string(function) + ": " + std::to_string(static_cast<int>(kind)) + " is no direction");
   CPU_DEVICE_RETURN_PENDING_ERROR();
   if (width == 0 || height == 0) return cudaSuccess;
   if (to.pointer == nullptr || from.pointer == nullptr)
@@ -110,9 +110,9 @@ cudaError_t copy(const char* function, side to, side from, std::size_t width, st
                                            (to.pointer == nullptr ? to.name : from.name) +
                                            " is a null pointer.");
   if (height > 1 && (width > to.pitch || width > from.pitch))
-    return fail(cudaErrorInvalidPitchValue,
-                std::string(function) + ": a row of " + std::to_string(width) +
-                    " bytes is wider than the pitch.");
+    return fail(cudaErrorInvalidPitchValue, std::string(function) + ": a row of " +
+                                                std::to_string(width) +
+                                                " bytes is wider than the pitch.");
   bool pageable = false;
   const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
   const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
@@ -187,7 +187,8 @@ cudaError_t cudaHostUnregister(void* pointer) {
   CPU_DEVICE_RETURN_PENDING_ERROR();
   return unregister_host(pointer) ? cudaSuccess : fail(cudaErrorHostMemoryNotRegistered);
 }
-cudaError_t cudaHostGetDevicePointer(void** device_pointer, void* host_pointer, unsigned int flags) {
+cudaError_t cudaHostGetDevicePointer(void** device_pointer, void* host_pointer,
+                                     unsigned int flags) {
   if (device_pointer == nullptr || flags != 0) return fail(cudaErrorInvalidValue);
   CPU_DEVICE_RETURN_PENDING_ERROR();
   const auto a = find_allocation(host_pointer);
@@ -208,7 +209,8 @@ cudaError_t cudaHostGetFlags(unsigned int* flags, void* host_pointer) {
   return cudaSuccess;
 }
 cudaError_t cudaMallocManaged(void** pointer, std::size_t bytes, unsigned int flags) {
-  if (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost) return fail(cudaErrorInvalidValue);
+  if (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost)
+    return fail(cudaErrorInvalidValue);
   return get_memory(pointer, bytes, memory_kind::managed, flags, __builtin_return_address(0),
                     "cudaMallocManaged");
 }
@@ -252,9 +254,15 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
     return cudaSuccess;
   }
   switch (a->kind) {
-    case memory_kind::device: *attributes = {cudaMemoryTypeDevice, a->device, address, nullptr}; break;
-    case memory_kind::managed: *attributes = {cudaMemoryTypeManaged, a->device, address, address}; break;
-    default: *attributes = {cudaMemoryTypeHost, a->device, address, address}; break;
+    case memory_kind::device:
+      *attributes = {cudaMemoryTypeDevice, a->device, address, nullptr};
+      break;
+    case memory_kind::managed:
+      *attributes = {cudaMemoryTypeManaged, a->device, address, address};
+      break;
+    default:
+      *attributes = {cudaMemoryTypeHost, a->device, address, address};
+      break;
   }
   return cudaSuccess;
 }
@@ -332,7 +340,8 @@ cudaError_t copy_to_symbol(void* symbol, std::size_t symbol_bytes, const void* f
   const cudaError_t status =
       check_symbol("cudaMemcpyToSymbol", symbol, symbol_bytes, bytes, offset);
   if (status != cudaSuccess) return status;
-  if (kind != cudaMemcpyHostToDevice && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault)
+  if (kind != cudaMemcpyHostToDevice && kind != cudaMemcpyDeviceToDevice &&
+      kind != cudaMemcpyDefault)
     return fail(cudaErrorInvalidMemcpyDirection);
   if (bytes == 0) return cudaSuccess;
   CPU_DEVICE_RETURN_PENDING_ERROR();
@@ -347,7 +356,8 @@ cudaError_t copy_from_symbol(void* to, const void* symbol, std::size_t symbol_by
   const cudaError_t status =
       check_symbol("cudaMemcpyFromSymbol", symbol, symbol_bytes, bytes, offset);
   if (status != cudaSuccess) return status;
-  if (kind != cudaMemcpyDeviceToHost && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault)
+  if (kind != cudaMemcpyDeviceToHost && kind != cudaMemcpyDeviceToDevice &&
+      kind != cudaMemcpyDefault)
     return fail(cudaErrorInvalidMemcpyDirection);
   if (bytes == 0) return cudaSuccess;
   CPU_DEVICE_RETURN_PENDING_ERROR();

@@ -192,7 +192,8 @@ void forget_streams(int device) {
 using namespace cpu_device;
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int flags) {
-  if (stream == nullptr || (flags & ~cudaStreamNonBlocking) != 0) return fail(cudaErrorInvalidValue);
+  if (stream == nullptr || (flags & ~cudaStreamNonBlocking) != 0)
+    return fail(cudaErrorInvalidValue);
   CPU_DEVICE_RETURN_PENDING_ERROR();
   const std::lock_guard lock(api_mutex());
   auto* made = new CUstream_st;

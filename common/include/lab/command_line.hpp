@@ -71,7 +71,8 @@ class program {
   program(const program&) = delete;
   program& operator=(const program&) = delete;
 
-  /// Bounds of a size; the default is any size, 0 too.
+  /// Bounds of a size. The default is any size, 0 too, below 2^48: so a few sizes may be multiplied
+  /// by small numbers, as for require_memory(), without an overflow.
   class size_option {
    public:
     size_option& positive() { return at_least(1); }
@@ -81,7 +82,7 @@ class program {
    private:
     friend class program;
     std::size_t least_ = 0;
-    std::size_t most_ = std::numeric_limits<std::size_t>::max();
+    std::size_t most_ = (std::size_t{1} << 48) - 1;
   };
 
   /// Bounds of a number; the default is any finite one.
@@ -133,8 +134,9 @@ class program {
     return add_choice<Step>("--step", std::move(steps), initially, "which version to run");
   }
 
-  /// --out FILE.png and --window, for programs that make one picture: see emit().
-  void add_picture_options();
+  /// --out FILE.png and --window, for programs that make one picture: see emit(). Without --out
+  /// the picture goes to `default_file`; where that is empty, and for `--out ""`, to no file.
+  void add_picture_options(const std::string& default_file = {});
   /// --frames N, --out FILE.png and --window, for programs that make an animation: see
   /// emit_frames(). `frames` holds the default.
   void add_animation_options(int frames);

@@ -3,6 +3,11 @@
 
 // Atomic functions: relaxed read-modify-write operations that return the old value, in the three
 // scopes that CUDA knows (here every scope is as wide as the machine).
+//
+// The threads of a block share an OS thread, so one that spins must let the others run. These do:
+// a failing compare-and-swap, an exchange that changed nothing (a lock that was taken already), and
+// now and then a read-modify-write with 0, which is a load. A loop over a volatile variable does
+// not; if it waits for its own block, the watchdog ends it.
 #pragma once
 
 #include <cstring>
@@ -15,11 +20,13 @@ namespace cpu_device {
 template <class T>
 using bits_of = std::conditional_t<
     sizeof(T) == 8, unsigned long long,
-    std::conditional_t<sizeof(T) == 4, unsigned int, unsigned short>>;
+    std::conditional_t<
+        sizeof(T) == 4, unsigned int,
+        std::conditional_t<sizeof(T) == 2, unsigned short, unsigned char>>>;
 
 /// Replaces *address by change(*address) in one step; returns what was there.
 template <class T, class Change>
-T atomic_update(T* address, Change change) {
+T atomic_update(T* address, Change change, int order = __ATOMIC_RELAXED) {
   auto* cell = reinterpret_cast<bits_of<T>*>(address);
   bits_of<T> seen = __atomic_load_n(cell, __ATOMIC_RELAXED);
   for (;;) {
@@ -28,73 +35,113 @@ T atomic_update(T* address, Change change) {
     const T next = change(old);
     bits_of<T> wanted;
     std::memcpy(&wanted, &next, sizeof wanted);
-    if (__atomic_compare_exchange_n(cell, &seen, wanted, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+    if (__atomic_compare_exchange_n(cell, &seen, wanted, false, order, __ATOMIC_RELAXED))
       return old;
   }
 }
 
+/// Lets other threads run: what an atomic does that failed. Host code just goes on.
+void spin_pause(const char* file, int line);
+
+/// Called at each atomic load: lets other threads run now and then.
+void note_load(const char* file, int line);
+
 }  // namespace cpu_device
 
-// One family: the plain name and its _block and _system forms.
-#define CPU_DEVICE_ATOMIC(T, NAME, EXPRESSION)                                       \
-  inline T NAME(T* address, T value) { return EXPRESSION; }                         \
-  inline T NAME##_block(T* address, T value) { return EXPRESSION; }                 \
-  inline T NAME##_system(T* address, T value) { return EXPRESSION; }
+// One family: the plain name and its _block and _system forms. MEANWHILE is a statement after it.
+#define CPU_DEVICE_ATOMIC_FUNCTION(T, NAME, EXPRESSION, MEANWHILE)  \
+  inline T NAME(T* address, T value, CPU_DEVICE_HERE) {             \
+    const T old = EXPRESSION;                                       \
+    MEANWHILE;                                                      \
+    static_cast<void>(file), static_cast<void>(line);               \
+    return old;                                                     \
+  }
+#define CPU_DEVICE_ATOMIC_FAMILY(T, NAME, EXPRESSION, MEANWHILE)           \
+  CPU_DEVICE_ATOMIC_FUNCTION(T, NAME, EXPRESSION, MEANWHILE)               \
+  CPU_DEVICE_ATOMIC_FUNCTION(T, NAME##_block, EXPRESSION, MEANWHILE)       \
+  CPU_DEVICE_ATOMIC_FUNCTION(T, NAME##_system, EXPRESSION, MEANWHILE)
+#define CPU_DEVICE_ATOMIC(T, NAME, EXPRESSION) CPU_DEVICE_ATOMIC_FAMILY(T, NAME, EXPRESSION, )
+#define CPU_DEVICE_ATOMIC_OR_LOAD(T, NAME, EXPRESSION) \
+  CPU_DEVICE_ATOMIC_FAMILY(T, NAME, EXPRESSION,        \
+                           if (value == 0) cpu_device::note_load(file, line))
+#define CPU_DEVICE_ATOMIC_EXCHANGE(T, EXPRESSION) \
+  CPU_DEVICE_ATOMIC_FAMILY(T, atomicExch, EXPRESSION, \
+                           if (old == value) cpu_device::spin_pause(file, line))
 
-#define CPU_DEVICE_INTEGER_ATOMICS(T)                                                       \
-  CPU_DEVICE_ATOMIC(T, atomicAdd, __atomic_fetch_add(address, value, __ATOMIC_RELAXED))     \
-  CPU_DEVICE_ATOMIC(T, atomicExch, __atomic_exchange_n(address, value, __ATOMIC_RELAXED))   \
-  CPU_DEVICE_ATOMIC(T, atomicAnd, __atomic_fetch_and(address, value, __ATOMIC_RELAXED))     \
-  CPU_DEVICE_ATOMIC(T, atomicOr, __atomic_fetch_or(address, value, __ATOMIC_RELAXED))       \
-  CPU_DEVICE_ATOMIC(T, atomicXor, __atomic_fetch_xor(address, value, __ATOMIC_RELAXED))     \
-  CPU_DEVICE_ATOMIC(T, atomicMin, cpu_device::atomic_update(address, [=](T old) {           \
-                      return value < old ? value : old;                                     \
-                    }))                                                                     \
-  CPU_DEVICE_ATOMIC(T, atomicMax, cpu_device::atomic_update(address, [=](T old) {           \
-                      return value > old ? value : old;                                     \
-                    }))
+// What every integer type has.
+#define CPU_DEVICE_INTEGER_ATOMICS(T)                                                              \
+  CPU_DEVICE_ATOMIC_OR_LOAD(T, atomicAdd, __atomic_fetch_add(address, value, __ATOMIC_RELAXED))    \
+  CPU_DEVICE_ATOMIC_OR_LOAD(T, atomicOr, __atomic_fetch_or(address, value, __ATOMIC_RELAXED))      \
+  CPU_DEVICE_ATOMIC_OR_LOAD(T, atomicXor, __atomic_fetch_xor(address, value, __ATOMIC_RELAXED))    \
+  CPU_DEVICE_ATOMIC(T, atomicAnd, __atomic_fetch_and(address, value, __ATOMIC_RELAXED))            \
+  CPU_DEVICE_ATOMIC_EXCHANGE(T, __atomic_exchange_n(address, value, __ATOMIC_RELAXED))             \
+  CPU_DEVICE_MIN_MAX_ATOMICS(T)
+#define CPU_DEVICE_MIN_MAX_ATOMICS(T)                                                             \
+  CPU_DEVICE_ATOMIC(                                                                              \
+      T, atomicMin,                                                                               \
+      cpu_device::atomic_update(address, [=](T seen) { return value < seen ? value : seen; }))    \
+  CPU_DEVICE_ATOMIC(                                                                              \
+      T, atomicMax,                                                                               \
+      cpu_device::atomic_update(address, [=](T seen) { return value > seen ? value : seen; }))
 
 CPU_DEVICE_INTEGER_ATOMICS(int)
 CPU_DEVICE_INTEGER_ATOMICS(unsigned int)
 CPU_DEVICE_INTEGER_ATOMICS(unsigned long long)
-CPU_DEVICE_ATOMIC(long long, atomicMin, cpu_device::atomic_update(address, [=](long long old) {
-                    return value < old ? value : old;
-                  }))
-CPU_DEVICE_ATOMIC(long long, atomicMax, cpu_device::atomic_update(address, [=](long long old) {
-                    return value > old ? value : old;
-                  }))
+CPU_DEVICE_MIN_MAX_ATOMICS(long long)
 CPU_DEVICE_ATOMIC(float, atomicAdd,
-                  cpu_device::atomic_update(address, [=](float old) { return old + value; }))
+                  cpu_device::atomic_update(address, [=](float seen) { return seen + value; }))
 CPU_DEVICE_ATOMIC(double, atomicAdd,
-                  cpu_device::atomic_update(address, [=](double old) { return old + value; }))
+                  cpu_device::atomic_update(address, [=](double seen) { return seen + value; }))
 CPU_DEVICE_ATOMIC(float, atomicExch,
                   cpu_device::atomic_update(address, [=](float) { return value; }))
-CPU_DEVICE_ATOMIC(int, atomicSub, __atomic_fetch_sub(address, value, __ATOMIC_RELAXED))
-CPU_DEVICE_ATOMIC(unsigned int, atomicSub, __atomic_fetch_sub(address, value, __ATOMIC_RELAXED))
-CPU_DEVICE_ATOMIC(unsigned int, atomicInc, cpu_device::atomic_update(address, [=](unsigned old) {
-                    return old >= value ? 0U : old + 1U;
+CPU_DEVICE_ATOMIC_OR_LOAD(int, atomicSub, __atomic_fetch_sub(address, value, __ATOMIC_RELAXED))
+CPU_DEVICE_ATOMIC_OR_LOAD(unsigned int, atomicSub,
+                          __atomic_fetch_sub(address, value, __ATOMIC_RELAXED))
+CPU_DEVICE_ATOMIC(unsigned int, atomicInc,
+                  cpu_device::atomic_update(address, [=](unsigned int seen) {
+                    return seen >= value ? 0U : seen + 1U;
                   }))
-CPU_DEVICE_ATOMIC(unsigned int, atomicDec, cpu_device::atomic_update(address, [=](unsigned old) {
-                    return old == 0U || old > value ? value : old - 1U;
+CPU_DEVICE_ATOMIC(unsigned int, atomicDec,
+                  cpu_device::atomic_update(address, [=](unsigned int seen) {
+                    return seen == 0U || seen > value ? value : seen - 1U;
                   }))
-#undef CPU_DEVICE_INTEGER_ATOMICS
-#undef CPU_DEVICE_ATOMIC
 
-// A failing compare-and-swap is how locks spin, so it lets the other threads run.
-#define CPU_DEVICE_CAS(T, NAME)                                                              \
-  inline T NAME(T* address, T expected, T desired, CPU_DEVICE_HERE) {                        \
-    if (!__atomic_compare_exchange_n(address, &expected, desired, false, __ATOMIC_RELAXED,   \
-                                     __ATOMIC_RELAXED))                                      \
-      cpu_device::yield(file, line);                                                         \
-    return expected;                                                                         \
+// Each component is added atomically, the vector as a whole is not (as on a GPU).
+#define CPU_DEVICE_VECTOR_ADD(NAME)                                                      \
+  inline float2 NAME(float2* address, float2 value) {                                    \
+    return {NAME(&address->x, value.x), NAME(&address->y, value.y)};                     \
+  }                                                                                      \
+  inline float4 NAME(float4* address, float4 value) {                                    \
+    return {NAME(&address->x, value.x), NAME(&address->y, value.y),                      \
+            NAME(&address->z, value.z), NAME(&address->w, value.w)};                     \
   }
-#define CPU_DEVICE_CAS_SCOPES(T)       \
-  CPU_DEVICE_CAS(T, atomicCAS)         \
-  CPU_DEVICE_CAS(T, atomicCAS_block)   \
+CPU_DEVICE_VECTOR_ADD(atomicAdd)
+CPU_DEVICE_VECTOR_ADD(atomicAdd_block)
+CPU_DEVICE_VECTOR_ADD(atomicAdd_system)
+
+#undef CPU_DEVICE_VECTOR_ADD
+#undef CPU_DEVICE_MIN_MAX_ATOMICS
+#undef CPU_DEVICE_INTEGER_ATOMICS
+#undef CPU_DEVICE_ATOMIC_EXCHANGE
+#undef CPU_DEVICE_ATOMIC_OR_LOAD
+#undef CPU_DEVICE_ATOMIC
+#undef CPU_DEVICE_ATOMIC_FAMILY
+#undef CPU_DEVICE_ATOMIC_FUNCTION
+
+#define CPU_DEVICE_CAS(T, NAME)                                                            \
+  inline T NAME(T* address, T expected, T desired, CPU_DEVICE_HERE) {                      \
+    if (!__atomic_compare_exchange_n(address, &expected, desired, false, __ATOMIC_RELAXED, \
+                                     __ATOMIC_RELAXED))                                    \
+      cpu_device::yield(file, line);                                                       \
+    return expected;                                                                       \
+  }
+#define CPU_DEVICE_CAS_SCOPES(T)     \
+  CPU_DEVICE_CAS(T, atomicCAS)       \
+  CPU_DEVICE_CAS(T, atomicCAS_block) \
   CPU_DEVICE_CAS(T, atomicCAS_system)
 CPU_DEVICE_CAS_SCOPES(int)
 CPU_DEVICE_CAS_SCOPES(unsigned int)
 CPU_DEVICE_CAS_SCOPES(unsigned long long)
-CPU_DEVICE_CAS_SCOPES(unsigned short)
+CPU_DEVICE_CAS(unsigned short, atomicCAS)
 #undef CPU_DEVICE_CAS_SCOPES
 #undef CPU_DEVICE_CAS

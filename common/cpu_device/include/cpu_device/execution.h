@@ -36,9 +36,9 @@ struct thread_position {
 struct block_progress {
   const thread_position* order = nullptr;  ///< the order in which the threads start
   unsigned started = 0, count = 0, finished = 0;
-  unsigned waits = 0;    ///< how often a thread had to wait and another went on
+  unsigned waits = 0;  ///< how often a thread had to wait and another went on
   const thread_position* position = nullptr;  ///< the running thread
-  unsigned block_serial = 0;  ///< a number no two blocks of this OS thread share
+  unsigned block_serial = 0;                  ///< a number no two blocks of this OS thread share
   void* dynamic_shared = nullptr;
 };
 extern constinit thread_local block_progress progress;
@@ -57,13 +57,13 @@ struct launch_shape {
 
 /// A kernel with its arguments, type erased: what the engine needs to run it now or later.
 struct kernel_call {
-  void (*run)(const void* arguments);        ///< run_threads() of this kernel
-  const void* arguments;                     ///< stored call object
-  void* (*clone)(const void* arguments);     ///< for a stream that runs it later
+  void (*run)(const void* arguments);     ///< run_threads() of this kernel
+  const void* arguments;                  ///< stored call object
+  void* (*clone)(const void* arguments);  ///< for a stream that runs it later
   void (*destroy)(void* arguments);
-  const void* kernel;                        ///< the kernel's address, where it has one
-  const void* const* pointers;               ///< the arguments that are pointers ...
-  const unsigned* pointer_positions;         ///< ... and which argument each one is, from 1
+  const void* kernel;                 ///< the kernel's address, where it has one
+  const void* const* pointers;        ///< the arguments that are pointers ...
+  const unsigned* pointer_positions;  ///< ... and which argument each one is, from 1
   unsigned pointer_count;
 };
 
@@ -154,7 +154,8 @@ struct pointer_launch {
     void operator()() const { std::apply(kernel, args); }
   };
   void operator()(P... args) const {
-    submit_call(site, shape, call{kernel, {args...}}, reinterpret_cast<const void*>(kernel), args...);
+    submit_call(site, shape, call{kernel, {args...}}, reinterpret_cast<const void*>(kernel),
+                args...);
   }
 };
 
@@ -186,10 +187,8 @@ struct launcher {
   }
   // Not  void (*)(P...):  that would choose the overload without parameters from a set.
   template <class Function>
-    requires std::is_function_v<Function>
-  auto typed(Function* kernel) const {
-    return typed_pointer(kernel);
-  }
+  requires std::is_function_v<Function>
+  auto typed(Function* kernel) const { return typed_pointer(kernel); }
   template <class Callable>
   auto deduced(Callable callable) const {
     return deduced_launch<Callable>{site, shape, callable};
@@ -235,7 +234,8 @@ CPU_DEVICE_UNWATCHED inline void shared_birth(Unique, T&... variables) {
   static thread_local constinit unsigned born_in = 0;
   if (born_in != progress.block_serial) {
     born_in = progress.block_serial;
-    (poison(const_cast<void*>(static_cast<const volatile void*>(&variables)), sizeof variables), ...);
+    (poison(const_cast<void*>(static_cast<const volatile void*>(&variables)), sizeof variables),
+     ...);
   }
 }
 

@@ -26,9 +26,13 @@ enum cudaError {
   cudaErrorInvalidHostPointer = 16,
   cudaErrorInvalidDevicePointer = 17,
   cudaErrorInvalidTexture = 18,
+  cudaErrorInvalidTextureBinding = 19,
   cudaErrorInvalidChannelDescriptor = 20,
   cudaErrorInvalidMemcpyDirection = 21,
+  cudaErrorInvalidFilterSetting = 26,
+  cudaErrorInvalidNormSetting = 27,
   cudaErrorInsufficientDriver = 35,
+  cudaErrorInvalidSurface = 37,
   cudaErrorMissingConfiguration = 52,
   cudaErrorPriorLaunchFailure = 53,
   cudaErrorInvalidDeviceFunction = 98,
@@ -92,10 +96,16 @@ struct cudaDeviceProp {
   int maxTexture1DMipmap;
   int maxTexture2D[2];
   int maxTexture2DLinear[3];
+  int maxTexture2DGather[2];
   int maxTexture3D[3];
+  int maxTexture3DAlt[3];
+  int maxTexture1DLayered[2];
+  int maxTexture2DLayered[3];
   int maxSurface1D;
   int maxSurface2D[2];
   int maxSurface3D[3];
+  int maxSurface1DLayered[2];
+  int maxSurface2DLayered[3];
   std::size_t surfaceAlignment;
   int concurrentKernels;
   int ECCEnabled;
@@ -161,6 +171,7 @@ enum cudaDeviceAttr {
   cudaDevAttrMaxThreadsPerMultiProcessor = 39,
   cudaDevAttrAsyncEngineCount = 40,
   cudaDevAttrUnifiedAddressing = 41,
+  cudaDevAttrTexturePitchAlignment = 51,
   cudaDevAttrComputeCapabilityMajor = 75,
   cudaDevAttrComputeCapabilityMinor = 76,
   cudaDevAttrStreamPrioritiesSupported = 78,
@@ -445,8 +456,8 @@ cudaError_t cudaOccupancyMaxPotentialBlockSize(int* min_grid_size, int* block_si
   int blocks = 0, device = 0, processors = 0;
   cudaGetDevice(&device);
   cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
-  const cudaError_t status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-      &blocks, kernel, limit, dynamic_shared_bytes);
+  const cudaError_t status =
+      cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, limit, dynamic_shared_bytes);
   *block_size = limit;
   *min_grid_size = blocks * processors;
   return status;

@@ -174,14 +174,15 @@ unsigned __match_all_sync(unsigned mask, T value, int* all_equal, CPU_DEVICE_HER
   return same == mask ? mask : 0;
 }
 
-#define CPU_DEVICE_WARP_REDUCE(T, NAME, EXPRESSION)                                              \
-  inline T NAME(unsigned mask, T value, CPU_DEVICE_HERE) {                                       \
-    return cpu_device::warp_reduce(mask, value, #NAME, file, line, [](T a, T b) { return EXPRESSION; }); \
+#define CPU_DEVICE_WARP_REDUCE(T, NAME, EXPRESSION)                      \
+  inline T NAME(unsigned mask, T value, CPU_DEVICE_HERE) {               \
+    return cpu_device::warp_reduce(mask, value, #NAME, file, line,       \
+                                   [](T a, T b) { return EXPRESSION; }); \
   }
 CPU_DEVICE_WARP_REDUCE(unsigned, __reduce_add_sync, a + b)
 CPU_DEVICE_WARP_REDUCE(unsigned, __reduce_min_sync, a < b ? a : b)
 CPU_DEVICE_WARP_REDUCE(unsigned, __reduce_max_sync, a > b ? a : b)
-CPU_DEVICE_WARP_REDUCE(unsigned, __reduce_and_sync, a & b)
+CPU_DEVICE_WARP_REDUCE(unsigned, __reduce_and_sync, a& b)
 CPU_DEVICE_WARP_REDUCE(unsigned, __reduce_or_sync, a | b)
 CPU_DEVICE_WARP_REDUCE(unsigned, __reduce_xor_sync, a ^ b)
 CPU_DEVICE_WARP_REDUCE(int, __reduce_add_sync,

@@ -9,22 +9,22 @@
 // One element type T named BASE: BASE1 .. BASE4 and make_BASE1 .. make_BASE4.
 // ALIGN2 and ALIGN4 are the alignments of the two- and four-element types; the one- and
 // three-element types are aligned as their element is.
-#define CPU_DEVICE_VECTOR(T, BASE, ALIGN2, ALIGN4)                                    \
-  struct BASE##1 {                                                                    \
-    T x;                                                                              \
-  };                                                                                  \
-  struct alignas(ALIGN2) BASE##2 {                                                    \
-    T x, y;                                                                           \
-  };                                                                                  \
-  struct BASE##3 {                                                                    \
-    T x, y, z;                                                                        \
-  };                                                                                  \
-  struct alignas(ALIGN4) BASE##4 {                                                    \
-    T x, y, z, w;                                                                     \
-  };                                                                                  \
-  constexpr BASE##1 make_##BASE##1(T x) { return {x}; }                               \
-  constexpr BASE##2 make_##BASE##2(T x, T y) { return {x, y}; }                       \
-  constexpr BASE##3 make_##BASE##3(T x, T y, T z) { return {x, y, z}; }               \
+#define CPU_DEVICE_VECTOR(T, BASE, ALIGN2, ALIGN4)                      \
+  struct BASE##1 {                                                      \
+    T x;                                                                \
+  };                                                                    \
+  struct alignas(ALIGN2) BASE##2 {                                      \
+    T x, y;                                                             \
+  };                                                                    \
+  struct BASE##3 {                                                      \
+    T x, y, z;                                                          \
+  };                                                                    \
+  struct alignas(ALIGN4) BASE##4 {                                      \
+    T x, y, z, w;                                                       \
+  };                                                                    \
+  constexpr BASE##1 make_##BASE##1(T x) { return {x}; }                 \
+  constexpr BASE##2 make_##BASE##2(T x, T y) { return {x, y}; }         \
+  constexpr BASE##3 make_##BASE##3(T x, T y, T z) { return {x, y, z}; } \
   constexpr BASE##4 make_##BASE##4(T x, T y, T z, T w) { return {x, y, z, w}; }
 
 CPU_DEVICE_VECTOR(signed char, char, 2, 4)

@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What else kernels call: traps, clocks, assumptions, loads and stores with a cache hint.
+//
+// assert() needs nothing here: a failing one in a kernel ends the launch with cudaErrorAssert (the
+// library has its own __assert_fail), and on the host it does what it always does. As with nvcc,
+// -DNDEBUG removes it. printf() is the C library's: it writes each call's text in one piece.
+#pragma once
+
+#include <time.h>
+
+#include "cpu_device/synchronization.h"
+
+namespace cpu_device {
+
+/// Ends the running launch, which fails with cudaErrorLaunchFailure; `sentence` is reported.
+[[noreturn]] void refuse(const char* sentence, const char* file, int line);
+
+[[noreturn]] void trap(const char* what, const char* file, int line);
+
+}  // namespace cpu_device
+
+[[noreturn]] inline void __trap(CPU_DEVICE_HERE) { cpu_device::trap("__trap()", file, line); }
+/// A debugger stops here; without one, it ends the launch as __trap() does.
+inline void __brkpt(CPU_DEVICE_HERE) { cpu_device::trap("__brkpt()", file, line); }
+
+/// The processor's clock. (clock() is the C library's and counts microseconds of CPU time.)
+inline long long clock64() {
+#if defined(__x86_64__)
+  return static_cast<long long>(__builtin_ia32_rdtsc());
+#else
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<long long>(now.tv_sec) * 1000000000 + now.tv_nsec;
+#endif
+}
+
+// A condition that the compiler may take for granted.
+#define __assume(condition) ((condition) ? static_cast<void>(0) : __builtin_unreachable())
+#ifndef __clang__
+#define __builtin_assume(condition) __assume(condition)
+#endif
+
+// The processor's caches take no hints: these are ordinary loads and stores.
+#define CPU_DEVICE_LOAD(NAME)      \
+  template <class T>               \
+  T NAME(const T* address) {       \
+    return *address;               \
+  }
+CPU_DEVICE_LOAD(__ldg)
+CPU_DEVICE_LOAD(__ldca)
+CPU_DEVICE_LOAD(__ldcg)
+CPU_DEVICE_LOAD(__ldcs)
+CPU_DEVICE_LOAD(__ldlu)
+#undef CPU_DEVICE_LOAD
+/// Reads memory anew at each call.
+template <class T>
+T __ldcv(const T* address) {
+  __asm__ volatile("" ::: "memory");
+  return *address;
+}
+#define CPU_DEVICE_STORE(NAME)         \
+  template <class T>                   \
+  void NAME(T* address, T value) {     \
+    *address = value;                  \
+  }
+CPU_DEVICE_STORE(__stwb)
+CPU_DEVICE_STORE(__stcg)
+CPU_DEVICE_STORE(__stcs)
+CPU_DEVICE_STORE(__stwt)
+#undef CPU_DEVICE_STORE

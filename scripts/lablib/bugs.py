@@ -1,0 +1,413 @@
+# SPDX-FileCopyrightText: The CUDA Labs authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Bugs: wrong-on-purpose versions of a solution, which its tests must reject.
+
+A file tests/CC_chapter/<name>.bugs holds any number of these:
+
+    # a comment
+    bug: no_barrier_before_the_tree
+    why: a thread adds its neighbour's product before the neighbour has written it
+    caught by: test          # test, check or compiler
+    file: dot_product.cu     # where the edit is made; <name>.cu if this is left out
+    --- find
+        __syncthreads();  // all products are in place
+    --- replace
+        // nothing
+    --- end
+
+The text to find occurs exactly once in the file. Several pairs of `--- find` and `--- replace`
+before one `--- end` are one bug with several edits.
+
+As a program (the build's own checks):
+    bugs.py emit BUGS SOLUTION_FOLDER OUTPUT_FOLDER
+        writes OUTPUT_FOLDER/<bug>/ and prints a line `bug;caught by;path` for each
+    bugs.py expect-caught --how test|check --name BUG [--bugs FILE] [--time-limit S] -- PROGRAM…
+    bugs.py expect-compile-error --name BUG [--bugs FILE] -- COMMAND…
+"""
+
+import argparse
+import contextlib
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Dict, List, Optional, Tuple
+
+if __name__ == "__main__":
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
+
+from lablib import gtest, processes  # noqa: E402
+from lablib.errors import FAILED, OK, USAGE, LabError  # noqa: E402
+
+WAYS = ("test", "check", "compiler")
+TIME_LIMIT = 60.0  # seconds
+REPORT = "CPU device: "  # how a line begins in which the CPU device says what is wrong
+REPORTED = "the CPU device reported"  # what the tests' main function says of a test with a report
+
+
+@dataclass
+class Edit:
+    line: int  # where its text begins in the .bugs file
+    find: str
+    replace: str
+
+
+@dataclass
+class Bug:
+    name: str
+    line: int
+    why: str = ""
+    caught_by: str = ""
+    file: str = ""
+    edits: List[Edit] = field(default_factory=list)
+
+
+def parse(path: Path) -> List[Bug]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise LabError(f"cannot read {path}: {error.strerror}.") from error
+    return parse_lines(lines, str(path), default_file=path.stem + ".cu")
+
+
+def parse_lines(lines: List[str], name: str, default_file: str) -> List[Bug]:
+    found: List[Bug] = []
+    bug: Optional[Bug] = None
+    section = ""  # "find" or "replace" inside an edit
+    texts: Dict[str, List[str]] = {}
+    section_line = 0
+
+    def error(number: int, message: str) -> LabError:
+        return LabError(f"{name}:{number}: {message}.")
+
+    def close_edit() -> None:
+        assert bug is not None
+        find = "\n".join(texts["find"])
+        replace = "\n".join(texts["replace"])
+        if not find.strip():
+            raise error(section_line, "there is no text to find")
+        bug.edits.append(Edit(section_line + 1, find, replace))
+
+    for number, line in enumerate(lines, 1):
+        marker = line.strip() if line.startswith("---") else ""
+        if marker == "--- find":
+            if bug is None:
+                raise error(number, "an edit before the first `bug: name`")
+            if section == "find":
+                raise error(number, "--- find inside --- find: the --- replace is missing")
+            if section == "replace":
+                close_edit()
+            section, section_line, texts = "find", number, {"find": [], "replace": []}
+        elif marker == "--- replace":
+            if section != "find":
+                raise error(number, "--- replace without a --- find before it")
+            section = "replace"
+        elif marker == "--- end":
+            if section != "replace":
+                raise error(number, "--- end without a --- replace before it")
+            close_edit()
+            section = "closed"
+        elif marker:
+            raise error(number, f"'{marker}' is none of --- find, --- replace and --- end")
+        elif section in ("find", "replace"):
+            texts[section].append(line)
+        elif not line.strip() or line.startswith("#"):
+            continue
+        else:
+            key, colon, value = line.partition(":")
+            key, value = key.strip(), value.strip()
+            if key in ("caught by", "file", "bug"):
+                value = value.split("#", 1)[0].strip()
+            if not colon or key not in ("bug", "why", "caught by", "file"):
+                raise error(
+                    number,
+                    f"'{line.strip()}' is not understood: bug, why, caught by or file is expected",
+                )
+            if not value:
+                raise error(number, f"'{key}' is empty")
+            if key == "bug":
+                if bug is not None:
+                    _complete(bug, error)
+                if not re.fullmatch(r"[a-z][a-z0-9_]*", value):
+                    raise error(
+                        number,
+                        f"'{value}' is not a name: small letters, digits and underscores are",
+                    )
+                if any(other.name == value for other in found):
+                    raise error(number, f"there are two bugs with the name {value}")
+                bug, section = Bug(value, number, file=default_file), ""
+                found.append(bug)
+                seen: List[str] = []
+                continue
+            if bug is None:
+                raise error(number, f"'{key}' before the first `bug: name`")
+            if section == "closed":
+                raise error(
+                    number, f"'{key}' after the --- end of {bug.name}: it belongs before --- find"
+                )
+            if key in seen:
+                raise error(number, f"{bug.name} has two lines '{key}'")
+            seen.append(key)
+            if key == "why":
+                bug.why = value
+            elif key == "file":
+                bug.file = value
+            elif value not in WAYS:
+                raise error(
+                    number, f"'caught by: {value}' is unknown: it must be test, check or compiler"
+                )
+            else:
+                bug.caught_by = value
+    if section in ("find", "replace"):
+        raise error(section_line, f"this --- {'find'} has no --- end")
+    if bug is None:
+        raise error(max(len(lines), 1), "there is no bug in this file")
+    _complete(bug, error)
+    return found
+
+
+def _complete(bug: Bug, error) -> None:
+    if not bug.why:
+        raise error(bug.line, f"{bug.name} has no 'why:', a sentence on what goes wrong")
+    if not bug.caught_by:
+        raise error(bug.line, f"{bug.name} has no 'caught by:' (test, check or compiler)")
+    if not bug.edits:
+        raise error(bug.line, f"{bug.name} has no edit (--- find … --- replace … --- end)")
+
+
+_TOKENS = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|//[^\n]*|/\*.*?\*/', re.DOTALL)
+
+
+def _code_only(text: str) -> str:
+    """The text without comments and without white space."""
+    text = _TOKENS.sub(lambda match: " " if match[0].startswith("/") else match[0], text)
+    return "".join(text.split())
+
+
+def apply(bug: Bug, text: str, bugs_name: str, solution_name: str) -> str:
+    changed = text
+    for edit in bug.edits:
+        where = f"{bugs_name}:{edit.line}: {bug.name}:"
+        places = [match.start() for match in re.finditer(f"(?={re.escape(edit.find)})", changed)]
+        if not places:
+            raise LabError(f"{where} this text does not occur in {solution_name}.")
+        if len(places) > 1:
+            numbers = ", ".join(str(changed.count("\n", 0, place) + 1) for place in places)
+            raise LabError(
+                f"{where} this text occurs {len(places)} times in {solution_name} (lines"
+                f" {numbers}): it must be one place."
+            )
+        if edit.find == edit.replace:
+            raise LabError(f"{where} the replacement is the same text, so nothing changes.")
+        changed = changed.replace(edit.find, edit.replace)
+    if _code_only(changed) == _code_only(text):
+        raise LabError(f"{bugs_name}:{bug.line}: {bug.name} changes only comments or white space.")
+    return changed
+
+
+def emit(bugs_file: Path, solution_folder: Path, output_folder: Path) -> List[Tuple[Bug, Path]]:
+    """Writes each bug's version of the solution's files, and only what has changed."""
+    found = parse(bugs_file)
+    main_name = bugs_file.stem + ".cu"
+    files = (
+        sorted(path for path in solution_folder.iterdir() if path.is_file())
+        if solution_folder.is_dir()
+        else []
+    )
+    texts = {path.name: path.read_text(encoding="utf-8") for path in files}
+    emitted = []
+    for bug in found:
+        if bug.file not in texts:
+            raise LabError(
+                f"{bugs_file}:{bug.line}: {bug.name}: there is no {bug.file} in {solution_folder}."
+            )
+        version = dict(texts)
+        version[bug.file] = apply(
+            bug, texts[bug.file], str(bugs_file), str(solution_folder / bug.file)
+        )
+        for name, text in version.items():
+            _write_if_changed(output_folder / bug.name / name, text)
+        emitted.append((bug, output_folder / bug.name / main_name))
+    if output_folder.is_dir():
+        names = {bug.name for bug in found}
+        for old in output_folder.iterdir():
+            if old.is_dir() and old.name not in names:
+                shutil.rmtree(old)
+    return emitted
+
+
+def _write_if_changed(path: Path, text: str) -> None:
+    from lablib.files import write_atomically
+
+    with contextlib.suppress(OSError):
+        if path.read_text(encoding="utf-8") == text:
+            return
+    write_atomically(path, text)
+
+
+@dataclass
+class Verdict:
+    caught: bool
+    sentence: str
+
+
+def judge(
+    how: str, outcome: processes.Outcome, output: List[str], time_limit: float = TIME_LIMIT
+) -> Verdict:
+    """Whether the tests have caught a bug, and by what."""
+    runs = gtest.read_runs(output)
+    failed = [run for run in runs if run.state != gtest.PASSED and run.state != gtest.SKIPPED]
+    # In a test that passes, a report is one that the test wants to see. In one that fails, the
+    # tests' main function says that there was a report; one that crashed could not say so any more.
+    reports = [
+        line.replace(REPORT, "", 1)
+        for run in failed
+        for line in run.lines
+        if REPORTED in "\n".join(run.lines) or run.state == gtest.CRASHED
+        if line.startswith(REPORT)
+    ]
+    if outcome.returncode == 77:
+        return Verdict(
+            False, "its tests could not run here (exit status 77), so nothing is known about it"
+        )
+    if not runs:
+        status = outcome.returncode
+        ending = f"exit status {status}" if status >= 0 else processes.signal_sentence(status)
+        if outcome.timed_out:
+            ending = f"stopped after {time_limit:g} s"
+        return Verdict(False, f"no test ran ({ending}), so nothing is known about it")
+    if outcome.returncode == 0 and not outcome.timed_out:
+        if failed:
+            return Verdict(
+                False,
+                "a test failed, but the program ended with exit status 0, as if all were well",
+            )
+        return Verdict(False, "it survives: every test passes")
+    if reports:
+        return Verdict(True, f"caught by a report of the CPU device: {reports[0]}")
+    if how == "check":
+        return Verdict(
+            False,
+            "the tests failed but the CPU device reported nothing, and its checks are what should"
+            " catch it (if a failing test is enough, write `caught by: test`)",
+        )
+    if outcome.timed_out:
+        return Verdict(True, f"caught by a time-out: the tests did not end within {time_limit:g} s")
+    if outcome.returncode < 0:
+        return Verdict(True, f"caught by a crash: {processes.signal_sentence(outcome.returncode)}")
+    names = sorted({run.name for run in failed if run.state == gtest.FAILED})
+    if names:
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        return Verdict(True, f"caught by a failing test: {names[0]}{more}")
+    return Verdict(
+        False, f"the program ended with exit status {outcome.returncode}, but no test failed"
+    )
+
+
+def _about(name: str, bugs_file: Optional[Path]) -> str:
+    """The `why` of a bug, for somebody who sees that nothing caught it."""
+    if bugs_file is None:
+        return ""
+    for bug in parse(bugs_file):
+        if bug.name == name:
+            return f"\n  why it is wrong: {bug.why}\n  where: {bugs_file}:{bug.line}"
+    return f"\n  where: {bugs_file}"
+
+
+def _complain(name: str, sentence: str, bugs_file: Optional[Path]) -> LabError:
+    return LabError(
+        f"{name}: {sentence}.{_about(name, bugs_file)}\n  what to do: add a test case that tells"
+        " this version from the right one, or, if it is not wrong after all, take the bug out."
+    )
+
+
+def expect_caught(
+    how: str, name: str, command: List[str], bugs_file: Optional[Path], time_limit: float
+) -> str:
+    output: List[str] = []
+    outcome = processes.run(
+        [*command, "--gtest_color=no"], time_limit=time_limit, on_line=output.append
+    )
+    verdict = judge(how, outcome, output, time_limit)
+    if not verdict.caught:
+        print("\n".join(output[-40:]))
+        raise _complain(name, verdict.sentence, bugs_file)
+    return f"{name}: {verdict.sentence}"
+
+
+def expect_compile_error(name: str, command: List[str], bugs_file: Optional[Path]) -> str:
+    output: List[str] = []
+    # Tests run side by side, but two builds in one folder would spoil each other's results.
+    key = hashlib.sha256(" ".join(word for word in command if "/" in word).encode()).hexdigest()[
+        :16
+    ]
+    with open(Path(tempfile.gettempdir()) / f"lab_compile_{os.getuid()}_{key}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        outcome = processes.run(command, on_line=output.append)
+    if outcome.returncode == 0:
+        raise _complain(name, "it survives: it compiles without an error", bugs_file)
+    errors = [
+        line
+        for line in output
+        if re.search(r"\berror\b.*:|: error", line) and not line.startswith("ninja:")
+    ]
+    if outcome.returncode < 0 or not any(f"/{name}/" in line for line in output) or not errors:
+        print("\n".join(output[-40:]))
+        raise LabError(
+            f"{name}: the build failed, but not by a compiler's error in this bug's own file (see"
+            " above)."
+        )
+    return f"{name}: caught by the compiler: {errors[0]}"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="bugs.py", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    command = commands.add_parser("emit")
+    command.add_argument("bugs", type=Path)
+    command.add_argument("solution_folder", type=Path)
+    command.add_argument("output_folder", type=Path)
+    command = commands.add_parser("expect-caught")
+    command.add_argument("--how", choices=("test", "check"), required=True)
+    command.add_argument("--time-limit", type=float, default=TIME_LIMIT)
+    command.add_argument("--name", required=True)
+    command.add_argument("--bugs", type=Path)
+    command = commands.add_parser("expect-compile-error")
+    command.add_argument("--name", required=True)
+    command.add_argument("--bugs", type=Path)
+    return parser
+
+
+def main(arguments: List[str]) -> int:
+    ours, rest = arguments, []
+    if "--" in arguments:
+        ours, rest = arguments[: arguments.index("--")], arguments[arguments.index("--") + 1 :]
+    options = _parser().parse_args(ours)
+    try:
+        if options.command == "emit":
+            for bug, path in emit(options.bugs, options.solution_folder, options.output_folder):
+                print(f"{bug.name};{bug.caught_by};{path}")
+            return OK
+        if not rest:
+            print(f"bugs: {options.command} needs -- and a command after it.", file=sys.stderr)
+            return USAGE
+        if options.command == "expect-caught":
+            print(expect_caught(options.how, options.name, rest, options.bugs, options.time_limit))
+        else:
+            print(expect_compile_error(options.name, rest, options.bugs))
+        return OK
+    except LabError as error:
+        print(f"bugs: {error}", file=sys.stderr)
+        return error.exit_code if error.exit_code else FAILED
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

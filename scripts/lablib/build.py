@@ -1,0 +1,310 @@
+# SPDX-FileCopyrightText: The CUDA Labs authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Configuring and building with CMake, only what was asked for."""
+
+import contextlib
+import fcntl
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Callable, List, Optional, Sequence
+
+from lablib import diagnostics, processes
+from lablib.console import Progress, paint, say
+from lablib.device import Device, cuda_environment
+from lablib.errors import FAILED, MAY_NOT_INSTALL, LabError
+from lablib.exercises import Exercise
+from lablib.files import short_path
+
+MESSAGES_SHOWN = 3
+
+
+class BuildFailed(LabError):
+    pass
+
+
+class Cancelled(Exception):
+    """The work was stopped because its result is no longer wanted."""
+
+
+def folder(root: Path, preset: str) -> Path:
+    return root / "build" / preset
+
+
+def program_path(root: Path, preset: str, exercise: Exercise, solution: bool) -> Path:
+    return folder(root, preset) / "bin" / ("solutions" if solution else "labs") / exercise.full_name
+
+
+def test_path(root: Path, preset: str, exercise: Exercise, solution: bool) -> Path:
+    tree = "solutions" if solution else "labs"
+    return folder(root, preset) / "bin" / "tests" / tree / f"{exercise.full_name}_test"
+
+
+def require_packages(root: Path) -> None:
+    """Installs what is missing, once per run of lab, through scripts/setup."""
+    if os.environ.get("LAB_SETUP") == "skip":
+        return
+    setup = root / "scripts" / "setup"
+    if not setup.exists():
+        return
+    check = subprocess.run([str(setup), "--check", "--required"], capture_output=True, text=True)
+    if check.returncode == 0:
+        return
+    if check.returncode != 1:
+        raise LabError(
+            f"scripts/setup --check failed: {check.stderr.strip() or check.stdout.strip()}"
+        )
+    say("Some packages that the course needs are missing:")
+    say(check.stdout.rstrip())
+    status = subprocess.call([str(setup)])
+    if status == MAY_NOT_INSTALL:
+        raise LabError(
+            "the packages above are needed first. (If they are here in a place that scripts/setup"
+            " does not know, LAB_SETUP=skip has it trust you.)",
+            MAY_NOT_INSTALL,
+        )
+    if status != 0:
+        raise LabError(f"scripts/setup ended with exit status {status}.", FAILED)
+
+
+def _cache_value(cache: Path, name: str) -> Optional[str]:
+    try:
+        text = cache.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    match = re.search(rf"^{name}(?::\w+)?=(.*)$", text, re.MULTILINE)
+    return match[1] if match else None
+
+
+def why_configure(root: Path, preset: str) -> Optional[str]:
+    """None if the build folder is ready; "" if it is new; else what is wrong with it."""
+    build = folder(root, preset)
+    cache = build / "CMakeCache.txt"
+    if not cache.exists():
+        return ""
+    home = _cache_value(cache, "CMAKE_HOME_DIRECTORY")
+    if home is None:
+        return "its CMakeCache.txt cannot be read"
+    if os.path.realpath(home) != os.path.realpath(root):
+        return f"it was made for another folder ({home})"
+    if _cache_value(cache, "CMAKE_CACHEFILE_DIR") not in (
+        None,
+        str(build),
+        os.path.realpath(build),
+    ):
+        return "it was moved here from another folder"
+    if not (build / "build.ninja").exists():
+        return "its last configuration did not finish"
+    return None
+
+
+@contextlib.contextmanager
+def locked(root: Path, preset: str):
+    """Two builds in one folder would spoil each other's results."""
+    build = folder(root, preset)
+    try:
+        build.mkdir(parents=True, exist_ok=True)
+        file = open(build / ".lab_lock", "w")
+    except OSError as error:
+        raise LabError(f"cannot write into {build}: {error.strerror}.") from error
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say(f"another scripts/lab is building in {short_path(build, root)}: waiting for it …")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def configure(
+    root: Path, preset: str, device: Device, options: Sequence[str] = (), force: bool = False
+) -> None:
+    reason = why_configure(root, preset)
+    if reason is None and not force:
+        return
+    command = ["cmake", "--preset", preset]
+    if reason:
+        say(f"build/{preset} cannot be used: {reason}. Configuring it afresh.")
+        command.append("--fresh")
+    if (
+        device.name == "gpu"
+        and device.gpus
+        and reason is not None
+        and not os.environ.get("CUDAARCHS")
+    ):
+        command.append("-DCMAKE_CUDA_ARCHITECTURES=native")
+    command += options
+    log = _Log(root, f"{preset}.configure")
+    progress = Progress(f"configuring build/{preset}")
+
+    def on_line(line: str) -> None:
+        log.add(line)
+        progress.update()
+
+    with log:
+        try:
+            outcome = processes.run(
+                command,
+                on_line=on_line,
+                on_tick=progress.update,
+                cwd=root,
+                env=cuda_environment(device),
+            )
+        finally:
+            progress.done()
+    if outcome.returncode != 0:
+        text = _cmake_errors(log.lines) or "\n".join(log.lines[-20:])
+        say(text)
+        raise BuildFailed(
+            f"CMake could not prepare build/{preset} (all of what it said:"
+            f" {short_path(log.path, root)}). Next: `scripts/lab doctor` says what is missing here."
+        )
+
+
+def _cmake_errors(lines: List[str]) -> str:
+    kept: List[str] = []
+    keeping = False
+    for line in lines:
+        if line.startswith("CMake Error"):
+            keeping = True
+        elif line.startswith(("CMake Warning", "-- ")):
+            keeping = False
+        if keeping:
+            kept.append(line)
+    return "\n".join(kept).strip()
+
+
+class _Log:
+    """All that a command says, in .lab/log, and in memory for whoever makes sense of it."""
+
+    def __init__(self, root: Path, name: str):
+        self.path = root / ".lab" / "log" / f"{name}.log"
+        self.lines: List[str] = []
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.file = open(self.path, "w", encoding="utf-8")
+        except OSError as error:
+            raise LabError(f"cannot write {self.path}: {error.strerror}.") from error
+
+    def add(self, line: str) -> None:
+        self.lines.append(line)
+        self.file.write(line + "\n")
+
+    def __enter__(self) -> "_Log":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.file.close()
+
+
+def build(
+    root: Path,
+    preset: str,
+    device: Device,
+    targets: Sequence[str],
+    title: str,
+    *,
+    options: Sequence[str] = (),
+    jobs: Optional[int] = None,
+    own: Optional[Exercise] = None,
+    next_step: str = "",
+    stop_when: Optional[Callable[[], bool]] = None,
+) -> None:
+    """Configures where needed and builds the targets; no targets: all of them."""
+    with locked(root, preset):
+        configure(root, preset, device, options, force=bool(options))
+        status, log = _ninja(root, preset, device, targets, title, jobs, stop_when)
+        if status != 0 and any("unknown target" in line for line in log.lines):
+            # Folders that came after the last configuration.
+            configure(root, preset, device, options, force=True)
+            status, log = _ninja(root, preset, device, targets, title, jobs, stop_when)
+    if status == 0:
+        return
+    if any("unknown target" in line for line in log.lines):
+        raise BuildFailed(
+            f"CMake does not know {' '.join(targets)}: does its folder hold a main.cpp?"
+        )
+    _explain(root, log, own, title, next_step)
+
+
+def _ninja(root, preset, device, targets, title, jobs, stop_when):
+    command = ["cmake", "--build", str(folder(root, preset))]
+    if jobs:
+        command += ["--parallel", str(jobs)]
+    if targets:
+        command += ["--target", *targets]
+    log = _Log(root, f"{preset}.{targets[0] if len(targets) == 1 else 'build'}")
+    progress = Progress(f"building {title}")
+
+    def on_line(line: str) -> None:
+        log.add(line)
+        step = re.match(r"\[(\d+/\d+)\]", line)
+        progress.update(f"[{step[1]}]" if step else None)
+
+    # NINJA_STATUS could be anything; the progress is read from this one.
+    env = {**cuda_environment(device), "NINJA_STATUS": "[%f/%t] "}
+    with log:
+        try:
+            outcome = processes.run(
+                command,
+                on_line=on_line,
+                on_tick=progress.update,
+                stop_when=stop_when,
+                cwd=root,
+                env=env,
+            )
+        finally:
+            progress.done()
+    if outcome.cancelled:
+        raise Cancelled
+    if outcome.returncode == 0 and not progress.live and progress.seconds() > Progress.INTERVAL:
+        say(f"built {title} in {progress.seconds():.0f} s")
+    return outcome.returncode, log
+
+
+def _explain(root: Path, log: "_Log", own: Optional[Exercise], title: str, next_step: str) -> None:
+    where = short_path(log.path, root)
+    found = diagnostics.messages(log.lines)
+    if any(message.kind != "warning" for message in found):
+        found = [message for message in found if message.kind != "warning"]
+    if own is not None:
+        found = diagnostics.own_first(found, own.folder)
+    if not found:
+        lines = [line for line in log.lines if not re.match(r"\[\d+/\d+\]", line)]
+        say(diagnostics.shorten("\n".join(lines[-30:]), root))
+        raise BuildFailed(
+            f"could not build {title} (all of the output: {where}). {next_step}".strip()
+        )
+
+    for message in found[:MESSAGES_SHOWN]:
+        lines = message.lines[:14]
+        if len(message.lines) > len(lines):
+            lines.append("    …")
+        say(diagnostics.shorten("\n".join(lines), root))
+        say()
+    if len(found) > MESSAGES_SHOWN:
+        say(
+            f"… and {len(found) - MESSAGES_SHOWN} more. The first is the one to look at: the others"
+            " often follow from it."
+        )
+        say()
+
+    first = found[0]
+    name = diagnostics.shorten(first.path, root)
+    if first.kind == "link":
+        what = (
+            "the parts do not fit together: a function that the header promises is not defined, or"
+            " one is defined twice. Compare its name and its parameters with the header"
+        )
+    elif own is not None and not diagnostics.is_in(first, own.folder):
+        what = (
+            f"the compiler stops at {name}:{first.line}, which is not your file "
+            f"(`git diff {name}` shows whether it has been changed)"
+        )
+    else:
+        what = f"the compiler stops at {name}:{first.line}"
+    say(paint(f"Could not build {title}.", "red", sys.stderr))
+    raise BuildFailed(f"{what}. (All of the output: {where}.) {next_step}".strip())

@@ -1,0 +1,82 @@
+# SPDX-FileCopyrightText: The CUDA Labs authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Hints: the sections `## 1. …` of an exercise's hints.md, one at a time."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import List, Optional
+
+from lablib.errors import USAGE, LabError
+from lablib.exercises import Exercise
+from lablib.state import Progress
+
+
+@dataclass
+class Hint:
+    title: str
+    text: str
+
+
+def read_hints(path: Path) -> List[Hint]:
+    """The hints in their order. Their numbers must be 1, 2, 3 …: a person asks for one by it."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError:
+        return []
+    hints: List[Hint] = []
+    in_code = False
+    for line_number, line in enumerate(text.splitlines(), 1):
+        if line.lstrip().startswith("```"):
+            in_code = not in_code
+        match = None if in_code else re.match(r"##\s+(\d+)\.\s*(.*)$", line)
+        if match:
+            if int(match[1]) != len(hints) + 1:
+                raise LabError(
+                    f"{path}:{line_number}: this hint has the number {match[1]} instead of"
+                    f" {len(hints) + 1}."
+                )
+            hints.append(Hint(match[2].strip(), ""))
+        elif hints:
+            hints[-1].text += line + "\n"
+    for hint in hints:
+        hint.text = hint.text.strip("\n")
+    return hints
+
+
+def hint_text(exercise: Exercise, progress: Progress, number: Optional[str]) -> str:
+    """The next hint, or the one that was asked for; remembers that it was shown."""
+    hints = read_hints(exercise.hints_file)
+    if not hints:
+        raise LabError(f"there are no hints for {exercise.id} {exercise.name}.")
+    count = "one hint" if len(hints) == 1 else f"{len(hints)} hints"
+    if number is None:
+        wanted = progress.hints_shown(exercise) + 1
+        if wanted > len(hints):
+            return (
+                f"You have seen the {count} for {exercise.id} {exercise.name}. `scripts/lab hint"
+                f" {exercise.id} 1` shows the first again; `scripts/lab solution {exercise.id}`"
+                " shows a solution."
+            )
+    else:
+        if not number.isdigit() or not 1 <= int(number) <= len(hints):
+            raise LabError(
+                f"{exercise.id} has {count}: '{number}' is not one of them"
+                + ("." if len(hints) == 1 else f", choose a number from 1 to {len(hints)}."),
+                USAGE,
+            )
+        wanted = int(number)
+    hint = hints[wanted - 1]
+    progress.note_hint(exercise, wanted)
+    lines = [
+        f"{exercise.id} {exercise.name}, hint {wanted} of {len(hints)}: {hint.title}".rstrip(": ")
+    ]
+    if hint.text:
+        lines += ["", hint.text]
+    if wanted < len(hints):
+        lines += [
+            "",
+            f"(When that is not enough: `scripts/lab hint {exercise.id}` shows the next one.)",
+        ]
+    return "\n".join(lines)

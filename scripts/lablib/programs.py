@@ -1,0 +1,95 @@
+# SPDX-FileCopyrightText: The CUDA Labs authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Running the program of an exercise."""
+
+import os
+from pathlib import Path
+from typing import Dict, List, Optional, Tuple
+
+from lablib import build, processes
+from lablib.console import say
+from lablib.device import Device
+from lablib.errors import FAILED, LabError
+from lablib.exercises import Exercise
+
+TIME_LIMIT = 120.0  # seconds
+
+ENDLESS = (
+    "That often means an endless loop, a barrier (__syncthreads) that not all threads of the block "
+    "reach, or a lock that is never given back."
+)
+
+
+def run_program(
+    root: Path,
+    exercise: Exercise,
+    device: Device,
+    solution: bool,
+    arguments: List[str],
+    time_limit: Optional[float],
+) -> int:
+    if not (exercise.folder / "main.cpp").is_file():
+        raise LabError(
+            f"{exercise.id} has no program of its own: `scripts/lab test {exercise.id}` tries it."
+        )
+    kind = "solution" if solution else "lab"
+    again = "run" + (" --solution" if solution else "")
+    build.build(
+        root,
+        device.name,
+        device,
+        [f"{kind}.{exercise.id}"],
+        f"{exercise.full_name}{' (the solution)' if solution else ''}",
+        own=None if solution else exercise,
+        next_step=f"Next: repair it, then `scripts/lab {again} {exercise.id}` again.",
+    )
+    program = build.program_path(root, device.name, exercise, solution)
+    if not program.is_file():
+        raise LabError(f"the build said that all is well, but {program} is not there.")
+
+    if time_limit is None:  # a window stays open for as long as somebody looks at it
+        time_limit = 0.0 if "--window" in arguments else TIME_LIMIT
+    folders = _folders_written_to(arguments)
+    before = _files(folders)
+    outcome = processes.run([str(program), *arguments], time_limit=time_limit or None)
+    for path in _news(before, _files(folders)):
+        say(f"file written: {path}")
+
+    if outcome.timed_out:
+        raise LabError(
+            f"{exercise.full_name} was stopped after {time_limit:g} s. {ENDLESS} "
+            "(--time-limit SECONDS gives it more time, 0 any.)"
+        )
+    if outcome.returncode < 0:
+        raise LabError(
+            f"{exercise.full_name} was ended by {processes.signal_sentence(outcome.returncode)}."
+        )
+    return outcome.returncode if outcome.returncode in (0, 1, 2, 77) else FAILED
+
+
+def _folders_written_to(arguments: List[str]) -> List[Path]:
+    folders = [Path.cwd()]
+    for argument in arguments:
+        folder = Path(argument.split("=", 1)[-1]).parent
+        if "/" in argument and folder.is_dir() and folder.resolve() not in folders:
+            folders.append(folder.resolve())
+    return folders
+
+
+def _files(folders: List[Path]) -> Dict[str, Tuple[int, int]]:
+    found = {}
+    for folder in folders:
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    if entry.is_file(follow_symlinks=False):
+                        status = entry.stat(follow_symlinks=False)
+                        found[entry.path] = (status.st_mtime_ns, status.st_size)
+        except OSError:
+            pass  # a folder that cannot be listed: then no file in it is named
+    return found
+
+
+def _news(before: Dict[str, Tuple[int, int]], after: Dict[str, Tuple[int, int]]) -> List[str]:
+    return sorted(path for path, stamp in after.items() if before.get(path) != stamp)

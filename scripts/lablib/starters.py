@@ -1,0 +1,193 @@
+# SPDX-FileCopyrightText: The CUDA Labs authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Starters: what a student begins with, made from the solution.
+
+In a solution
+    // BEGIN SOLUTION … // END SOLUTION    disappear, with all that stands between them
+    // STUB: code                          inside such a region: `code` takes the region's place
+    … // HIDDEN                            at the end of a line, anywhere: that line disappears
+Where a disappearing region leaves two blank lines together, one stays.
+
+As a program (the build's own checks):
+    starters.py generate SOLUTION            prints the starter
+    starters.py check SOLUTION STARTER       fails if the starter is not the generated one
+    starters.py fails-readably TEST_PROGRAM  fails unless the program fails as a starter should
+"""
+
+import difflib
+import re
+import sys
+from pathlib import Path
+from typing import List, Optional
+
+if __name__ == "__main__":
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
+
+from lablib.errors import FAILED, NOT_POSSIBLE, OK, USAGE, LabError  # noqa: E402
+
+TIME_LIMIT = 60.0  # seconds for a starter's tests
+
+_BEGIN = "// BEGIN SOLUTION"
+_END = "// END SOLUTION"
+_HIDDEN = re.compile(r"//\s*HIDDEN\s*$")
+_STUB = re.compile(r"(?P<indent>\s*)// STUB:(?: (?P<code>.*))?$")
+_NEARLY = re.compile(r"//\s*(BEGIN|END)\s+SOLUTIONS?\b|//\s*STUB\b|//\s*HIDDEN\b", re.IGNORECASE)
+
+
+def generate(text: str, name: str) -> str:
+    """The starter of a solution. `name` is how errors call the file."""
+    lines: List[str] = []
+    begun: Optional[int] = None  # the line of the open BEGIN SOLUTION
+    regions = 0
+    joint = False  # something has just disappeared here
+
+    def error(number: int, message: str) -> LabError:
+        return LabError(f"{name}:{number}: {message}.")
+
+    for number, line in enumerate(text.splitlines(), 1):
+        stripped = line.strip()
+        stub = _STUB.fullmatch(line)
+        if stripped == _BEGIN:
+            if begun is not None:
+                raise error(number, f"{_BEGIN} inside the region that begins in line {begun}")
+            begun = number
+            regions += 1
+        elif stripped == _END:
+            if begun is None:
+                raise error(number, f"{_END} without a {_BEGIN} before it")
+            begun = None
+            joint = True
+        elif stub:
+            if begun is None:
+                raise error(number, f"// STUB: outside of a region ({_BEGIN} … {_END})")
+            code = (stub["code"] or "").rstrip()
+            lines.append(stub["indent"] + code if code else "")
+        elif _HIDDEN.search(line):
+            joint = True
+        elif _NEARLY.search(line):
+            raise error(
+                number,
+                f"'{stripped}' looks like a marker but is none: {_BEGIN} and {_END} stand alone on"
+                " their line, `// STUB: code` begins one, // HIDDEN ends one",
+            )
+        elif begun is None:
+            if joint and not stripped and (not lines or not lines[-1].strip()):
+                continue
+            joint = False
+            lines.append(line)
+    if begun is not None:
+        raise error(begun, f"{_BEGIN} without an {_END} after it")
+    if regions == 0:
+        raise error(1, f"there is no {_BEGIN} in this solution, so nothing would be left to do")
+    return "\n".join(lines) + "\n"
+
+
+def generate_file(solution: Path) -> str:
+    try:
+        return generate(solution.read_text(encoding="utf-8"), str(solution))
+    except OSError as error:
+        raise LabError(f"cannot read {solution}: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise LabError(f"{solution} is not UTF-8 text: {error}.") from error
+
+
+def difference(solution: Path, starter: Path) -> str:
+    """Empty if the starter is the generated one, else where and how it differs."""
+    expected = generate_file(solution)
+    try:
+        present = starter.read_text(encoding="utf-8")
+    except OSError as error:
+        return f"{starter}: cannot be read ({error.strerror})."
+    if present == expected:
+        return ""
+    old, new = present.splitlines(), expected.splitlines()
+    first = next((i for i, (a, b) in enumerate(zip(old, new)) if a != b), min(len(old), len(new)))
+    diff = difflib.unified_diff(
+        old, new, str(starter), f"generated from {solution.name}", lineterm="", n=2
+    )
+    return (
+        f"{starter}:{first + 1}: this is not the starter that its solution generates:\n"
+        + "\n".join(diff)
+    )
+
+
+def readability_problem(output: List[str]) -> str:
+    """Empty if each failure says something; else what is missing."""
+    from lablib import gtest
+
+    failures = [run for run in gtest.read_runs(output) if run.state == gtest.FAILED]
+    if not failures:
+        return "no test failed, although the program did."
+    for failure in failures:
+        said = "\n".join(line for line in failure.lines if line.strip())
+        if not said:
+            return f"{failure.name} fails without a word: it must say what is missing."
+        if re.search(r"unknown (C\+\+ )?exception", said, re.IGNORECASE):
+            return (
+                f"{failure.name} fails with an unknown exception: throw one that has a sentence"
+                " in it."
+            )
+        for text in re.findall(r'C\+\+ exception with description "(.*?)" thrown', said, re.DOTALL):
+            # std::bad_alloc, vector::_M_range_check: …: words of the library, not for people.
+            if len(text.split()) < 4 or re.match(r"\w+::\w+", text):
+                return (
+                    f'{failure.name} fails with the bare exception "{text}": it must say in a'
+                    " sentence what is missing."
+                )
+    return ""
+
+
+def fails_readably(command: List[str], time_limit: float = TIME_LIMIT) -> str:
+    """Runs a starter's tests. Returns "" if they fail as they should, else what is wrong."""
+    from lablib import processes
+
+    lines: List[str] = []
+    outcome = processes.run(
+        command + ["--gtest_color=no"], time_limit=time_limit, on_line=lines.append
+    )
+    print("\n".join(lines))
+    if outcome.timed_out:
+        return (
+            f"the starter's tests did not end within {time_limit:g} s: a starter must fail, not"
+            " hang."
+        )
+    if outcome.returncode < 0:
+        return (
+            f"the starter's tests were ended by {processes.signal_sentence(outcome.returncode)}: a"
+            " starter must fail, not crash."
+        )
+    if outcome.returncode == NOT_POSSIBLE:
+        raise LabError("the tests cannot run here (see above).", NOT_POSSIBLE)
+    if outcome.returncode == 0:
+        return "the starter passes its own tests: then there is nothing to do for a student."
+    return readability_problem(lines)
+
+
+def main(arguments: List[str]) -> int:
+    try:
+        if len(arguments) == 2 and arguments[0] == "generate":
+            sys.stdout.write(generate_file(Path(arguments[1])))
+            return OK
+        if len(arguments) == 3 and arguments[0] == "check":
+            problem = difference(Path(arguments[1]), Path(arguments[2]))
+            next_step = (
+                "Next: change the solution, not the starter, and run `scripts/lab dev starters`."
+            )
+        elif len(arguments) >= 2 and arguments[0] == "fails-readably":
+            problem = fails_readably(arguments[1:])
+            next_step = ""
+        else:
+            print(__doc__.strip(), file=sys.stderr)
+            return USAGE
+    except LabError as error:
+        print(f"starters: {error}", file=sys.stderr)
+        return error.exit_code
+    if problem:
+        print("\n".join(filter(None, [f"starters: {problem}", next_step])), file=sys.stderr)
+        return FAILED
+    return OK
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

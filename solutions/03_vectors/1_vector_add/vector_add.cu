@@ -1,0 +1,262 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 03.1 vector_add: c = a + b, from one loop on the CPU to a grid for vectors of any length.
+// Edit:  this file, from TODO(1) to TODO(6). vector_add.hpp says what each step must do.
+// Run:   scripts/lab run 03.1 -- --step cpu     (one_thread_per_block, one_block, …)
+// Test:  scripts/lab test 03.1
+// Hints: scripts/lab hint 03.1                  Chapter: docs/03_vectors.md
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "lab/cuda_check.hpp"
+#include "lab/errors.hpp"
+#include "lab/timer.hpp"
+#include "vector_add.hpp"
+
+namespace lab::vector_add {
+namespace {
+
+[[maybe_unused]] constexpr unsigned kThreads = 256;  // a block of ceil_division and grid_stride
+
+/// A limit of the device that is in use, such as cudaDevAttrMaxGridDimX.
+[[maybe_unused]] std::size_t device_limit(cudaDeviceAttr which) {
+  int device = 0, value = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&value, which, device));
+  return static_cast<std::size_t>(value);
+}
+
+/// `needed` as a launch takes it; refuses more than the device can do.
+[[maybe_unused]] unsigned at_most(std::size_t limit, std::size_t needed, const std::string& what) {
+  if (needed > limit)
+    throw invalid_input("vector_add: " + std::to_string(needed) + " " + what +
+                        " are needed, and this device has at most " + std::to_string(limit));
+  return static_cast<unsigned>(needed);
+}
+
+// --- cpu: the loop that the kernels take apart ---------------------------------------------------
+
+void add_on_cpu(std::span<const float> a, std::span<const float> b, std::span<float> sum) {
+  // TODO(1): add the vectors, element by element.
+  // BEGIN SOLUTION
+  // STUB: (void)a, (void)b, (void)sum;
+  // STUB: throw not_written("step cpu", 1);
+  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] = a[i] + b[i];
+  // END SOLUTION
+}
+
+// --- memory of the device: what every step below needs -------------------------------------------
+
+// Who calls cudaFree when a CUDA_CHECK throws? An owner: its destructor runs however a function
+// is left. lab::device_buffer, which later chapters use, is the same idea with more comfort.
+struct device_free {
+  void operator()(float* memory) const noexcept { CUDA_CHECK_NOTHROW(cudaFree(memory)); }
+};
+using device_floats = std::unique_ptr<float[], device_free>;
+
+device_floats allocate(std::size_t n) {
+  float* memory = nullptr;
+  CUDA_CHECK(cudaMalloc(&memory, n * sizeof(float)));
+  device_floats owner(memory);
+  // All bits set is a NaN: an element that no thread writes cannot pass for a result.
+  CUDA_CHECK(cudaMemset(memory, 0xFF, n * sizeof(float)));
+  return owner;
+}
+
+void copy_to_device(std::span<const float> from, float* to) {
+  // TODO(2): cudaMemcpy all of `from` to the device memory at `to`. It counts bytes, and it has
+  //          to be told the direction. Check what it returns.
+  // BEGIN SOLUTION
+  // STUB: (void)from, (void)to;
+  // STUB: throw not_written("copying to the device", 2);
+  CUDA_CHECK(cudaMemcpy(to, from.data(), from.size_bytes(), cudaMemcpyHostToDevice));
+  // END SOLUTION
+}
+
+void copy_to_host(const float* from, std::span<float> to) {
+  // TODO(2): … and the way back: fill all of `to` from the device memory at `from`.
+  // BEGIN SOLUTION
+  // STUB: (void)from, (void)to;
+  // STUB: throw not_written("copying to the host", 2);
+  CUDA_CHECK(cudaMemcpy(to.data(), from, to.size_bytes(), cudaMemcpyDeviceToHost));
+  // END SOLUTION
+}
+
+// --- one_thread_per_block: the loop is gone, the block's number is the index ---------------------
+// Requires n <= the largest grid.
+
+__global__ void one_thread_per_block(const float* a, const float* b, float* sum, std::size_t n) {
+  // TODO(3): this block adds the element that has its number. Nothing at or behind n is touched.
+  // BEGIN SOLUTION
+  // STUB: (void)a, (void)b, (void)sum, (void)n;
+  const std::size_t i = blockIdx.x;
+  if (i < n) sum[i] = a[i] + b[i];
+  // END SOLUTION
+}
+
+void launch_one_thread_per_block(const float* a, const float* b, float* sum, std::size_t n) {
+  // TODO(3): launch n blocks of one thread. at_most() refuses an n above the device's
+  //          cudaDevAttrMaxGridDimX (device_limit() asks for it).
+  // BEGIN SOLUTION
+  // STUB: (void)a, (void)b, (void)sum, (void)n, (void)one_thread_per_block;
+  // STUB: throw not_written("step one_thread_per_block", 3);
+  const unsigned blocks = at_most(device_limit(cudaDevAttrMaxGridDimX), n, "blocks");
+  one_thread_per_block<<<blocks, 1>>>(a, b, sum, n);
+  // END SOLUTION
+}
+
+// --- one_block: the same with threads, which are cheaper and can work together -------------------
+// Requires n <= the largest block, which is not much: ask the device.
+
+__global__ void one_block(const float* a, const float* b, float* sum, std::size_t n) {
+  // TODO(4): this thread adds the element that has its number in the block.
+  // BEGIN SOLUTION
+  // STUB: (void)a, (void)b, (void)sum, (void)n;
+  const std::size_t i = threadIdx.x;
+  if (i < n) sum[i] = a[i] + b[i];
+  // END SOLUTION
+}
+
+void launch_one_block(const float* a, const float* b, float* sum, std::size_t n) {
+  // TODO(4): launch one block of n threads, and refuse an n above the device's
+  //          cudaDevAttrMaxThreadsPerBlock. (Without that, CUDA refuses the launch.)
+  // BEGIN SOLUTION
+  // STUB: (void)a, (void)b, (void)sum, (void)n, (void)one_block;
+  // STUB: throw not_written("step one_block", 4);
+  const unsigned threads = at_most(device_limit(cudaDevAttrMaxThreadsPerBlock), n, "threads");
+  one_block<<<1, threads>>>(a, b, sum, n);
+  // END SOLUTION
+}
+
+// --- ceil_division: blocks and threads together --------------------------------------------------
+// Requires ceil(n / 256) <= the largest grid, and now the guard: the last block may overhang.
+
+__global__ void ceil_division(const float* a, const float* b, float* sum, std::size_t n) {
+  // TODO(5): number the threads of the whole grid 0, 1, 2, … without gaps; each adds the element
+  //          that has its number. The last block may reach beyond n: those threads do nothing.
+  // BEGIN SOLUTION
+  // STUB: (void)a, (void)b, (void)sum, (void)n;
+  const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i < n) sum[i] = a[i] + b[i];
+  // END SOLUTION
+}
+
+void launch_ceil_division(const float* a, const float* b, float* sum, std::size_t n) {
+  // TODO(5): launch blocks of kThreads threads: enough for n elements, and not one block more.
+  // BEGIN SOLUTION
+  // STUB: (void)a, (void)b, (void)sum, (void)n, (void)ceil_division;
+  // STUB: throw not_written("step ceil_division", 5);
+  const std::size_t needed = (n + kThreads - 1) / kThreads;  // n / kThreads, rounded up
+  const unsigned blocks = at_most(device_limit(cudaDevAttrMaxGridDimX), needed, "blocks");
+  ceil_division<<<blocks, kThreads>>>(a, b, sum, n);
+  // END SOLUTION
+}
+
+// --- grid_stride: the grid fits the device, and the loop is back, in strides of the grid ---------
+// Requires nothing of n.
+
+__global__ void grid_stride(const float* a, const float* b, float* sum, std::size_t n) {
+  // TODO(6): a thread takes its own number's element, then the one a whole grid further on, and so
+  //          forth. Every element is added by exactly one thread, in whatever grid.
+  //          When that is right: how near to the copy bandwidth is it? Hints 6 and 7 go on.
+  // BEGIN SOLUTION
+  // STUB: (void)a, (void)b, (void)sum, (void)n;
+  const std::size_t thread = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
+
+  // Four neighbours at once: one 16-byte load instead of four of 4 bytes keeps more of the
+  // memory busy. It needs 16-byte alignment; cudaMalloc gives 256.
+  const auto* a4 = reinterpret_cast<const float4*>(a);
+  const auto* b4 = reinterpret_cast<const float4*>(b);
+  auto* sum4 = reinterpret_cast<float4*>(sum);
+  const std::size_t quads = n / 4;
+  for (std::size_t i = thread; i < quads; i += stride) {
+    const float4 x = a4[i], y = b4[i];
+    sum4[i] = make_float4(x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w);
+  }
+
+  for (std::size_t i = 4 * quads + thread; i < n; i += stride)  // the last n % 4
+    sum[i] = a[i] + b[i];
+  // END SOLUTION
+}
+
+void launch_grid_stride(const float* a, const float* b, float* sum, std::size_t n) {
+  // TODO(6): launch as many blocks of kThreads threads as the device runs at the same time:
+  //          its cudaDevAttrMultiProcessorCount times what
+  //          cudaOccupancyMaxActiveBlocksPerMultiprocessor says of this kernel. For a small n,
+  //          no more blocks than there is work for.
+  // BEGIN SOLUTION
+  // STUB: (void)a, (void)b, (void)sum, (void)n, (void)grid_stride;
+  // STUB: throw not_written("step grid_stride", 6);
+  int blocks_per_processor = 0;
+  CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks_per_processor, grid_stride,
+                                                           static_cast<int>(kThreads), 0));
+  const std::size_t resident =
+      device_limit(cudaDevAttrMultiProcessorCount) * static_cast<std::size_t>(blocks_per_processor);
+  const std::size_t needed = (n + kThreads - 1) / kThreads;
+  grid_stride<<<static_cast<unsigned>(std::min(resident, needed)), kThreads>>>(a, b, sum, n);
+  // END SOLUTION
+}
+
+// --- given: what the steps have in common --------------------------------------------------------
+
+void launch(step which, const float* a, const float* b, float* sum, std::size_t n) {
+  switch (which) {
+    case step::cpu:
+      break;  // has no kernel
+    case step::one_thread_per_block:
+      return launch_one_thread_per_block(a, b, sum, n);
+    case step::one_block:
+      return launch_one_block(a, b, sum, n);
+    case step::ceil_division:
+      return launch_ceil_division(a, b, sum, n);
+    case step::grid_stride:
+      return launch_grid_stride(a, b, sum, n);
+  }
+  throw invalid_input("vector_add: this step has no kernel");
+}
+
+float add_on_device(step which, std::span<const float> a, std::span<const float> b,
+                    std::span<float> sum) {
+  const device_floats device_a = allocate(a.size());
+  const device_floats device_b = allocate(b.size());
+  const device_floats device_sum = allocate(sum.size());
+  copy_to_device(a, device_a.get());
+  copy_to_device(b, device_b.get());
+
+  event_timer timer;
+  timer.start();
+  launch(which, device_a.get(), device_b.get(), device_sum.get(), sum.size());
+  timer.stop();
+  CUDA_CHECK(cudaGetLastError());  // a launch returns nothing; what went wrong is asked for
+
+  copy_to_host(device_sum.get(), sum);  // waits until the kernel is done
+  return timer.milliseconds();
+}
+
+}  // namespace
+
+result add(step which, std::span<const float> a, std::span<const float> b) {
+  if (a.size() != b.size())
+    throw invalid_input("vector_add: a has " + std::to_string(a.size()) + " elements and b has " +
+                        std::to_string(b.size()) + "; they must be equally long");
+  result out{std::vector<float>(a.size())};
+  if (a.empty()) return out;  // a grid of no blocks would be an error
+
+  if (which == step::cpu) {
+    const host_timer timer;
+    add_on_cpu(a, b, out.sum);
+    out.kernel_ms = static_cast<float>(timer.milliseconds());
+  } else {
+    out.kernel_ms = add_on_device(which, a, b, out.sum);
+  }
+  return out;
+}
+
+}  // namespace lab::vector_add

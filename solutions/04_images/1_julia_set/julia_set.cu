@@ -1,0 +1,181 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 04.1 julia_set: one thread a pixel, first in a grid of lonely threads, then in 16 x 16 blocks.
+// Edit:  this file, from TODO(1) to TODO(4). julia_set.hpp has the formulas.
+// Run:   scripts/lab run 04.1 -- --step one_thread_per_block     (writes julia_set.png)
+// Test:  scripts/lab test 04.1
+// Hints: scripts/lab hint 04.1                                   Chapter: docs/04_images.md
+
+#include <cuda_runtime.h>
+
+#include <cmath>
+#include <cstddef>
+#include <string>
+
+#include "julia_set.hpp"
+#include "lab/cuda_check.hpp"
+#include "lab/device_buffer.hpp"
+#include "lab/errors.hpp"
+#include "lab/timer.hpp"
+
+namespace lab::julia_set {
+namespace {
+
+constexpr int kTile = 16;  // a block of blocks_16x16 is kTile x kTile threads
+
+// --- what one pixel needs ------------------------------------------------------------------------
+
+// A complex number in a kernel. What kernels call is marked __device__: the compiler makes GPU
+// code of it. __fmul_rn, __fadd_rn and __fsub_rn are *, + and - that the compiler keeps apart:
+// it may otherwise merge a * b + c into one instruction with one rounding, and a pixel at the
+// edge of the set then counts differently from the reference.
+struct complex {
+  float re = 0, im = 0;
+
+  // TODO(1): the sum, the square and the squared distance from 0, as julia_set.hpp has them.
+  __device__ complex operator+(complex other) const {
+    // BEGIN SOLUTION
+    // STUB: (void)other;
+    // STUB: return *this;
+    return {__fadd_rn(re, other.re), __fadd_rn(im, other.im)};
+    // END SOLUTION
+  }
+  __device__ complex squared() const {
+    // BEGIN SOLUTION
+    // STUB: return *this;
+    return {__fsub_rn(__fmul_rn(re, re), __fmul_rn(im, im)),
+            __fadd_rn(__fmul_rn(re, im), __fmul_rn(im, re))};
+    // END SOLUTION
+  }
+  __device__ float magnitude2() const {
+    // BEGIN SOLUTION
+    // STUB: return 0;
+    return __fadd_rn(__fmul_rn(re, re), __fmul_rn(im, im));
+    // END SOLUTION
+  }
+};
+
+/// Where pixel (x, y) starts. Nothing to merge here: a division lies between * and +.
+__device__ complex start_of(const view& what, int x, int y) {
+  const float half = static_cast<float>(min(what.width, what.height)) / 2;
+  const float right = static_cast<float>(what.width) / 2 - static_cast<float>(x);
+  const float up = static_cast<float>(what.height) / 2 - static_cast<float>(y);
+  return {what.scale * right / half + what.centre_x, what.scale * up / half + what.centre_y};
+}
+
+__device__ int iterations_of(const view& what, int x, int y) {
+  complex z = start_of(what, x, y);
+  // TODO(2): z = z * z + c, max_iterations times at most; return how many of them z survived
+  //          before its magnitude2() exceeded kEscaped.
+  // BEGIN SOLUTION
+  // STUB: (void)(z.squared() + z).magnitude2();
+  // STUB: return -1;
+  const complex c{what.c_re, what.c_im};
+  for (int survived = 0; survived < what.max_iterations; ++survived) {
+    z = z.squared() + c;
+    if (z.magnitude2() > kEscaped) return survived;
+  }
+  return what.max_iterations;
+  // END SOLUTION
+}
+
+// --- one_thread_per_block: a block a pixel -------------------------------------------------------
+// Requires a picture no larger than a grid can be: in y, that is 65 535 blocks.
+
+__global__ void one_thread_per_block(view what, int* iterations) {
+  // TODO(3): this block's pixel is (blockIdx.x, blockIdx.y). Store its iterations_of() in its
+  //          place: row by row, [y * width + x].
+  // BEGIN SOLUTION
+  // STUB: (void)what, (void)iterations, (void)iterations_of;
+  const int x = static_cast<int>(blockIdx.x);
+  const int y = static_cast<int>(blockIdx.y);
+  iterations[static_cast<std::size_t>(y) * what.width + x] = iterations_of(what, x, y);
+  // END SOLUTION
+}
+
+dim3 grid_of_one_thread_per_block(const view& what) {
+  // TODO(3): a block for each pixel.
+  // BEGIN SOLUTION
+  // STUB: (void)what;
+  // STUB: throw not_written("step one_thread_per_block", 1);  // 1, 2 and 3 are this step
+  return dim3(static_cast<unsigned>(what.width), static_cast<unsigned>(what.height));
+  // END SOLUTION
+}
+
+// --- blocks_16x16: a block a tile of the picture -------------------------------------------------
+// Requires the guard: where width or height is not a multiple of 16, the last blocks overhang.
+
+__global__ void blocks_16x16(view what, int* iterations) {
+  // TODO(4): the pixel of this thread of this block; x is the coordinate in which threads of a
+  //          warp are neighbours. Threads outside the picture do nothing.
+  // BEGIN SOLUTION
+  // STUB: (void)what, (void)iterations;
+  const int x = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  const int y = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);
+  if (x < what.width && y < what.height)
+    iterations[static_cast<std::size_t>(y) * what.width + x] = iterations_of(what, x, y);
+  // END SOLUTION
+}
+
+dim3 grid_of_blocks_16x16(const view& what) {
+  // TODO(4): enough tiles of kTile x kTile to cover the picture, and not one row or column more.
+  // BEGIN SOLUTION
+  // STUB: (void)what;
+  // STUB: throw not_written("step blocks_16x16", 4);
+  return dim3(static_cast<unsigned>((what.width + kTile - 1) / kTile),
+              static_cast<unsigned>((what.height + kTile - 1) / kTile));
+  // END SOLUTION
+}
+
+// --- given ---------------------------------------------------------------------------------------
+
+void require_good(const view& what) {
+  if (what.width < 1 || what.height < 1)
+    throw invalid_input("julia_set: a picture of " + std::to_string(what.width) + " x " +
+                        std::to_string(what.height) + " pixels has nothing to show");
+  if (what.max_iterations < 1)
+    throw invalid_input("julia_set: " + std::to_string(what.max_iterations) +
+                        " iterations tell nothing; at least 1 is needed");
+  if (!(what.scale > 0) || !std::isfinite(what.scale))  // a NaN is not > 0
+    throw invalid_input("julia_set: the scale is " + std::to_string(what.scale) +
+                        "; it must be a number greater than 0");
+  for (const float number : {what.centre_x, what.centre_y, what.c_re, what.c_im})
+    if (!std::isfinite(number))
+      throw invalid_input("julia_set: the centre and c must be finite numbers");
+}
+
+void require_fits(dim3 grid) {
+  int device = 0, most_x = 0, most_y = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&most_x, cudaDevAttrMaxGridDimX, device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&most_y, cudaDevAttrMaxGridDimY, device));
+  if (grid.x > static_cast<unsigned>(most_x) || grid.y > static_cast<unsigned>(most_y))
+    throw invalid_input("julia_set: this picture needs a grid of " + std::to_string(grid.x) +
+                        " x " + std::to_string(grid.y) + " blocks, and the device's largest is " +
+                        std::to_string(most_x) + " x " + std::to_string(most_y));
+}
+
+}  // namespace
+
+result compute(step which, const view& what) {
+  require_good(what);
+  const bool alone = which == step::one_thread_per_block;
+  const dim3 blocks = alone ? grid_of_one_thread_per_block(what) : grid_of_blocks_16x16(what);
+  const dim3 threads = alone ? dim3(1) : dim3(kTile, kTile);
+  require_fits(blocks);
+
+  device_buffer<int> iterations(static_cast<std::size_t>(what.width) *
+                                static_cast<std::size_t>(what.height));
+  event_timer timer;
+  timer.start();
+  if (alone)
+    one_thread_per_block<<<blocks, threads>>>(what, iterations.data());
+  else
+    blocks_16x16<<<blocks, threads>>>(what, iterations.data());
+  timer.stop();
+  CUDA_CHECK(cudaGetLastError());
+  return {iterations.to_vector(), timer.milliseconds()};
+}
+
+}  // namespace lab::julia_set

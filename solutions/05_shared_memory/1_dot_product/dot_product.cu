@@ -1,0 +1,189 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 05.1 dot_product: threads of a block add up what they have, in memory that they share.
+// Edit:  this file, from TODO(1) to TODO(5). dot_product.hpp says what is asked for.
+// Run:   scripts/lab run 05.1 -- --step static     (then --step dynamic)
+// Test:  scripts/lab test 05.1
+// Hints: scripts/lab hint 05.1                     Chapter: docs/05_shared_memory.md
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "dot_product.hpp"
+#include "lab/cuda_check.hpp"
+#include "lab/device_buffer.hpp"
+#include "lab/errors.hpp"
+#include "lab/timer.hpp"
+
+namespace lab::dot_product {
+namespace {
+
+constexpr unsigned kThreads = 256;   // a block of static_shared
+constexpr unsigned kMaxBlocks = 32;  // its largest grid: the rest of the work is a stride away
+static_assert((kThreads & (kThreads - 1)) == 0, "the tree halves the block until 1 is left");
+
+// --- both steps: from one number a thread to one number a block ----------------------------------
+
+/// The sum of what the threads of this block bring along, for thread 0. `cache` is shared memory
+/// with one float a thread; the block's size is a power of two. All threads of the block call it.
+__device__ float sum_of_block(float* cache, float mine) {
+  // TODO(1): a tree. Each thread puts its number into `cache`. Then the first half of the threads
+  //          add the second half's numbers to their own, then the first quarter the second
+  //          quarter's, until one number is left.
+  //          Invariant: before a level, the numbers of the threads that are still in the game
+  //          add up to the sum, and *everyone* can see them.
+  //          Every thread of the block must reach every __syncthreads(), the idle ones too.
+  // BEGIN SOLUTION
+  // STUB: (void)cache;
+  // STUB: return mine;
+  const unsigned thread = threadIdx.x;
+  cache[thread] = mine;
+  __syncthreads();  // all numbers are in place
+
+  for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
+    if (thread < half) cache[thread] += cache[thread + half];
+    __syncthreads();  // this level is complete; outside the if: all threads of the block arrive
+  }
+  return cache[0];
+  // END SOLUTION
+}
+
+// --- static_shared: the array's size is part of the program --------------------------------------
+// Requires blocks of exactly kThreads threads.
+
+__global__ void static_shared(const float* a, const float* b, float* partial, std::size_t n) {
+  __shared__ float cache[kThreads];  // one a thread, and one such array a block
+
+  // TODO(2): add up this thread's products in a variable of its own: its number's, then in
+  //          strides of the grid. A thread without any brings 0. Then sum_of_block(), and one
+  //          thread stores the block's sum in `partial`, where the block has a place of its own.
+  // BEGIN SOLUTION
+  // STUB: (void)a, (void)b, (void)partial, (void)n, (void)sum_of_block(cache, 0);
+  float mine = 0;
+  const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
+  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride)
+    mine += a[i] * b[i];
+
+  const float sum = sum_of_block(cache, mine);
+  if (threadIdx.x == 0) partial[blockIdx.x] = sum;
+  // END SOLUTION
+}
+
+// --- dynamic_shared: the launch says how much shared memory a block gets -------------------------
+// Requires a block whose size is a power of two, and a launch with one float a thread.
+
+constexpr unsigned kInFlight = 4;  // products of a thread that are under way at the same time
+
+__global__ void dynamic_shared(const float* a, const float* b, float* partial, std::size_t n) {
+  extern __shared__ float dynamic_cache[];  // as long as the launch says
+
+  // TODO(4): as before, with dynamic_cache. When that is right, make it fast: a thread that has
+  //          only one load of a and one of b under way mostly waits. Give it kInFlight products
+  //          at a time, a stride apart, each with a sum of its own, and mind the last elements.
+  // BEGIN SOLUTION
+  // STUB: (void)a, (void)b, (void)partial, (void)n, (void)kInFlight;
+  // STUB: (void)sum_of_block(dynamic_cache, 0);
+  const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
+  std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+
+  float sums[kInFlight] = {};  // none waits for another
+  for (; i + (kInFlight - 1) * stride < n; i += kInFlight * stride) {
+    for (unsigned k = 0; k < kInFlight; ++k) sums[k] += a[i + k * stride] * b[i + k * stride];
+  }
+  for (; i < n; i += stride) sums[0] += a[i] * b[i];  // fewer than kInFlight are left
+
+  float mine = 0;
+  for (const float sum : sums) mine += sum;
+  const float sum = sum_of_block(dynamic_cache, mine);
+  if (threadIdx.x == 0) partial[blockIdx.x] = sum;
+  // END SOLUTION
+}
+
+// --- the grids -----------------------------------------------------------------------------------
+
+struct grid {
+  unsigned blocks;
+  unsigned threads;          // in a block: a power of two, or sum_of_block() forgets some
+  std::size_t shared_bytes;  // dynamic shared memory of a block
+};
+
+/// How many blocks of `threads` threads n elements need, but not more than `most`.
+[[maybe_unused]] unsigned blocks_for(std::size_t n, unsigned threads, std::size_t most) {
+  return static_cast<unsigned>(std::min((n + threads - 1) / threads, most));
+}
+
+grid grid_of_static_shared(std::size_t n) {
+  // TODO(3): blocks of kThreads threads, as many as n needs, at most kMaxBlocks. This kernel uses
+  //          no dynamic shared memory.
+  // BEGIN SOLUTION
+  // STUB: (void)n, (void)kMaxBlocks;
+  // STUB: throw not_written("step static_shared", 1);  // 1, 2 and 3 are this step
+  return {blocks_for(n, kThreads, kMaxBlocks), kThreads, 0};
+  // END SOLUTION
+}
+
+grid grid_of_dynamic_shared(std::size_t n) {
+  // TODO(5): choose a block size: a power of two, from a warp (32) for few elements to 512 for
+  //          many. How many bytes of shared memory does such a block need? And how many blocks of
+  //          this kernel, with that size and that many bytes, does the device run at once?
+  //          (cudaOccupancyMaxActiveBlocksPerMultiprocessor, times
+  //          cudaDevAttrMultiProcessorCount.) More need not be launched: the threads stride.
+  // BEGIN SOLUTION
+  // STUB: (void)n;
+  // STUB: throw not_written("step dynamic_shared", 4);  // 4 and 5 are this step
+  unsigned threads = 32;
+  while (threads < 512 && threads < n) threads *= 2;
+  const std::size_t shared_bytes = threads * sizeof(float);
+
+  int device = 0, processors = 0, blocks_per_processor = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
+  CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+      &blocks_per_processor, dynamic_shared, static_cast<int>(threads), shared_bytes));
+  const auto resident =
+      static_cast<std::size_t>(processors) * static_cast<std::size_t>(blocks_per_processor);
+  return {blocks_for(n, threads, resident), threads, shared_bytes};
+  // END SOLUTION
+}
+
+}  // namespace
+
+// --- given ---------------------------------------------------------------------------------------
+
+result dot(step which, std::span<const float> a, std::span<const float> b) {
+  const std::size_t n = a.size();
+  if (n != b.size())
+    throw invalid_input("dot_product: a has " + std::to_string(n) + " elements and b has " +
+                        std::to_string(b.size()) + "; they must be equally long");
+  if (n == 0) return {};  // a grid of no blocks would be an error
+
+  const grid g =
+      which == step::static_shared ? grid_of_static_shared(n) : grid_of_dynamic_shared(n);
+  const device_buffer device_a(a);
+  const device_buffer device_b(b);
+  device_buffer<float> device_partial(g.blocks);
+
+  event_timer timer;
+  timer.start();
+  if (which == step::static_shared)
+    static_shared<<<g.blocks, g.threads>>>(device_a.data(), device_b.data(), device_partial.data(),
+                                           n);
+  else
+    dynamic_shared<<<g.blocks, g.threads, g.shared_bytes>>>(device_a.data(), device_b.data(),
+                                                            device_partial.data(), n);
+  timer.stop();
+  CUDA_CHECK(cudaGetLastError());
+
+  // A few hundred numbers are no work for a GPU. In double the host adds no error of its own.
+  const std::vector<float> partial = device_partial.to_vector();
+  const double sum = std::accumulate(partial.begin(), partial.end(), 0.0);
+  return {static_cast<float>(sum), timer.milliseconds()};
+}
+
+}  // namespace lab::dot_product

@@ -1,0 +1,194 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "vector_add.hpp"
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "lab/cuda_check.hpp"
+#include "lab/errors.hpp"
+#include "lab/random.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+
+namespace {
+
+using lab::testing::matches;
+using lab::vector_add::add;
+using lab::vector_add::reference;
+using lab::vector_add::step;
+
+struct named_step {
+  step value;
+  const char* name;
+};
+
+constexpr named_step kSteps[] = {{step::cpu, "cpu"},
+                                 {step::one_thread_per_block, "one_thread_per_block"},
+                                 {step::one_block, "one_block"},
+                                 {step::ceil_division, "ceil_division"},
+                                 {step::grid_stride, "grid_stride"}};
+
+std::size_t device_limit(cudaDeviceAttr which) {
+  int device = 0, value = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&value, which, device));
+  return static_cast<std::size_t>(value);
+}
+
+/// One block cannot do more than this.
+bool fits(step which, std::size_t n) {
+  return which != step::one_block || n <= device_limit(cudaDevAttrMaxThreadsPerBlock);
+}
+
+/// Adds random vectors, different at every element, and compares bit for bit.
+void expect_right_sum(step which, std::size_t n, std::uint64_t seed) {
+  const auto a = lab::random_floats(n, seed, -1000, 1000);
+  const auto b = lab::random_floats(n, seed + 1, -10, 30);
+  EXPECT_TRUE(matches(lab::compare_exact(add(which, a, b).sum, reference(a, b))));
+}
+
+// --- every step, at every size
+// --------------------------------------------------------------------
+
+class Sum : public ::testing::TestWithParam<std::tuple<named_step, std::size_t>> {};
+
+TEST_P(Sum, IsExact) {
+  const auto& [which, n] = GetParam();
+  if (fits(which.value, n))
+    expect_right_sum(which.value, n, n + 1);
+  else
+    EXPECT_THROW(add(which.value, std::vector<float>(n), std::vector<float>(n)),
+                 lab::invalid_input);
+}
+
+// Around a quad (4), a warp (32), the kernel's block (256) and the largest block (1024): just
+// below, just there, just above; a prime; the book's 33 * 1024.
+INSTANTIATE_TEST_SUITE_P(Steps, Sum,
+                         ::testing::Combine(::testing::ValuesIn(kSteps),
+                                            ::testing::Values(0, 1, 2, 3, 4, 5, 31, 32, 33, 127,
+                                                              255, 256, 257, 511, 1021, 1023, 1024,
+                                                              1025, 10 * 256 + 1, 33 * 1024)),
+                         [](const auto& info) {
+                           return std::string(std::get<0>(info.param).name) + "_n" +
+                                  std::to_string(std::get<1>(info.param));
+                         });
+
+class EachStep : public ::testing::TestWithParam<named_step> {
+ protected:
+  step which() const { return GetParam().value; }
+};
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
+                         [](const auto& info) { return info.param.name; });
+
+TEST_P(EachStep, AddsNothingForEmptyVectors) { EXPECT_TRUE(add(which(), {}, {}).sum.empty()); }
+
+TEST_P(EachStep, RefusesVectorsOfDifferentLengths) {
+  const std::vector<float> three(3, 1.0F), four(4, 1.0F), none;
+  EXPECT_THROW(add(which(), three, four), lab::invalid_input);
+  EXPECT_THROW(add(which(), four, three), lab::invalid_input);
+  EXPECT_THROW(add(which(), three, none), lab::invalid_input);
+}
+
+TEST_P(EachStep, LeavesItsInputsAlone) {
+  const auto a = lab::random_floats(500, 7, -1, 1), b = lab::random_floats(500, 8, -1, 1);
+  auto a_given = a, b_given = b;
+  add(which(), a_given, b_given);
+  EXPECT_EQ(a_given, a);
+  EXPECT_EQ(b_given, b);
+}
+
+TEST_P(EachStep, AddsToWhatIsThereNow) {
+  // The same lengths twice: the first sum, left in memory that is given out again, would be
+  // wrong the second time.
+  expect_right_sum(which(), 777, 1);
+  expect_right_sum(which(), 777, 2);
+}
+
+TEST_P(EachStep, KeepsInfinitiesAndRoundsOnce) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  constexpr float kLargest = std::numeric_limits<float>::max();
+  const std::vector<float> a = {kInfinity, kLargest, 16777216.0F, 1.0F, -0.0F, 1e-45F};
+  const std::vector<float> b = {1.0F, kLargest, 1.0F, 0x1p-24F, -0.0F, 1e-45F};
+  EXPECT_TRUE(matches(lab::compare_exact(add(which(), a, b).sum, reference(a, b))));
+}
+
+class EachSeed : public ::testing::TestWithParam<std::tuple<named_step, std::uint64_t>> {};
+INSTANTIATE_TEST_SUITE_P(Steps, EachSeed,
+                         ::testing::Combine(::testing::ValuesIn(kSteps),
+                                            ::testing::Values(1, 2, 3)),
+                         [](const auto& info) {
+                           return std::string(std::get<0>(info.param).name) + "_seed" +
+                                  std::to_string(std::get<1>(info.param));
+                         });
+
+TEST_P(EachSeed, AddsRandomVectors) {
+  const auto& [which, seed] = GetParam();
+  expect_right_sum(which.value, 1019, seed * 100);
+}
+
+// --- long vectors
+// ---------------------------------------------------------------------------------
+
+TEST(CeilDivision, AddsAMillionAndSevenElements) {
+  expect_right_sum(step::ceil_division, 1'000'007, 5);
+}
+
+TEST(OneThreadPerBlock, AddsMoreElementsThanOldGridsHadBlocks) {
+  expect_right_sum(step::one_thread_per_block, 65'535 + 2, 6);
+}
+
+TEST(GridStride, AddsAMillionAndSevenElements) {
+  expect_right_sum(step::grid_stride, 1'000'007, 5);
+}
+
+TEST(GridStride, AddsMoreElementsThanTheDeviceRunsThreads) {
+  // Four elements a thread at a time, and still every thread has to come back.
+  const std::size_t threads = device_limit(cudaDevAttrMultiProcessorCount) *
+                              device_limit(cudaDevAttrMaxThreadsPerMultiProcessor);
+  expect_right_sum(step::grid_stride, 3 * 4 * threads + 5, 9);
+}
+
+// --- refusals
+// -------------------------------------------------------------------------------------
+
+TEST(OneBlock, TakesAsManyElementsAsTheLargestBlockHasThreads) {
+  expect_right_sum(step::one_block, device_limit(cudaDevAttrMaxThreadsPerBlock), 3);
+}
+
+TEST(OneBlock, RefusesOneElementMoreAndNamesTheLimit) {
+  const std::size_t limit = device_limit(cudaDevAttrMaxThreadsPerBlock);
+  const std::vector<float> a(limit + 1), b(limit + 1);
+  try {
+    add(step::one_block, a, b);
+    FAIL() << "a block of " << limit + 1 << " threads was not refused";
+  } catch (const lab::invalid_input& error) {
+    EXPECT_NE(std::string(error.what()).find(std::to_string(limit)), std::string::npos)
+        << error.what();
+  }
+}
+
+TEST(OneBlock, WorksAgainAfterARefusal) {
+  const std::vector<float> many(5000);
+  EXPECT_THROW(add(step::one_block, many, many), lab::invalid_input);
+  expect_right_sum(step::one_block, 100, 4);
+}
+
+// --- time
+// -----------------------------------------------------------------------------------------
+
+TEST_P(EachStep, SaysHowLongItTook) {
+  const std::vector<float> a(1000, 1.0F);
+  const float milliseconds = add(which(), a, a).kernel_ms;
+  EXPECT_GT(milliseconds, 0.0F);
+  EXPECT_LT(milliseconds, 60'000.0F);
+}
+
+}  // namespace

@@ -1,0 +1,267 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "julia_set.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "lab/errors.hpp"
+#include "lab/random.hpp"
+#include "lab_testing.hpp"
+#include "palette.hpp"
+#include "reference.hpp"
+
+namespace {
+
+using lab::julia_set::compute;
+using lab::julia_set::reference;
+using lab::julia_set::step;
+using lab::julia_set::view;
+using lab::testing::matches;
+
+struct named_step {
+  step value;
+  const char* name;
+};
+constexpr named_step kSteps[] = {{step::one_thread_per_block, "one_thread_per_block"},
+                                 {step::blocks_16x16, "blocks_16x16"}};
+
+::testing::AssertionResult is_exact(step which, const view& what) {
+  return matches(lab::julia_set::compare_with_reference(what, compute(which, what).iterations));
+}
+
+// --- every step, at every size
+// --------------------------------------------------------------------
+
+struct size {
+  int width, height;
+};
+
+class Pixels : public ::testing::TestWithParam<std::tuple<named_step, size>> {};
+
+std::string name_of(const ::testing::TestParamInfo<Pixels::ParamType>& info) {
+  const auto& [which, extent] = info.param;
+  return std::string(which.name) + "_" + std::to_string(extent.width) + "x" +
+         std::to_string(extent.height);
+}
+
+// One pixel, one row, one column; around 16 in each direction; wide, high and odd ones.
+constexpr size kSizes[] = {{1, 1},   {17, 1},  {1, 17}, {2, 3},   {15, 16},  {16, 15}, {16, 16},
+                           {17, 16}, {16, 17}, {17, 5}, {33, 31}, {100, 37}, {37, 100}};
+INSTANTIATE_TEST_SUITE_P(Steps, Pixels,
+                         ::testing::Combine(::testing::ValuesIn(kSteps),
+                                            ::testing::ValuesIn(kSizes)),
+                         name_of);
+
+TEST_P(Pixels, AreThoseOfTheReference) {
+  const auto& [which, extent] = GetParam();
+  view what;
+  what.width = extent.width;
+  what.height = extent.height;
+  EXPECT_TRUE(is_exact(which.value, what));
+}
+
+TEST_P(Pixels, AreThoseOfTheReferenceAwayFromTheCentre) {
+  // Nothing is symmetric here: x and y, left and right, up and down all differ.
+  const auto& [which, extent] = GetParam();
+  view what{.width = extent.width,
+            .height = extent.height,
+            .centre_x = 0.31F,
+            .centre_y = -0.17F,
+            .scale = 0.4F,
+            .c_re = -0.4F,
+            .c_im = 0.6F,
+            .max_iterations = 150};
+  EXPECT_TRUE(is_exact(which.value, what));
+}
+
+// --- other sets
+// -----------------------------------------------------------------------------------
+
+class EachStep : public ::testing::TestWithParam<named_step> {
+ protected:
+  step which() const { return GetParam().value; }
+};
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
+                         [](const auto& info) { return info.param.name; });
+
+TEST_P(EachStep, DrawsAGoodPartOfTheBooksPicture) {
+  view what;
+  what.width = what.height = 160;
+  const auto iterations = compute(which(), what).iterations;
+  EXPECT_TRUE(matches(lab::julia_set::compare_with_reference(what, iterations)));
+  // The picture is neither empty nor full: at 1000 x 1000, 4.76 % are in the set.
+  const auto members = std::ranges::count(iterations, what.max_iterations);
+  EXPECT_GT(members, 160 * 160 / 50);
+  EXPECT_LT(members, 160 * 160 / 10);
+}
+
+TEST_P(EachStep, FindsTheWholeDiscForCZero) {
+  // z * z alone keeps exactly the points with |z| <= 1, which can be told without iterating.
+  const view what{
+      .width = 64, .height = 48, .scale = 1.9F, .c_re = 0, .c_im = 0, .max_iterations = 100};
+  const auto iterations = compute(which(), what).iterations;
+  ASSERT_EQ(iterations.size(), 64U * 48U);
+  for (int y = 0; y < what.height; ++y) {
+    for (int x = 0; x < what.width; ++x) {
+      const double re = 1.9 * (32 - x) / 24, im = 1.9 * (24 - y) / 24;
+      const bool inside = re * re + im * im < 1;
+      ASSERT_EQ(iterations[static_cast<std::size_t>(y * 64 + x)] == 100, inside)
+          << "pixel (" << x << ", " << y << ")";
+    }
+  }
+}
+
+TEST_P(EachStep, StopsAfterOneIteration) {
+  // Far out, the first step takes every point away; near 0 it takes none.
+  EXPECT_EQ(
+      compute(which(), {.width = 20, .height = 3, .centre_x = 500, .max_iterations = 1}).iterations,
+      std::vector<int>(60, 0));
+  EXPECT_EQ(
+      compute(which(), {.width = 3, .height = 20, .scale = 0.1F, .max_iterations = 1}).iterations,
+      std::vector<int>(60, 1));
+}
+
+TEST_P(EachStep, KeepsAPointThatIsExactlyAsFarOutAsAllowed) {
+  // z = 0 goes to c. |c|^2 = 30^2 + 10^2 = 1000 is not more than 1000; the step after it is.
+  EXPECT_EQ(compute(which(), {.width = 2,
+                              .height = 2,
+                              .centre_x = 1.5F,
+                              .centre_y = 1.5F,
+                              .scale = 1.5F,
+                              .c_re = 30,
+                              .c_im = 10,
+                              .max_iterations = 9})
+                .iterations,
+            reference({.width = 2,
+                       .height = 2,
+                       .centre_x = 1.5F,
+                       .centre_y = 1.5F,
+                       .scale = 1.5F,
+                       .c_re = 30,
+                       .c_im = 10,
+                       .max_iterations = 9}));
+  const view at_zero{.width = 1,
+                     .height = 1,
+                     .centre_x = -1.5F,
+                     .centre_y = -1.5F,
+                     .c_re = 30,
+                     .c_im = 10,
+                     .max_iterations = 9};
+  EXPECT_EQ(compute(which(), at_zero).iterations, std::vector<int>{1});
+}
+
+TEST_P(EachStep, CountsLongOrbits) {
+  // c = 0.25 is the tip of a cusp: points near 0.5 take their time.
+  EXPECT_TRUE(is_exact(which(), {.width = 40,
+                                 .height = 23,
+                                 .centre_x = 0.5F,
+                                 .scale = 0.01F,
+                                 .c_re = 0.2501F,
+                                 .c_im = 0,
+                                 .max_iterations = 1500}));
+}
+
+class EachSeed : public ::testing::TestWithParam<std::tuple<named_step, std::uint64_t>> {};
+INSTANTIATE_TEST_SUITE_P(Steps, EachSeed,
+                         ::testing::Combine(::testing::ValuesIn(kSteps),
+                                            ::testing::Values(1, 2, 3, 4, 5)),
+                         [](const auto& info) {
+                           return std::string(std::get<0>(info.param).name) + "_seed" +
+                                  std::to_string(std::get<1>(info.param));
+                         });
+
+TEST_P(EachSeed, DrawsRandomViews) {
+  const auto& [which, seed] = GetParam();
+  lab::random_source random(seed);
+  const view what{.width = random.integer(1, 90),
+                  .height = random.integer(1, 90),
+                  .centre_x = random.real(-1, 1),
+                  .centre_y = random.real(-1, 1),
+                  .scale = random.real(0.05F, 2),
+                  .c_re = random.real(-1, 0.3F),
+                  .c_im = random.real(-0.8F, 0.8F),
+                  .max_iterations = random.integer(1, 300)};
+  EXPECT_TRUE(is_exact(which.value, what));
+}
+
+// --- refusals
+// -------------------------------------------------------------------------------------
+
+TEST_P(EachStep, RefusesPicturesWithoutPixels) {
+  for (const size extent : {size{0, 5}, size{5, 0}, size{-1, 5}, size{5, -3}, size{0, 0}})
+    EXPECT_THROW(compute(which(), {.width = extent.width, .height = extent.height}),
+                 lab::invalid_input)
+        << extent.width << " x " << extent.height;
+}
+
+TEST_P(EachStep, RefusesToIterateNever) {
+  EXPECT_THROW(compute(which(), {.width = 4, .height = 4, .max_iterations = 0}),
+               lab::invalid_input);
+  EXPECT_THROW(compute(which(), {.width = 4, .height = 4, .max_iterations = -7}),
+               lab::invalid_input);
+}
+
+TEST_P(EachStep, RefusesNumbersThatAreNone) {
+  constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (const float scale : {0.0F, -1.5F, kNaN, kInfinity})
+    EXPECT_THROW(compute(which(), {.width = 4, .height = 4, .scale = scale}), lab::invalid_input)
+        << "scale " << scale;
+  for (float view::*number : {&view::centre_x, &view::centre_y, &view::c_re, &view::c_im}) {
+    view what{.width = 4, .height = 4};
+    what.*number = kNaN;
+    EXPECT_THROW(compute(which(), what), lab::invalid_input);
+    what.*number = kInfinity;
+    EXPECT_THROW(compute(which(), what), lab::invalid_input);
+  }
+}
+
+TEST(OneThreadPerBlock, RefusesMoreRowsThanAGridHas) {
+  EXPECT_THROW(compute(step::one_thread_per_block, {.width = 1, .height = 65'536}),
+               lab::invalid_input);
+}
+
+TEST(Blocks16x16, DrawsMoreRowsThanAGridHasBlocks) {
+  EXPECT_TRUE(is_exact(step::blocks_16x16, {.width = 2, .height = 65'537, .max_iterations = 20}));
+}
+
+TEST_P(EachStep, SaysHowLongItTook) {
+  const float milliseconds = compute(which(), {.width = 30, .height = 20}).kernel_ms;
+  EXPECT_GT(milliseconds, 0.0F);
+  EXPECT_LT(milliseconds, 60'000.0F);
+}
+
+// --- the palettes
+// ---------------------------------------------------------------------------------
+
+TEST(Palette, ClassicIsRedWhereThePointNeverEscaped) {
+  const view what{.width = 3, .height = 1, .max_iterations = 200};
+  const lab::bitmap picture =
+      lab::julia_set::draw(what, std::vector<int>{0, 199, 200}, lab::julia_set::palette::classic);
+  EXPECT_EQ(picture.at(0, 0), (lab::rgba{0, 0, 0, 255}));
+  EXPECT_EQ(picture.at(1, 0), (lab::rgba{0, 0, 0, 255}));
+  EXPECT_EQ(picture.at(2, 0), (lab::rgba{255, 0, 0, 255}));
+}
+
+TEST(Palette, ShadesGrowBrighterWithTheIterations) {
+  using lab::julia_set::palette;
+  const view what{.width = 4, .height = 1, .max_iterations = 200};
+  for (const palette colours : {palette::ember, palette::lagoon}) {
+    const lab::bitmap picture =
+        lab::julia_set::draw(what, std::vector<int>{0, 5, 50, 200}, colours);
+    const auto brightness = [&](int x) {
+      const lab::rgba pixel = picture.at(x, 0);
+      return pixel.r + pixel.g + pixel.b;
+    };
+    EXPECT_LT(brightness(0), brightness(1));
+    EXPECT_LT(brightness(1), brightness(2));
+    EXPECT_LT(brightness(2), brightness(3));
+  }
+}
+
+}  // namespace

@@ -1,0 +1,124 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// printf, assert and traps in kernels, clocks, loads and stores with a cache hint. Runs on the CPU
+// device and on a GPU.
+
+#undef NDEBUG  // assertions are what is tested
+#include <assert.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <sstream>
+
+#include "conformance.hpp"
+
+namespace {
+
+using namespace conformance;
+
+__global__ void print_lines() {
+  printf("block %u thread %u pi %.3f %s|\n", blockIdx.x, threadIdx.x, 3.14159, "end");
+}
+
+TEST(Printf, LinesOfConcurrentBlocksAreWhole) {
+  testing::internal::CaptureStdout();
+  print_lines<<<40, 32>>>();
+  const cudaError_t status = cudaDeviceSynchronize();
+  std::printf("after\n");  // the host's output follows that of the kernel it waited for
+  std::fflush(stdout);
+  std::istringstream text(testing::internal::GetCapturedStdout());
+  EXPECT_EQ(status, cudaSuccess);
+  std::vector<std::string> lines, expected;
+  for (std::string line; std::getline(text, line);) lines.push_back(line);
+  for (int b = 0; b < 40; ++b)
+    for (int t = 0; t < 32; ++t)
+      expected.push_back("block " + std::to_string(b) + " thread " + std::to_string(t) +
+                         " pi 3.142 end|");
+  ASSERT_EQ(lines.size(), expected.size() + 1);
+  EXPECT_EQ(lines.back(), "after");
+  lines.pop_back();
+  std::sort(lines.begin(), lines.end());
+  std::sort(expected.begin(), expected.end());
+  EXPECT_EQ(lines, expected);
+}
+
+// A failed assertion ends the CUDA context, so these run in processes of their own.
+
+__global__ void assert_small(int limit) {
+  assert(static_cast<int>(threadIdx.x) < limit && "too many threads");
+}
+[[noreturn]] void launch_and_say(int limit) {
+  assert_small<<<2, 64>>>(limit);
+  const cudaError_t status = cudaDeviceSynchronize();
+  std::fprintf(stderr, "status: %s\n", cudaGetErrorName(status));
+  std::exit(0);
+}
+
+TEST(AssertDeathTest, AFailureInAKernelNamesItselfAndIsAnError) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(launch_and_say(40), testing::ExitedWithCode(0), "status: cudaErrorAssert");
+  EXPECT_EXIT(launch_and_say(40), testing::ExitedWithCode(0), "too many threads");
+  EXPECT_EXIT(launch_and_say(40), testing::ExitedWithCode(0), "kernel_functions_test.cu:");
+#ifdef __CPU_DEVICE__
+  EXPECT_EXIT(launch_and_say(40), testing::ExitedWithCode(0), "thread \\(40,0,0\\)");
+  EXPECT_EXIT(launch_and_say(40), testing::ExitedWithCode(0), "block \\([01],0,0\\)");
+#endif
+}
+TEST(AssertDeathTest, IsSilentWhileItHolds) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(launch_and_say(64), testing::ExitedWithCode(0), "^status: cudaSuccess");
+}
+TEST(AssertDeathTest, OfTheHostIsAsEver) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const int two = 2;
+  EXPECT_EXIT(assert(two == 3), testing::KilledBySignal(SIGABRT), "two == 3");
+}
+
+__global__ void trap_in(unsigned thread) {
+  if (threadIdx.x == thread) __trap();
+}
+[[noreturn]] void trap_and_say() {
+  trap_in<<<1, 64>>>(33);
+  std::fprintf(stderr, "status: %d\n", static_cast<int>(cudaDeviceSynchronize()));
+  std::exit(0);
+}
+TEST(TrapDeathTest, EndsTheLaunch) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(trap_and_say(), testing::ExitedWithCode(0), "status: 7[0-9][0-9]");
+}
+
+__global__ void measure(long long* clocks, int* data) {
+  clocks[0] = clock64();
+  for (int i = 0; i < 1000; ++i) atomicAdd(data, i);
+  clocks[1] = clock64();
+}
+TEST(Clock, Runs) {
+  const device_array<long long> clocks(2, 0LL);
+  const device_array<int> data(1, 0);
+  measure<<<1, 1>>>(clocks.data(), data.data());
+  const auto c = clocks.to_host();
+  EXPECT_GT(c[1], c[0] + 100);
+}
+
+__global__ void copy_with_hints(const int* in, int* out, const float4* in4, float4* out4) {
+  out[0] = __ldg(in);
+  out[1] = __ldca(in + 1);
+  __stcg(out + 2, __ldcg(in + 2));
+  __stcs(out + 3, __ldcs(in + 3));
+  __stwb(out + 4, __ldlu(in + 4));
+  __stwt(out + 5, __ldcv(in + 5));
+  *out4 = __ldg(in4);
+  __builtin_assume(out[0] == 1);
+}
+TEST(LoadsAndStores, WithHintsMoveTheValues) {
+  const device_array<int> in(std::vector<int>{1, 2, 3, 4, 5, 6}), out(6, 0);
+  const device_array<float4> in4(1, float4{1, 2, 3, 4}), out4(1, float4{});
+  copy_with_hints<<<1, 1>>>(in.data(), out.data(), in4.data(), out4.data());
+  EXPECT_EQ(out.to_host(), in.to_host());
+  const float4 v = out4.to_host()[0];
+  EXPECT_TRUE(v.x == 1 && v.y == 2 && v.z == 3 && v.w == 4);
+}
+
+}  // namespace

@@ -1,0 +1,384 @@
+# SPDX-FileCopyrightText: The CUDA Labs authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Bugs: their files, the versions they make, and telling a caught one from one that survives."""
+
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+from fakes import REPOSITORY, gtest_program, script
+from lablib import bugs
+from lablib.errors import LabError
+
+GOOD = """\
+# Each bug is an edit.
+bug: no_barrier
+why: a neighbour's value is read before it is there  # not a comment
+caught by: check         # test | check | compiler
+--- find
+  __syncthreads();
+--- replace
+  // nothing
+--- end
+
+bug: wrong_sign
+why: it subtracts
+caught by: test
+--- find
+a + b
+--- replace
+a - b
+--- end
+"""
+SOLUTION = (
+    "int add(int a, int b) {\n  __syncthreads();\n  return a + b;\n}\nint twice(int c) { return c +"
+    " c; }\n"
+)
+HEAD = "bug: x\nwhy: y\ncaught by: test\n"
+EDIT = "--- find\na + b\n--- replace\nb\n--- end\n"
+
+
+class ParseTest(unittest.TestCase):
+    def parse(self, text):
+        return bugs.parse_lines(text.splitlines(), "f.bugs", "f.cu")
+
+    def assert_error(self, text, pattern):
+        with self.assertRaisesRegex(LabError, pattern):
+            self.parse(text)
+
+    def test_a_good_file(self):
+        first, second = self.parse(GOOD)
+        self.assertEqual(
+            ("no_barrier", "check", "f.cu", 2),
+            (first.name, first.caught_by, first.file, first.line),
+        )
+        self.assertTrue(first.why.endswith("# not a comment"))
+        self.assertEqual([bugs.Edit(6, "  __syncthreads();", "  // nothing")], first.edits)
+        self.assertEqual("wrong_sign", second.name)
+
+    def test_texts_keep_their_lines_and_comments(self):
+        (bug,) = self.parse(HEAD + "--- find\n# one\n\n  two\n--- replace\n--- end\n")
+        self.assertEqual([bugs.Edit(5, "# one\n\n  two", "")], bug.edits)
+
+    def test_several_edits(self):
+        (bug,) = self.parse(
+            HEAD + "--- find\na\n--- replace\nb\n--- find\nc\n--- replace\nd\n--- end\n"
+        )
+        self.assertEqual(
+            [("a", "b"), ("c", "d")], [(edit.find, edit.replace) for edit in bug.edits]
+        )
+
+    def test_errors_name_file_and_line(self):
+        self.assert_error("", r"^f\.bugs:1: there is no bug")
+        self.assert_error("why: y\n", r"^f\.bugs:1: 'why' before the first")
+        self.assert_error("--- find\n", r"^f\.bugs:1: an edit before the first")
+        self.assert_error("bug: Bad Name\n", r"^f\.bugs:1: 'Bad Name' is not a name")
+        self.assert_error("\nbug:\n", r"^f\.bugs:2: 'bug' is empty")
+        self.assert_error("bug: x\nhow: test\n", r"^f\.bugs:2: 'how: test' is not understood")
+        self.assert_error("bug: x\nnonsense\n", r"^f\.bugs:2: 'nonsense' is not understood")
+        self.assert_error(
+            "bug: x\nwhy: y\ncaught by: luck\n", r"^f\.bugs:3: 'caught by: luck' is unknown"
+        )
+        self.assert_error("bug: x\nwhy: y\nwhy: z\n", r"^f\.bugs:3: x has two lines 'why'")
+        self.assert_error("bug: x\ncaught by: test\n" + EDIT, r"^f\.bugs:1: x has no 'why:'")
+        self.assert_error("bug: x\nwhy: y\n" + EDIT, r"^f\.bugs:1: x has no 'caught by:'")
+        self.assert_error(HEAD, r"^f\.bugs:1: x has no edit")
+        self.assert_error(
+            HEAD + EDIT + HEAD + EDIT, r"^f\.bugs:9: there are two bugs with the name x"
+        )
+        self.assert_error(HEAD + "bug: z\n", r"^f\.bugs:1: x has no edit")
+        self.assert_error(HEAD + EDIT + "file: g.cu\n", r"^f\.bugs:9: 'file' after the --- end")
+        self.assert_error(HEAD + "--- replace\n", r"^f\.bugs:4: --- replace without")
+        self.assert_error(HEAD + "--- end\n", r"^f\.bugs:4: --- end without")
+        self.assert_error(
+            HEAD + "--- find\na\n--- end\n", r"^f\.bugs:6: --- end without a --- replace"
+        )
+        self.assert_error(HEAD + "--- find\na\n--- find\n", r"^f\.bugs:6: --- find inside")
+        self.assert_error(
+            HEAD + "--- find\na\n--- replace\nb\n", r"^f\.bugs:4: this --- find has no --- end"
+        )
+        self.assert_error(
+            HEAD + "--- find\n \n--- replace\nb\n--- end\n", r"^f\.bugs:4: there is no text to find"
+        )
+        self.assert_error(HEAD + "--- fnd\n", r"^f\.bugs:4: '--- fnd' is none of")
+
+
+class EmitTest(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.top = Path(temporary.name)
+        (self.top / "solution").mkdir()
+        (self.top / "solution" / "f.cu").write_text(SOLUTION)
+        self.bugs_file = self.top / "f.bugs"
+        self.bugs_file.write_text(GOOD)
+
+    def emit(self):
+        return bugs.emit(self.bugs_file, self.top / "solution", self.top / "out")
+
+    def assert_error(self, text, pattern):
+        self.bugs_file.write_text(text)
+        with self.assertRaisesRegex(LabError, pattern):
+            self.emit()
+
+    def test_each_version_has_its_edit_and_no_other(self):
+        self.emit()
+        self.assertEqual(
+            SOLUTION.replace("__syncthreads();", "// nothing"),
+            (self.top / "out/no_barrier/f.cu").read_text(),
+        )
+        self.assertEqual(
+            SOLUTION.replace("a + b", "a - b"), (self.top / "out/wrong_sign/f.cu").read_text()
+        )
+
+    def test_the_program_prints_a_line_for_each(self):
+        done = subprocess.run(
+            [
+                sys.executable,
+                REPOSITORY / "scripts/lablib/bugs.py",
+                "emit",
+                self.bugs_file,
+                self.top / "solution",
+                self.top / "out",
+            ],
+            capture_output=True,
+            text=True,
+        )
+        self.assertEqual(
+            f"no_barrier;check;{self.top}/out/no_barrier/f.cu\nwrong_sign;test;{self.top}/out/wrong_sign/f.cu\n",
+            done.stdout,
+        )
+
+    def test_an_unchanged_version_is_not_written_again(self):
+        self.emit()
+        path = self.top / "out/no_barrier/f.cu"
+        before = path.stat().st_ino, path.stat().st_mtime_ns
+        self.emit()
+        self.assertEqual(before, (path.stat().st_ino, path.stat().st_mtime_ns))
+        (self.top / "solution" / "f.cu").write_text(SOLUTION + "// more\n")
+        self.emit()
+        self.assertTrue(path.read_text().endswith("// more\n"))
+
+    def test_a_bug_that_is_gone_leaves_nothing(self):
+        self.emit()
+        self.bugs_file.write_text(GOOD[: GOOD.index("bug: wrong_sign")])
+        self.emit()
+        self.assertFalse((self.top / "out/wrong_sign").exists())
+
+    def test_another_file_can_be_edited(self):
+        (self.top / "solution" / "parts.hpp").write_text("int c = 1;\n")
+        self.bugs_file.write_text(
+            "bug: x\nwhy: y\ncaught by: test\nfile: parts.hpp # here\n--- find\n1\n---"
+            " replace\n2\n--- end\n"
+        )
+        ((_, path),) = self.emit()
+        self.assertEqual(SOLUTION, path.read_text())
+        self.assertEqual("int c = 2;\n", (path.parent / "parts.hpp").read_text())
+
+    def test_an_edit_that_does_not_apply_is_an_error(self):
+        self.assert_error(
+            HEAD + EDIT.replace("a + b", "a * b"),
+            r"f\.bugs:5: x: this text does not occur in .*f\.cu",
+        )
+        self.assert_error(
+            HEAD + EDIT.replace("a + b", "int "),
+            r"f\.bugs:5: x: this text occurs 5 times .*lines 1, 1, 1, 5, 5",
+        )
+        self.assert_error("file: g.cu\n".join((HEAD, EDIT)), r"f\.bugs:1: x: there is no g\.cu")
+
+    def test_overlapping_places_count(self):
+        (self.top / "solution" / "f.cu").write_text("aaa\n")
+        self.assert_error(HEAD + EDIT.replace("a + b", "aa"), "occurs 2 times")
+
+    def test_an_edit_that_changes_nothing_is_an_error(self):
+        self.assert_error(
+            HEAD + "--- find\na + b\n--- replace\na + b\n--- end\n",
+            r"f\.bugs:5: x: the replacement is the same",
+        )
+        self.assert_error(
+            HEAD + "--- find\na + b;\n--- replace\na+b;  // sum\n--- end\n",
+            r"f\.bugs:1: x changes only comments",
+        )
+
+
+class VerdictTest(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.top = Path(temporary.name)
+        self.bugs_file = self.top / "f.bugs"
+        self.bugs_file.write_text(GOOD)
+
+    def caught(self, body, how="test", name="no_barrier", limit="60"):
+        program = gtest_program(self.top / "program", ["A", "B"], body)
+        return self.expect(program, how, name, limit)
+
+    def expect(self, program, how="test", name="no_barrier", limit="60"):
+        return subprocess.run(
+            [
+                sys.executable,
+                REPOSITORY / "scripts/lablib/bugs.py",
+                "expect-caught",
+                "--how",
+                how,
+                "--name",
+                name,
+                "--bugs",
+                self.bugs_file,
+                "--time-limit",
+                limit,
+                "--",
+                program,
+            ],
+            capture_output=True,
+            text=True,
+            timeout=30,
+        )
+
+    REPORT = (
+        "fails('CPU device: race on s[3]\\nthe CPU device reported a mistake in this test') if name"
+        " == 'B' else True"
+    )
+
+    def test_a_failing_assertion(self):
+        done = self.caught("fails('Expected 1') if name == 'B' else True")
+        self.assertEqual(
+            (0, "no_barrier: caught by a failing test: Suite.B\n"), (done.returncode, done.stdout)
+        )
+
+    def test_a_report_of_the_device(self):
+        for how in ("test", "check"):
+            done = self.caught(self.REPORT, how)
+            self.assertEqual(
+                (0, "no_barrier: caught by a report of the CPU device: race on s[3]\n"),
+                (done.returncode, done.stdout),
+            )
+
+    def test_a_crash(self):
+        done = self.caught("os.kill(os.getpid(), signal.SIGSEGV)")
+        self.assertEqual(0, done.returncode)
+        self.assertIn("caught by a crash: SIGSEGV", done.stdout)
+
+    def test_a_time_out(self):
+        done = self.caught("time.sleep(100)", limit="2")
+        self.assertEqual(0, done.returncode)
+        self.assertIn("caught by a time-out", done.stdout)
+
+    def test_a_time_out_before_any_test_proves_nothing(self):
+        done = self.expect(script(self.top / "program", "#!/bin/sh\nsleep 100\n"), limit="0.3")
+        self.assertEqual(1, done.returncode)
+        self.assertIn("no test ran (stopped after 0.3 s)", done.stderr)
+
+    def test_a_bug_that_survives(self):
+        done = self.caught("True")
+        self.assertEqual(1, done.returncode)
+        self.assertIn("no_barrier: it survives", done.stderr)
+        self.assertIn("why it is wrong: a neighbour's value is read", done.stderr)
+        self.assertIn("what to do: add a test case", done.stderr)
+        self.assertIn("f.bugs:2", done.stderr)
+
+    def test_an_expected_report_in_a_passing_test_does_not_count(self):
+        done = self.caught("passes('CPU device: race on s[3]\\n')")
+        self.assertEqual(1, done.returncode)
+        self.assertIn("it survives", done.stderr)
+        done = self.caught(
+            "passes('CPU device: race on s[3]\\n') if name == 'A' else fails('other')", how="check"
+        )
+        self.assertEqual(1, done.returncode)
+
+    def test_a_check_bug_needs_a_report(self):
+        for body in (
+            "fails('Expected 1')",
+            "fails('CPU device: what an error code means, which is not a report')",
+            "os.kill(os.getpid(), signal.SIGSEGV)",
+            "sys.exit(1)",
+        ):
+            with self.subTest(body):
+                done = self.caught(body, how="check")
+                self.assertEqual(1, done.returncode)
+                self.assertIn("the CPU device reported nothing", done.stderr)
+
+    def test_a_report_before_a_crash_counts(self):
+        done = self.caught(
+            "(print('CPU device: out of bounds', flush=True), os.kill(os.getpid(),"
+            " signal.SIGSEGV))",
+            how="check",
+        )
+        self.assertEqual(0, done.returncode)
+        self.assertIn("out of bounds", done.stdout)
+
+    def test_what_proves_nothing_is_not_caught(self):
+        for text, pattern in (
+            ("exit 77", "could not run here"),
+            ("exit 0", "no test ran"),
+            ("exit 1", "no test ran"),
+            ("kill -SEGV $$", "no test ran .SIGSEGV"),
+            ("echo '[ RUN      ] S.A'; echo '[       OK ] S.A (0 ms)'; exit 1", "no test failed"),
+            (
+                "echo '[ RUN      ] S.A'; echo '[  FAILED  ] S.A (0 ms)'; exit 0",
+                "as if all were well",
+            ),
+        ):
+            with self.subTest(text):
+                done = self.expect(script(self.top / "program", f"#!/bin/sh\n{text}\n"))
+                self.assertEqual(1, done.returncode)
+                self.assertRegex(done.stderr, pattern)
+        self.assertEqual(1, self.expect(self.top / "not_there").returncode)
+
+    def compile_error(self, text):
+        command = script(self.top / "cmake", f"#!/bin/sh\n{text}\n")
+        return subprocess.run(
+            [
+                sys.executable,
+                REPOSITORY / "scripts/lablib/bugs.py",
+                "expect-compile-error",
+                "--name",
+                "wrong_sign",
+                "--bugs",
+                self.bugs_file,
+                "--",
+                command,
+                "--build",
+                self.top,
+                "--target",
+                "bug.05.1.wrong_sign",
+            ],
+            capture_output=True,
+            text=True,
+            timeout=30,
+        )
+
+    def test_a_compile_error_in_its_own_file(self):
+        done = self.compile_error("echo /b/bugs/05.1/wrong_sign/f.cu:3:1: error: no; exit 1")
+        self.assertEqual(0, done.returncode)
+        self.assertIn("wrong_sign: caught by the compiler: /b/bugs", done.stdout)
+
+    def test_a_build_that_fails_otherwise_proves_nothing(self):
+        for text in (
+            "echo 'ninja: error: unknown target'; exit 1",
+            "echo /common/lab.hpp:3:1: error: no; exit 1",
+            "echo /b/wrong_sign/f.cu:1:1: warning: hm; exit 1",
+        ):
+            self.assertEqual(1, self.compile_error(text).returncode)
+
+    def test_what_compiles_survives(self):
+        done = self.compile_error("exit 0")
+        self.assertEqual(1, done.returncode)
+        self.assertRegex(done.stderr, "it compiles without an error(.|\n)*it subtracts")
+
+
+class ThisRepositoryTest(unittest.TestCase):
+    def test_every_bug_applies(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for path in sorted(REPOSITORY.glob("tests/*/*.bugs")):
+                with self.subTest(path.name):
+                    solutions = list(REPOSITORY.glob(f"solutions/{path.parent.name}/*_{path.stem}"))
+                    self.assertEqual(1, len(solutions))
+                    self.assertTrue(bugs.emit(path, solutions[0], Path(folder) / path.stem))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,208 @@
+# SPDX-FileCopyrightText: The CUDA Labs authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""What the tests of the tools share: a small repository with a fake cmake, in a temporary folder."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from typing import Dict, List, Optional
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(REPOSITORY / "scripts"))
+
+SOLUTION = """\
+// What this file is about.
+int add(int a, int b) {
+  // TODO(1): return the sum.
+  // BEGIN SOLUTION
+  return a + b;
+  // STUB: (void)a;
+  // STUB: return b;
+  // END SOLUTION
+}
+"""
+STARTER = """\
+// What this file is about.
+int add(int a, int b) {
+  // TODO(1): return the sum.
+  (void)a;
+  return b;
+}
+"""
+
+# Knows `cmake --preset P`, which makes the files that a configured folder has, and `cmake --build`,
+# which "compiles": a file with the words SYNTAX ERROR is refused as by a compiler, and otherwise the
+# script programs/<target> becomes the program.
+CMAKE = """#!{python}
+import os, pathlib, shutil, sys
+root = pathlib.Path.cwd()
+arguments = sys.argv[1:]
+with open(os.environ["FAKE_LOG"], "a") as log:
+    log.write("cmake " + " ".join(arguments) + "\\n")
+if "--version" in arguments:
+    print("cmake version 3.25.1")
+elif arguments[0] == "--preset":
+    if os.environ.get("FAKE_CONFIGURE_FAILS"):
+        print("-- hello")
+        print("CMake Error at CMakeLists.txt:7 (find_package):\\n  Could not find PNG\\n\\n-- Configuring incomplete")
+        sys.exit(1)
+    build = root / "build" / arguments[1]
+    build.mkdir(parents=True, exist_ok=True)
+    (build / "CMakeCache.txt").write_text(
+        f"CMAKE_HOME_DIRECTORY:INTERNAL={{root}}\\nCMAKE_CACHEFILE_DIR:INTERNAL={{build}}\\n")
+    (build / "build.ninja").write_text("")
+    print("-- Build files have been written")
+elif arguments[0] == "--build":
+    build = pathlib.Path(arguments[1])
+    targets = arguments[arguments.index("--target") + 1:] if "--target" in arguments else []
+    for number, target in enumerate(targets, 1):
+        print(f"[{{number}}/{{len(targets)}}] Linking {{target}}", flush=True)
+        program = root / "programs" / target
+        if not program.exists():
+            print(f"ninja: error: unknown target '{{target}}'")
+            sys.exit(1)
+        kind, id = target.split(".", 1)
+        lab = next(iter(root.glob(f"labs/{{id[:2]}}_*/{{id[3:].split('.')[0]}}_*")))
+        name = lab.name.split("_", 1)[1]
+        source = lab / f"{{name}}.cu"
+        if kind.startswith("lab") and "SYNTAX ERROR" in source.read_text():
+            print(f"FAILED: CMakeFiles/{{target}}.dir/{{name}}.cu.cpp.o")
+            print(f"/usr/bin/c++ -I{{root}}/labs -c {{source}}")
+            print(f"{{root}}/common/include/lab/given.hpp:3:1: error: this follows from the other one")
+            print(f"{{source}}: In function 'int add(int, int)':")
+            print(f"{{source}}:4:7: error: expected ';' before 'SYNTAX'")
+            print("    4 |   int SYNTAX ERROR")
+            print("      |       ^~~~~~")
+            print("ninja: build stopped: subcommand failed.")
+            sys.exit(1)
+        folder = {{"lab": "labs", "solution": "solutions", "lab_test": "tests/labs", "solution_test": "tests/solutions",
+                  "bug": "bugs"}}[kind]
+        to = build / "bin" / folder / (lab.parent.name[:2] + "." + lab.name + ("_test" if "test" in kind else ""))
+        to.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(program, to)
+else:
+    sys.exit(f"fake cmake: {{arguments}}")
+"""
+
+
+def script(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+# A GoogleTest program in Python: its body yields (name, passed, what it prints).
+GTEST = """#!{python}
+import os, signal, sys, time
+CASES = {names!r}
+if "--gtest_list_tests" in sys.argv:
+    print("Suite.")
+    for name in CASES:
+        print("  " + name)
+    sys.exit(0)
+chosen = CASES
+for argument in sys.argv:
+    if argument.startswith("--gtest_filter="):
+        chosen = [name.split(".")[1] for name in argument.split("=")[1].split(":")]
+failed = False
+def passes(text=""):
+    sys.stdout.write(text)
+    return True
+def fails(text):
+    print(text)
+    return False
+for name in chosen:
+    print(f"[ RUN      ] Suite.{{name}}", flush=True)
+    ok = {body}
+    sys.stdout.flush()
+    print(f"[       OK ] Suite.{{name}} (0 ms)" if ok else f"[  FAILED  ] Suite.{{name}} (0 ms)", flush=True)
+    failed = failed or not ok
+sys.exit(1 if failed else 0)
+"""
+
+
+def gtest_program(path: Path, names: List[str], body: str = "True") -> Path:
+    """A test program; `body` is an expression of `name` that is true where the case passes."""
+    return script(path, GTEST.format(python=sys.executable, names=names, body=body))
+
+
+class Tree(unittest.TestCase):
+    """Each test gets a repository of its own, with a space in its path."""
+
+    def setUp(self) -> None:
+        self.temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(self.temporary.cleanup)
+        top = Path(self.temporary.name).resolve()
+        self.root = top / "my course"
+        self.bin = top / "bin"
+        self.log = top / "calls"
+        self.log.write_text("")
+        shutil.copytree(
+            REPOSITORY / "scripts",
+            self.root / "scripts",
+            ignore=shutil.ignore_patterns("__pycache__"),
+        )
+        script(self.bin / "cmake", CMAKE.format(python=sys.executable))
+        self.env: Dict[str, str] = {
+            "PATH": f"{self.bin}:{os.path.dirname(sys.executable)}:/usr/bin:/bin",
+            "HOME": str(top),
+            "FAKE_LOG": str(self.log),
+            "LAB_SETUP": "skip",
+            "LAB_DEVICE": "cpu",
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+        self.add_exercise("03_vectors", "1_vector_add")
+        self.add_exercise("05_shared_memory", "1_dot_product")
+        self.add_exercise("05_shared_memory", "2_divergent_barrier")
+        self.add_exercise("15_locks", "10_dot_with_lock")
+
+    def add_exercise(self, chapter: str, folder: str) -> Path:
+        name = folder.split("_", 1)[1]
+        lab = self.root / "labs" / chapter / folder
+        solution = self.root / "solutions" / chapter / folder
+        for path in (lab, solution):
+            path.mkdir(parents=True)
+        (lab / "main.cpp").write_text("int main() {}\n")
+        (lab / f"{name}.cu").write_text(STARTER)
+        (solution / f"{name}.cu").write_text(SOLUTION)
+        return lab
+
+    def program(self, target: str, body: str) -> Path:
+        """What the fake cmake builds: a shell script."""
+        return script(self.root / "programs" / target, "#!/bin/sh\n" + body)
+
+    def gtest(self, target: str, names: List[str], body: str = "True") -> Path:
+        return gtest_program(self.root / "programs" / target, names, body)
+
+    def lab(
+        self, *arguments: str, cwd: Optional[Path] = None, **env: str
+    ) -> "subprocess.CompletedProcess":
+        return subprocess.run(
+            [str(self.root / "scripts" / "lab"), *arguments],
+            cwd=cwd or self.root,
+            env={**self.env, **env},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+
+    def calls(self) -> List[str]:
+        return self.log.read_text().splitlines()
+
+
+class LabTest(Tree):
+    """A tree whose tests call scripts/lab."""
+
+    def assert_status(self, expected, done):
+        self.assertEqual(expected, done.returncode, done.stdout + done.stderr)
+        self.assertNotIn("Traceback", done.stderr)
+
+    def lab_file(self, exercise="05_shared_memory/1_dot_product/dot_product.cu") -> Path:
+        return self.root / "labs" / exercise

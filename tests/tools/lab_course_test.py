@@ -1,0 +1,168 @@
+# SPDX-FileCopyrightText: The CUDA Labs authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""scripts/lab: watch, verify, doctor and what authors use, with a fake cmake underneath."""
+
+import signal
+import subprocess
+import time
+import unittest
+
+from fakes import LabTest, script
+
+
+class WatchTest(LabTest):
+    def test_it_tests_at_each_change_until_ctrl_c(self):
+        self.gtest("lab_test.05.1", ["A"], "fails('not yet')")
+        process = subprocess.Popen(
+            [str(self.root / "scripts/lab"), "watch", "05.1"],
+            env=self.env,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.kill)
+
+        def read_until(text):
+            end = time.monotonic() + 20
+            while time.monotonic() < end:
+                line = process.stdout.readline()
+                if text in line:
+                    return
+                self.assertNotEqual("", line, f"it ended before it said '{text}'")
+            self.fail(f"it never said '{text}'")
+
+        read_until("0 of 1 tests pass")
+        read_until("Watching labs/05_shared_memory/1_dot_product")
+        self.lab_file().write_text("SYNTAX ERROR\n")
+        read_until("Could not build")
+        read_until("Watching")
+        self.gtest("lab_test.05.1", ["A"])
+        self.lab_file().write_text("right\n")
+        read_until("all 1 tests pass")
+        read_until("Watching")
+        process.send_signal(signal.SIGINT)
+        self.assertEqual("lab: stopped.\n", process.communicate(timeout=10)[0])
+        self.assertEqual(130, process.returncode)
+
+    def test_a_change_stops_a_looping_test(self):
+        self.gtest("lab_test.05.1", ["A"], "print('looping', flush=True) or time.sleep(100)")
+        process = subprocess.Popen(
+            [str(self.root / "scripts/lab"), "watch", "05.1"],
+            env=self.env,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.kill)
+        for line in process.stdout:
+            if line.startswith("testing"):
+                break
+        self.gtest("lab_test.05.1", ["A"])
+        self.lab_file().write_text("right\n")
+        lines = []
+        for line in process.stdout:
+            lines.append(line)
+            if "Watching" in line:
+                break
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=10)
+        self.assertIn("starting over", "".join(lines))
+        self.assertIn("all 1 tests pass", "".join(lines))
+
+
+class VerifyTest(LabTest):
+    SUMMARY = (
+        "100%% tests passed, 0 tests failed out of 9\\n\\nTotal Test time (real) = 1.00 sec\\n"
+    )
+
+    def ctest(self, status):
+        script(
+            self.bin / "ctest",
+            f'#!/bin/sh\necho "ctest $*" >> "$FAKE_LOG"\nprintf \'{self.SUMMARY}\'\nexit'
+            f" {status}\n",
+        )
+
+    def test_it_ends_with_the_summary(self):
+        self.ctest(0)
+        done = subprocess.run(
+            [str(self.root / "scripts/lab"), "verify", "--jobs", "3"],
+            env=self.env,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        self.assertEqual(0, done.returncode, done.stdout)
+        self.assertTrue(
+            done.stdout.endswith(self.SUMMARY.replace("\\n", "\n").replace("%%", "%")), done.stdout
+        )
+        build = f"{self.root}/build/cpu"
+        self.assertEqual(
+            [
+                "cmake --preset cpu -DLAB_BUGS=ON",
+                f"cmake --build {build} --parallel 3",
+                (
+                    f"ctest --test-dir {build} -LE ^lab$ --output-on-failure --no-tests=error"
+                    " --parallel 3"
+                ),
+            ],
+            self.calls(),
+        )
+
+    def test_a_failure_is_its_status(self):
+        self.ctest(8)
+        self.assert_status(1, self.lab("verify"))
+
+    def test_bugs_of_one_exercise(self):
+        self.ctest(0)
+        bugs = self.root / "tests/05_shared_memory/dot_product.bugs"
+        bugs.parent.mkdir(parents=True)
+        one = "bug: {}\nwhy: w\ncaught by: {}\n--- find\na + b\n--- replace\nb\n--- end\n"
+        bugs.write_text(
+            one.format("x", "test") + one.format("y", "compiler") + one.format("z", "check")
+        )
+        for target in ("bug.05.1.x", "bug.05.1.z"):
+            self.program(target, "")
+        done = self.lab("dev", "bugs", "05.1")
+        self.assertIn(f"cmake --build {self.root}/build/cpu --parallel ", self.calls()[1])
+        self.assertTrue(self.calls()[1].endswith(" --target bug.05.1.x bug.05.1.z"))
+        self.assert_status(0, done)
+        self.assertIn("-L ^bug$ -R ^bug\\.(05\\.1)\\. ", self.calls()[2])
+        self.assert_status(1, self.lab("dev", "bugs", "03.1"))
+
+
+class DoctorTest(LabTest):
+    def test_missing_things_are_named_with_what_to_do(self):
+        script(
+            self.root / "scripts/setup",
+            "#!/bin/sh\necho 'required;g++;present;12.2;the compiler'\necho"
+            " 'required;libpng-dev;missing;;pictures'\necho"
+            " 'optional;libglew-dev;missing;;windows'\n",
+        )
+        script(self.bin / "ninja", "#!/bin/sh\necho 1.11.1\n")
+        done = self.lab("doctor")
+        self.assert_status(1, done)
+        self.assertRegex(done.stdout, r"libpng-dev +missing +pictures: scripts/setup installs it")
+        self.assertRegex(done.stdout, r"libglew-dev +- ")
+        self.assertIn("Missing: libpng-dev. Next: `scripts/setup`", done.stdout)
+        script(
+            self.root / "scripts/setup", "#!/bin/sh\necho 'optional;libglew-dev;missing;;windows'\n"
+        )
+        self.assert_status(0, self.lab("doctor"))
+
+    def test_an_old_cmake_first_on_the_path(self):
+        script(
+            self.root / "scripts/setup",
+            "#!/bin/sh\necho 'required;cmake;present;3.25.1;the build tool'\n",
+        )
+        script(self.bin / "cmake", "#!/bin/sh\necho cmake version 3.18.4\n")
+        script(self.bin / "ninja", "#!/bin/sh\necho 1.11.1\n")
+        done = self.lab("doctor")
+        self.assert_status(1, done)
+        self.assertRegex(done.stdout, r"cmake +missing +3\.18\.4.*too old: version 3\.25 or later")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,254 @@
+# SPDX-FileCopyrightText: The CUDA Labs authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""scripts/lab: help, building and running programs, with a fake cmake underneath."""
+
+import os
+import signal
+import subprocess
+import unittest
+from pathlib import Path
+
+from fakes import LabTest, script
+
+
+class OrientationTest(LabTest):
+    def test_alone_it_says_how_to_begin(self):
+        for arguments in ((), ("--help",), ("-h",), ("help",)):
+            done = self.lab(*arguments)
+            self.assert_status(0, done)
+            self.assertIn("scripts/lab list", done.stdout)
+
+    def test_every_command_has_help(self):
+        for command in (
+            "list",
+            "run",
+            "test",
+            "check",
+            "watch",
+            "hint",
+            "reset",
+            "solution",
+            "doctor",
+            "verify",
+            "dev",
+        ):
+            done = self.lab(command, "--help")
+            self.assert_status(0, done)
+            self.assertIn("usage: scripts/lab " + command, done.stdout)
+
+    def test_wrong_usage_is_a_sentence(self):
+        for arguments, pattern in (
+            (("tset",), "no command 'tset'.*`scripts/lab test`"),
+            (("run",), "required: ID"),
+            (("run", "05.1", "--size", "4"), r"`scripts/lab run 05\.1 -- --size 4`"),
+            (("run", "05.1", "--device", "tpu"), "--device is 'tpu': it must be cpu or gpu"),
+            (("run", "05.1", "--time-limit", "soon"), "'soon' is not a number of seconds"),
+            (("verify", "--jobs", "0"), "'0' is not a number from 1"),
+            (("test", "99.9"), "no exercise '99.9'"),
+            (("list", "--", "x"), "takes nothing after --"),
+        ):
+            done = self.lab(*arguments)
+            self.assert_status(2, done)
+            self.assertRegex(done.stderr, pattern)
+
+    def test_it_works_from_anywhere_and_through_a_link(self):
+        link = Path(self.temporary.name) / "a link"
+        link.symlink_to(self.root / "scripts" / "lab")
+        done = subprocess.run(
+            [str(link), "list"], cwd="/", env=self.env, capture_output=True, text=True
+        )
+        self.assert_status(0, done)
+        self.assertIn("05.1 dot_product", done.stdout)
+
+    def test_a_reader_that_has_had_enough(self):
+        reading, writing = os.pipe()
+        os.close(reading)
+        self.addCleanup(os.close, writing)
+        done = subprocess.run(
+            [str(self.root / "scripts/lab"), "list"],
+            env=self.env,
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.assertEqual("", done.stderr)
+
+    def test_without_python_it_is_installed_first(self):
+        script(self.root / "scripts" / "setup", f"#!/bin/sh\necho setup >> '{self.log}'\nexit 3\n")
+        only = Path(self.temporary.name) / "only"
+        only.mkdir()
+        for tool in ("sh", "dirname", "readlink"):
+            (only / tool).symlink_to(f"/usr/bin/{tool}")
+        done = self.lab("list", PATH=str(only))
+        self.assert_status(3, done)
+        self.assertIn("python3 is not there", done.stderr)
+        self.assertEqual(["setup"], self.calls())
+
+
+class RunTest(LabTest):
+    def test_output_comes_as_it_is_and_arguments_arrive(self):
+        self.program("solution.05.1", 'echo "got:$*"; echo err >&2')
+        done = self.lab("run", "5.1", "--solution", "--", "--size", "1 2")
+        self.assert_status(0, done)
+        self.assertEqual("got:--size 1 2\n", done.stdout)
+        self.assertIn("device: cpu (chosen by LAB_DEVICE)", done.stderr)
+        self.assertIn("err", done.stderr)
+
+    def test_only_what_was_asked_for_is_built_and_configured_once(self):
+        self.program("lab.05.1", "exit 0")
+        self.assert_status(0, self.lab("run", "05.1"))
+        self.assert_status(0, self.lab("run", "05.1"))
+        build = f"cmake --build {self.root}/build/cpu --target lab.05.1"
+        self.assertEqual(["cmake --preset cpu", build, build], self.calls())
+
+    def test_it_runs_in_the_current_folder_and_names_what_was_written(self):
+        here = Path(self.temporary.name).resolve() / "here"
+        (here / "sub").mkdir(parents=True)
+        (here / "old.txt").write_text("")
+        self.program("lab.05.1", "echo x > picture.png; echo x > sub/other.png")
+        done = self.lab("run", "05.1", "--", "--out", "sub/other.png", cwd=here)
+        self.assert_status(0, done)
+        self.assertIn(f"file written: {here}/picture.png", done.stderr)
+        self.assertIn(f"file written: {here}/sub/other.png", done.stderr)
+        self.assertNotIn("old.txt", done.stderr)
+
+    def test_statuses_pass_through(self):
+        for status, expected in ((1, 1), (2, 2), (77, 77), (5, 1)):
+            self.program("lab.05.1", f"exit {status}")
+            self.assert_status(expected, self.lab("run", "05.1"))
+
+    def test_a_crash_is_named(self):
+        self.program("lab.05.1", "kill -SEGV $$")
+        done = self.lab("run", "05.1")
+        self.assert_status(1, done)
+        self.assertIn("05.1_dot_product was ended by SIGSEGV, a segmentation fault", done.stderr)
+
+    def test_an_endless_program_is_stopped(self):
+        self.program("lab.05.1", "echo begun; sleep 100")
+        done = self.lab("run", "05.1", "--time-limit", "0.3")
+        self.assert_status(1, done)
+        self.assertEqual("begun\n", done.stdout)
+        self.assertRegex(done.stderr, "stopped after 0.3 s.*endless loop.*barrier")
+
+    def test_an_exercise_without_a_program(self):
+        (self.lab_file().parent / "main.cpp").unlink()
+        (self.lab_file().parent / "dot_product.hpp").write_text("")
+        done = self.lab("run", "05.1")
+        self.assert_status(1, done)
+        self.assertIn("has no program", done.stderr)
+
+    def test_ctrl_c(self):
+        self.program("lab.05.1", f"echo $$ > '{self.temporary.name}/pid'; echo begun; sleep 100")
+        process = subprocess.Popen(
+            [str(self.root / "scripts/lab"), "run", "05.1"],
+            env=self.env,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        self.assertEqual("begun\n", process.stdout.readline())
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=10)
+        self.assertEqual(130, process.returncode)
+        self.assertTrue(errors.endswith("\nlab: stopped.\n"), errors)
+        self.assertNotIn("Traceback", errors)
+        pid = int((Path(self.temporary.name) / "pid").read_text())
+        self.assertFalse(
+            Path(f"/proc/{pid}/cmdline").exists() and Path(f"/proc/{pid}/cmdline").read_text()
+        )
+
+
+class BuildTest(LabTest):
+    def test_an_error_shows_the_students_own_file_first(self):
+        self.lab_file().write_text("int SYNTAX ERROR\n")
+        self.program("lab.05.1", "exit 0")
+        done = self.lab("run", "05.1")
+        self.assert_status(1, done)
+        own = done.stderr.index(
+            "labs/05_shared_memory/1_dot_product/dot_product.cu:4:7: error: expected"
+        )
+        other = done.stderr.index("common/include/lab/given.hpp:3:1: error")
+        self.assertLess(own, other)
+        self.assertIn("    4 |   int SYNTAX ERROR", done.stderr)
+        self.assertNotIn("/usr/bin/c++", done.stderr)
+        self.assertIn(
+            "the compiler stops at labs/05_shared_memory/1_dot_product/dot_product.cu:4",
+            done.stderr,
+        )
+        self.assertIn(".lab/log/cpu.lab.05.1.log", done.stderr)
+        self.assertIn("then `scripts/lab run 05.1` again", done.stderr)
+        self.assertIn("/usr/bin/c++", (self.root / ".lab/log/cpu.lab.05.1.log").read_text())
+
+    def test_a_failing_configuration(self):
+        done = self.lab("run", "05.1", FAKE_CONFIGURE_FAILS="1")
+        self.assert_status(1, done)
+        self.assertIn("Could not find PNG", done.stderr)
+        self.assertNotIn("-- hello", done.stderr)
+        self.assertIn("scripts/lab doctor", done.stderr)
+
+    def test_a_build_folder_of_another_place_is_configured_afresh(self):
+        self.program("lab.05.1", "exit 0")
+        build = self.root / "build" / "cpu"
+        build.mkdir(parents=True)
+        for cache, reason in (
+            (
+                "CMAKE_HOME_DIRECTORY:INTERNAL=/elsewhere\n",
+                "it was made for another folder (/elsewhere)",
+            ),
+            ("nonsense", "its CMakeCache.txt cannot be read"),
+            (
+                f"CMAKE_HOME_DIRECTORY:INTERNAL={self.root}\n",
+                "its last configuration did not finish",
+            ),
+        ):
+            (build / "CMakeCache.txt").write_text(cache)
+            (build / "build.ninja").unlink(missing_ok=True)
+            self.log.write_text("")
+            done = self.lab("run", "05.1")
+            self.assert_status(0, done)
+            self.assertIn(f"build/cpu cannot be used: {reason}", done.stderr)
+            self.assertEqual("cmake --preset cpu --fresh", self.calls()[0])
+
+    def test_an_exercise_that_came_later_is_found_by_configuring_again(self):
+        done = self.lab("run", "05.1")
+        self.assert_status(1, done)
+        self.assertIn("CMake does not know lab.05.1", done.stderr)
+        self.assertEqual(
+            ["--preset", "--build", "--preset", "--build"],
+            [call.split()[1] for call in self.calls()],
+        )
+
+    def test_what_is_missing_is_installed_first_or_ends_it(self):
+        self.program("lab.05.1", "exit 0")
+        setup = (
+            'echo "setup $*" >> "$FAKE_LOG"; case "$1" in --check) echo "missing: cmake"; exit 1;;'
+            " esac; exit {}\n"
+        )
+        for status, expected in ((0, 0), (3, 3), (1, 1)):
+            script(self.root / "scripts/setup", "#!/bin/sh\n" + setup.format(status))
+            self.log.write_text("")
+            done = self.lab("run", "05.1", LAB_SETUP="")
+            self.assert_status(expected, done)
+            self.assertIn("missing: cmake", done.stderr)
+            self.assertEqual(["setup --check --required", "setup "], self.calls()[:2])
+
+    def test_a_gpu_is_asked_for_its_architecture(self):
+        self.program("lab.05.1", "exit 0")
+        script(self.bin / "nvcc", "#!/bin/sh\n")
+        script(self.bin / "nvidia-smi", "#!/bin/sh\necho 'GPU 0: NVIDIA H200 (UUID: GPU-1)'\n")
+        done = self.lab("run", "05.1", LAB_DEVICE="")
+        self.assert_status(0, done)
+        self.assertIn("device: gpu (NVIDIA H200; nvcc is there)", done.stderr)
+        self.assertEqual("cmake --preset gpu -DCMAKE_CUDA_ARCHITECTURES=native", self.calls()[0])
+
+    def test_a_named_architecture_is_left_alone(self):
+        self.program("lab.05.1", "exit 0")
+        script(self.bin / "nvcc", "#!/bin/sh\n")
+        script(self.bin / "nvidia-smi", "#!/bin/sh\necho 'GPU 0: NVIDIA H200 (UUID: GPU-1)'\n")
+        self.lab("run", "05.1", LAB_DEVICE="", CUDAARCHS="90")
+        self.assertEqual("cmake --preset gpu", self.calls()[0])
+
+
+if __name__ == "__main__":
+    unittest.main()
