@@ -76,9 +76,9 @@ INSTANTIATE_TEST_SUITE_P(Steps, Sum,
                                             ::testing::Values(0, 1, 2, 3, 4, 5, 31, 32, 33, 127,
                                                               255, 256, 257, 511, 1021, 1023, 1024,
                                                               1025, 10 * 256 + 1, 33 * 1024)),
-                         [](const auto& info) {
-                           return std::string(std::get<0>(info.param).name) + "_n" +
-                                  std::to_string(std::get<1>(info.param));
+                         [](const auto& test) {
+                           return std::string(std::get<0>(test.param).name) + "_n" +
+                                  std::to_string(std::get<1>(test.param));
                          });
 
 class EachStep : public ::testing::TestWithParam<named_step> {
@@ -86,7 +86,7 @@ class EachStep : public ::testing::TestWithParam<named_step> {
   step which() const { return GetParam().value; }
 };
 INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& test) { return test.param.name; });
 
 TEST_P(EachStep, AddsNothingForEmptyVectors) { EXPECT_TRUE(add(which(), {}, {}).sum.empty()); }
 
@@ -124,9 +124,9 @@ class EachSeed : public ::testing::TestWithParam<std::tuple<named_step, std::uin
 INSTANTIATE_TEST_SUITE_P(Steps, EachSeed,
                          ::testing::Combine(::testing::ValuesIn(kSteps),
                                             ::testing::Values(1, 2, 3)),
-                         [](const auto& info) {
-                           return std::string(std::get<0>(info.param).name) + "_seed" +
-                                  std::to_string(std::get<1>(info.param));
+                         [](const auto& test) {
+                           return std::string(std::get<0>(test.param).name) + "_seed" +
+                                  std::to_string(std::get<1>(test.param));
                          });
 
 TEST_P(EachSeed, AddsRandomVectors) {

@@ -43,8 +43,8 @@ struct size {
 
 class Pixels : public ::testing::TestWithParam<std::tuple<named_step, size>> {};
 
-std::string name_of(const ::testing::TestParamInfo<Pixels::ParamType>& info) {
-  const auto& [which, extent] = info.param;
+std::string name_of(const ::testing::TestParamInfo<Pixels::ParamType>& test) {
+  const auto& [which, extent] = test.param;
   return std::string(which.name) + "_" + std::to_string(extent.width) + "x" +
          std::to_string(extent.height);
 }
@@ -87,7 +87,7 @@ class EachStep : public ::testing::TestWithParam<named_step> {
   step which() const { return GetParam().value; }
 };
 INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& test) { return test.param.name; });
 
 TEST_P(EachStep, DrawsAGoodPartOfTheBooksPicture) {
   view what;
@@ -170,9 +170,9 @@ class EachSeed : public ::testing::TestWithParam<std::tuple<named_step, std::uin
 INSTANTIATE_TEST_SUITE_P(Steps, EachSeed,
                          ::testing::Combine(::testing::ValuesIn(kSteps),
                                             ::testing::Values(1, 2, 3, 4, 5)),
-                         [](const auto& info) {
-                           return std::string(std::get<0>(info.param).name) + "_seed" +
-                                  std::to_string(std::get<1>(info.param));
+                         [](const auto& test) {
+                           return std::string(std::get<0>(test.param).name) + "_seed" +
+                                  std::to_string(std::get<1>(test.param));
                          });
 
 TEST_P(EachSeed, DrawsRandomViews) {

@@ -61,9 +61,9 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Combine(::testing::ValuesIn(kSteps),
                        ::testing::Values(0, 1, 2, 31, 32, 33, 63, 65, 127, 255, 256, 257, 511, 512,
                                          513, 1021, 10 * 256 + 1, 8191, 8192, 8193, 33 * 1024)),
-    [](const auto& info) {
-      return std::string(std::get<0>(info.param).name) + "_n" +
-             std::to_string(std::get<1>(info.param));
+    [](const auto& test) {
+      return std::string(std::get<0>(test.param).name) + "_n" +
+             std::to_string(std::get<1>(test.param));
     });
 
 TEST_P(Dot, IsExactForWholeNumbers) {
@@ -84,7 +84,7 @@ class EachStep : public ::testing::TestWithParam<named_step> {
   step which() const { return GetParam().value; }
 };
 INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& test) { return test.param.name; });
 
 TEST_P(EachStep, IsZeroForEmptyVectors) { EXPECT_EQ(dot(which(), {}, {}).value, 0.0F); }
 
@@ -112,10 +112,10 @@ TEST_P(EachStep, CountsEveryElementOfTheLastRoundsOnce) {
   // One element that is not 0, at every place where a thread, a warp, a block or a round begins
   // or ends: it has to come out as it went in.
   constexpr std::size_t kSize = 2 * 8192 + 259;
-  for (const std::size_t place : {0, 1, 31, 32, 255, 256, 511, 512, 8191, 8192, 16383, 16384,
-                                  16384 + 255, 16384 + 256, 16384 + 258}) {
+  for (const int place : {0, 1, 31, 32, 255, 256, 511, 512, 8191, 8192, 16383, 16384, 16384 + 255,
+                          16384 + 256, 16384 + 258}) {
     vector a(kSize), b(kSize, 3.0F);
-    a[place] = static_cast<float>(place) + 7;
+    a[static_cast<std::size_t>(place)] = static_cast<float>(place) + 7;
     EXPECT_TRUE(is_exact(which(), a, b)) << "the element is at " << place;
   }
 }
@@ -160,9 +160,9 @@ class EachSeed : public ::testing::TestWithParam<std::tuple<named_step, std::uin
 INSTANTIATE_TEST_SUITE_P(Steps, EachSeed,
                          ::testing::Combine(::testing::ValuesIn(kSteps),
                                             ::testing::Values(1, 2, 3)),
-                         [](const auto& info) {
-                           return std::string(std::get<0>(info.param).name) + "_seed" +
-                                  std::to_string(std::get<1>(info.param));
+                         [](const auto& test) {
+                           return std::string(std::get<0>(test.param).name) + "_seed" +
+                                  std::to_string(std::get<1>(test.param));
                          });
 
 TEST_P(EachSeed, MultipliesRandomVectors) {

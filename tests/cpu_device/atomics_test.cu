@@ -4,9 +4,8 @@
 // Atomic functions and <cuda/atomic>: what they leave behind, what they return, and that threads
 // which wait for each other through them come to an end. Runs on the CPU device and on a GPU.
 
-#include <cuda/atomic>
-
 #include <algorithm>
+#include <cuda/atomic>
 #include <numeric>
 
 #include "conformance.hpp"
@@ -26,15 +25,15 @@ template <class T>
 struct outcome {
   T first, second, end;
 };
-#define TWICE(NAME, T, FUNCTION)                                                       \
-  struct NAME {                                                                        \
-    static __device__ outcome<T> of(three<T> x) {                                      \
-      __shared__ T cell[kThreads + 32];                                                \
-      T* const mine = &cell[threadIdx.x];                                              \
-      *mine = x.a;                                                                     \
-      const T first = FUNCTION(mine, x.b), second = FUNCTION(mine, x.c);               \
-      return {first, second, *mine};                                                   \
-    }                                                                                  \
+#define TWICE(NAME, T, FUNCTION)                                         \
+  struct NAME {                                                          \
+    static __device__ outcome<T> of(three<T> x) {                        \
+      __shared__ T cell[kThreads + 32];                                  \
+      T* const mine = &cell[threadIdx.x];                                \
+      *mine = x.a;                                                       \
+      const T first = FUNCTION(mine, x.b), second = FUNCTION(mine, x.c); \
+      return {first, second, *mine};                                     \
+    }                                                                    \
   }
 
 template <class Function, class T, class Change>
@@ -45,16 +44,16 @@ void expect_twice(const char* name, T start, T b, T c, Change change) {
   EXPECT_EQ(r.end, change(change(start, b), c)) << name;
 }
 
-#define FAMILY(ID, T, NAME)                      \
-  TWICE(ID##_plain, T, NAME);                    \
-  TWICE(ID##_block, T, NAME##_block);            \
+#define FAMILY(ID, T, NAME)           \
+  TWICE(ID##_plain, T, NAME);         \
+  TWICE(ID##_block, T, NAME##_block); \
   TWICE(ID##_system, T, NAME##_system);
-#define EXPECT_FAMILY(ID, T, START, B, C, ...)                                  \
-  do {                                                                          \
-    const auto change = []([[maybe_unused]] T a, T b) -> T { return __VA_ARGS__; };              \
-    expect_twice<ID##_plain, T>(#ID, START, B, C, change);                      \
-    expect_twice<ID##_block, T>(#ID "_block", START, B, C, change);             \
-    expect_twice<ID##_system, T>(#ID "_system", START, B, C, change);           \
+#define EXPECT_FAMILY(ID, T, START, B, C, ...)                                      \
+  do {                                                                              \
+    const auto change = []([[maybe_unused]] T a, T b) -> T { return __VA_ARGS__; }; \
+    expect_twice<ID##_plain, T>(#ID, START, B, C, change);                          \
+    expect_twice<ID##_block, T>(#ID "_block", START, B, C, change);                 \
+    expect_twice<ID##_system, T>(#ID "_system", START, B, C, change);               \
   } while (false)
 
 using uint = unsigned int;
@@ -110,7 +109,7 @@ TEST(Atomics, FollowTheirDefinitions) {
   EXPECT_FAMILY(max_uint, uint, 3U, 0x80000000U, 2U, std::max(a, b));
   EXPECT_FAMILY(max_ll, ll, -3LL, -(1LL << 40), 1LL << 40, std::max(a, b));
   EXPECT_FAMILY(max_ull, ull, 1ULL << 50, ~0ULL, 1ULL << 40, std::max(a, b));
-  EXPECT_FAMILY(and_int, int, 0x7f0f, 0x0ff0, 0x0303, a & b);
+  EXPECT_FAMILY(and_int, int, 0x7f0f, 0x0ff0, 0x0303, a& b);
   EXPECT_FAMILY(and_ull, ull, ~0ULL, 0xff00ff00ff00ff00ULL, 0x1234567890abcdefULL, a & b);
   EXPECT_FAMILY(or_uint, uint, 1U, 2U, 0x80000000U, a | b);
   EXPECT_FAMILY(or_ull, ull, 1ULL, 1ULL << 63, 6ULL, a | b);

@@ -158,8 +158,10 @@ std::vector<T> spread(T low, T high, int count = 20000) {
 template <class T>
 std::vector<T> magnitudes(T low, T high, int count = 20000) {
   std::vector<T> v;
-  const double from = std::log2(static_cast<double>(low)), to = std::log2(static_cast<double>(high));
-  for (int i = 0; i <= count; ++i) v.push_back(static_cast<T>(std::exp2(from + (to - from) * i / count)));
+  const double from = std::log2(static_cast<double>(low)),
+               to = std::log2(static_cast<double>(high));
+  for (int i = 0; i <= count; ++i)
+    v.push_back(static_cast<T>(std::exp2(from + (to - from) * i / count)));
   v.front() = low;
   v.back() = high;
   return v;

@@ -46,11 +46,11 @@ __global__ void ranks(int* out) {
   int* const row = out + 8 * static_cast<int>(grid.thread_rank());
   row[0] = static_cast<int>(block.thread_rank() == linear_thread());
   row[1] = static_cast<int>(block.size() == threads && block.num_threads() == threads);
-  row[2] = static_cast<int>(block.group_index().x == blockIdx.x &&
-                            block.group_index().y == blockIdx.y &&
-                            block.thread_index().z == threadIdx.z);
-  row[3] = static_cast<int>(block.dim_threads().x == blockDim.x &&
-                            block.group_dim().z == blockDim.z);
+  row[2] =
+      static_cast<int>(block.group_index().x == blockIdx.x && block.group_index().y == blockIdx.y &&
+                       block.thread_index().z == threadIdx.z);
+  row[3] =
+      static_cast<int>(block.dim_threads().x == blockDim.x && block.group_dim().z == blockDim.z);
   row[4] = static_cast<int>(grid.block_rank());
   row[5] = static_cast<int>(grid.num_blocks());
   row[6] = static_cast<int>(grid.size());
@@ -218,8 +218,7 @@ std::vector<std::vector<int>> expected_collectives(const std::vector<int>& value
   int running = 0, running_high = values[0];
   for (const int v : values) {
     running_high = std::max(running_high, v);
-    rows.push_back(
-        {sum, low, high, ands, ors, xors, running + v, running, running_high, sum});
+    rows.push_back({sum, low, high, ands, ors, xors, running + v, running, running_high, sum});
     running += v;
   }
   return rows;
@@ -258,8 +257,11 @@ TEST(Groups, CoalescedThreadsReduceAndScan) {
         if (t % 3 == 1) group.push_back(values[static_cast<std::size_t>(t)]);
       const auto expected = expected_collectives(group);
       std::size_t rank = 0;
-      for (int t = warp; t < warp + 32; ++t)
-        if (t % 3 == 1) EXPECT_EQ(row_of(rows, t), expected[rank++]) << t;
+      for (int t = warp; t < warp + 32; ++t) {
+        if (t % 3 == 1) {
+          EXPECT_EQ(row_of(rows, t), expected[rank++]) << t;
+        }
+      }
     }
     EXPECT_EQ(rows[0], -1);
   });
@@ -313,28 +315,20 @@ TEST(Groups, CoalescedThreadsAreRankedByLane) {
     for (int t = 0; t < 64; t += 4) {
       const auto row = std::vector<int>(rows.begin() + 12 * t, rows.begin() + 12 * t + 12);
       const int warp = t / 32 * 32, rank = t % 32 / 4;
-      const std::vector<int> expected = {
-          8,
-          rank,
-          warp + 12,
-          rank == 0 ? t : t - 4,
-          rank == 7 ? t : t + 4,
-          0b00001111,
-          warp == 0,
-          warp == 0,
-          3 << (rank / 2 * 2),
-          100 * (rank / 4) + 40 + rank % 4,
-          // ranks 0..7 (+8 in the second warp) have labels rank % 3
-          [&] {
-            int size = 0, before = 0;
-            for (int r = 0; r < 8; ++r)
-              if ((warp / 4 + r) % 3 == (warp / 4 + rank) % 3) {
-                ++size;
-                before += r < rank;
-              }
-            return 100 * size + before;
-          }(),
-          warp + (rank % 2 == 1 ? 12 : 8)};
+      const std::vector<int> expected = {8, rank, warp + 12, rank == 0 ? t : t - 4,
+                                         rank == 7 ? t : t + 4, 0b00001111, warp == 0, warp == 0,
+                                         3 << (rank / 2 * 2), 100 * (rank / 4) + 40 + rank % 4,
+                                         // ranks 0..7 (+8 in the second warp) have labels rank % 3
+                                         [&] {
+                                           int size = 0, before = 0;
+                                           for (int r = 0; r < 8; ++r)
+                                             if ((warp / 4 + r) % 3 == (warp / 4 + rank) % 3) {
+                                               ++size;
+                                               before += r < rank;
+                                             }
+                                           return 100 * size + before;
+                                         }(),
+                                         warp + (rank % 2 == 1 ? 12 : 8)};
       EXPECT_EQ(row, expected) << "thread " << t;
     }
     EXPECT_EQ(rows[12], -1);

@@ -102,8 +102,7 @@ class thread_group {
     if (whole_block_)
       cpu_device::block_barrier(file, line);
     else
-      cpu_device::leave_warp(
-          cpu_device::meet_warp(mask_, 0, "thread_group::sync()", file, line));
+      cpu_device::leave_warp(cpu_device::meet_warp(mask_, 0, "thread_group::sync()", file, line));
   }
   unsigned long long size() const {
     return whole_block_ ? cpu_device::progress.count : details::count(mask_);
@@ -376,7 +375,8 @@ inline coalesced_group tiled_partition(const coalesced_group& group, unsigned si
   return coalesced_group::of(mine, part, (group.size() + size - 1) / size);
 }
 inline thread_group tiled_partition(const thread_group& group, unsigned size, CPU_DEVICE_HERE) {
-  if (!group.is_block()) return tiled_partition(coalesced_group::of(group.lane_mask()), size, file, line);
+  if (!group.is_block())
+    return tiled_partition(coalesced_group::of(group.lane_mask()), size, file, line);
   return tiled_partition(coalesced_group::of(details::lanes_of_warp()), size, file, line);
 }
 

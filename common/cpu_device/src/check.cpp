@@ -333,6 +333,19 @@ void look(const void* pointer, std::size_t size, std::uint8_t flags, const void*
   }
 }
 
+/// Notes the time after an atomic, too. Between the look at it and the atomic itself another worker
+/// may have released what this one then acquires, later than the time that the look took.
+struct end_of_atomic {
+  ~end_of_atomic() {
+    const worker* w = current_worker();
+    if (w == nullptr || !w->in_kernel.load(std::memory_order_relaxed)) return;
+    thread_state& state = tls_state;
+    if (state.block != w->serial) return;
+    state.last_atomic[progress.position->linear] = state.block_last_atomic =
+        atomic_clock.load(std::memory_order_relaxed);
+  }
+};
+
 }  // namespace
 }  // namespace cpu_device
 
@@ -389,25 +402,32 @@ void* __tsan_memset(void* to, int value, std::size_t n) {
 }
 
 // Atomics are done here, in the strongest order, whatever the program asked for.
+#define CPU_DEVICE_LOOK_ATOMIC(pointer, size, flags) \
+  CPU_DEVICE_LOOK(pointer, size, flags);             \
+  const cpu_device::end_of_atomic end
 #define CPU_DEVICE_ATOMICS(bits, T)                                                                \
   T __tsan_atomic##bits##_load(const volatile T* p, int) {                                         \
-    CPU_DEVICE_LOOK(const_cast<const T*>(p), sizeof(T), cpu_device::kAtomic);                      \
+    CPU_DEVICE_LOOK_ATOMIC(const_cast<const T*>(p), sizeof(T), cpu_device::kAtomic);               \
     return __atomic_load_n(p, __ATOMIC_SEQ_CST);                                                   \
   }                                                                                                \
   void __tsan_atomic##bits##_store(volatile T* p, T v, int) {                                      \
-    CPU_DEVICE_LOOK(const_cast<T*>(p), sizeof(T), cpu_device::kAtomic | cpu_device::kWrite);       \
+    CPU_DEVICE_LOOK_ATOMIC(const_cast<T*>(p), sizeof(T),                                           \
+                           cpu_device::kAtomic | cpu_device::kWrite);                              \
     __atomic_store_n(p, v, __ATOMIC_SEQ_CST);                                                      \
   }                                                                                                \
   int __tsan_atomic##bits##_compare_exchange_strong(volatile T* p, T* expected, T v, int, int) {   \
-    CPU_DEVICE_LOOK(const_cast<T*>(p), sizeof(T), cpu_device::kAtomic | cpu_device::kWrite);       \
+    CPU_DEVICE_LOOK_ATOMIC(const_cast<T*>(p), sizeof(T),                                           \
+                           cpu_device::kAtomic | cpu_device::kWrite);                              \
     return __atomic_compare_exchange_n(p, expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
   }                                                                                                \
   int __tsan_atomic##bits##_compare_exchange_weak(volatile T* p, T* expected, T v, int, int) {     \
-    CPU_DEVICE_LOOK(const_cast<T*>(p), sizeof(T), cpu_device::kAtomic | cpu_device::kWrite);       \
+    CPU_DEVICE_LOOK_ATOMIC(const_cast<T*>(p), sizeof(T),                                           \
+                           cpu_device::kAtomic | cpu_device::kWrite);                              \
     return __atomic_compare_exchange_n(p, expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
   }                                                                                                \
   T __tsan_atomic##bits##_compare_exchange_val(volatile T* p, T expected, T v, int, int) {         \
-    CPU_DEVICE_LOOK(const_cast<T*>(p), sizeof(T), cpu_device::kAtomic | cpu_device::kWrite);       \
+    CPU_DEVICE_LOOK_ATOMIC(const_cast<T*>(p), sizeof(T),                                           \
+                           cpu_device::kAtomic | cpu_device::kWrite);                              \
     __atomic_compare_exchange_n(p, &expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);       \
     return expected;                                                                               \
   }                                                                                                \
@@ -418,10 +438,11 @@ void* __tsan_memset(void* to, int value, std::size_t n) {
   CPU_DEVICE_UPDATE(bits, T, fetch_or, __atomic_fetch_or)                                          \
   CPU_DEVICE_UPDATE(bits, T, fetch_xor, __atomic_fetch_xor)                                        \
   CPU_DEVICE_UPDATE(bits, T, fetch_nand, __atomic_fetch_nand)
-#define CPU_DEVICE_UPDATE(bits, T, name, builtin)                                            \
-  T __tsan_atomic##bits##_##name(volatile T* p, T v, int) {                                  \
-    CPU_DEVICE_LOOK(const_cast<T*>(p), sizeof(T), cpu_device::kAtomic | cpu_device::kWrite); \
-    return builtin(p, v, __ATOMIC_SEQ_CST);                                                  \
+#define CPU_DEVICE_UPDATE(bits, T, name, builtin)                     \
+  T __tsan_atomic##bits##_##name(volatile T* p, T v, int) {           \
+    CPU_DEVICE_LOOK_ATOMIC(const_cast<T*>(p), sizeof(T),              \
+                           cpu_device::kAtomic | cpu_device::kWrite); \
+    return builtin(p, v, __ATOMIC_SEQ_CST);                           \
   }
 CPU_DEVICE_ATOMICS(8, std::uint8_t)
 CPU_DEVICE_ATOMICS(16, std::uint16_t)

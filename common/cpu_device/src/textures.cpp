@@ -407,7 +407,7 @@ const char* point_texel(const texture& t, int dimensions, const float* at, int l
          static_cast<std::size_t>(index[0]) * t.texel_bytes;
 }
 
-void bad_texture(unsigned long long object, const texture_call& call) {
+void bad_texture(unsigned long long object, texture_call call) {
   std::string what;
   {
     const std::lock_guard lock(api_mutex());
@@ -415,7 +415,7 @@ void bad_texture(unsigned long long object, const texture_call& call) {
   }
   misuse(call, cudaErrorIllegalAddress, what);
 }
-void bad_surface(unsigned long long object, const texture_call& call) {
+void bad_surface(unsigned long long object, texture_call call) {
   std::string what;
   {
     const std::lock_guard lock(api_mutex());
@@ -424,7 +424,7 @@ void bad_surface(unsigned long long object, const texture_call& call) {
   misuse(call, cudaErrorIllegalAddress, what);
 }
 
-void check_fetch(const texture& t, const texture_call& call, bool wants_float) {
+void check_fetch(const texture& t, texture_call call, bool wants_float) {
   if ((t.looks_into & call.shapes) == 0)
     misuse(
         call, cudaErrorLaunchFailure,
@@ -442,8 +442,8 @@ void check_fetch(const texture& t, const texture_call& call, bool wants_float) {
             "<float4>.");
 }
 
-char* surface_bytes(const surface& s, const texture_call& call, int x, int y, int z,
-                    std::size_t bytes, cudaSurfaceBoundaryMode mode) {
+char* surface_bytes(const surface& s, texture_call call, int x, int y, int z, std::size_t bytes,
+                    cudaSurfaceBoundaryMode mode) {
   if ((s.looks_into & call.shapes) == 0)
     misuse(
         call, cudaErrorLaunchFailure,

@@ -36,7 +36,7 @@ namespace {
 [[maybe_unused]] unsigned at_most(std::size_t limit, std::size_t needed, const std::string& what) {
   if (needed > limit)
     throw invalid_input("vector_add: " + std::to_string(needed) + " " + what +
-                        " are needed, and this device has at most " + std::to_string(limit));
+                        " are needed, and this device allows at most " + std::to_string(limit));
   return static_cast<unsigned>(needed);
 }
 

@@ -36,7 +36,7 @@ namespace {
 [[maybe_unused]] unsigned at_most(std::size_t limit, std::size_t needed, const std::string& what) {
   if (needed > limit)
     throw invalid_input("vector_add: " + std::to_string(needed) + " " + what +
-                        " are needed, and this device has at most " + std::to_string(limit));
+                        " are needed, and this device allows at most " + std::to_string(limit));
   return static_cast<unsigned>(needed);
 }
 
@@ -106,7 +106,7 @@ void launch_one_thread_per_block(const float* a, const float* b, float* sum, std
   // BEGIN SOLUTION
   // STUB: (void)a, (void)b, (void)sum, (void)n, (void)one_thread_per_block;
   // STUB: throw not_written("step one_thread_per_block", 3);
-  const unsigned blocks = at_most(device_limit(cudaDevAttrMaxGridDimX), n, "blocks");
+  const unsigned blocks = at_most(device_limit(cudaDevAttrMaxGridDimX), n, "blocks in a grid");
   one_thread_per_block<<<blocks, 1>>>(a, b, sum, n);
   // END SOLUTION
 }
@@ -129,7 +129,8 @@ void launch_one_block(const float* a, const float* b, float* sum, std::size_t n)
   // BEGIN SOLUTION
   // STUB: (void)a, (void)b, (void)sum, (void)n, (void)one_block;
   // STUB: throw not_written("step one_block", 4);
-  const unsigned threads = at_most(device_limit(cudaDevAttrMaxThreadsPerBlock), n, "threads");
+  const unsigned threads =
+      at_most(device_limit(cudaDevAttrMaxThreadsPerBlock), n, "threads in a block");
   one_block<<<1, threads>>>(a, b, sum, n);
   // END SOLUTION
 }
@@ -153,7 +154,7 @@ void launch_ceil_division(const float* a, const float* b, float* sum, std::size_
   // STUB: (void)a, (void)b, (void)sum, (void)n, (void)ceil_division;
   // STUB: throw not_written("step ceil_division", 5);
   const std::size_t needed = (n + kThreads - 1) / kThreads;  // n / kThreads, rounded up
-  const unsigned blocks = at_most(device_limit(cudaDevAttrMaxGridDimX), needed, "blocks");
+  const unsigned blocks = at_most(device_limit(cudaDevAttrMaxGridDimX), needed, "blocks in a grid");
   ceil_division<<<blocks, kThreads>>>(a, b, sum, n);
   // END SOLUTION
 }

@@ -20,9 +20,8 @@ namespace cpu_device {
 template <class T>
 using bits_of = std::conditional_t<
     sizeof(T) == 8, unsigned long long,
-    std::conditional_t<
-        sizeof(T) == 4, unsigned int,
-        std::conditional_t<sizeof(T) == 2, unsigned short, unsigned char>>>;
+    std::conditional_t<sizeof(T) == 4, unsigned int,
+                       std::conditional_t<sizeof(T) == 2, unsigned short, unsigned char>>>;
 
 /// Replaces *address by change(*address) in one step; returns what was there.
 template <class T, class Change>
@@ -49,40 +48,39 @@ void note_load(const char* file, int line);
 }  // namespace cpu_device
 
 // One family: the plain name and its _block and _system forms. MEANWHILE is a statement after it.
-#define CPU_DEVICE_ATOMIC_FUNCTION(T, NAME, EXPRESSION, MEANWHILE)  \
-  inline T NAME(T* address, T value, CPU_DEVICE_HERE) {             \
-    const T old = EXPRESSION;                                       \
-    MEANWHILE;                                                      \
-    static_cast<void>(file), static_cast<void>(line);               \
-    return old;                                                     \
+#define CPU_DEVICE_ATOMIC_FUNCTION(T, NAME, EXPRESSION, MEANWHILE) \
+  inline T NAME(T* address, T value, CPU_DEVICE_HERE) {            \
+    const T old = EXPRESSION;                                      \
+    MEANWHILE;                                                     \
+    static_cast<void>(file), static_cast<void>(line);              \
+    return old;                                                    \
   }
-#define CPU_DEVICE_ATOMIC_FAMILY(T, NAME, EXPRESSION, MEANWHILE)           \
-  CPU_DEVICE_ATOMIC_FUNCTION(T, NAME, EXPRESSION, MEANWHILE)               \
-  CPU_DEVICE_ATOMIC_FUNCTION(T, NAME##_block, EXPRESSION, MEANWHILE)       \
+#define CPU_DEVICE_ATOMIC_FAMILY(T, NAME, EXPRESSION, MEANWHILE)     \
+  CPU_DEVICE_ATOMIC_FUNCTION(T, NAME, EXPRESSION, MEANWHILE)         \
+  CPU_DEVICE_ATOMIC_FUNCTION(T, NAME##_block, EXPRESSION, MEANWHILE) \
   CPU_DEVICE_ATOMIC_FUNCTION(T, NAME##_system, EXPRESSION, MEANWHILE)
 #define CPU_DEVICE_ATOMIC(T, NAME, EXPRESSION) CPU_DEVICE_ATOMIC_FAMILY(T, NAME, EXPRESSION, )
 #define CPU_DEVICE_ATOMIC_OR_LOAD(T, NAME, EXPRESSION) \
-  CPU_DEVICE_ATOMIC_FAMILY(T, NAME, EXPRESSION,        \
-                           if (value == 0) cpu_device::note_load(file, line))
-#define CPU_DEVICE_ATOMIC_EXCHANGE(T, EXPRESSION) \
+  CPU_DEVICE_ATOMIC_FAMILY(T, NAME, EXPRESSION, if (value == 0) cpu_device::note_load(file, line))
+#define CPU_DEVICE_ATOMIC_EXCHANGE(T, EXPRESSION)     \
   CPU_DEVICE_ATOMIC_FAMILY(T, atomicExch, EXPRESSION, \
                            if (old == value) cpu_device::spin_pause(file, line))
 
 // What every integer type has.
-#define CPU_DEVICE_INTEGER_ATOMICS(T)                                                              \
-  CPU_DEVICE_ATOMIC_OR_LOAD(T, atomicAdd, __atomic_fetch_add(address, value, __ATOMIC_RELAXED))    \
-  CPU_DEVICE_ATOMIC_OR_LOAD(T, atomicOr, __atomic_fetch_or(address, value, __ATOMIC_RELAXED))      \
-  CPU_DEVICE_ATOMIC_OR_LOAD(T, atomicXor, __atomic_fetch_xor(address, value, __ATOMIC_RELAXED))    \
-  CPU_DEVICE_ATOMIC(T, atomicAnd, __atomic_fetch_and(address, value, __ATOMIC_RELAXED))            \
-  CPU_DEVICE_ATOMIC_EXCHANGE(T, __atomic_exchange_n(address, value, __ATOMIC_RELAXED))             \
+#define CPU_DEVICE_INTEGER_ATOMICS(T)                                                           \
+  CPU_DEVICE_ATOMIC_OR_LOAD(T, atomicAdd, __atomic_fetch_add(address, value, __ATOMIC_RELAXED)) \
+  CPU_DEVICE_ATOMIC_OR_LOAD(T, atomicOr, __atomic_fetch_or(address, value, __ATOMIC_RELAXED))   \
+  CPU_DEVICE_ATOMIC_OR_LOAD(T, atomicXor, __atomic_fetch_xor(address, value, __ATOMIC_RELAXED)) \
+  CPU_DEVICE_ATOMIC(T, atomicAnd, __atomic_fetch_and(address, value, __ATOMIC_RELAXED))         \
+  CPU_DEVICE_ATOMIC_EXCHANGE(T, __atomic_exchange_n(address, value, __ATOMIC_RELAXED))          \
   CPU_DEVICE_MIN_MAX_ATOMICS(T)
-#define CPU_DEVICE_MIN_MAX_ATOMICS(T)                                                             \
-  CPU_DEVICE_ATOMIC(                                                                              \
-      T, atomicMin,                                                                               \
-      cpu_device::atomic_update(address, [=](T seen) { return value < seen ? value : seen; }))    \
-  CPU_DEVICE_ATOMIC(                                                                              \
-      T, atomicMax,                                                                               \
-      cpu_device::atomic_update(address, [=](T seen) { return value > seen ? value : seen; }))
+#define CPU_DEVICE_MIN_MAX_ATOMICS(T)                                              \
+  CPU_DEVICE_ATOMIC(T, atomicMin, cpu_device::atomic_update(address, [=](T seen) { \
+                      return value < seen ? value : seen;                          \
+                    }))                                                            \
+  CPU_DEVICE_ATOMIC(T, atomicMax, cpu_device::atomic_update(address, [=](T seen) { \
+                      return value > seen ? value : seen;                          \
+                    }))
 
 CPU_DEVICE_INTEGER_ATOMICS(int)
 CPU_DEVICE_INTEGER_ATOMICS(unsigned int)
@@ -107,13 +105,13 @@ CPU_DEVICE_ATOMIC(unsigned int, atomicDec,
                   }))
 
 // Each component is added atomically, the vector as a whole is not (as on a GPU).
-#define CPU_DEVICE_VECTOR_ADD(NAME)                                                      \
-  inline float2 NAME(float2* address, float2 value) {                                    \
-    return {NAME(&address->x, value.x), NAME(&address->y, value.y)};                     \
-  }                                                                                      \
-  inline float4 NAME(float4* address, float4 value) {                                    \
-    return {NAME(&address->x, value.x), NAME(&address->y, value.y),                      \
-            NAME(&address->z, value.z), NAME(&address->w, value.w)};                     \
+#define CPU_DEVICE_VECTOR_ADD(NAME)                                                             \
+  inline float2 NAME(float2* address, float2 value) {                                           \
+    return {NAME(&address->x, value.x), NAME(&address->y, value.y)};                            \
+  }                                                                                             \
+  inline float4 NAME(float4* address, float4 value) {                                           \
+    return {NAME(&address->x, value.x), NAME(&address->y, value.y), NAME(&address->z, value.z), \
+            NAME(&address->w, value.w)};                                                        \
   }
 CPU_DEVICE_VECTOR_ADD(atomicAdd)
 CPU_DEVICE_VECTOR_ADD(atomicAdd_block)

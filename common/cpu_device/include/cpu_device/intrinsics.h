@@ -124,14 +124,15 @@ double square_root(double x, rounding mode);
 
 // --- fast approximations ------------------------------------------------------------------------
 // A GPU computes these in its special function units, with fewer digits than the full functions.
-// Here the same steps are taken in float (a multiplication by a rounded constant that turns radians
-// into turns, or powers of e into powers of 2, then a short approximation), so that the errors are
-// of the documented order and grow with |x| as they do there:
-//   __sinf, __cosf        [-pi, pi]: at most 2^-21.41 and 2^-21.19, absolute; larger outside
-//   __expf, __exp10f      2 + |1.173 x| and 2 + |2.97 x| ulp
+// Here the same steps are taken: a float multiplication by a rounded constant turns radians into
+// turns, or powers of e into powers of 2; an angle is then kept in steps of 2^-25 turns, the
+// logarithm to base 2 in steps of 2^-22. So the errors are of the order that is documented (and was
+// measured on an H200), and grow with |x| as they do there:
+//   __sinf, __cosf    in [-pi, pi] at most 2^-21.41 and 2^-21.19, absolute; larger outside
+//   __expf, __exp10f  2 + |1.173 x| and 2 + |2.97 x| ulp
 //   __log2f, __logf, __log10f   in [0.5, 2] 2^-22, 2^-21.41, 2^-24, absolute; else 2, 3, 3 ulp
-//   __fdividef            2 ulp for 2^-126 <= |y| <= 2^126; beyond that, 0
-//   __tanhf               2^-11, relative
+//   __fdividef        2 ulp for 2^-126 <= |y| <= 2^126; beyond that, 0
+//   __tanhf           2^-16, relative
 // The bits are not those of a GPU.
 
 /// sin(2 pi t) for |t| <= 1/4.
@@ -144,10 +145,10 @@ inline float sine_of_turns(float t) {
   p = p * u + 6.2831853F;
   return p * t;
 }
-/// x in turns, less the whole ones: within [-1/2, 1/2].
+/// x in turns, less the whole ones: within [-1/2, 1/2], in steps of 2^-25.
 inline float turns(float x) {
   const float t = x * 0.15915494F;
-  return t - ::rintf(t);
+  return ::rintf((t - ::rintf(t)) * 0x1p25F) * 0x1p-25F;
 }
 inline float fast_sine(float x) {
   const float t = turns(x);
@@ -188,10 +189,10 @@ inline double fast_log2(float x) {
     ++exponent;
   }
   const double s = (m - 1) / (m + 1), u = s * s;
-  const double p = s * (2.8853900817779268 +
-                        u * (0.96179669392597561 +
-                             u * (0.57707801635558536 +
-                                  u * (0.41219858311113240 + u * 0.32059889797532520))));
+  const double p =
+      s * (2.8853900817779268 +
+           u * (0.96179669392597561 +
+                u * (0.57707801635558536 + u * (0.41219858311113240 + u * 0.32059889797532520))));
   return static_cast<double>(exponent) + ::rint(p * 0x1p22) * 0x1p-22;
 }
 
@@ -211,8 +212,9 @@ template <class I, rounding mode, class T>
 I to_integer(T x) {
   const T whole = round_to_whole<mode>(x);
   if (whole != whole)
-    return sizeof(T) == 4 && sizeof(I) == 4 ? I{0}
-                                            : static_cast<I>(std::uint64_t{1} << (sizeof(I) * 8 - 1));
+    return sizeof(T) == 4 && sizeof(I) == 4
+               ? I{0}
+               : static_cast<I>(std::uint64_t{1} << (sizeof(I) * 8 - 1));
   constexpr T kEnd = static_cast<T>(std::is_signed_v<I> ? 0x1p31 : 0x1p32) *
                      static_cast<T>(sizeof(I) == 8 ? 0x1p32 : 1.0);  // the first one too large
   if (whole >= kEnd) return std::numeric_limits<I>::max();
@@ -260,9 +262,9 @@ inline float __fdividef(float x, float y) noexcept {
 inline float __tanf(float x) noexcept { return __fdividef(__sinf(x), __cosf(x)); }
 inline float __tanhf(float x) noexcept {
   const float y = ::tanhf(x);
-  // Eleven digits: half a unit of the last one is added, then the rest is cut off.
   if (y != y) return y;
-  return std::bit_cast<float>((std::bit_cast<std::uint32_t>(y) + 0x1000U) & 0xffffe000U);
+  // Sixteen digits: half a unit of the last one is added, then the rest is cut off.
+  return std::bit_cast<float>((std::bit_cast<std::uint32_t>(y) + 0x80U) & 0xffffff00U);
 }
 inline float __expf(float x) noexcept { return cpu_device::fast_exp2(x * 1.4426950F); }
 inline float __exp10f(float x) noexcept { return cpu_device::fast_exp2(x * 3.3219281F); }
@@ -298,48 +300,48 @@ inline double __drcp_rn(double x) { return 1.0 / x; }
 inline double __dsqrt_rn(double x) { return ::sqrt(x); }
 inline double __fma_rn(double x, double y, double z) { return ::fma(x, y, z); }
 
-#define CPU_DEVICE_ROUNDED(M)                                                                    \
-  inline float __fadd_##M(float x, float y) {                                                    \
-    return cpu_device::add(x, y, cpu_device::rounding::M);                                       \
-  }                                                                                              \
-  inline float __fsub_##M(float x, float y) {                                                    \
-    return cpu_device::add(x, -y, cpu_device::rounding::M);                                      \
-  }                                                                                              \
-  inline float __fmul_##M(float x, float y) {                                                    \
-    return cpu_device::multiply(x, y, cpu_device::rounding::M);                                  \
-  }                                                                                              \
-  inline float __fdiv_##M(float x, float y) {                                                    \
-    return cpu_device::divide(x, y, cpu_device::rounding::M);                                    \
-  }                                                                                              \
-  inline float __frcp_##M(float x) {                                                             \
-    return cpu_device::divide(1.0F, x, cpu_device::rounding::M);                                 \
-  }                                                                                              \
-  inline float __fsqrt_##M(float x) {                                                            \
-    return cpu_device::square_root(x, cpu_device::rounding::M);                                  \
-  }                                                                                              \
-  inline float __fmaf_##M(float x, float y, float z) {                                           \
-    return cpu_device::multiply_add(x, y, z, cpu_device::rounding::M);                           \
-  }                                                                                              \
-  inline double __dadd_##M(double x, double y) {                                                 \
-    return cpu_device::add(x, y, cpu_device::rounding::M);                                       \
-  }                                                                                              \
-  inline double __dsub_##M(double x, double y) {                                                 \
-    return cpu_device::add(x, -y, cpu_device::rounding::M);                                      \
-  }                                                                                              \
-  inline double __dmul_##M(double x, double y) {                                                 \
-    return cpu_device::multiply(x, y, cpu_device::rounding::M);                                  \
-  }                                                                                              \
-  inline double __ddiv_##M(double x, double y) {                                                 \
-    return cpu_device::divide(x, y, cpu_device::rounding::M);                                    \
-  }                                                                                              \
-  inline double __drcp_##M(double x) {                                                           \
-    return cpu_device::divide(1.0, x, cpu_device::rounding::M);                                  \
-  }                                                                                              \
-  inline double __dsqrt_##M(double x) {                                                          \
-    return cpu_device::square_root(x, cpu_device::rounding::M);                                  \
-  }                                                                                              \
-  inline double __fma_##M(double x, double y, double z) {                                        \
-    return cpu_device::multiply_add(x, y, z, cpu_device::rounding::M);                           \
+#define CPU_DEVICE_ROUNDED(M)                                          \
+  inline float __fadd_##M(float x, float y) {                          \
+    return cpu_device::add(x, y, cpu_device::rounding::M);             \
+  }                                                                    \
+  inline float __fsub_##M(float x, float y) {                          \
+    return cpu_device::add(x, -y, cpu_device::rounding::M);            \
+  }                                                                    \
+  inline float __fmul_##M(float x, float y) {                          \
+    return cpu_device::multiply(x, y, cpu_device::rounding::M);        \
+  }                                                                    \
+  inline float __fdiv_##M(float x, float y) {                          \
+    return cpu_device::divide(x, y, cpu_device::rounding::M);          \
+  }                                                                    \
+  inline float __frcp_##M(float x) {                                   \
+    return cpu_device::divide(1.0F, x, cpu_device::rounding::M);       \
+  }                                                                    \
+  inline float __fsqrt_##M(float x) {                                  \
+    return cpu_device::square_root(x, cpu_device::rounding::M);        \
+  }                                                                    \
+  inline float __fmaf_##M(float x, float y, float z) {                 \
+    return cpu_device::multiply_add(x, y, z, cpu_device::rounding::M); \
+  }                                                                    \
+  inline double __dadd_##M(double x, double y) {                       \
+    return cpu_device::add(x, y, cpu_device::rounding::M);             \
+  }                                                                    \
+  inline double __dsub_##M(double x, double y) {                       \
+    return cpu_device::add(x, -y, cpu_device::rounding::M);            \
+  }                                                                    \
+  inline double __dmul_##M(double x, double y) {                       \
+    return cpu_device::multiply(x, y, cpu_device::rounding::M);        \
+  }                                                                    \
+  inline double __ddiv_##M(double x, double y) {                       \
+    return cpu_device::divide(x, y, cpu_device::rounding::M);          \
+  }                                                                    \
+  inline double __drcp_##M(double x) {                                 \
+    return cpu_device::divide(1.0, x, cpu_device::rounding::M);        \
+  }                                                                    \
+  inline double __dsqrt_##M(double x) {                                \
+    return cpu_device::square_root(x, cpu_device::rounding::M);        \
+  }                                                                    \
+  inline double __fma_##M(double x, double y, double z) {              \
+    return cpu_device::multiply_add(x, y, z, cpu_device::rounding::M); \
   }
 CPU_DEVICE_ROUNDED(rz)
 CPU_DEVICE_ROUNDED(ru)
@@ -354,29 +356,29 @@ inline float __fmaf_ieee_rd(float x, float y, float z) { return __fmaf_rd(x, y, 
 
 // --- conversions --------------------------------------------------------------------------------
 
-#define CPU_DEVICE_CONVERSIONS(M)                                                                \
-  inline float __double2float_##M(double x) {                                                    \
-    return cpu_device::narrow(x, cpu_device::rounding::M);                                       \
-  }                                                                                              \
-  CPU_DEVICE_CONVERSIONS_OF(int, int, M)                                                         \
-  CPU_DEVICE_CONVERSIONS_OF(unsigned int, uint, M)                                               \
-  CPU_DEVICE_CONVERSIONS_OF(long long, ll, M)                                                    \
-  CPU_DEVICE_CONVERSIONS_OF(unsigned long long, ull, M)                                          \
-  inline double __ll2double_##M(long long x) {                                                   \
-    return cpu_device::to_double(x, cpu_device::rounding::M);                                    \
-  }                                                                                              \
-  inline double __ull2double_##M(unsigned long long x) {                                         \
-    return cpu_device::to_double(x, cpu_device::rounding::M);                                    \
+#define CPU_DEVICE_CONVERSIONS(M)                             \
+  inline float __double2float_##M(double x) {                 \
+    return cpu_device::narrow(x, cpu_device::rounding::M);    \
+  }                                                           \
+  CPU_DEVICE_CONVERSIONS_OF(int, int, M)                      \
+  CPU_DEVICE_CONVERSIONS_OF(unsigned int, uint, M)            \
+  CPU_DEVICE_CONVERSIONS_OF(long long, ll, M)                 \
+  CPU_DEVICE_CONVERSIONS_OF(unsigned long long, ull, M)       \
+  inline double __ll2double_##M(long long x) {                \
+    return cpu_device::to_double(x, cpu_device::rounding::M); \
+  }                                                           \
+  inline double __ull2double_##M(unsigned long long x) {      \
+    return cpu_device::to_double(x, cpu_device::rounding::M); \
   }
-#define CPU_DEVICE_CONVERSIONS_OF(I, NAME, M)                                                    \
-  inline I __float2##NAME##_##M(float x) {                                                       \
-    return cpu_device::to_integer<I, cpu_device::rounding::M>(x);                                \
-  }                                                                                              \
-  inline I __double2##NAME##_##M(double x) {                                                     \
-    return cpu_device::to_integer<I, cpu_device::rounding::M>(x);                                \
-  }                                                                                              \
-  inline float __##NAME##2float_##M(I x) {                                                       \
-    return cpu_device::to_float(x, cpu_device::rounding::M);                                     \
+#define CPU_DEVICE_CONVERSIONS_OF(I, NAME, M)                     \
+  inline I __float2##NAME##_##M(float x) {                        \
+    return cpu_device::to_integer<I, cpu_device::rounding::M>(x); \
+  }                                                               \
+  inline I __double2##NAME##_##M(double x) {                      \
+    return cpu_device::to_integer<I, cpu_device::rounding::M>(x); \
+  }                                                               \
+  inline float __##NAME##2float_##M(I x) {                        \
+    return cpu_device::to_float(x, cpu_device::rounding::M);      \
   }
 CPU_DEVICE_CONVERSIONS(rn)
 CPU_DEVICE_CONVERSIONS(rz)

@@ -43,10 +43,10 @@ inline long long clock64() {
 #endif
 
 // The processor's caches take no hints: these are ordinary loads and stores.
-#define CPU_DEVICE_LOAD(NAME)      \
-  template <class T>               \
-  T NAME(const T* address) {       \
-    return *address;               \
+#define CPU_DEVICE_LOAD(NAME) \
+  template <class T>          \
+  T NAME(const T* address) {  \
+    return *address;          \
   }
 CPU_DEVICE_LOAD(__ldg)
 CPU_DEVICE_LOAD(__ldca)
@@ -60,10 +60,10 @@ T __ldcv(const T* address) {
   __asm__ volatile("" ::: "memory");
   return *address;
 }
-#define CPU_DEVICE_STORE(NAME)         \
-  template <class T>                   \
-  void NAME(T* address, T value) {     \
-    *address = value;                  \
+#define CPU_DEVICE_STORE(NAME)     \
+  template <class T>               \
+  void NAME(T* address, T value) { \
+    *address = value;              \
   }
 CPU_DEVICE_STORE(__stwb)
 CPU_DEVICE_STORE(__stcg)

@@ -18,17 +18,17 @@
 // The overloads that CUDA has and no others: a mixture that is ambiguous here (int and long long)
 // is ambiguous for nvcc, too. Of a number and a NaN, the number is taken.
 
-#define CPU_DEVICE_MIN_MAX(T, A, B)                                                         \
-  constexpr T min(A a, B b) {                                                               \
-    return static_cast<T>(b) < static_cast<T>(a) ? static_cast<T>(b) : static_cast<T>(a);   \
-  }                                                                                         \
-  constexpr T max(A a, B b) {                                                               \
-    return static_cast<T>(a) < static_cast<T>(b) ? static_cast<T>(b) : static_cast<T>(a);   \
+#define CPU_DEVICE_MIN_MAX(T, A, B)                                                       \
+  constexpr T min(A a, B b) {                                                             \
+    return static_cast<T>(b) < static_cast<T>(a) ? static_cast<T>(b) : static_cast<T>(a); \
+  }                                                                                       \
+  constexpr T max(A a, B b) {                                                             \
+    return static_cast<T>(a) < static_cast<T>(b) ? static_cast<T>(b) : static_cast<T>(a); \
   }
-#define CPU_DEVICE_MIN_MAX_OF(SIGNED, UNSIGNED)     \
-  CPU_DEVICE_MIN_MAX(SIGNED, SIGNED, SIGNED)        \
-  CPU_DEVICE_MIN_MAX(UNSIGNED, UNSIGNED, UNSIGNED)  \
-  CPU_DEVICE_MIN_MAX(UNSIGNED, SIGNED, UNSIGNED)    \
+#define CPU_DEVICE_MIN_MAX_OF(SIGNED, UNSIGNED)    \
+  CPU_DEVICE_MIN_MAX(SIGNED, SIGNED, SIGNED)       \
+  CPU_DEVICE_MIN_MAX(UNSIGNED, UNSIGNED, UNSIGNED) \
+  CPU_DEVICE_MIN_MAX(UNSIGNED, SIGNED, UNSIGNED)   \
   CPU_DEVICE_MIN_MAX(UNSIGNED, UNSIGNED, SIGNED)
 CPU_DEVICE_MIN_MAX_OF(int, unsigned int)
 CPU_DEVICE_MIN_MAX_OF(long, unsigned long)
@@ -75,11 +75,11 @@ double norm_of_floats(int count, const float* values);
 }  // namespace cpu_device
 
 // A function of one number in its three spellings: double f, float ff, and the overload float f.
-#define CPU_DEVICE_MATH(NAME, FLOAT_NAME, FUNCTION)                           \
-  inline double NAME(double x) noexcept { return cpu_device::FUNCTION(x); }   \
-  inline float FLOAT_NAME(float x) noexcept {                                 \
-    return static_cast<float>(cpu_device::FUNCTION(static_cast<double>(x)));  \
-  }                                                                           \
+#define CPU_DEVICE_MATH(NAME, FLOAT_NAME, FUNCTION)                          \
+  inline double NAME(double x) noexcept { return cpu_device::FUNCTION(x); }  \
+  inline float FLOAT_NAME(float x) noexcept {                                \
+    return static_cast<float>(cpu_device::FUNCTION(static_cast<double>(x))); \
+  }                                                                          \
   inline float NAME(float x) noexcept { return FLOAT_NAME(x); }
 CPU_DEVICE_MATH(rcbrt, rcbrtf, rcbrt)
 CPU_DEVICE_MATH(sinpi, sinpif, sinpi)

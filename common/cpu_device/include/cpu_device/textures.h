@@ -360,7 +360,8 @@ constexpr unsigned kTextureObjects = 1U << 16;  // that can exist at a time; lik
 extern texture texture_table[kTextureObjects];
 extern surface surface_table[kTextureObjects];
 
-/// A call in a kernel: which function, which shapes it can look into, where it stands.
+/// A call in a kernel: which function, which shapes it can look into, where it stands. Passed by
+/// value, so that it is only built where something is wrong.
 struct texture_call {
   const char* function;
   unsigned shapes;
@@ -369,15 +370,15 @@ struct texture_call {
 };
 
 /// These write the report and give the block up.
-[[noreturn]] void bad_texture(unsigned long long object, const texture_call& call);
-[[noreturn]] void bad_surface(unsigned long long object, const texture_call& call);
-void check_fetch(const texture& t, const texture_call& call, bool wants_float);
+[[noreturn]] void bad_texture(unsigned long long object, texture_call call);
+[[noreturn]] void bad_surface(unsigned long long object, texture_call call);
+void check_fetch(const texture& t, texture_call call, bool wants_float);
 
 /// The texel that a point filter chooses; null when that is the border.
 const char* point_texel(const texture& t, int dimensions, const float* at, int layer);
 /// The bytes that a surface function means outside of the simple case; null when it means none.
-char* surface_bytes(const surface& s, const texture_call& call, int x, int y, int z,
-                    std::size_t bytes, cudaSurfaceBoundaryMode mode);
+char* surface_bytes(const surface& s, texture_call call, int x, int y, int z, std::size_t bytes,
+                    cudaSurfaceBoundaryMode mode);
 
 template <class T>
 CPU_DEVICE_UNWATCHED inline T load_texel(const char* from) {
@@ -411,8 +412,8 @@ CPU_DEVICE_UNWATCHED inline const texture& find_texture(unsigned long long objec
 }
 
 template <class T>
-CPU_DEVICE_UNWATCHED T fetch(const texture& t, const texture_call& call, int dimensions,
-                             const float* at, int layer) {
+CPU_DEVICE_UNWATCHED T fetch(const texture& t, texture_call call, int dimensions, const float* at,
+                             int layer) {
   constexpr unsigned kFormat = texel_format_of<T>();
   check_fetch(t, call, channel_kind<T>() == cudaChannelFormatKindFloat);
   if (t.point_format == kFormat) {

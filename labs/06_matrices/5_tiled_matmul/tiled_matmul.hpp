@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 06.5 tiled_matmul: the contract. What the program and the tests expect of tiled_matmul.cu.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace lab::tiled_matmul {
+
+/// C = A · B, where A has m rows and k columns, B has k rows and n columns, C has m rows and n
+/// columns. All are row-major: the element in row r and column c of A is a[r * k + c].
+struct shape {
+  std::size_t m = 0;
+  std::size_t n = 0;
+  std::size_t k = 0;
+};
+
+/// Three ways, in the order in which they are written.
+enum class step {
+  tile_16,         ///< a block of 16 x 16 threads makes 16 x 16 elements, tiles in shared memory
+  tile_32,         ///< the same kernel with 32 x 32
+  register_tiles,  ///< 256 threads make 128 x 128 elements: 8 x 8 a thread, in registers
+};
+
+struct result {
+  std::vector<float> c;  ///< m * n elements, row-major
+  float kernel_ms = 0;   ///< the time of the kernel alone
+};
+
+/// The product of two matrices of any shape. Where m or n is 0, C is empty; where k is 0, all
+/// elements of C are 0.
+///
+/// Accuracy: each element is at most its error_bound (reference.hpp) from the exact one. Whole
+/// numbers whose products and sums stay below 2^24 give the exact result.
+///
+/// Throws lab::invalid_input when a has not m * k elements or b not k * n, or when m is so large
+/// that the step would need more rows of blocks than the current device's grid can have;
+/// lab::cuda_error when CUDA reports an error. Neither leaves device memory behind.
+///
+/// From: the Kazan course on CUDA programming technology, chapter 7 (tiles in shared memory), with
+/// the tile as a template parameter and the sizes of the UVT report on data parallelism. The step
+/// register_tiles is ours.
+result multiply(step which, std::span<const float> a, std::span<const float> b, shape size);
+
+}  // namespace lab::tiled_matmul

@@ -1,0 +1,209 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 10.4 histogram: many threads count in few counters, and none of the increments is lost.
+// Edit:  this file, from TODO(1) to TODO(6). histogram.hpp says what is asked for.
+// Run:   scripts/lab run 10.4 -- --step cpu     (global_atomics, shared_atomics, lane_copies)
+// Test:  scripts/lab test 10.4
+// Hints: scripts/lab hint 10.4                  Chapter: docs/10_atomics.md
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+
+#include "histogram.hpp"
+#include "lab/cuda_check.hpp"
+#include "lab/device_buffer.hpp"
+#include "lab/errors.hpp"
+#include "lab/timer.hpp"
+
+namespace lab::histogram {
+namespace {
+
+using counter = unsigned long long;  // CUDA's name for 64 bits that atomicAdd takes
+static_assert(sizeof(counter) == sizeof(std::uint64_t));
+
+/// A limit of the device that is in use, such as cudaDevAttrMultiProcessorCount.
+unsigned device_limit(cudaDeviceAttr which) {
+  int device = 0, value = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&value, which, device));
+  return static_cast<unsigned>(value);
+}
+
+// --- cpu -----------------------------------------------------------------------------------------
+
+void count_on_cpu(std::span<const std::uint8_t> bytes, std::span<std::uint64_t> count) {
+  // TODO(1): count the bytes. All counts are 0 when this begins.
+  (void)bytes, (void)count;
+  throw not_written("step cpu", 1);
+}
+
+// --- what every step below needs -----------------------------------------------------------------
+
+/// Sets all kBins counters to 0, before the kernel that counts in them.
+void zero(counter* count) {
+  // TODO(2): by cudaMemset(). It counts bytes, and it has to be checked as every call.
+  (void)count;
+  throw not_written("zeroing the counters", 2);
+}
+
+struct grid {
+  unsigned blocks;
+  unsigned threads;  // in a block
+};
+
+/// `threads`, or what the step likes best where that is 0.
+unsigned block_size(unsigned threads, unsigned best) {
+  const unsigned limit = device_limit(cudaDevAttrMaxThreadsPerBlock);
+  if (threads > limit)
+    throw invalid_input("histogram: " + std::to_string(threads) +
+                        " threads do not fit into a block: this device's have at most " +
+                        std::to_string(limit));
+  return threads != 0 ? threads : best;
+}
+
+/// Two blocks for each multiprocessor: what the book found best on its GPU.
+[[maybe_unused]] grid grid_of_the_book(unsigned threads) {
+  return {2 * device_limit(cudaDevAttrMultiProcessorCount), block_size(threads, 256)};
+}
+
+// --- global_atomics: every increment goes to one of 256 places in global memory ------------------
+// Requires counters that are 0, and nothing of the grid.
+
+__global__ void global_atomics(const std::uint8_t* bytes, std::size_t n, counter* count) {
+  // TODO(2): walk through the bytes in strides of the grid, and count each one. Other threads
+  //          increment the same counter at the same time: reading it, adding 1 and writing it must
+  //          be one step that nothing comes between.
+  (void)bytes, (void)n, (void)count;
+}
+
+void launch_global_atomics(const std::uint8_t* bytes, std::size_t n, counter* count,
+                           unsigned threads) {
+  // TODO(2): launch global_atomics in grid_of_the_book(threads).
+  (void)bytes, (void)n, (void)count, (void)threads, (void)global_atomics;
+  throw not_written("step global_atomics", 2);
+}
+
+// --- shared_atomics: the same, but only a block's threads are in each other's way ----------------
+// Requires counters that are 0, and that no block gets 2^32 bytes to count: its own counters have
+// 32 bits. With two blocks for each multiprocessor that would take 8 GiB of memory for each.
+
+__global__ void shared_atomics(const std::uint8_t* bytes, std::size_t n, counter* count) {
+  // TODO(3): give the block kBins counters (unsigned) in shared memory, zero them, count this
+  //          block's bytes in them, and add them to `count`, with one atomicAdd for each bin. A
+  //          block may have fewer threads than there are bins, or more.
+  //          Invariants: nobody counts before all counters are 0, and nobody adds them up before
+  //          all have counted. Every thread of the block reaches every __syncthreads(), those too
+  //          that have no byte.
+  (void)bytes, (void)n, (void)count;
+}
+
+void launch_shared_atomics(const std::uint8_t* bytes, std::size_t n, counter* count,
+                           unsigned threads) {
+  // TODO(3): launch shared_atomics in grid_of_the_book(threads).
+  (void)bytes, (void)n, (void)count, (void)threads, (void)shared_atomics;
+  throw not_written("step shared_atomics", 3);
+}
+
+// --- lane_copies: a warp's lanes are not in each other's way at all ------------------------------
+// Of 32 lanes that count random bytes, three or four usually want the same bank of shared memory,
+// and with equal bytes all want the same counter: they take turns. Here every lane has counters of
+// its own, all of them in one bank, and each lane's in another:
+//
+//                  lane    0     1     2           31         Whatever the bytes are, the 32 lanes
+//      copies[  0]      [bank0|bank1|bank2| … |bank31]        of a warp count in 32 banks, in one
+//      copies[  1]      [bank0|bank1|bank2| … |bank31]        go. Lane 5 of another warp uses the
+//        …                                                    same counters as this one's: the
+//      copies[255]      [bank0|bank1|bank2| … |bank31]        increments are still atomic.
+//
+// Requires counters that are 0, 32 KiB of shared memory for a block, and bytes that begin at a
+// multiple of 16 (cudaMalloc gives 256).
+
+constexpr unsigned kLanes = 32;
+[[maybe_unused]] constexpr std::size_t kAtOnce = sizeof(uint4);  // bytes in a load
+
+/// Counts the four bytes of a word in the lane's copy.
+[[maybe_unused]] __device__ void count_four(unsigned word, unsigned (*copies)[kLanes],
+                                            unsigned lane) {
+  // TODO(4): increment the lane's counters of the word's four bytes: the lowest, and so on up.
+  //          Where all four are equal, add 4 in one step: runs of equal bytes are common in real
+  //          data, and they cost a quarter then.
+  (void)word, (void)copies, (void)lane;
+}
+
+__global__ void lane_copies(const std::uint8_t* bytes, std::size_t n, counter* count) {
+  // TODO(5): as shared_atomics, but with the copies of the drawing: copies[kBins][kLanes], to zero,
+  //          and to add up before the one atomicAdd for each bin. Load the bytes as uint4, 16 at a
+  //          time, and count them by count_four(). Who counts the last n % 16?
+  //          When that is right: how many loads has a thread under way? Hint 6.
+  (void)bytes, (void)n, (void)count;
+}
+
+/// As many blocks as the device runs at the same time: a block has 8192 counters to zero and to add
+/// up, so more blocks than that are a waste, and fewer leave the device idle.
+grid grid_of_lane_copies(unsigned threads, std::size_t n) {
+  const unsigned size = block_size(threads, 512);
+  // TODO(6): ask cudaOccupancyMaxActiveBlocksPerMultiprocessor (of lane_copies, with blocks of
+  //          `size` threads), times cudaDevAttrMultiProcessorCount. But no more blocks than n bytes
+  //          have work for.
+  (void)n;
+  return {1, size};
+}
+
+void launch_lane_copies(const std::uint8_t* bytes, std::size_t n, counter* count,
+                        unsigned threads) {
+  const grid g = grid_of_lane_copies(threads, n);
+  // TODO(5): launch lane_copies in the grid g.
+  (void)bytes, (void)count, (void)g, (void)lane_copies;
+  throw not_written("step lane_copies", 4);  // 4, 5 and 6 are this step
+}
+
+// --- given ---------------------------------------------------------------------------------------
+
+void launch(step which, const std::uint8_t* bytes, std::size_t n, counter* count,
+            unsigned threads) {
+  switch (which) {
+    case step::cpu:
+      break;  // has no kernel
+    case step::global_atomics:
+      return launch_global_atomics(bytes, n, count, threads);
+    case step::shared_atomics:
+      return launch_shared_atomics(bytes, n, count, threads);
+    case step::lane_copies:
+      return launch_lane_copies(bytes, n, count, threads);
+  }
+  throw invalid_input("histogram: this step has no kernel");
+}
+
+}  // namespace
+
+result count(step which, std::span<const std::uint8_t> bytes, unsigned threads) {
+  result out{std::vector<std::uint64_t>(kBins)};
+  if (which == step::cpu) {
+    const host_timer timer;
+    count_on_cpu(bytes, out.count);
+    out.kernel_ms = static_cast<float>(timer.milliseconds());
+    return out;
+  }
+  (void)block_size(threads, 1);  // refuses before anything is allocated
+  if (bytes.empty()) return out;
+
+  const device_buffer device_bytes(bytes);
+  device_buffer<counter> device_count(kBins);  // not 0: a new buffer is filled with 0xFF bytes
+  event_timer timer;
+  timer.start();
+  zero(device_count.data());
+  launch(which, device_bytes.data(), bytes.size(), device_count.data(), threads);
+  timer.stop();
+  CUDA_CHECK(cudaGetLastError());  // a launch returns nothing; what went wrong is asked for
+
+  const std::vector<counter> counted = device_count.to_vector();  // waits until the kernel is done
+  std::ranges::copy(counted, out.count.begin());
+  out.kernel_ms = timer.milliseconds();
+  return out;
+}
+
+}  // namespace lab::histogram

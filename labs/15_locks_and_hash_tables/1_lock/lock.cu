@@ -1,0 +1,165 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 15.1 lock: one thread at a time, and what it did is seen by the next one.
+// Edit:  this file, from TODO(1) to TODO(6). lock.hpp says what is asked for.
+// Run:   scripts/lab run 15.1 -- --step one_per_block     (lanes_in_turn, atomic_ref)
+// Test:  scripts/lab test 15.1, and scripts/lab check 15.1: what luck hides, the checks find
+// Hints: scripts/lab hint 15.1                            Chapter: docs/15_locks_and_hash_tables.md
+
+#include <cuda_runtime.h>
+
+#include <cuda/atomic>
+#include <string>
+#include <type_traits>
+
+#include "lab/cuda_check.hpp"
+#include "lab/device_buffer.hpp"
+#include "lab/errors.hpp"
+#include "lab/timer.hpp"
+#include "lock.hpp"
+
+namespace lab::lock {
+namespace {
+
+// --- given: what the lock protects ---------------------------------------------------------------
+
+struct tally {
+  unsigned long long count;
+  unsigned long long entries;
+};
+
+/// The critical section. Plain reads and writes, and a break between them that gives everybody
+/// else the time to spoil the count. Only a lock around it keeps it right.
+__device__ void enter(tally* t, unsigned amount) {
+  const unsigned long long seen = t->count;
+  __nanosleep(20);
+  t->count = seen + amount;
+  t->entries += 1;
+}
+
+// --- the lock: an int, 0 when it is free and 1 when somebody has it ------------------------------
+
+/// What a kernel gets. It may be copied as often as anyone likes: it owns nothing, so no copy
+/// frees anything. (A launch copies its arguments; a struct whose destructor called cudaFree would
+/// free the lock when the *launch* is over, which is before the kernel is.)
+struct lock_handle {
+  int* mutex = nullptr;
+};
+static_assert(std::is_trivially_copyable_v<lock_handle>,
+              "a kernel's arguments are copied as bytes: no destructor, no copy constructor");
+
+/// The lock's owner, on the host. It lives until the kernels that use it are done.
+class device_lock {
+ public:
+  device_lock() {
+    // TODO(1): the lock is free at first. mutex_ is memory of the device, which the host cannot
+    //          write to; and device_buffer has filled it with 0xFF bytes.
+    throw not_written("making the lock", 1);
+  }
+  lock_handle handle() { return {mutex_.data()}; }
+
+ private:
+  device_buffer<int> mutex_{1};  // move-only, so the owner is move-only, too
+};
+
+// --- with atomicCAS and fences -------------------------------------------------------------------
+// An atomic function alone promises nothing about the memory around it. The fences do: what a
+// thread did before release() is seen by the thread that acquire()s next.
+
+[[maybe_unused]] __device__ void acquire(lock_handle lock) {
+  // TODO(2): wait until the lock is free and take it, *in one step*: between a look and a write
+  //          of its own somebody else fits. Then a __threadfence(): nothing that comes after
+  //          acquire() may be done before the lock is ours.
+  (void)lock;
+}
+
+[[maybe_unused]] __device__ void release(lock_handle lock) {
+  // TODO(3): a __threadfence(): everybody sees what we did before they see the lock free. Then
+  //          free it, by an atomic function: a plain write next to others' atomicCAS is a race.
+  (void)lock;
+}
+
+// --- one_per_block: the block's threads do not compete with each other ---------------------------
+// Requires that one thread can speak for the block, as after a reduction.
+
+__global__ void one_per_block(lock_handle lock, tally* t, unsigned times) {
+  // TODO(4): `times` times: one thread of the block takes the lock, enter()s with the number of
+  //          threads of the block, and gives the lock back.
+  (void)lock, (void)t, (void)times, (void)enter, (void)acquire, (void)release;
+}
+
+// --- lanes_in_turn: every thread takes the lock --------------------------------------------------
+// Requires that at most one lane of a warp competes at a time. Where the lanes of a warp run in
+// lockstep (before Volta), one that has the lock cannot go on to release it while its neighbours
+// still spin: the warp waits for itself, for ever. Since Volta the spinning ends, but 31 lanes
+// that spin still slow down the one that they wait for.
+
+__global__ void lanes_in_turn(lock_handle lock, tally* t, unsigned times) {
+  // TODO(5): `times` times: lane 0 of the warp acquires, enter()s with 1 and releases, then lane 1,
+  //          and so on to lane 31. A __syncwarp() ends each turn: outside of the `if`, since
+  //          all lanes end it together. (A lane that the block does not have is not waited for.)
+  (void)lock, (void)t, (void)times, (void)enter, (void)acquire, (void)release;
+}
+
+// --- atomic_ref: the same in the words of C++ ----------------------------------------------------
+// The order is part of the operation (acquire, release) instead of a fence beside it, and the
+// scope is part of the type: all threads of this device.
+
+using atomic_int = cuda::atomic_ref<int, cuda::thread_scope_device>;
+
+__global__ void with_atomic_ref(lock_handle lock, tally* t, unsigned times) {
+  // TODO(6): as lanes_in_turn, with an atomic_int on *lock.mutex: exchange() in 1 with
+  //          cuda::memory_order_acquire until 0 comes out; at the end store() a 0 with
+  //          cuda::memory_order_release. No __threadfence() any more.
+  (void)lock, (void)t, (void)times, (void)enter, (void)sizeof(atomic_int);
+}
+
+// --- given ---------------------------------------------------------------------------------------
+
+void require_at_most(cudaDeviceAttr limit, unsigned wanted, const std::string& what) {
+  int device = 0, most = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&most, limit, device));
+  if (wanted > static_cast<unsigned>(most))
+    throw invalid_input("lock: " + std::to_string(wanted) + " " + what +
+                        " are too many: this device has at most " + std::to_string(most));
+}
+
+void launch(step which, const work& what, lock_handle lock, tally* t) {
+  switch (which) {
+    case step::one_per_block:
+      one_per_block<<<what.blocks, what.threads>>>(lock, t, what.times);
+      return;
+    case step::lanes_in_turn:
+      lanes_in_turn<<<what.blocks, what.threads>>>(lock, t, what.times);
+      return;
+    case step::atomic_ref:
+      with_atomic_ref<<<what.blocks, what.threads>>>(lock, t, what.times);
+      return;
+  }
+  throw invalid_input("lock: there is no such step");
+}
+
+}  // namespace
+
+result count(step which, const work& what) {
+  require_at_most(cudaDevAttrMaxGridDimX, what.blocks, "blocks");
+  require_at_most(cudaDevAttrMaxThreadsPerBlock, what.threads, "threads in a block");
+  if (what.blocks == 0 || what.threads == 0) return {};  // such a launch would be an error
+
+  device_lock lock;
+  device_buffer<tally> device_tally(1);
+  CUDA_CHECK(cudaMemset(device_tally.data(), 0, sizeof(tally)));
+
+  event_timer timer;
+  timer.start();
+  launch(which, what, lock.handle(), device_tally.data());
+  timer.stop();
+  CUDA_CHECK(cudaGetLastError());
+
+  const tally counted = device_tally.to_vector().front();  // waits until the kernel is done
+  return {counted.count, counted.entries, timer.milliseconds()};
+}
+
+}  // namespace lab::lock

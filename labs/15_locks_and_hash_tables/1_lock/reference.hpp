@@ -1,0 +1,24 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 15.1 lock: what the results are compared with.
+#pragma once
+
+#include <cstdint>
+
+#include "lock.hpp"
+
+namespace lab::lock {
+
+/// What a lock that lets in one thread at a time counts.
+inline std::uint64_t expected_count(const work& what) {
+  return std::uint64_t{what.blocks} * what.threads * what.times;
+}
+
+/// How often that lock is taken.
+inline std::uint64_t expected_entries(step which, const work& what) {
+  const bool one_for_all = which == step::one_per_block && what.threads > 0;
+  return std::uint64_t{what.blocks} * (one_for_all ? 1 : what.threads) * what.times;
+}
+
+}  // namespace lab::lock

@@ -1,0 +1,97 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 15.3 hash_table_cpu: what a table must be, whoever built it and in whatever order.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "hash_table_cpu.hpp"
+#include "lab/closeness.hpp"
+#include "lab/random.hpp"
+
+namespace lab::hash_table_cpu {
+
+/// Random keys, or values: numbers from all that 32 bits can hold.
+inline std::vector<std::uint32_t> random_numbers(std::size_t n, std::uint64_t seed) {
+  random_source source(seed);
+  std::vector<std::uint32_t> numbers(n);
+  for (std::uint32_t& number : numbers) number = static_cast<std::uint32_t>(source.bits() >> 32);
+  return numbers;
+}
+
+/// Whether `t` is a chained hash table of these keys and values:
+/// - it has that many buckets and as many entries as there are keys;
+/// - from the heads every entry is reached, exactly once: none is lost, no chain runs in a circle;
+/// - each entry stands in the bucket of its *key*;
+/// - keys and values together are those that were inserted, as often as they were (a multiset).
+/// The order within a chain is not looked at: on a GPU it is luck.
+inline comparison check(const table& t, std::span<const std::uint32_t> keys,
+                        std::span<const std::uint32_t> values, std::size_t buckets) {
+  const auto text = [](std::size_t number) { return std::to_string(number); };
+  if (t.heads.size() != buckets)
+    return {false,
+            "the table has " + text(t.heads.size()) + " buckets instead of " + text(buckets)};
+  if (t.pool.size() != keys.size())
+    return {false, "the pool has " + text(t.pool.size()) + " entries, and " + text(keys.size()) +
+                       " keys were to be inserted"};
+
+  std::vector<bool> seen(t.pool.size());
+  std::size_t reached = 0;
+  for (std::size_t bucket = 0; bucket < buckets; ++bucket) {
+    const std::string chain = "the chain of bucket " + text(bucket);
+    for (std::uint32_t i = t.heads[bucket]; i != kEnd; i = t.pool[i].next) {
+      if (i >= t.pool.size())
+        return {false, chain + " leads out of the pool: to entry " + text(i) + " of " +
+                           text(t.pool.size())};
+      if (seen[i])
+        return {false, chain + " comes to entry " + text(i) + ", which was passed before: " +
+                           "it runs in a circle, or into another chain"};
+      seen[i] = true;
+      ++reached;
+      if (t.pool[i].key % buckets != bucket)
+        return {false, chain + " holds the key " + text(t.pool[i].key) + ", which belongs to " +
+                           "bucket " + text(t.pool[i].key % buckets)};
+    }
+  }
+  if (reached != t.pool.size()) {
+    const auto lost = std::find(seen.begin(), seen.end(), false) - seen.begin();
+    return {false, text(t.pool.size() - reached) + " of " + text(t.pool.size()) +
+                       " entries are in no chain: lost; the first one is entry " +
+                       text(static_cast<std::size_t>(lost))};
+  }
+
+  // Both as sorted lists of numbers, key in the upper half.
+  std::vector<std::uint64_t> present(t.pool.size()), expected(keys.size());
+  std::transform(t.pool.begin(), t.pool.end(), present.begin(),
+                 [](const entry& e) { return std::uint64_t{e.key} << 32 | e.value; });
+  std::transform(
+      keys.begin(), keys.end(), values.begin(), expected.begin(),
+      [](std::uint32_t key, std::uint32_t value) { return std::uint64_t{key} << 32 | value; });
+  std::sort(present.begin(), present.end());
+  std::sort(expected.begin(), expected.end());
+  const auto [is, should] = std::mismatch(present.begin(), present.end(), expected.begin());
+  if (is != present.end())
+    return {false, "the table does not hold what was inserted: where key " + text(*should >> 32) +
+                       " with value " + text(*should & 0xFFFFFFFF) + " should be, there is key " +
+                       text(*is >> 32) + " with value " + text(*is & 0xFFFFFFFF)};
+  return {true, "all " + text(reached) + " entries stand in their buckets"};
+}
+
+/// How long the longest chain is.
+inline std::size_t longest_chain(const table& t) {
+  std::size_t longest = 0;
+  for (std::uint32_t i : t.heads) {
+    std::size_t length = 0;
+    for (; i != kEnd; i = t.pool[i].next) ++length;
+    longest = std::max(longest, length);
+  }
+  return longest;
+}
+
+}  // namespace lab::hash_table_cpu

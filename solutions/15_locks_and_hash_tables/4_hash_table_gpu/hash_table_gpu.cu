@@ -1,0 +1,262 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 15.4 hash_table_gpu: thousands of threads push into the same chains, and no entry gets lost.
+// Edit:  this file, from TODO(1) to TODO(5). hash_table_gpu.hpp says what is asked for.
+// Run:   scripts/lab run 15.4 -- --step locks     (then --step lock_free)
+// Test:  scripts/lab test 15.4, and scripts/lab check 15.4: what luck hides, the checks find
+// Hints: scripts/lab hint 15.4                    Chapter: docs/15_locks_and_hash_tables.md
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "hash_table_gpu.hpp"
+#include "lab/cuda_check.hpp"
+#include "lab/device_buffer.hpp"
+#include "lab/errors.hpp"
+#include "lab/timer.hpp"
+
+namespace lab::hash_table_gpu {
+namespace {
+
+constexpr unsigned kThreads = 256;
+constexpr unsigned kWarp = 32;
+static_assert(kThreads % kWarp == 0, "a warp's 32 keys are neighbours");
+
+/// Which chain a key belongs to: of the key, and of nothing else.
+__device__ unsigned bucket_of(std::uint32_t key, unsigned buckets) { return key % buckets; }
+
+// --- locks: whoever has the bucket's lock may change its chain -----------------------------------
+// Requires a lock for each bucket, and that the lanes of a warp take turns.
+
+/// An entry as the book's table has it: linked by a pointer.
+struct node {
+  std::uint32_t key;
+  std::uint32_t value;
+  node* next;
+};
+
+// The lock of 15.1. 0 is free.
+[[maybe_unused]] __device__ void acquire(int* lock) {
+  while (atomicCAS(lock, 0, 1) != 0) __nanosleep(20);
+  __threadfence();  // reads below see what the last owner wrote
+}
+[[maybe_unused]] __device__ void release(int* lock) {
+  __threadfence();  // writes above are seen by the next owner
+  atomicExch(lock, 0);
+}
+
+__global__ void insert_with_locks(const std::uint32_t* keys, const std::uint32_t* values,
+                                  std::size_t n, node* pool, node** heads, int* locks,
+                                  unsigned buckets) {
+  const unsigned lane = threadIdx.x % kWarp;
+  const std::size_t thread = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
+
+  // Counted from the warp's first lane: all lanes make the same number of rounds, also in the last
+  // warp, some of whose lanes have no key any more.
+  for (std::size_t first = thread - lane; first < n; first += stride) {
+    const std::size_t i = first + lane;
+    // TODO(1): if there is an i-th key: key and value go into entry i of the pool, which no other
+    //          thread touches, so it needs no lock.
+    //          Then the lanes take turns, as in 15.1: whose turn it is (and who has a key) locks
+    //          the bucket, puts the entry to the front of its chain and unlocks the bucket.
+    //          A __syncwarp(), which all lanes reach, ends each turn.
+    // BEGIN SOLUTION
+    // STUB: (void)i, (void)keys, (void)values, (void)pool, (void)heads, (void)locks, (void)buckets;
+    // STUB: (void)acquire, (void)release, (void)bucket_of;
+    const bool mine = i < n;
+    unsigned bucket = 0;
+    if (mine) {
+      pool[i].key = keys[i];
+      pool[i].value = values[i];
+      bucket = bucket_of(keys[i], buckets);
+    }
+    for (unsigned turn = 0; turn < kWarp; ++turn) {
+      if (mine && lane == turn) {
+        acquire(&locks[bucket]);
+        pool[i].next = heads[bucket];
+        heads[bucket] = &pool[i];
+        release(&locks[bucket]);
+      }
+      __syncwarp();  // outside the if: all lanes arrive, and the next turn begins
+    }
+    // END SOLUTION
+  }
+}
+
+void make_empty(device_buffer<node*>& heads, device_buffer<int>& locks) {
+  // TODO(2): all chains are empty: null pointers. All locks are free: 0. (cudaMemset. The buffers
+  //          have come filled with 0xFF bytes.)
+  // BEGIN SOLUTION
+  // STUB: (void)heads, (void)locks;
+  // STUB: throw not_written("step locks", 1);  // 1, 2 and 3 are this step
+  CUDA_CHECK(cudaMemset(heads.data(), 0, heads.size_bytes()));
+  CUDA_CHECK(cudaMemset(locks.data(), 0, locks.size_bytes()));
+  // END SOLUTION
+}
+
+/// The table as it lay on the device, byte for byte: its links are still addresses there.
+struct copied {
+  std::vector<node> pool;
+  std::vector<node*> heads;
+};
+
+[[maybe_unused]] copied copy_to_host(const device_buffer<node>& pool,
+                                     const device_buffer<node*>& heads) {
+  return {pool.to_vector(), heads.to_vector()};
+}
+
+/// Turns the links of a copied table into pointers that the host can follow.
+void relocate(copied& t, const node* device_pool) {
+  // TODO(3): a link that pointed to the i-th node of device_pool has to point to the i-th node of
+  //          t.pool. Null pointers stay null. There are links in two places.
+  //          (Subtracting two device pointers is fine. Following one is not: this is the host.)
+  // BEGIN SOLUTION
+  // STUB: (void)t, (void)device_pool;
+  const auto moved = [&](const node* link) {
+    return link == nullptr ? nullptr : t.pool.data() + (link - device_pool);
+  };
+  for (node*& head : t.heads) head = moved(head);
+  for (node& n : t.pool) n.next = moved(n.next);
+  // END SOLUTION
+}
+
+/// Given: the same table, linked by numbers. A pointer that is none into t.pool becomes a number
+/// that no entry has.
+table numbered(const copied& t) {
+  constexpr std::uint32_t kNowhere = kEnd - 1;
+  const auto begin = reinterpret_cast<std::uintptr_t>(t.pool.data());
+  const auto number = [&](const node* link) {
+    if (link == nullptr) return kEnd;
+    const std::uintptr_t bytes = reinterpret_cast<std::uintptr_t>(link) - begin;
+    if (bytes % sizeof(node) != 0 || bytes / sizeof(node) >= t.pool.size()) return kNowhere;
+    return static_cast<std::uint32_t>(bytes / sizeof(node));
+  };
+  table out;
+  out.heads.reserve(t.heads.size());
+  for (const node* head : t.heads) out.heads.push_back(number(head));
+  out.pool.reserve(t.pool.size());
+  for (const node& n : t.pool) out.pool.push_back({n.key, n.value, number(n.next)});
+  return out;
+}
+
+// --- lock_free: one atomic exchange does what the lock was for -----------------------------------
+// Requires that nobody walks along a chain before the kernel is over: between the exchange and the
+// write of `next`, the chain is cut in two.
+
+__global__ void insert_lock_free(const std::uint32_t* keys, const std::uint32_t* values,
+                                 std::size_t n, entry* pool, std::uint32_t* heads,
+                                 unsigned buckets) {
+  // TODO(4): each thread strides through the keys. atomicExch() puts the entry's number into the
+  //          head of the bucket and gives back the number that was there: that is what follows
+  //          this entry. Nobody else gets the same number, so nobody else writes the same link.
+  // BEGIN SOLUTION
+  // STUB: (void)keys, (void)values, (void)n, (void)pool, (void)heads, (void)buckets;
+  // STUB: (void)bucket_of;
+  const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
+  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride) {
+    const std::uint32_t key = keys[i];
+    const std::uint32_t next =
+        atomicExch(&heads[bucket_of(key, buckets)], static_cast<std::uint32_t>(i));
+    pool[i] = {key, values[i], next};
+  }
+  // END SOLUTION
+}
+
+void make_empty(device_buffer<std::uint32_t>& heads) {
+  // TODO(5): all chains are empty: each head is kEnd. cudaMemset sets bytes: which ones?
+  //          When it is right: compare the kernel's time with that of step locks.
+  // BEGIN SOLUTION
+  // STUB: (void)heads;
+  // STUB: throw not_written("step lock_free", 4);  // 4 and 5 are this step
+  static_assert(kEnd == 0xFFFFFFFF, "four bytes of 0xFF");
+  CUDA_CHECK(cudaMemset(heads.data(), 0xFF, heads.size_bytes()));
+  // END SOLUTION
+}
+
+// --- given: the host's side of the steps ---------------------------------------------------------
+
+/// As many blocks of kThreads threads as n keys need, but no more than the device runs at once.
+template <class Kernel>
+unsigned blocks_for(std::size_t n, Kernel kernel) {
+  int device = 0, processors = 0, blocks_per_processor = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
+  CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks_per_processor, kernel,
+                                                           static_cast<int>(kThreads), 0));
+  const auto resident =
+      static_cast<std::size_t>(processors) * static_cast<std::size_t>(blocks_per_processor);
+  return static_cast<unsigned>(std::min(resident, (n + kThreads - 1) / kThreads));
+}
+
+result build_with_locks(std::span<const std::uint32_t> keys, std::span<const std::uint32_t> values,
+                        std::size_t buckets) {
+  const std::size_t n = keys.size();
+  const host_timer whole;
+  const device_buffer device_keys(keys), device_values(values);
+  device_buffer<node> pool(n);
+  device_buffer<node*> heads(buckets);
+  device_buffer<int> locks(buckets);
+  make_empty(heads, locks);
+
+  event_timer timer;
+  timer.start();
+  if (n != 0)
+    insert_with_locks<<<blocks_for(n, insert_with_locks), kThreads>>>(
+        device_keys.data(), device_values.data(), n, pool.data(), heads.data(), locks.data(),
+        static_cast<unsigned>(buckets));
+  timer.stop();
+  CUDA_CHECK(cudaGetLastError());
+  const float kernel_ms = timer.milliseconds();  // waits until the kernel is done
+  const auto whole_ms = static_cast<float>(whole.milliseconds());
+
+  copied on_host = copy_to_host(pool, heads);
+  relocate(on_host, pool.data());
+  return {numbered(on_host), kernel_ms, whole_ms};
+}
+
+result build_lock_free(std::span<const std::uint32_t> keys, std::span<const std::uint32_t> values,
+                       std::size_t buckets) {
+  const std::size_t n = keys.size();
+  const host_timer whole;
+  const device_buffer device_keys(keys), device_values(values);
+  device_buffer<entry> pool(n);
+  device_buffer<std::uint32_t> heads(buckets);
+  make_empty(heads);
+
+  event_timer timer;
+  timer.start();
+  if (n != 0)
+    insert_lock_free<<<blocks_for(n, insert_lock_free), kThreads>>>(
+        device_keys.data(), device_values.data(), n, pool.data(), heads.data(),
+        static_cast<unsigned>(buckets));
+  timer.stop();
+  CUDA_CHECK(cudaGetLastError());
+  const float kernel_ms = timer.milliseconds();
+  const auto whole_ms = static_cast<float>(whole.milliseconds());
+
+  return {{heads.to_vector(), pool.to_vector()}, kernel_ms, whole_ms};  // nothing to relocate
+}
+
+}  // namespace
+
+// --- given ---------------------------------------------------------------------------------------
+
+result build(step which, std::span<const std::uint32_t> keys, std::span<const std::uint32_t> values,
+             std::size_t buckets) {
+  if (keys.size() != values.size())
+    throw invalid_input("hash_table_gpu: there are " + std::to_string(keys.size()) + " keys and " +
+                        std::to_string(values.size()) + " values; each key needs one value");
+  if (buckets == 0) throw invalid_input("hash_table_gpu: a table needs at least one bucket");
+  if (keys.size() > kEnd || buckets > kEnd)
+    throw invalid_input("hash_table_gpu: at most " + std::to_string(kEnd) +
+                        " keys and as many buckets are possible");
+  return which == step::locks ? build_with_locks(keys, values, buckets)
+                              : build_lock_free(keys, values, buckets);
+}
+
+}  // namespace lab::hash_table_gpu

@@ -1,0 +1,240 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tiled_matmul.hpp"
+
+#include <cuda_runtime.h>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <ostream>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "lab/closeness.hpp"
+#include "lab/cuda_check.hpp"
+#include "lab/errors.hpp"
+#include "lab/random.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+
+namespace lab::tiled_matmul {
+
+void PrintTo(const shape& size, std::ostream* out) {
+  *out << "m = " << size.m << ", n = " << size.n << ", k = " << size.k;
+}
+
+}  // namespace lab::tiled_matmul
+
+namespace {
+
+using lab::testing::matches;
+using lab::tiled_matmul::check;
+using lab::tiled_matmul::multiply;
+using lab::tiled_matmul::shape;
+using lab::tiled_matmul::step;
+
+struct named_step {
+  step value;
+  const char* name;
+  std::size_t rows_of_block;  // of C
+};
+
+constexpr named_step kSteps[] = {{step::tile_16, "tile_16", 16},
+                                 {step::tile_32, "tile_32", 32},
+                                 {step::register_tiles, "register_tiles", 128}};
+
+std::string name_of(shape size) {
+  return "m" + std::to_string(size.m) + "_n" + std::to_string(size.n) + "_k" +
+         std::to_string(size.k);
+}
+
+/// Random numbers, different everywhere, of both signs; A and B of different sizes.
+void expect_right_product(step which, shape size, std::uint64_t seed) {
+  const auto a = lab::random_floats(size.m * size.k, seed, -1, 3);
+  const auto b = lab::random_floats(size.k * size.n, seed + 1, -20, 10);
+  EXPECT_TRUE(matches(check(multiply(which, a, b, size).c, a, b, size)));
+}
+
+// --- every step, every shape ---------------------------------------------------------------------
+
+class Product : public ::testing::TestWithParam<std::tuple<named_step, shape>> {};
+
+TEST_P(Product, IsRightToTheLastBit) {
+  // Whole numbers: nothing is rounded, so every order of the sums gives the same.
+  const auto& [which, size] = GetParam();
+  const auto a_ints = lab::random_ints(size.m * size.k, 1, -30, 50);
+  const auto b_ints = lab::random_ints(size.k * size.n, 2, -70, 60);
+  ASSERT_LT(50.0 * 70.0 * static_cast<double>(size.k), 0x1p24) << "the sums would be rounded";
+  const std::vector<float> a(a_ints.begin(), a_ints.end()), b(b_ints.begin(), b_ints.end());
+  std::vector<double> expected(size.m * size.n);  // exact: all are whole numbers
+  for (std::size_t row = 0; row < size.m; ++row)
+    for (std::size_t i = 0; i < size.k; ++i)
+      for (std::size_t column = 0; column < size.n; ++column)
+        expected[row * size.n + column] +=
+            static_cast<double>(a_ints[row * size.k + i] * b_ints[i * size.n + column]);
+  EXPECT_TRUE(matches(lab::compare_exact(multiply(which.value, a, b, size).c, expected)));
+}
+
+// The tiles are 16, 32 and 128 wide and 16, 32 and 8 deep; a float4 is 4: one less, that, and one
+// more, in each of the three directions, and no two directions alike.
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, Product,
+    ::testing::Combine(::testing::ValuesIn(kSteps),
+                       ::testing::Values(shape{1, 1, 1}, shape{1, 5, 3}, shape{3, 1, 7},
+                                         shape{7, 4, 1}, shape{2, 8, 4}, shape{15, 17, 16},
+                                         shape{16, 15, 17}, shape{17, 16, 15}, shape{16, 32, 8},
+                                         shape{31, 33, 32}, shape{32, 31, 33}, shape{33, 32, 31},
+                                         shape{64, 96, 32}, shape{1, 200, 100}, shape{200, 1, 100},
+                                         shape{100, 200, 150}, shape{127, 129, 9},
+                                         shape{128, 128, 8}, shape{129, 127, 7},
+                                         shape{128, 256, 24}, shape{130, 132, 12},
+                                         shape{257, 63, 20}, shape{40, 140, 6}, shape{40, 139, 8},
+                                         shape{101, 103, 107})),
+    [](const auto& info) {
+      return std::string(std::get<0>(info.param).name) + "_" + name_of(std::get<1>(info.param));
+    });
+
+class EachStep : public ::testing::TestWithParam<named_step> {
+ protected:
+  step which() const { return GetParam().value; }
+};
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
+                         [](const auto& info) { return info.param.name; });
+
+TEST_P(EachStep, AddsALongRowTimesALongColumn) { expect_right_product(which(), {3, 5, 515}, 4); }
+
+// The sizes of the UVT report, with the blocks that it used (16 x 16, 32 x 32) where it names one
+// kind only; its largest one for the step that came after it.
+TEST(Tile16, Multiplies160x160By160x320) {
+  expect_right_product(step::tile_16, {160, 320, 160}, 2);
+}
+TEST(Tile32, Multiplies64x64By64x128) { expect_right_product(step::tile_32, {64, 128, 64}, 1); }
+TEST(RegisterTiles, Multiplies320x320By320x640) {
+  expect_right_product(step::register_tiles, {320, 640, 320}, 3);
+}
+
+class EachSeed : public ::testing::TestWithParam<std::tuple<named_step, std::uint64_t>> {};
+INSTANTIATE_TEST_SUITE_P(Steps, EachSeed,
+                         ::testing::Combine(::testing::ValuesIn(kSteps),
+                                            ::testing::Values(1, 2, 3)),
+                         [](const auto& info) {
+                           return std::string(std::get<0>(info.param).name) + "_seed" +
+                                  std::to_string(std::get<1>(info.param));
+                         });
+
+TEST_P(EachSeed, MultipliesRandomMatrices) {
+  const auto& [which, seed] = GetParam();
+  expect_right_product(which.value, {70, 90, 50}, 100 * seed);
+}
+
+// --- the edges of C, of A and of B ---------------------------------------------------------------
+
+TEST_P(EachStep, LeavesTheOtherRowsAloneWhenOneHoldsInfinities) {
+  // A tile that sticks out of A must not bring along the next row, whose numbers lie behind the
+  // end of this one: infinity times a zero of B would be a NaN.
+  const shape size{20, 21, 19};
+  auto a = lab::random_floats(size.m * size.k, 5, 1, 2);
+  const auto b = lab::random_floats(size.k * size.n, 6, 1, 2);
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (std::size_t i = 0; i < 7; ++i) a[11 * size.k + i] = kInfinity;
+  const auto c = multiply(which(), a, b, size).c;
+  EXPECT_TRUE(matches(check(c, a, b, size)));
+  EXPECT_EQ(c[11 * size.n], kInfinity);
+  EXPECT_TRUE(std::isfinite(c[10 * size.n])) << "the infinities of row 11 are in row 10";
+}
+
+TEST_P(EachStep, MakesAnEmptyProduct) {
+  const std::vector<float> none, six(6, 1.0F);
+  EXPECT_TRUE(multiply(which(), none, six, {0, 3, 2}).c.empty());
+  EXPECT_TRUE(multiply(which(), six, none, {3, 0, 2}).c.empty());
+  EXPECT_TRUE(multiply(which(), none, none, {0, 0, 0}).c.empty());
+}
+
+TEST_P(EachStep, AddsNothingWhereKIsZero) {
+  const auto c = multiply(which(), {}, {}, {3, 5, 0}).c;
+  EXPECT_TRUE(matches(lab::compare_exact(c, std::vector<float>(15))));
+}
+
+// --- more than once ------------------------------------------------------------------------------
+
+TEST_P(EachStep, LeavesItsInputsAlone) {
+  const auto a = lab::random_floats(30 * 40, 7, -1, 1), b = lab::random_floats(40 * 50, 8, -1, 1);
+  auto a_given = a, b_given = b;
+  multiply(which(), a_given, b_given, {30, 50, 40});
+  EXPECT_EQ(a_given, a);
+  EXPECT_EQ(b_given, b);
+}
+
+TEST_P(EachStep, MultipliesWhatIsThereNow) {
+  // The same shape twice: a result left in memory that is given out again would be wrong.
+  expect_right_product(which(), {50, 60, 70}, 1);
+  expect_right_product(which(), {50, 60, 70}, 2);
+}
+
+// --- refusals ------------------------------------------------------------------------------------
+
+TEST_P(EachStep, RefusesMatricesOfOtherSizes) {
+  const std::vector<float> six(6, 1.0F), twelve(12, 1.0F), none;
+  EXPECT_NO_THROW(multiply(which(), six, twelve, {2, 4, 3}));
+  EXPECT_THROW(multiply(which(), six, twelve, {2, 4, 2}), lab::invalid_input);
+  EXPECT_THROW(multiply(which(), six, twelve, {3, 4, 3}), lab::invalid_input);
+  EXPECT_THROW(multiply(which(), six, twelve, {2, 3, 3}), lab::invalid_input);
+  EXPECT_THROW(multiply(which(), none, twelve, {2, 4, 3}), lab::invalid_input);
+  EXPECT_THROW(multiply(which(), six, none, {2, 4, 3}), lab::invalid_input);
+  EXPECT_THROW(multiply(which(), six, six, {2, 0, 3}), lab::invalid_input);
+}
+
+TEST_P(EachStep, RefusesSizesWhoseProductOverflows) {
+  constexpr std::size_t kHuge = std::size_t{1} << 32;  // its square is 2^64, which is 0 again
+  const std::vector<float> none;
+  EXPECT_THROW(multiply(which(), none, none, {kHuge, kHuge, kHuge}), lab::invalid_input);
+}
+
+TEST_P(EachStep, RefusesMoreRowsThanAGridHasBlocksAndNamesTheLimit) {
+  int device = 0, limit = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxGridDimY, device));
+  const std::size_t rows = static_cast<std::size_t>(limit) * GetParam().rows_of_block + 1;
+  const std::vector<float> a(rows), b(1);
+  try {
+    multiply(which(), a, b, {rows, 1, 1});
+    FAIL() << rows << " rows were not refused";
+  } catch (const lab::invalid_input& error) {
+    EXPECT_NE(std::string(error.what()).find(std::to_string(limit)), std::string::npos)
+        << error.what();
+  }
+}
+
+// --- time ----------------------------------------------------------------------------------------
+
+TEST_P(EachStep, SaysHowLongItTook) {
+  const std::vector<float> a(40 * 40, 1.0F);
+  const float milliseconds = multiply(which(), a, a, {40, 40, 40}).kernel_ms;
+  EXPECT_GT(milliseconds, 0.0F);
+  EXPECT_LT(milliseconds, 60'000.0F);
+}
+
+// --- the check itself ----------------------------------------------------------------------------
+
+TEST(Check, SeesOneWrongElementAndNamesIt) {
+  const shape size{3, 4, 2};
+  const std::vector<float> a = {1, 2, 3, 4, 5, 6}, b = {1, 2, 3, 4, 5, 6, 7, 8};
+  std::vector<float> c = {11, 14, 17, 20, 23, 30, 37, 44, 35, 46, 57, 68};
+  EXPECT_TRUE(check(c, a, b, size));
+  c[6] = 37.001F;
+  EXPECT_FALSE(check(c, a, b, size));
+  EXPECT_NE(check(c, a, b, size).message.find("row 1, column 2"), std::string::npos);
+  EXPECT_TRUE(check(c, a, b, size, 2)) << "rows 0 and 2 only";
+  c[6] = 37;
+  c[11] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_FALSE(check(c, a, b, size));
+  EXPECT_FALSE(check(c, a, b, size, 100)) << "the last row is always checked";
+  c.pop_back();
+  EXPECT_FALSE(check(c, a, b, size));
+}
+
+}  // namespace

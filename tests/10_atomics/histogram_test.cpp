@@ -1,0 +1,224 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "histogram.hpp"
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "data.hpp"
+#include "lab/cuda_check.hpp"
+#include "lab/errors.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+
+namespace {
+
+using lab::histogram::check;
+using lab::histogram::count;
+using lab::histogram::data;
+using lab::histogram::kBins;
+using lab::histogram::make_bytes;
+using lab::histogram::step;
+using lab::testing::matches;
+
+struct named_step {
+  step value;
+  const char* name;
+};
+
+constexpr named_step kSteps[] = {{step::cpu, "cpu"},
+                                 {step::global_atomics, "global_atomics"},
+                                 {step::shared_atomics, "shared_atomics"},
+                                 {step::lane_copies, "lane_copies"}};
+
+struct named_data {
+  data value;
+  const char* name;
+};
+
+constexpr named_data kData[] = {
+    {data::random, "random"}, {data::skewed, "skewed"}, {data::constant, "constant"}};
+
+unsigned device_limit(cudaDeviceAttr which) {
+  int device = 0, value = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&value, which, device));
+  return static_cast<unsigned>(value);
+}
+
+void expect_right_counts(step which, const std::vector<std::uint8_t>& bytes, unsigned threads = 0) {
+  EXPECT_TRUE(matches(check(count(which, bytes, threads).count, bytes)));
+}
+
+// --- every step, every size ----------------------------------------------------------------------
+
+class Histogram : public ::testing::TestWithParam<std::tuple<named_step, named_data, std::size_t>> {
+};
+
+TEST_P(Histogram, IsExact) {
+  const auto& [which, kind, n] = GetParam();
+  expect_right_counts(which.value, make_bytes(kind.value, n, n + 1));
+}
+
+// Around a load of 16 bytes, a warp, the book's block, the 512 * 16 bytes of a block of
+// lane_copies: one less, that, and one more; a prime; sizes that no power of two divides.
+INSTANTIATE_TEST_SUITE_P(Steps, Histogram,
+                         ::testing::Combine(::testing::ValuesIn(kSteps), ::testing::ValuesIn(kData),
+                                            ::testing::Values(0, 1, 2, 3, 4, 5, 15, 16, 17, 31, 33,
+                                                              255, 256, 257, 1021, 8191, 8192, 8193,
+                                                              8192 + 15, 50'021)),
+                         [](const auto& info) {
+                           return std::string(std::get<0>(info.param).name) + "_" +
+                                  std::get<1>(info.param).name + "_n" +
+                                  std::to_string(std::get<2>(info.param));
+                         });
+
+class EachStep : public ::testing::TestWithParam<named_step> {
+ protected:
+  step which() const { return GetParam().value; }
+};
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
+                         [](const auto& info) { return info.param.name; });
+
+TEST_P(EachStep, CountsNothingWithoutBytes) {
+  EXPECT_EQ(count(which(), {}).count, std::vector<std::uint64_t>(kBins, 0));
+}
+
+TEST_P(EachStep, CountsEveryValueOnce) {
+  std::vector<std::uint8_t> bytes(kBins);
+  std::iota(bytes.begin(), bytes.end(), std::uint8_t{0});
+  EXPECT_EQ(count(which(), bytes).count, std::vector<std::uint64_t>(kBins, 1));
+}
+
+TEST_P(EachStep, CountsTheLargestByteToo) {
+  const std::vector<std::uint8_t> bytes(100, 255);
+  const auto counted = count(which(), bytes).count;
+  ASSERT_EQ(counted.size(), kBins);
+  EXPECT_EQ(counted[255], 100U);
+  EXPECT_EQ(counted[0], 0U);
+}
+
+TEST_P(EachStep, CountsRunsOfEqualBytes) {
+  // Of 1, 2, 3, … equal bytes, so that they begin and end everywhere in a word and a load.
+  std::vector<std::uint8_t> bytes;
+  for (unsigned length = 1; length <= 70; ++length)
+    bytes.insert(bytes.end(), length, static_cast<std::uint8_t>(3 * length));
+  expect_right_counts(which(), bytes);
+}
+
+TEST_P(EachStep, TellsTheBytesOfAWordApart) {
+  // Four values that occur only at one place of a word each, and not equally often.
+  std::vector<std::uint8_t> bytes;
+  for (unsigned i = 0; i < 1000; ++i) {
+    const std::uint8_t four[] = {static_cast<std::uint8_t>(i % 2), 17, 128, 254};
+    bytes.insert(bytes.end(), four, four + 4);
+  }
+  bytes.pop_back();
+  expect_right_counts(which(), bytes);
+}
+
+TEST_P(EachStep, CountsMoreBytesThanAGridHasThreads) {
+  const std::size_t threads = std::size_t{device_limit(cudaDevAttrMultiProcessorCount)} *
+                              device_limit(cudaDevAttrMaxThreadsPerMultiProcessor);
+  const std::size_t loads = 2 * threads + 3;  // of 16 bytes: a thread's second, and some a third
+  expect_right_counts(which(), make_bytes(data::random, 16 * loads + 7, 11));
+}
+
+class EachSeed : public ::testing::TestWithParam<std::tuple<named_step, std::uint64_t>> {};
+INSTANTIATE_TEST_SUITE_P(Steps, EachSeed,
+                         ::testing::Combine(::testing::ValuesIn(kSteps),
+                                            ::testing::Values(1, 2, 3)),
+                         [](const auto& info) {
+                           return std::string(std::get<0>(info.param).name) + "_seed" +
+                                  std::to_string(std::get<1>(info.param));
+                         });
+
+TEST_P(EachSeed, CountsSkewedBytes) {
+  const auto& [which, seed] = GetParam();
+  expect_right_counts(which.value, make_bytes(data::skewed, 10'007, 100 * seed));
+}
+
+// --- blocks of every size ------------------------------------------------------------------------
+
+class BlockSize : public ::testing::TestWithParam<std::tuple<named_step, unsigned>> {};
+
+TEST_P(BlockSize, ChangesNothing) {
+  const auto& [which, threads] = GetParam();
+  expect_right_counts(which.value, make_bytes(data::random, 20'011, 5), threads);
+}
+
+// Fewer threads than a warp, than bins; more than bins; not a multiple of a warp.
+INSTANTIATE_TEST_SUITE_P(Steps, BlockSize,
+                         ::testing::Combine(::testing::ValuesIn(kSteps),
+                                            ::testing::Values(1, 2, 31, 32, 33, 100, 255, 256, 257,
+                                                              384, 512, 1000, 1024)),
+                         [](const auto& info) {
+                           return std::string(std::get<0>(info.param).name) + "_threads" +
+                                  std::to_string(std::get<1>(info.param));
+                         });
+
+TEST_P(EachStep, RefusesABlockLargerThanTheDevicesAndNamesTheLimit) {
+  if (which() == step::cpu) return;  // has no blocks
+  const unsigned limit = device_limit(cudaDevAttrMaxThreadsPerBlock);
+  const std::vector<std::uint8_t> bytes(100, 1);
+  EXPECT_NO_THROW(count(which(), bytes, limit));
+  try {
+    count(which(), bytes, limit + 1);
+    FAIL() << "a block of " << limit + 1 << " threads was not refused";
+  } catch (const lab::invalid_input& error) {
+    EXPECT_NE(std::string(error.what()).find(std::to_string(limit)), std::string::npos)
+        << error.what();
+  }
+  EXPECT_THROW(count(which(), {}, limit + 1), lab::invalid_input);
+  expect_right_counts(which(), bytes);  // and it works again
+}
+
+// --- more than once ------------------------------------------------------------------------------
+
+TEST_P(EachStep, LeavesItsInputAlone) {
+  const auto bytes = make_bytes(data::random, 3001, 7);
+  auto given = bytes;
+  count(which(), given);
+  EXPECT_EQ(given, bytes);
+}
+
+TEST_P(EachStep, BeginsAtZeroEveryTime) {
+  // Counts left in memory that is given out again would add up.
+  expect_right_counts(which(), make_bytes(data::random, 5003, 1));
+  expect_right_counts(which(), make_bytes(data::random, 5003, 2));
+}
+
+// --- time ----------------------------------------------------------------------------------------
+
+TEST_P(EachStep, SaysHowLongItTook) {
+  const std::vector<std::uint8_t> bytes(10'000, 9);
+  const float milliseconds = count(which(), bytes).kernel_ms;
+  EXPECT_GT(milliseconds, 0.0F);
+  EXPECT_LT(milliseconds, 60'000.0F);
+}
+
+// --- the data ------------------------------------------------------------------------------------
+
+TEST(Data, IsAsUnevenAsItSays) {
+  constexpr std::size_t kBytes = 100'000;
+  const auto counts_of = [](data kind) {
+    return lab::histogram::reference(make_bytes(kind, kBytes, 3));
+  };
+  for (const std::uint64_t one : counts_of(data::random)) {
+    EXPECT_GT(one, kBytes / kBins / 2);
+    EXPECT_LT(one, kBytes / kBins * 2);
+  }
+  EXPECT_NEAR(static_cast<double>(counts_of(data::skewed)[0]) / kBytes, 0.3436, 0.01);  // (7/8)^8
+  std::size_t used = 0;
+  for (const std::uint64_t one : counts_of(data::constant)) used += one != 0 ? 1 : 0;
+  EXPECT_EQ(used, 1U);
+}
+
+}  // namespace

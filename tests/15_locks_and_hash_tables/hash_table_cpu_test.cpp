@@ -1,0 +1,209 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "hash_table_cpu.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "lab/errors.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+
+namespace {
+
+using lab::hash_table_cpu::build;
+using lab::hash_table_cpu::check;
+using lab::hash_table_cpu::find;
+using lab::hash_table_cpu::kEnd;
+using lab::hash_table_cpu::random_numbers;
+using lab::hash_table_cpu::table;
+using lab::testing::matches;
+using numbers = std::vector<std::uint32_t>;
+
+void expect_right_table(const numbers& keys, const numbers& values, std::size_t buckets) {
+  const table built = build(keys, values, buckets).built;
+  ASSERT_TRUE(matches(check(built, keys, values, buckets)));
+  for (std::size_t i = 0; i < keys.size(); ++i) {  // the contract says which entry is whose
+    ASSERT_EQ(built.pool[i].key, keys[i]) << "of entry " << i;
+    ASSERT_EQ(built.pool[i].value, values[i]) << "of entry " << i;
+  }
+}
+
+/// A table to search in. In a wrong one a search might never end, so that is looked at first.
+table right_table(const numbers& keys, const numbers& values, std::size_t buckets) {
+  table built = build(keys, values, buckets).built;
+  if (const auto result = check(built, keys, values, buckets); !result.ok)
+    throw std::runtime_error("build() made a wrong table: " + result.message);
+  return built;
+}
+
+class Table : public ::testing::TestWithParam<std::tuple<std::size_t, std::size_t>> {};
+
+TEST_P(Table, HoldsRandomKeysInTheirBuckets) {
+  const auto& [n, buckets] = GetParam();
+  for (const std::uint64_t seed : {1, 2, 3})
+    expect_right_table(random_numbers(n, 10 * seed), random_numbers(n, 10 * seed + 5), buckets);
+}
+
+// One bucket; more buckets than keys; numbers of buckets that divide 2^32 and that do not.
+INSTANTIATE_TEST_SUITE_P(Sizes, Table,
+                         ::testing::Combine(::testing::Values(0, 1, 2, 31, 1000, 4099),
+                                            ::testing::Values(1, 2, 7, 64, 1023, 1024, 10007)),
+                         [](const auto& info) {
+                           return "n" + std::to_string(std::get<0>(info.param)) + "_buckets" +
+                                  std::to_string(std::get<1>(info.param));
+                         });
+
+TEST(Build, KeepsEveryDuplicate) {
+  const numbers keys(500, 77), values = random_numbers(500, 3);
+  expect_right_table(keys, values, 10);
+}
+
+TEST(Build, TakesTheSmallestAndTheLargestKeysAndValues) {
+  expect_right_table({0, 0xFFFFFFFF, 0xFFFFFFFE, 0x80000000, 0, 1},
+                     {0xFFFFFFFF, 0, 7, 0x80000000, 0xFFFFFFFE, 1}, 3);
+}
+
+TEST(Build, PutsNewEntriesToTheFront) {
+  // 4, 14 and 24 share bucket 4; 5 has bucket 5 for itself.
+  const table t = build(numbers{4, 5, 14, 24}, numbers{0, 0, 0, 0}, 10).built;
+  EXPECT_EQ(t.heads[4], 3U);
+  EXPECT_EQ(t.pool[3].next, 2U);
+  EXPECT_EQ(t.pool[2].next, 0U);
+  EXPECT_EQ(t.pool[0].next, kEnd);
+  EXPECT_EQ(t.heads[5], 1U);
+  EXPECT_EQ(t.pool[1].next, kEnd);
+}
+
+TEST(Build, BucketsByTheKeyAndNotByTheValue) {
+  const table t = build(numbers{3}, numbers{8}, 10).built;
+  EXPECT_EQ(t.heads[3], 0U);
+  EXPECT_EQ(t.heads[8], kEnd);
+}
+
+TEST(Build, RefusesKeysAndValuesOfDifferentNumber) {
+  EXPECT_THROW(build(numbers{1, 2}, numbers{1}, 8), lab::invalid_input);
+  EXPECT_THROW(build(numbers{1}, numbers{1, 2}, 8), lab::invalid_input);
+  EXPECT_THROW(build(numbers{}, numbers{1}, 8), lab::invalid_input);
+}
+
+TEST(Build, RefusesATableWithoutBuckets) {
+  EXPECT_THROW(build(numbers{1}, numbers{1}, 0), lab::invalid_input);
+  EXPECT_THROW(build(numbers{}, numbers{}, 0), lab::invalid_input);
+}
+
+TEST(Build, RefusesMoreBucketsThanNumbers) {
+  EXPECT_THROW(build(numbers{1}, numbers{1}, std::size_t{kEnd} + 1), lab::invalid_input);
+}
+
+TEST(Build, SaysHowLongItTook) {
+  const numbers keys = random_numbers(20000, 1);
+  const float milliseconds = build(keys, keys, 100).build_ms;
+  EXPECT_GT(milliseconds, 0.0F);
+  EXPECT_LT(milliseconds, 60'000.0F);
+}
+
+TEST(Find, FindsEveryKeyThatIsThere) {
+  numbers keys(1000);
+  std::iota(keys.begin(), keys.end(), 4294966000U);
+  const numbers values = random_numbers(1000, 8);
+  const table t = right_table(keys, values, 37);
+  for (std::size_t i = 0; i < keys.size(); ++i)
+    EXPECT_EQ(find(t, keys[i]), values[i]) << "for key " << keys[i];
+}
+
+TEST(Find, FindsTheValueInsertedLast) {
+  const table t = right_table({5, 15, 5, 25, 5, 15}, {1, 2, 3, 4, 5, 6}, 10);
+  EXPECT_EQ(find(t, 5), 5U);
+  EXPECT_EQ(find(t, 15), 6U);
+  EXPECT_EQ(find(t, 25), 4U);
+}
+
+TEST(Find, FindsNothingWhereNothingIs) {
+  const table t = right_table({5, 15, 6}, {1, 2, 3}, 10);
+  EXPECT_EQ(find(t, 25), std::nullopt) << "another key of a bucket that is not empty";
+  EXPECT_EQ(find(t, 7), std::nullopt) << "a key of an empty bucket";
+  EXPECT_EQ(find(t, 1), std::nullopt) << "a value that is no key";
+  EXPECT_EQ(find(right_table({}, {}, 4), 0), std::nullopt) << "any key in an empty table";
+}
+
+TEST(Find, LooksIntoOneBucketOnly) {
+  // A key that somebody has put into a wrong bucket is not found.
+  table t = right_table({5, 6}, {1, 2}, 10);
+  std::swap(t.heads[5], t.heads[6]);
+  EXPECT_EQ(find(t, 5), std::nullopt);
+}
+
+TEST(Find, RefusesATableWithoutBuckets) { EXPECT_THROW(find({}, 1), lab::invalid_input); }
+
+// --- the check itself: it has to see what 15.4 can do wrong
+// ---------------------------------------
+
+class Check : public ::testing::Test {
+ protected:
+  // By hand, so that it does not depend on build(): buckets 0 (6, 3), 1 (4) and 2 (5, 2).
+  const numbers keys = {6, 4, 5, 3, 2}, values = {10, 11, 12, 13, 14};
+  table t = {{3, 1, 4}, {{6, 10, kEnd}, {4, 11, kEnd}, {5, 12, kEnd}, {3, 13, 0}, {2, 14, 2}}};
+
+  void expect_wrong(const std::string& word) {
+    const auto result = check(t, keys, values, 3);
+    EXPECT_FALSE(result.ok) << result.message;
+    EXPECT_NE(result.message.find(word), std::string::npos) << result.message;
+  }
+};
+
+TEST_F(Check, AcceptsARightTable) { EXPECT_TRUE(matches(check(t, keys, values, 3))); }
+TEST_F(Check, AcceptsAnotherOrderInAChain) {
+  t.heads[0] = 0;
+  t.pool[0].next = 3;
+  t.pool[3].next = kEnd;
+  EXPECT_TRUE(matches(check(t, keys, values, 3)));
+}
+TEST_F(Check, SeesALostEntry) {
+  t.pool[3].next = kEnd;
+  expect_wrong("1 of 5 entries are in no chain");
+}
+TEST_F(Check, SeesACircle) {
+  t.pool[0].next = 3;
+  expect_wrong("circle");
+}
+TEST_F(Check, SeesAChainThatRunsIntoAnother) {
+  t.pool[1].next = 2;
+  expect_wrong("bucket 1 holds the key 5, which belongs to bucket 2");
+}
+TEST_F(Check, SeesALinkOutOfThePool) {
+  t.pool[0].next = 5;
+  expect_wrong("leads out of the pool");
+}
+TEST_F(Check, SeesAnEntryInAWrongBucket) {
+  std::swap(t.heads[0], t.heads[1]);
+  expect_wrong("belongs to");
+}
+TEST_F(Check, SeesAChangedKey) {
+  t.pool[0].key = 9;
+  expect_wrong("does not hold what was inserted");
+}
+TEST_F(Check, SeesAChangedValue) {
+  t.pool[2].value = 13;
+  expect_wrong("does not hold what was inserted");
+}
+TEST_F(Check, SeesAPoolThatIsTooSmallOrTooLarge) {
+  t.pool.push_back({3, 13, kEnd});
+  expect_wrong("6 entries");
+  t.pool.resize(4);
+  expect_wrong("4 entries");
+}
+TEST_F(Check, SeesAWrongNumberOfBuckets) {
+  t.heads.pop_back();
+  expect_wrong("2 buckets instead of 3");
+}
+
+}  // namespace

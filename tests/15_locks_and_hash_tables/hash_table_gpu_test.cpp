@@ -1,0 +1,164 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "hash_table_gpu.hpp"
+
+#include <cuda_runtime.h>
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "lab/cuda_check.hpp"
+#include "lab/errors.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+
+namespace {
+
+using lab::hash_table_gpu::build;
+using lab::hash_table_gpu::check;
+using lab::hash_table_gpu::kEnd;
+using lab::hash_table_gpu::random_numbers;
+using lab::hash_table_gpu::step;
+using lab::testing::matches;
+using numbers = std::vector<std::uint32_t>;
+
+// A lock that is never given back makes the kernel wait for ever. The CPU device ends it; 30
+// seconds, its default, would be a long time for a student to wait.
+[[maybe_unused]] const int kTimeLimit = setenv("CPU_DEVICE_TIME_LIMIT", "10", /*overwrite=*/0);
+
+struct named_step {
+  step value;
+  const char* name;
+};
+constexpr named_step kSteps[] = {{step::locks, "locks"}, {step::lock_free, "lock_free"}};
+
+void expect_right_table(step which, const numbers& keys, const numbers& values,
+                        std::size_t buckets) {
+  const auto built = build(which, keys, values, buckets).built;
+  ASSERT_TRUE(matches(check(built, keys, values, buckets)));
+  for (std::size_t i = 0; i < keys.size(); ++i) {  // the contract says which entry is whose
+    ASSERT_EQ(built.pool[i].key, keys[i]) << "of entry " << i;
+    ASSERT_EQ(built.pool[i].value, values[i]) << "of entry " << i;
+  }
+}
+
+// --- every step, at every size
+// --------------------------------------------------------------------
+
+class Table : public ::testing::TestWithParam<std::tuple<named_step, std::size_t, std::size_t>> {};
+
+TEST_P(Table, HoldsRandomKeysInTheirBuckets) {
+  const auto& [which, n, buckets] = GetParam();
+  expect_right_table(which.value, random_numbers(n, n + 1), random_numbers(n, n + 2), buckets);
+}
+
+// Around a warp (32) and a block (256), a prime; one bucket, few, more than there are keys.
+INSTANTIATE_TEST_SUITE_P(Steps, Table,
+                         ::testing::Combine(::testing::ValuesIn(kSteps),
+                                            ::testing::Values(0, 1, 31, 32, 33, 255, 256, 257,
+                                                              2003),
+                                            ::testing::Values(1, 7, 64, 3001)),
+                         [](const auto& info) {
+                           return std::string(std::get<0>(info.param).name) + "_n" +
+                                  std::to_string(std::get<1>(info.param)) + "_buckets" +
+                                  std::to_string(std::get<2>(info.param));
+                         });
+
+class EachSeed : public ::testing::TestWithParam<std::tuple<named_step, std::uint64_t>> {};
+INSTANTIATE_TEST_SUITE_P(Steps, EachSeed,
+                         ::testing::Combine(::testing::ValuesIn(kSteps),
+                                            ::testing::Values(1, 2, 3)),
+                         [](const auto& info) {
+                           return std::string(std::get<0>(info.param).name) + "_seed" +
+                                  std::to_string(std::get<1>(info.param));
+                         });
+
+TEST_P(EachSeed, FillsTheBooksBuckets) {
+  const auto& [which, seed] = GetParam();
+  expect_right_table(which.value, random_numbers(5000, 100 * seed),
+                     random_numbers(5000, 100 * seed + 1), 1024);
+}
+
+class EachStep : public ::testing::TestWithParam<named_step> {
+ protected:
+  step which() const { return GetParam().value; }
+};
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
+                         [](const auto& info) { return info.param.name; });
+
+TEST_P(EachStep, HoldsMoreKeysThanTheDeviceRunsThreads) {
+  // Each thread has to come back for another key.
+  int device = 0, processors = 0, threads = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&threads, cudaDevAttrMaxThreadsPerMultiProcessor, device));
+  const std::size_t n =
+      2 * static_cast<std::size_t>(processors) * static_cast<std::size_t>(threads) + 45;
+  expect_right_table(which(), random_numbers(n, 21), random_numbers(n, 22), 500);
+}
+
+TEST_P(EachStep, KeepsEveryDuplicate) {
+  const numbers keys(1000, 77), values = random_numbers(1000, 3);
+  expect_right_table(which(), keys, values, 10);
+}
+
+TEST_P(EachStep, HoldsAWarpWhoseLanesAllWantTheSameBucket) {
+  // Neighbours in one bucket, each time another one: 0, 0, …, 1, 1, …
+  numbers keys(40 * 32);
+  for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = static_cast<std::uint32_t>(i / 32);
+  expect_right_table(which(), keys, random_numbers(keys.size(), 4), 16);
+}
+
+TEST_P(EachStep, TakesTheSmallestAndTheLargestKeysAndValues) {
+  expect_right_table(which(), {0, 0xFFFFFFFF, 0xFFFFFFFE, 0x80000000, 0, 1},
+                     {0xFFFFFFFF, 0, 7, 0x80000000, 0xFFFFFFFE, 1}, 3);
+}
+
+TEST_P(EachStep, BucketsByTheKeyAndNotByTheValue) {
+  const auto t = build(which(), numbers{3}, numbers{8}, 10).built;
+  EXPECT_EQ(t.heads[3], 0U);
+  EXPECT_EQ(t.heads[8], kEnd);
+}
+
+TEST_P(EachStep, LeavesEmptyBucketsEmpty) {
+  const auto t = build(which(), {}, {}, 5).built;
+  EXPECT_EQ(t.heads, numbers(5, kEnd));
+}
+
+TEST_P(EachStep, BuildsANewTableEachTime) {
+  for (const std::uint64_t seed : {1, 2})
+    expect_right_table(which(), random_numbers(300, seed), random_numbers(300, seed + 9), 20);
+}
+
+// --- refusals, time
+// -------------------------------------------------------------------------------
+
+TEST_P(EachStep, RefusesKeysAndValuesOfDifferentNumber) {
+  EXPECT_THROW(build(which(), numbers{1, 2}, numbers{1}, 8), lab::invalid_input);
+  EXPECT_THROW(build(which(), numbers{1}, numbers{1, 2}, 8), lab::invalid_input);
+}
+
+TEST_P(EachStep, RefusesATableWithoutBuckets) {
+  EXPECT_THROW(build(which(), numbers{1}, numbers{1}, 0), lab::invalid_input);
+  EXPECT_THROW(build(which(), {}, {}, 0), lab::invalid_input);
+}
+
+TEST_P(EachStep, RefusesMoreBucketsThanNumbers) {
+  EXPECT_THROW(build(which(), numbers{1}, numbers{1}, std::size_t{kEnd} + 1), lab::invalid_input);
+}
+
+TEST_P(EachStep, SaysHowLongItTook) {
+  const numbers keys = random_numbers(2000, 1);
+  const auto result = build(which(), keys, keys, 100);
+  EXPECT_GT(result.kernel_ms, 0.0F);
+  EXPECT_GE(result.whole_ms, 0.0F);
+  EXPECT_LT(result.kernel_ms, 60'000.0F);
+}
+
+}  // namespace

@@ -1,0 +1,121 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "lock.hpp"
+
+#include <cuda_runtime.h>
+
+#include <cstdlib>
+#include <string>
+#include <tuple>
+
+#include "lab/cuda_check.hpp"
+#include "lab/errors.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+
+namespace {
+
+using lab::lock::count;
+using lab::lock::expected_count;
+using lab::lock::expected_entries;
+using lab::lock::step;
+using lab::lock::work;
+
+// A lock that is never given back makes the kernel wait for ever. The CPU device ends it; 30
+// seconds, its default, would be a long time for a student to wait.
+[[maybe_unused]] const int kTimeLimit = setenv("CPU_DEVICE_TIME_LIMIT", "10", /*overwrite=*/0);
+
+struct named_step {
+  step value;
+  const char* name;
+};
+constexpr named_step kSteps[] = {{step::one_per_block, "one_per_block"},
+                                 {step::lanes_in_turn, "lanes_in_turn"},
+                                 {step::atomic_ref, "atomic_ref"}};
+
+unsigned device_limit(cudaDeviceAttr which) {
+  int device = 0, value = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&value, which, device));
+  return static_cast<unsigned>(value);
+}
+
+void expect_exact(step which, const work& what) {
+  const auto result = count(which, what);
+  EXPECT_EQ(result.count, expected_count(what)) << "threads that were counted";
+  EXPECT_EQ(result.entries, expected_entries(which, what)) << "times that the lock was taken";
+}
+
+// --- every step, in every shape
+// -------------------------------------------------------------------
+
+class Count : public ::testing::TestWithParam<std::tuple<named_step, work>> {};
+
+TEST_P(Count, IsExact) {
+  const auto& [which, what] = GetParam();
+  expect_exact(which.value, what);
+}
+
+// One thread; around a warp (32) and several; blocks that compete; threads that come back.
+INSTANTIATE_TEST_SUITE_P(
+    Steps, Count,
+    ::testing::Combine(::testing::ValuesIn(kSteps),
+                       ::testing::Values(work{1, 1, 1}, work{1, 1, 50}, work{1, 31, 2},
+                                         work{1, 32, 2}, work{1, 33, 2}, work{1, 64, 1},
+                                         work{2, 1, 40}, work{3, 32, 5}, work{2, 65, 3},
+                                         work{5, 97, 1}, work{64, 1, 3}, work{4, 256, 1})),
+    [](const auto& info) {
+      const work& what = std::get<1>(info.param);
+      return std::string(std::get<0>(info.param).name) + "_" + std::to_string(what.blocks) +
+             "_blocks_of_" + std::to_string(what.threads) + "_" + std::to_string(what.times) +
+             (what.times == 1 ? "_time" : "_times");
+    });
+
+class EachStep : public ::testing::TestWithParam<named_step> {
+ protected:
+  step which() const { return GetParam().value; }
+};
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
+                         [](const auto& info) { return info.param.name; });
+
+TEST_P(EachStep, CountsTheLargestBlock) {
+  expect_exact(which(), {2, device_limit(cudaDevAttrMaxThreadsPerBlock), 1});
+}
+
+TEST_P(EachStep, CountsNothingInAnEmptyGrid) {
+  expect_exact(which(), {0, 32, 3});
+  expect_exact(which(), {3, 0, 3});
+  expect_exact(which(), {0, 0, 0});
+}
+
+TEST_P(EachStep, CountsNothingZeroTimes) { expect_exact(which(), {3, 32, 0}); }
+
+TEST_P(EachStep, BeginsWithAFreeLockAndAtZeroEachTime) {
+  for (int i = 0; i < 3; ++i) expect_exact(which(), {2, 40, 1});
+}
+
+TEST_P(EachStep, RefusesBlocksThatAreTooLargeAndNamesTheLimit) {
+  const unsigned limit = device_limit(cudaDevAttrMaxThreadsPerBlock);
+  try {
+    count(which(), {1, limit + 1, 1});
+    FAIL() << "a block of " << limit + 1 << " threads was not refused";
+  } catch (const lab::invalid_input& error) {
+    EXPECT_NE(std::string(error.what()).find(std::to_string(limit)), std::string::npos)
+        << error.what();
+  }
+}
+
+TEST_P(EachStep, RefusesGridsThatAreTooLargeAndWorksAgainAfterwards) {
+  EXPECT_THROW(count(which(), {device_limit(cudaDevAttrMaxGridDimX) + 1, 1, 1}),
+               lab::invalid_input);
+  expect_exact(which(), {2, 33, 1});
+}
+
+TEST_P(EachStep, SaysHowLongItTook) {
+  const float milliseconds = count(which(), {2, 32, 1}).kernel_ms;
+  EXPECT_GT(milliseconds, 0.0F);
+  EXPECT_LT(milliseconds, 60'000.0F);
+}
+
+}  // namespace
