@@ -3,27 +3,18 @@
 
 # Exercises are found by their folders, labs/CC_chapter/E_name; there is no other list of them.
 
-# lab_program(<target> <file.cu> [CHECK] [FORGIVING] [EXCLUDE] SOURCES <file.cpp>...
-#             OUTPUT <name> FOLDER <bin/...> INCLUDE <folder> [LINK <library>...])
-# A program or test of an exercise: one CUDA file and the given C++ files. EXCLUDE leaves it out of
-# the default build; for CHECK and FORGIVING see lab_cuda_sources().
-function(lab_program target cuda_file)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "CHECK;FORGIVING;EXCLUDE" "OUTPUT;FOLDER;INCLUDE"
-    "SOURCES;LINK")
+# lab_program(<target> SOURCES <file or $<TARGET_OBJECTS:...>>... OUTPUT <name> FOLDER <bin/...>
+#             INCLUDE <folder> [LINK <library>...])
+# A program or a test of an exercise.
+function(lab_program target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "OUTPUT;FOLDER;INCLUDE" "SOURCES;LINK")
   add_executable(${target} ${arg_SOURCES})
-  set(how)
-  foreach(word IN ITEMS CHECK FORGIVING)
-    if(arg_${word})
-      list(APPEND how ${word})
-    endif()
-  endforeach()
-  lab_cuda_sources(${target} "${cuda_file}" ${how})
   target_include_directories(${target} PRIVATE "${arg_INCLUDE}")
-  target_link_libraries(${target} PRIVATE lab_common ${arg_LINK})
+  target_link_libraries(${target} PRIVATE lab_settings lab_strict lab_common ${arg_LINK})
   set_target_properties(${target} PROPERTIES
     OUTPUT_NAME "${arg_OUTPUT}"
     RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin/${arg_FOLDER}"
-    EXCLUDE_FROM_ALL "${arg_EXCLUDE}")
+    LINKER_LANGUAGE CXX)
 endfunction()
 
 # lab_discover(<target> <prefix> LABELS <label>...)
@@ -75,9 +66,16 @@ function(lab_add_exercise folder)
     if(kind STREQUAL "lab" AND NOT LAB_BUGS)
       set(how FORGIVING)
     endif()
-    lab_program(${kind}.${id} "${${kind}_file}" ${how} SOURCES ${given} INCLUDE "${folder}"
-      OUTPUT "${id}_${name}" FOLDER "${kind}s")
-    lab_program(${kind}_test.${id} "${${kind}_file}" ${how} SOURCES $<TARGET_OBJECTS:test_objects.${id}>
+    # The CUDA file, too, is compiled once: for the program and for the test.
+    add_library(${kind}_code.${id} OBJECT EXCLUDE_FROM_ALL)
+    lab_cuda_sources(${kind}_code.${id} "${${kind}_file}" ${how})
+    target_include_directories(${kind}_code.${id} PRIVATE "${folder}")
+    target_link_libraries(${kind}_code.${id} PRIVATE lab_common)
+
+    lab_program(${kind}.${id} SOURCES ${given} $<TARGET_OBJECTS:${kind}_code.${id}>
+      INCLUDE "${folder}" OUTPUT "${id}_${name}" FOLDER "${kind}s")
+    lab_program(${kind}_test.${id}
+      SOURCES $<TARGET_OBJECTS:test_objects.${id}> $<TARGET_OBJECTS:${kind}_code.${id}>
       INCLUDE "${folder}" LINK lab_test_main OUTPUT "${id}_${name}_test" FOLDER "tests/${kind}s")
     lab_discover(${kind}_test.${id} "${kind}.${id}" LABELS ${kind} ${cc} ${id})
   endforeach()
@@ -122,14 +120,11 @@ function(lab_add_bugs id cc folder solution_file bugs_file)
     if(how STREQUAL "check")
       set(check CHECK)
     endif()
-    set(exclude)
+    lab_program(${target} SOURCES $<TARGET_OBJECTS:test_objects.${id}>
+      INCLUDE "${folder}" LINK lab_test_main OUTPUT "${bug}" FOLDER "bugs/${id}")
+    lab_cuda_sources(${target} "${file}" ${check})
     if(how STREQUAL "compiler")
-      set(exclude EXCLUDE)
-    endif()
-    lab_program(${target} "${file}" ${check} ${exclude}
-      SOURCES $<TARGET_OBJECTS:test_objects.${id}> INCLUDE "${folder}" LINK lab_test_main
-      OUTPUT "${bug}" FOLDER "bugs/${id}")
-    if(how STREQUAL "compiler")
+      set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)
       add_test(NAME ${target} COMMAND ${bugs} expect-compile-error --name ${bug} --
         "${CMAKE_COMMAND}" --build "${CMAKE_BINARY_DIR}" --target ${target})
     else()

@@ -270,10 +270,13 @@ TEST(Groups, CoalescedThreadsReduceAndScan) {
 __global__ void float_sum_order(float* out) {
   const auto tile = cg::tiled_partition<32>(cg::this_thread_block());
   const float value = 1.0F / static_cast<float>(1 + threadIdx.x * threadIdx.x);
-  out[0] = cg::reduce(tile, value, cg::plus<float>());
+  const float reduced = cg::reduce(tile, value, cg::plus<float>());
   float sum = value;
   for (int offset = 16; offset > 0; offset /= 2) sum += tile.shfl_down(sum, offset);
-  if (threadIdx.x == 0) out[1] = sum;
+  if (threadIdx.x == 0) {
+    out[0] = reduced;
+    out[1] = sum;
+  }
 }
 TEST(Groups, FloatsAreAddedAsShufflesWouldAddThem) {
   const device_array<float> out(2, 0.0F);

@@ -24,7 +24,7 @@ __global__ void print_lines() {
 
 TEST(Printf, LinesOfConcurrentBlocksAreWhole) {
   testing::internal::CaptureStdout();
-  print_lines<<<40, 32>>>();
+  print_lines<<<200, 32>>>();
   const cudaError_t status = cudaDeviceSynchronize();
   std::printf("after\n");  // the host's output follows that of the kernel it waited for
   std::fflush(stdout);
@@ -32,7 +32,7 @@ TEST(Printf, LinesOfConcurrentBlocksAreWhole) {
   EXPECT_EQ(status, cudaSuccess);
   std::vector<std::string> lines, expected;
   for (std::string line; std::getline(text, line);) lines.push_back(line);
-  for (int b = 0; b < 40; ++b)
+  for (int b = 0; b < 200; ++b)
     for (int t = 0; t < 32; ++t)
       expected.push_back("block " + std::to_string(b) + " thread " + std::to_string(t) +
                          " pi 3.142 end|");

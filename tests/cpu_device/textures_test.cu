@@ -1259,7 +1259,7 @@ std::string report_of_a_look(look how, Make make) {
   return expect_report(
       [&] {
         const array<float> a({1, 2, 3, 4}, 2, 2, 0, cudaArraySurfaceLoadStore);
-        look_once<<<1, 32>>>(make(a.get()), how);
+        look_once<<<200, 32>>>(make(a.get()), how);
       },
       how == look::three || how == look::fetch ? cudaErrorLaunchFailure : cudaErrorIllegalAddress);
 }
@@ -1302,7 +1302,7 @@ TEST(CpuDeviceTextures, ReportArraysThatWereFreedUnderThem) {
           const array<float> a({1, 2, 3, 4}, 2, 2);
           t = made(a.get());
         }
-        look_once<<<1, 32>>>(t, look::two);
+        look_once<<<200, 32>>>(t, look::two);
       },
       cudaErrorIllegalAddress);
   EXPECT_TRUE(has(text, "whose array was freed")) << text;
@@ -1328,7 +1328,7 @@ TEST(CpuDeviceTextures, ReportTheWrongType) {
   const std::string floats = expect_report(
       [] {
         const array<unsigned char> a({1, 2, 3, 4}, 2, 2);
-        look_once<<<1, 32>>>(made(a.get()), look::two);
+        look_once<<<200, 32>>>(made(a.get()), look::two);
       },
       cudaErrorLaunchFailure);
   EXPECT_TRUE(has(floats, "cudaReadModeNormalizedFloat")) << floats;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cfenv>
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
@@ -567,6 +568,7 @@ void work_on(running_launch& launch) {
       __sanitizer_finish_switch_fiber(nullptr, nullptr, nullptr);
       __asan_unpoison_memory_region(w.base.low, static_cast<std::size_t>(here - w.base.low));
 #endif
+      std::fesetround(FE_TONEAREST);  // __dadd_ru and the like may have been interrupted
       report_problem(w, launch);
       forget_block(w);
       break;

@@ -339,7 +339,9 @@ void set_border(texture& t, const cudaChannelFormatDesc& d, const float* color, 
 
 // --- reports ------------------------------------------------------------------------------------
 
-[[noreturn]] void misuse(const texture_call& call, cudaError_t error, const std::string& what) {
+/// Writes down why the block is given up. give_up_block() follows in a statement of its own: it
+/// jumps, so that no string may be alive then.
+void note_misuse(const texture_call& call, cudaError_t error, const std::string& what) {
   std::string text = std::string(call.function) + " at " + short_name(call.file) + ":" +
                      std::to_string(call.line) + " " + what;
   if (!inside_kernel()) {
@@ -350,8 +352,6 @@ void set_border(texture& t, const cudaChannelFormatDesc& d, const float* color, 
   w.problem.what = failure::kind::misuse;
   w.problem.error = error;
   w.problem.text.swap(text);
-  text = std::string();  // nothing is destroyed on the way out
-  give_up_block(w);
 }
 
 std::string bad_object(unsigned long long object, const char* kind, const char* other_kind,
@@ -408,63 +408,70 @@ const char* point_texel(const texture& t, int dimensions, const float* at, int l
 }
 
 void bad_texture(unsigned long long object, texture_call call) {
-  std::string what;
   {
     const std::lock_guard lock(api_mutex());
-    what = bad_object(object, "texture", "surface", surfaces().count(object) != 0);
+    note_misuse(call, cudaErrorIllegalAddress,
+                bad_object(object, "texture", "surface", surfaces().count(object) != 0));
   }
-  misuse(call, cudaErrorIllegalAddress, what);
+  give_up_block(*current_worker());
 }
 void bad_surface(unsigned long long object, texture_call call) {
-  std::string what;
   {
     const std::lock_guard lock(api_mutex());
-    what = bad_object(object, "surface", "texture", textures().count(object) != 0);
+    note_misuse(call, cudaErrorIllegalAddress,
+                bad_object(object, "surface", "texture", textures().count(object) != 0));
   }
-  misuse(call, cudaErrorIllegalAddress, what);
+  give_up_block(*current_worker());
 }
 
 void check_fetch(const texture& t, texture_call call, bool wants_float) {
-  if ((t.looks_into & call.shapes) == 0)
-    misuse(
-        call, cudaErrorLaunchFailure,
-        "cannot look into " + shape_name(t.looks_into) +
-            ", which this texture object is made of.\n  Try: tex1Dfetch for linear memory, tex2D "
-            "for pitched memory and two-dimensional arrays, tex3D for three-dimensional ones, "
-            "tex1DLayered and tex2DLayered for layers.");
+  if ((t.looks_into & call.shapes) == 0) {
+    note_misuse(call, cudaErrorLaunchFailure,
+                "cannot look into " + shape_name(t.looks_into) +
+                    ", which this texture object is made of.\n  Try: tex1Dfetch for linear memory, "
+                    "tex2D for pitched memory and two-dimensional arrays, tex3D for "
+                    "three-dimensional ones, tex1DLayered and tex2DLayered for layers.");
+    give_up_block(*current_worker());
+  }
   if (wants_float == t.gives_float) return;
-  misuse(
-      call, cudaErrorLaunchFailure,
-      wants_float
-          ? "reads floats from a texture that gives integers.\n  Try: the element's type between "
-            "< and >, or cudaReadModeNormalizedFloat."
-          : "reads integers from a texture that gives floats.\n  Try: <float>, <float2> or "
-            "<float4>.");
+  note_misuse(call, cudaErrorLaunchFailure,
+              wants_float
+                  ? "reads floats from a texture that gives integers.\n  Try: the element's type "
+                    "between < and >, or cudaReadModeNormalizedFloat."
+                  : "reads integers from a texture that gives floats.\n  Try: <float>, <float2> or "
+                    "<float4>.");
+  give_up_block(*current_worker());
 }
 
 char* surface_bytes(const surface& s, texture_call call, int x, int y, int z, std::size_t bytes,
                     cudaSurfaceBoundaryMode mode) {
-  if ((s.looks_into & call.shapes) == 0)
-    misuse(
+  if ((s.looks_into & call.shapes) == 0) {
+    note_misuse(
         call, cudaErrorLaunchFailure,
         "cannot look into " + shape_name(s.looks_into) + ", which this surface object is made of.");
+    give_up_block(*current_worker());
+  }
   const auto size = static_cast<int>(bytes);
-  if (x % size != 0)
-    misuse(call, cudaErrorMisalignedAddress,
-           "was given x = " + std::to_string(x) + ", which is no multiple of the element's " +
-               std::to_string(bytes) +
-               " bytes.\n  Surfaces count x in bytes. Try: x * sizeof(element).");
+  if (x % size != 0) {
+    note_misuse(call, cudaErrorMisalignedAddress,
+                "was given x = " + std::to_string(x) + ", which is no multiple of the element's " +
+                    std::to_string(bytes) +
+                    " bytes.\n  Surfaces count x in bytes. Try: x * sizeof(element).");
+    give_up_block(*current_worker());
+  }
   const std::size_t column = static_cast<unsigned>(x);
   if (column + bytes > s.row_bytes || static_cast<unsigned>(y) >= s.height ||
       static_cast<unsigned>(z) >= s.depth) {
     if (mode == cudaBoundaryModeZero) return nullptr;
-    if (mode != cudaBoundaryModeClamp)
-      misuse(call, cudaErrorIllegalAddress,
-             "was given (x, y, z) = " + position(x, y, z) + ", outside of a surface of " +
-                 std::to_string(s.row_bytes) + " bytes by " + std::to_string(s.height) + " by " +
-                 std::to_string(s.depth) +
-                 ".\n  x counts bytes. Try: compare the thread's index with the size, or "
-                 "cudaBoundaryModeZero or cudaBoundaryModeClamp.");
+    if (mode != cudaBoundaryModeClamp) {
+      note_misuse(call, cudaErrorIllegalAddress,
+                  "was given (x, y, z) = " + position(x, y, z) + ", outside of a surface of " +
+                      std::to_string(s.row_bytes) + " bytes by " + std::to_string(s.height) +
+                      " by " + std::to_string(s.depth) +
+                      ".\n  x counts bytes. Try: compare the thread's index with the size, or "
+                      "cudaBoundaryModeZero or cudaBoundaryModeClamp.");
+      give_up_block(*current_worker());
+    }
     if (bytes > s.row_bytes) return nullptr;
     const auto row_bytes = static_cast<int>(s.row_bytes);
     x = std::clamp(x, 0, (row_bytes - size) / size * size);

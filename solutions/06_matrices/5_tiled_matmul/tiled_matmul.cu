@@ -60,18 +60,24 @@ __global__ void __launch_bounds__(kTile* kTile)
   const std::size_t row = std::size_t{blockIdx.y} * kTile + y;
   const std::size_t column = std::size_t{blockIdx.x} * kTile + x;
 
+  const bool row_inside = row < size.m, column_inside = column < size.n;
+  std::size_t from_a = row * size.k + x;     // this thread's element of the next tile of A,
+  std::size_t from_b = y * size.n + column;  // and of B: a few additions for each tile
+
   float sum = 0;
   for (std::size_t first = 0; first < size.k; first += kTile) {
     // Neighbours in x load neighbours in memory, from A and from B.
-    tile_a[y][x] = row < size.m && first + x < size.k ? a[row * size.k + first + x] : 0;
-    tile_b[y][x] = first + y < size.k && column < size.n ? b[(first + y) * size.n + column] : 0;
+    tile_a[y][x] = row_inside && first + x < size.k ? a[from_a] : 0;
+    tile_b[y][x] = first + y < size.k && column_inside ? b[from_b] : 0;
+    from_a += kTile;
+    from_b += kTile * size.n;
     __syncthreads();  // both tiles are complete
 
 #pragma unroll
     for (unsigned i = 0; i < kTile; ++i) sum += tile_a[y][i] * tile_b[i][x];
     __syncthreads();  // all have read them: the next ones may come
   }
-  if (row < size.m && column < size.n) c[row * size.n + column] = sum;
+  if (row_inside && column_inside) c[row * size.n + column] = sum;
   // END SOLUTION
 }
 

@@ -90,17 +90,13 @@ inline float multiply_add(float x, float y, float z, rounding mode) {
   const double b = static_cast<double>(z), sum = a + b;
   return narrow(zero_sum(a, b, to_odd(sum, sum_error(a, b, sum)), mode), mode);
 }
+// The quotient of two floats, or the root of one, is a float or farther from every float than a
+// double's rounding reaches.
 inline float divide(float x, float y, rounding mode) {
-  const double a = static_cast<double>(x), b = static_cast<double>(y), q = a / b;
-  if (q == 0 || q - q != 0) return static_cast<float>(q);  // exact, infinite or not a number
-  const double rest = ::fma(-q, b, a);
-  if (rest == 0 || b - b != 0) return narrow(q, mode);
-  return narrow(to_odd(q, (rest > 0) == (b > 0) ? 1.0 : -1.0), mode);
+  return narrow(static_cast<double>(x) / static_cast<double>(y), mode);
 }
 inline float square_root(float x, rounding mode) {
-  const double a = static_cast<double>(x), root = ::sqrt(a);
-  if (root == 0 || root - root != 0) return static_cast<float>(root);
-  return narrow(to_odd(root, ::fma(-root, root, a)), mode);
+  return narrow(::sqrt(static_cast<double>(x)), mode);
 }
 /// 1 / sqrt(x) to nearest. The double is within an ulp, so only where it lies close to the middle
 /// between two floats can its rounding go wrong. The side is found by squaring that middle.
