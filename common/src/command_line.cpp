@@ -24,7 +24,9 @@ namespace {
 
 std::string in_quotes(std::string_view text) { return "\"" + std::string(text) + "\""; }
 
-std::string text_of(double value) {
+/// The shortest text that reads back as the same number: 0.8, also for a float.
+template <class Number>
+std::string text_of(Number value) {
   char text[64];
   return std::string(text, std::to_chars(text, text + sizeof(text), value).ptr);
 }
