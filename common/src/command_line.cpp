@@ -282,8 +282,9 @@ void program::add_picture_options(const std::string& default_file) {
   state_->has_output = true;
 }
 
-void program::add_animation_options(int frames) {
+void program::add_animation_options(int frames, const std::string& default_file) {
   state_->frames = frames;
+  state_->out = default_file;
   add_number("--frames", state_->frames, "how many frames the file gets").at_least(1);
   add_text("--out", state_->out, "the animated PNG file to write, for a browser");
   add_flag("--window", state_->window, "play it in a window (Esc closes it)");

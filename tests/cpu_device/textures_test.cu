@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -1273,6 +1274,7 @@ cudaTextureObject_t made(cudaArray_t a) {
 }
 
 TEST(CpuDeviceTextures, ReportObjectsThatAreNone) {
+  const auto begin = std::chrono::steady_clock::now();
   const std::string zero = report_of_a_look(look::two, [](cudaArray_t) { return 0ULL; });
   EXPECT_TRUE(has(zero, "tex2D at textures_test.cu:")) << zero;
   EXPECT_TRUE(has(zero, "that is 0")) << zero;
@@ -1292,6 +1294,8 @@ TEST(CpuDeviceTextures, ReportObjectsThatAreNone) {
     return s;
   });
   EXPECT_TRUE(has(other, "was given a surface object")) << other;
+  // A worker that waited for the host would do so until the time limit.
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
 }
 
 TEST(CpuDeviceTextures, ReportArraysThatWereFreedUnderThem) {

@@ -332,9 +332,11 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
     case cudaDevAttrMaxRegistersPerBlock:
       *value = p.regsPerBlock;
       break;
-    case cudaDevAttrClockRate:
-      *value = host_clock_khz();
+    case cudaDevAttrClockRate: {
+      static const int khz = host_clock_khz();  // one answer, though the host's clock moves
+      *value = khz;
       break;
+    }
     case cudaDevAttrTextureAlignment:
       *value = static_cast<int>(p.textureAlignment);
       break;

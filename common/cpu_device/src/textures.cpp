@@ -408,19 +408,15 @@ const char* point_texel(const texture& t, int dimensions, const float* at, int l
 }
 
 void bad_texture(unsigned long long object, texture_call call) {
-  {
-    const std::lock_guard lock(api_mutex());
-    note_misuse(call, cudaErrorIllegalAddress,
-                bad_object(object, "texture", "surface", surfaces().count(object) != 0));
-  }
+  // The launching host thread holds api_mutex() and waits: nothing changes, and a worker that
+  // locked it would wait for ever.
+  note_misuse(call, cudaErrorIllegalAddress,
+              bad_object(object, "texture", "surface", surfaces().count(object) != 0));
   give_up_block(*current_worker());
 }
 void bad_surface(unsigned long long object, texture_call call) {
-  {
-    const std::lock_guard lock(api_mutex());
-    note_misuse(call, cudaErrorIllegalAddress,
-                bad_object(object, "surface", "texture", textures().count(object) != 0));
-  }
+  note_misuse(call, cudaErrorIllegalAddress,
+              bad_object(object, "surface", "texture", textures().count(object) != 0));
   give_up_block(*current_worker());
 }
 

@@ -138,8 +138,8 @@ class program {
   /// the picture goes to `default_file`; where that is empty, and for `--out ""`, to no file.
   void add_picture_options(const std::string& default_file = {});
   /// --frames N, --out FILE.png and --window, for programs that make an animation: see
-  /// emit_frames(). `frames` holds the default.
-  void add_animation_options(int frames);
+  /// emit_frames(). `frames` and `default_file` are the defaults, as for a picture.
+  void add_animation_options(int frames, const std::string& default_file = {});
 
   // --- for the body, after parsing -----------------------------------------------------------
 

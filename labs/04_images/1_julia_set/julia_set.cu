@@ -36,13 +36,13 @@ struct complex {
   // TODO(1): the sum, the square and the squared distance from 0, as julia_set.hpp has them.
   __device__ complex operator+(complex other) const {
     (void)other;
-    return *this;
+    return *this;  // not yet
   }
   __device__ complex squared() const {
-    return *this;
+    return *this;  // not yet
   }
   __device__ float magnitude2() const {
-    return 0;
+    return 0;  // not yet
   }
 };
 

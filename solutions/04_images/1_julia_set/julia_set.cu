@@ -37,20 +37,20 @@ struct complex {
   __device__ complex operator+(complex other) const {
     // BEGIN SOLUTION
     // STUB: (void)other;
-    // STUB: return *this;
+    // STUB: return *this;  // not yet
     return {__fadd_rn(re, other.re), __fadd_rn(im, other.im)};
     // END SOLUTION
   }
   __device__ complex squared() const {
     // BEGIN SOLUTION
-    // STUB: return *this;
+    // STUB: return *this;  // not yet
     return {__fsub_rn(__fmul_rn(re, re), __fmul_rn(im, im)),
             __fadd_rn(__fmul_rn(re, im), __fmul_rn(im, re))};
     // END SOLUTION
   }
   __device__ float magnitude2() const {
     // BEGIN SOLUTION
-    // STUB: return 0;
+    // STUB: return 0;  // not yet
     return __fadd_rn(__fmul_rn(re, re), __fmul_rn(im, im));
     // END SOLUTION
   }

@@ -1,0 +1,194 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 04.2 ripple: a picture that moves, frame by frame in the same device memory.
+// Edit:  this file, from TODO(1) to TODO(4). ripple.hpp has the formula.
+// Run:   scripts/lab run 04.2 -- --out ripple.png     (an animation: open it in a browser)
+// Test:  scripts/lab test 04.2
+// Hints: scripts/lab hint 04.2                        Chapter: docs/04_images.md
+
+#include <cuda_runtime.h>
+
+#include <cmath>
+#include <cstddef>
+#include <memory>
+#include <numbers>
+#include <string>
+#include <utility>
+
+#include "lab/cuda_check.hpp"
+#include "lab/device_buffer.hpp"
+#include "lab/errors.hpp"
+#include "lab/timer.hpp"
+#include "ripple.hpp"
+
+namespace lab::ripple {
+namespace {
+
+constexpr int kTile = 16;      // a block of blocks_16x16 is kTile x kTile threads
+constexpr int kThreads = 256;  // a block of flat_256 is as large, but all in one row
+
+// Pixels in device memory are uchar4: the four bytes of an rgba, but aligned to four, so that a
+// thread stores its pixel at once. make_uchar4(red, green, blue, opacity) makes one.
+
+// --- what one pixel needs ------------------------------------------------------------------------
+
+/// tick / 7, less whole turns of the cosine. It is the same for all pixels, so the host works it
+/// out, once a frame and in double: a float has some seven digits, and those of tick / 7 that
+/// are behind the point get fewer the longer the animation runs.
+float phase_of(int tick) {
+  // TODO(1): the remainder of tick / 7 after whole turns of 2 pi. (std::fmod, std::numbers::pi)
+  // BEGIN SOLUTION
+  // STUB: (void)tick;
+  // STUB: return 0;
+  return static_cast<float>(std::fmod(tick / 7.0, 2 * std::numbers::pi));
+  // END SOLUTION
+}
+
+__device__ unsigned char grey_at(int width, int height, float phase, int x, int y) {
+  // TODO(1): the formula in ripple.hpp, in floats: sqrtf, cosf. The halves of width and height
+  //          are real numbers; a whole number must not lose what is behind the point.
+  // BEGIN SOLUTION
+  // STUB: (void)width, (void)height, (void)phase, (void)x, (void)y;
+  // STUB: return 0;
+  const float dx = static_cast<float>(x) - static_cast<float>(width) / 2;
+  const float dy = static_cast<float>(y) - static_cast<float>(height) / 2;
+  const float u = sqrtf(dx * dx + dy * dy) / 10;
+  return static_cast<unsigned char>(128 + 127 * cosf(u - phase) / (u + 1));
+  // END SOLUTION
+}
+
+// --- blocks_16x16: a block a tile of the picture -------------------------------------------------
+// Requires a guard in both directions.
+
+__global__ void blocks_16x16(int width, int height, float phase, uchar4* pixels) {
+  // TODO(2): this thread's pixel (x, y), grey_at() three times and opaque, in its place. Threads
+  //          outside the picture do nothing.
+  // BEGIN SOLUTION
+  // STUB: (void)width, (void)height, (void)phase, (void)pixels, (void)grey_at;
+  const int x = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  const int y = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);
+  if (x < width && y < height) {
+    const unsigned char grey = grey_at(width, height, phase, x, y);
+    pixels[static_cast<std::size_t>(y) * width + x] = make_uchar4(grey, grey, grey, 255);
+  }
+  // END SOLUTION
+}
+
+dim3 grid_of_blocks_16x16(int width, int height) {
+  // TODO(2): enough tiles to cover the picture.
+  // BEGIN SOLUTION
+  // STUB: (void)width, (void)height;
+  // STUB: throw not_written("step blocks_16x16", 1);  // 1 and 2 are this step
+  return dim3(static_cast<unsigned>((width + kTile - 1) / kTile),
+              static_cast<unsigned>((height + kTile - 1) / kTile));
+  // END SOLUTION
+}
+
+// --- flat_256: the pixels are one long row -------------------------------------------------------
+// One guard, and only the last block can have idle threads. Requires a division and its remainder
+// to find x and y again.
+
+__global__ void flat_256(int width, int height, float phase, uchar4* pixels) {
+  // TODO(3): number the threads of the grid: thread i draws pixels[i]. Which x and y is that?
+  // BEGIN SOLUTION
+  // STUB: (void)width, (void)height, (void)phase, (void)pixels;
+  const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i < static_cast<std::size_t>(width) * height) {
+    const int x = static_cast<int>(i % width);
+    const int y = static_cast<int>(i / width);
+    const unsigned char grey = grey_at(width, height, phase, x, y);
+    pixels[i] = make_uchar4(grey, grey, grey, 255);
+  }
+  // END SOLUTION
+}
+
+dim3 grid_of_flat_256(int width, int height) {
+  // TODO(3): enough blocks of kThreads for all pixels. Multiply as std::size_t.
+  // BEGIN SOLUTION
+  // STUB: (void)width, (void)height;
+  // STUB: throw not_written("step flat_256", 3);
+  const std::size_t count = static_cast<std::size_t>(width) * static_cast<std::size_t>(height);
+  return dim3(static_cast<unsigned>((count + kThreads - 1) / kThreads));
+  // END SOLUTION
+}
+
+// --- given: one frame ----------------------------------------------------------------------------
+
+void require_good(int width, int height) {
+  if (width < 1 || height < 1 || width > kLongestSide || height > kLongestSide)
+    throw invalid_input("ripple: a picture of " + std::to_string(width) + " x " +
+                        std::to_string(height) + " pixels cannot be drawn; a side has 1 to " +
+                        std::to_string(kLongestSide));
+}
+
+/// The device's side of an animation: how to launch, and the memory of a picture.
+class canvas {
+ public:
+  canvas(step which, int width, int height)
+      : which_(which),
+        width_(width),
+        height_(height),
+        blocks_(good_grid(which, width, height)),
+        pixels_(static_cast<std::size_t>(width) * static_cast<std::size_t>(height)) {}
+
+  /// Draws on the device, copies to `picture`, which has the canvas's size; the kernel's time.
+  float draw(bitmap& picture, int tick) {
+    const float phase = phase_of(tick);
+    event_timer timer;
+    timer.start();
+    if (which_ == step::blocks_16x16)
+      blocks_16x16<<<blocks_, dim3(kTile, kTile)>>>(width_, height_, phase, pixels_.data());
+    else
+      flat_256<<<blocks_, kThreads>>>(width_, height_, phase, pixels_.data());
+    timer.stop();
+    CUDA_CHECK(cudaGetLastError());
+    // Waits for the kernel. An rgba and a uchar4 are the same four bytes.
+    CUDA_CHECK(cudaMemcpy(picture.pixels().data(), pixels_.data(), pixels_.size_bytes(),
+                          cudaMemcpyDeviceToHost));
+    return timer.milliseconds();
+  }
+
+ private:
+  static dim3 good_grid(step which, int width, int height) {
+    require_good(width, height);
+    return which == step::blocks_16x16 ? grid_of_blocks_16x16(width, height)
+                                       : grid_of_flat_256(width, height);
+  }
+
+  step which_;
+  int width_, height_;
+  dim3 blocks_;
+  device_buffer<uchar4> pixels_;
+};
+
+}  // namespace
+
+result frame(step which, int width, int height, int tick) {
+  canvas device_side(which, width, height);
+  bitmap picture(width, height);
+  const float kernel_ms = device_side.draw(picture, tick);
+  return {std::move(picture), kernel_ms};
+}
+
+// --- the animation: one canvas, many frames ------------------------------------------------------
+
+frame_callback animate(step which, int width, int height) {
+  // TODO(4): return a lambda that draws on a canvas made here, once, and not in each call. A
+  //          std::function can be copied and a canvas cannot: let the copies share it.
+  //          A picture that has not the canvas's size is refused before anything is drawn.
+  // BEGIN SOLUTION
+  // STUB: (void)which, (void)width, (void)height;
+  // STUB: throw not_written("the animation", 4);
+  auto device_side = std::make_shared<canvas>(which, width, height);
+  return [device_side, width, height](bitmap& picture, int tick) {
+    if (picture.width() != width || picture.height() != height)
+      throw invalid_input("ripple: the picture has " + std::to_string(picture.width()) + " x " +
+                          std::to_string(picture.height()) + " pixels, the animation " +
+                          std::to_string(width) + " x " + std::to_string(height));
+    return device_side->draw(picture, tick);
+  };
+  // END SOLUTION
+}
+
+}  // namespace lab::ripple
