@@ -23,9 +23,19 @@ function(lab_discover target prefix)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "LABELS")
   gtest_discover_tests(${target}
     TEST_PREFIX "${prefix}."
+    TEST_LIST tests_of_${target}
+    NO_PRETTY_VALUES  # names stay as the test gives them
     DISCOVERY_MODE PRE_TEST
     DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS "${arg_LABELS}" SKIP_RETURN_CODE 77 TIMEOUT 300)
+    PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
+  # PROPERTIES would take only the first label of a list.
+  set(script "${CMAKE_CURRENT_BINARY_DIR}/labels/${target}.cmake")
+  file(CONFIGURE OUTPUT "${script}" @ONLY CONTENT [=[
+foreach(test IN LISTS tests_of_@target@)
+  set_tests_properties("${test}" PROPERTIES LABELS "@arg_LABELS@")
+endforeach()
+]=])
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${script}")
 endfunction()
 
 # lab_add_exercise(<folder>)   with <folder> = labs/CC_chapter/E_name

@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 01.3 device_query: what is this device, and how fast can its memory be?
+// Edit:  this file, from TODO(1) to TODO(5). device_query.hpp says what belongs into a report.
+// Run:   scripts/lab run 01.3
+// Test:  scripts/lab test 01.3
+// Hints: scripts/lab hint 01.3                  Chapter: docs/01_getting_started.md
+
+#include <cuda_runtime.h>
+
+#include <string>
+
+#include "device_query.hpp"
+#include "lab/cuda_check.hpp"
+#include "lab/errors.hpp"
+
+namespace lab::device_query {
+namespace {
+
+/// How many devices this process may use.
+int count_devices() {
+  // TODO(1): ask CUDA. Check what the call returns: CUDA_CHECK(…) throws when it is an error.
+  throw not_written("counting the devices", 1);
+}
+
+/// Throws invalid_input unless there is a device of this number.
+void require_device(int device) {
+  const int count = count_devices();
+  // TODO(1): … and refuse a number that is not there, before CUDA is asked about it. Numbers begin
+  //          at 0.
+  (void)device, (void)count;
+  throw not_written("refusing a device that is not there", 1);
+}
+
+}  // namespace
+
+std::vector<report> query_all() {
+  const int count = count_devices();
+  // TODO(2): a report of each device. No device has to become the current one for that.
+  (void)count;
+  throw not_written("the list of all reports", 2);
+}
+
+// --- two ways to ask -----------------------------------------------------------------------------
+
+namespace {
+
+/// One call fills a whole struct, cudaDeviceProp.
+void add_properties(int device, report& out) {
+  // TODO(3): fill in whatever the struct has. Look at each field's unit, and at what it is for: per
+  //          block is not per multiprocessor.
+  (void)device, (void)out;
+  throw not_written("reading the properties", 3);
+}
+
+/// One call answers one question, always with an int. It is much quicker where only one is asked.
+[[maybe_unused]] int attribute(cudaDeviceAttr which, int device) {
+  int value = 0;
+  CUDA_CHECK(cudaDeviceGetAttribute(&value, which, device));
+  return value;
+}
+
+/// What is not in the struct any more since CUDA 13.
+void add_attributes(int device, report& out) {
+  // TODO(4): both clocks, the time limit of kernels and the compute mode.
+  (void)device, (void)out;
+  throw not_written("asking for attributes", 4);
+}
+
+}  // namespace
+
+// --- what follows from the answers ---------------------------------------------------------------
+
+double theoretical_bandwidth(int memory_clock_khz, int memory_bus_bits) {
+  // TODO(5): cycles per second, times two transfers a cycle, times the bytes of a transfer. How
+  //          large does that become, and what is the largest int?
+  (void)memory_clock_khz, (void)memory_bus_bits;
+  throw not_written("the bandwidth", 5);
+}
+
+report query(int device) {
+  require_device(device);
+  report out;
+  out.device = device;
+  add_properties(device, out);
+  add_attributes(device, out);
+  out.bandwidth = theoretical_bandwidth(out.memory_clock_khz, out.memory_bus_bits);
+  return out;
+}
+
+}  // namespace lab::device_query

@@ -1,0 +1,150 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 07.2 ray_tracer: a ray for each pixel; its spheres first in global, then in constant memory.
+// Edit:  this file, from TODO(1) to TODO(4). ray_tracer.hpp has the formulas.
+// Run:   scripts/lab run 07.2 -- --step global_memory            (writes ray_tracer.png)
+// Test:  scripts/lab test 07.2
+// Hints: scripts/lab hint 07.2                                   Chapter:
+// docs/07_constant_memory.md
+
+#include <cuda_runtime.h>
+
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "lab/cuda_check.hpp"
+#include "lab/device_buffer.hpp"
+#include "lab/errors.hpp"
+#include "lab/timer.hpp"
+#include "ray_tracer.hpp"
+
+namespace lab::ray_tracer {
+namespace {
+
+constexpr int kTile = 16;  // a block is kTile x kTile threads, one for each pixel
+constexpr float kMiss = -std::numeric_limits<float>::infinity();  // the depth of nothing
+
+// --- what one ray needs --------------------------------------------------------------------------
+
+struct hit {
+  float depth;  // kMiss if there is no hit
+  float shade;
+};
+
+// __fmul_rn, __fadd_rn and __fsub_rn are *, + and - that the compiler keeps apart. It may otherwise
+// merge a * b + c into one instruction with one rounding, and some pixels then differ in the last
+// bit from the reference. sqrtf and / are rounded correctly on both.
+__device__ hit hit_of(const sphere& ball, float ox, float oy) {
+  // TODO(1): the depth and the shade where the ray at (ox, oy) meets the sphere; {kMiss, 0} if it
+  //          does not. The formulas are in ray_tracer.hpp.
+  (void)ball, (void)ox, (void)oy;
+  return {kMiss, 0};
+}
+
+/// The colour that the ray of pixel (x, y) brings back from the `count` spheres of `scene`: red,
+/// green, blue, 255. (CUDA's uchar4 is four bytes that are stored in one piece.)
+__device__ uchar4 colour_at(const sphere* scene, std::size_t count, int x, int y, int width,
+                            int height) {
+  const float ox = static_cast<float>(x) - static_cast<float>(width) / 2;
+  const float oy = static_cast<float>(y) - static_cast<float>(height) / 2;
+  // TODO(2): ask each sphere with hit_of(), and remember the depth and the colour of the nearest
+  //          hit. Black, if there is none.
+  (void)scene, (void)count, (void)ox, (void)oy, (void)hit_of;
+  return {255, 0, 255, 255};
+}
+
+// --- global_memory: the scene is an array like any other -----------------------------------------
+// Requires nothing: the scene may be as large as the device's memory.
+
+__global__ void from_global_memory(const sphere* scene, std::size_t count, uchar4* picture,
+                                   int width, int height) {
+  // TODO(3): the pixel of this thread of this block; x is the coordinate in which threads of a
+  //          warp are neighbours. Store its colour_at() in picture[y * width + x]. Threads outside
+  //          the picture do nothing.
+  (void)scene, (void)count, (void)picture, (void)width, (void)height, (void)colour_at;
+}
+
+float render_from_global_memory(std::span<const sphere> scene, uchar4* picture, int width,
+                                int height, dim3 blocks, dim3 threads) {
+  // TODO(3): copy the scene to the device, and launch the kernel between start() and stop().
+  (void)scene, (void)picture, (void)width, (void)height, (void)blocks, (void)threads;
+  (void)from_global_memory;
+  throw not_written("step global_memory", 1);  // 1, 2 and 3 are this step
+}
+
+// --- constant_memory: the scene lies in 64 KiB that a warp can read at once ----------------------
+// Requires a scene that fits, in an array whose size the compiler knows; and that all threads of a
+// warp read the same sphere at the same time. That is what they do: all of them run the same loop.
+
+__constant__ sphere constant_scene[kMostInConstantMemory];
+
+__global__ void from_constant_memory(std::size_t count, uchar4* picture, int width, int height) {
+  // TODO(4): as before, but the scene is constant_scene. No argument says where it is.
+  (void)count, (void)picture, (void)width, (void)height, (void)constant_scene;
+}
+
+float render_from_constant_memory(std::span<const sphere> scene, uchar4* picture, int width,
+                                  int height, dim3 blocks, dim3 threads) {
+  // TODO(4): refuse a scene that does not fit: throw invalid_input with a sentence that says how
+  //          many spheres there are and how many may be. Copy the others into constant_scene with
+  //          cudaMemcpyToSymbol. Then launch the kernel between start() and stop().
+  (void)scene, (void)picture, (void)width, (void)height, (void)blocks, (void)threads;
+  (void)from_constant_memory;
+  throw not_written("step constant_memory", 4);
+}
+
+// --- given ---------------------------------------------------------------------------------------
+
+void require_good(std::span<const sphere> scene, int width, int height) {
+  if (width < 1 || height < 1)
+    throw invalid_input("ray_tracer: a picture of " + std::to_string(width) + " x " +
+                        std::to_string(height) + " pixels has nothing to show");
+  for (std::size_t i = 0; i < scene.size(); ++i) {
+    const sphere& ball = scene[i];
+    const auto require = [i](bool good, const char* otherwise) {
+      if (!good) throw invalid_input("ray_tracer: sphere " + std::to_string(i) + otherwise);
+    };
+    for (const float place : {ball.x, ball.y, ball.z})  // a NaN is not <= anything
+      require(std::fabs(place) <= kFarthest, " has a coordinate that is no number up to 1e9");
+    require(ball.radius >= kSmallestRadius && ball.radius <= kFarthest,
+            " has a radius that is not in 1e-9 to 1e9");
+    for (const float part : {ball.r, ball.g, ball.b})
+      require(part >= 0 && part <= 1, " has a colour with a part that is not in 0 to 1");
+  }
+}
+
+void require_fits(dim3 grid) {
+  int device = 0, most_y = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&most_y, cudaDevAttrMaxGridDimY, device));
+  if (grid.y > static_cast<unsigned>(most_y))  // in x, all widths fit
+    throw invalid_input("ray_tracer: this picture needs a grid of " + std::to_string(grid.y) +
+                        " rows of blocks, and the device's largest has " + std::to_string(most_y));
+}
+
+}  // namespace
+
+result render(step which, std::span<const sphere> scene, int width, int height) {
+  require_good(scene, width, height);
+  const dim3 threads(kTile, kTile);
+  const dim3 blocks((static_cast<unsigned>(width) + kTile - 1) / kTile,
+                    (static_cast<unsigned>(height) + kTile - 1) / kTile);
+  require_fits(blocks);
+
+  bitmap picture(width, height);
+  device_buffer<uchar4> pixels(picture.pixels().size());
+  const auto render_step =
+      which == step::global_memory ? render_from_global_memory : render_from_constant_memory;
+  const float kernel_ms = render_step(scene, pixels.data(), width, height, blocks, threads);
+  static_assert(sizeof(rgba) == sizeof(uchar4));
+  CUDA_CHECK(cudaMemcpy(picture.pixels().data(), pixels.data(), pixels.size_bytes(),
+                        cudaMemcpyDeviceToHost));
+  return {std::move(picture), kernel_ms};
+}
+
+}  // namespace lab::ray_tracer
