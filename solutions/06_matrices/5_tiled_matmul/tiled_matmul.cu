@@ -44,8 +44,9 @@ template <unsigned kTile>
 __global__ void __launch_bounds__(kTile* kTile)
     tiled(const float* a, const float* b, float* c, shape size) {
   static_assert(kTile * kTile <= 1024, "a block has at most 1024 threads");
-  __shared__ float tile_a[kTile][kTile];  // [row of C][i]
-  __shared__ float tile_b[kTile][kTile];  // [i][column of C]
+  // Aligned, so that the compiler can read a row of A four floats at a time.
+  __shared__ alignas(16) float tile_a[kTile][kTile];  // [row of C][i]
+  __shared__ float tile_b[kTile][kTile];              // [i][column of C]
 
   // TODO(1): this thread's element of C is the sum over i of A[row][i] * B[i][column]. Take the i
   //          in slices of kTile. For each slice the block's threads bring one tile of A and one of
