@@ -40,6 +40,11 @@ int main(int argc, char** argv) {
   program.add_picture_options("julia_set.png");
 
   return program.run(argc, argv, [&] {
+    // A count for each pixel on the device; two and a colour on the host. (compute() refuses
+    // sizes below 1.)
+    const auto pixels = static_cast<std::size_t>(std::max(view.width, 0)) *
+                        static_cast<std::size_t>(std::max(view.height, 0));
+    program.require_memory(pixels * (2 * sizeof(int) + sizeof(lab::rgba)), pixels * sizeof(int));
     const auto result = lab::julia_set::compute(chosen_step, view);
     const auto members = std::ranges::count(result.iterations, view.max_iterations);
     std::printf("step %s: %d x %d pixels, c = %g%+gi, at most %d iterations\n",
