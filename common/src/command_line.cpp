@@ -360,9 +360,9 @@ int program::run(int argc, const char* const* argv, const std::function<bool()>&
   } catch (const not_possible& error) {
     code = state_->complain(kExitNotPossible, error.what());
   } catch (const std::bad_alloc&) {
-    code = state_->complain(kExitUsage, "the host has not enough memory; try a smaller --size");
+    code = state_->complain(kExitUsage, "the host has not enough memory; try a smaller size");
   } catch (const std::length_error&) {  // from a vector of more elements than can be addressed
-    code = state_->complain(kExitUsage, "the host has not enough memory; try a smaller --size");
+    code = state_->complain(kExitUsage, "the host has not enough memory; try a smaller size");
   } catch (const not_written& error) {
     const std::string& name = state_->name;  // such as 03.1_vector_add
     code = state_->complain(kExitWrong, error.what() + std::string("\nHints: scripts/lab hint ") +

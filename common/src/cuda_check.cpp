@@ -18,7 +18,7 @@ const char* without_folder(const char* path) {
 const char* what_to_try(cudaError_t code) {
   switch (code) {
     case cudaErrorMemoryAllocation:
-      return "try a smaller --size";
+      return "try a smaller size";
     case cudaErrorInvalidDevice:
       return "there is no such device here; leave --device out to use device 0";
     case cudaErrorInvalidConfiguration:

@@ -43,7 +43,7 @@ void require(const std::string& whose, std::uint64_t needed, std::uint64_t avail
   if (needed <= available) return;
   throw invalid_input("this needs " + human_bytes(static_cast<double>(needed)) + " of " + whose +
                       " memory, and " + human_bytes(static_cast<double>(available)) +
-                      " are free; try a smaller --size");
+                      " are free; try a smaller size");
 }
 
 }  // namespace

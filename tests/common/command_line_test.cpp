@@ -241,7 +241,7 @@ TEST_F(Program, TurnsExceptionsIntoSentencesAndExitCodes) {
 
   result = failing([] { CUDA_CHECK(cudaErrorMemoryAllocation); });
   EXPECT_EQ(result.code, 1);
-  EXPECT_NE(result.err.find("try a smaller --size"), std::string::npos);
+  EXPECT_NE(result.err.find("try a smaller size"), std::string::npos);
 
   for (const auto& action : std::vector<std::function<void()>>{
            [] { throw std::bad_alloc(); },
@@ -250,7 +250,7 @@ TEST_F(Program, TurnsExceptionsIntoSentencesAndExitCodes) {
     result = failing(action);
     EXPECT_EQ(result.code, 2);
     EXPECT_EQ(result.err,
-              "00.0_test: the host has not enough memory; try a smaller --size\n"
+              "00.0_test: the host has not enough memory; try a smaller size\n"
               "Try 00.0_test --help\n");
   }
 

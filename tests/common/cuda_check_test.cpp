@@ -52,7 +52,7 @@ TEST(CudaCheck, CarriesCodeCallAndPlace) {
 TEST(CudaCheck, SaysWhatToTryWhereSomethingCanBeDone) {
   EXPECT_TRUE(failure([] {
                 CUDA_CHECK(cudaErrorMemoryAllocation);
-              }).ends_with("cudaErrorMemoryAllocation (out of memory); try a smaller --size"));
+              }).ends_with("cudaErrorMemoryAllocation (out of memory); try a smaller size"));
   const std::string plain = failure([] { CUDA_CHECK(cudaErrorNotReady); });
   EXPECT_TRUE(plain.ends_with(")")) << plain;
 }

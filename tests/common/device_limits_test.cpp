@@ -83,7 +83,7 @@ TEST(RequireMemory, SaysHowMuchIsNeededAndFree) {
   constexpr std::size_t kPebi = std::size_t{1} << 50;
   const std::string host = refusal([] { lab::require_memory(kPebi, 0); });
   EXPECT_TRUE(host.starts_with("this needs 1 PiB of host memory, and ")) << host;
-  EXPECT_TRUE(host.ends_with(" are free; try a smaller --size")) << host;
+  EXPECT_TRUE(host.ends_with(" are free; try a smaller size")) << host;
   const std::string device = refusal([] { lab::require_memory(0, kPebi); });
   EXPECT_TRUE(device.starts_with("this needs 1 PiB of device memory, and ")) << device;
 }
