@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Launches that never end: the watchdog stops them and says where they were.
+
+#include <cpu_device.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "cpu_device_testing.hpp"
+
+namespace {
+
+using cpu_device_testing::device_array;
+using cpu_device_testing::expect_report;
+
+// Before the first launch asks for it.
+[[maybe_unused]] const int limit_is_short = setenv("CPU_DEVICE_TIME_LIMIT", "0.2", 1);
+
+__global__ void spin(const volatile int* flag, int* out) {
+  while (*flag == 0) {
+  }
+  *out = 1;
+}
+
+TEST(TimeLimit, StopsALoopWithoutEnd) {
+  const device_array<int> flag(1, 0), out(1, 0);
+  const std::string text =
+      expect_report([&] { spin<<<4, 1>>>(flag.data(), out.data()); }, cudaErrorLaunchTimeout);
+  EXPECT_NE(text.find("stopped kernel spin (launched at time_limit_test.cu:"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("near time_limit_test.cu:"), std::string::npos) << text;
+  EXPECT_NE(text.find("more than 0.2 s"), std::string::npos) << text;
+}
+
+__global__ void barriers_for_ever(const volatile int* flag) {
+  while (*flag == 0) __syncthreads();
+}
+
+TEST(TimeLimit, NamesTheBarrierOfALoopThroughBarriers) {
+  const device_array<int> flag(1, 0);
+  const std::string text =
+      expect_report([&] { barriers_for_ever<<<1, 64>>>(flag.data()); }, cudaErrorLaunchTimeout);
+  EXPECT_NE(text.find("last waited in __syncthreads() at time_limit_test.cu:"), std::string::npos)
+      << text;
+}
+
+__global__ void never_unlocked(int* lock) {
+  while (atomicCAS(lock, 0, 1) != 0) {
+  }
+}
+
+TEST(TimeLimit, NamesTheLineThatWaitsForALock) {
+  const device_array<int> lock(1, 0);
+  const std::string text =
+      expect_report([&] { never_unlocked<<<1, 2>>>(lock.data()); }, cudaErrorLaunchTimeout);
+  EXPECT_NE(text.find("a spin loop at time_limit_test.cu:"), std::string::npos) << text;
+}
+
+}  // namespace
