@@ -43,9 +43,9 @@ std::size_t slack_of(const allocation& a) {
                                   (a.begin + a.bytes));
 }
 
-/// What a byte of the slack holds as long as nobody writes there. Not the poison: that is a NaN, and
-/// what is calculated from it is the same NaN, written unseen. Different at each address, too, so
-/// that what is copied from one allocation's slack to another's is seen.
+/// What a byte of the slack holds as long as nobody writes there. Not the poison: that is a NaN,
+/// and what is calculated from it is the same NaN, written unseen. Different at each address, too,
+/// so that what is copied from one allocation's slack to another's is seen.
 char canary(const char* address) {
   return static_cast<char>((number(address) * 0x9E3779B97F4A7C15U) >> 56);
 }
