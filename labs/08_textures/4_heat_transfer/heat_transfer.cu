@@ -1,0 +1,249 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 08.4 heat_transfer: a plate in two buffers that take turns; read by pointers, then by textures.
+// Edit:  this file, from TODO(1) to TODO(5). heat_transfer.hpp has the formula.
+// Run:   scripts/lab run 08.4 -- --step texture_2d     (writes heat.png: open it in a browser)
+// Test:  scripts/lab test 08.4
+// Hints: scripts/lab hint 08.4                         Chapter: docs/08_textures.md
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "device_memory.hpp"
+#include "heat_transfer.hpp"
+#include "lab/cuda_check.hpp"
+#include "lab/device_buffer.hpp"
+#include "lab/errors.hpp"
+#include "lab/timer.hpp"
+
+namespace lab::heat_transfer {
+namespace {
+
+// --- given (with device_memory.hpp, which has the owners)
+// ---------------------------------------------------------
+
+/// What simulate() was asked for, checked.
+struct task {
+  int width, height;
+  std::span<const float> initial, heaters;
+  int steps;
+
+  std::size_t count() const { return initial.size(); }
+};
+
+constexpr int kTile = 16;  // a block of the first three steps is kTile x kTile threads
+const dim3 kThreads(kTile, kTile);
+
+/// Enough blocks to cover the plate, where a block covers wide x high cells.
+dim3 blocks_of(int wide, int high, const task& what) {
+  return dim3(static_cast<unsigned>((what.width + wide - 1) / wide),
+              static_cast<unsigned>((what.height + high - 1) / high));
+}
+
+// --- what one cell needs -------------------------------------------------------------------------
+
+/// Step 2 of the contract for one cell. __fadd_rn, __fsub_rn and __fmul_rn are +, - and * that the
+/// compiler keeps apart, so that all steps and the reference get the same bits.
+__device__ float blended(float own, float up, float down, float left, float right) {
+  // TODO(1): the formula in heat_transfer.hpp, in its order.
+  (void)up, (void)down, (void)left, (void)right;
+  return own;
+}
+
+// --- global_memory: two kernels a step, and two buffers that take turns --------------------------
+// No cell may be overwritten while a neighbour still reads it: so the new temperatures go into
+// another buffer. Requires that the buffers change their roles after each step, and that the
+// result is taken from the right one.
+
+__global__ void copy_heaters(int width, int height, const float* heaters, float* cells) {
+  // TODO(2): where there is a heater, the cell takes its temperature; elsewhere it stays.
+  (void)width, (void)height, (void)heaters, (void)cells;
+}
+
+__global__ void blend(int width, int height, const float* input, float* output) {
+  // TODO(2): the new temperature of this thread's cell. A neighbour that is not there is the cell.
+  (void)width, (void)height, (void)input, (void)output, (void)blended;
+}
+
+result simulate_global_memory(const task& what) {
+  // TODO(2): the memory, and what.steps times both kernels. kernel_ms is the time of all of them;
+  //          neither the copies nor the allocations belong to it.
+  (void)what, (void)copy_heaters, (void)blend, (void)blocks_of, (void)kThreads;
+  throw not_written("step global_memory", 1);  // 1 and 2 are this step
+}
+
+// --- texture_1d: the same, read through textures over linear memory ------------------------------
+// A texture object is a read-only view of memory that belongs to others. tex1Dfetch<float>(view, i)
+// reads element i. Requires one view for each buffer: the views must take turns as the buffers do.
+
+texture_view view_of(const device_buffer<float>& cells) {
+  // TODO(3): a cudaResourceDesc, what it looks at, and a cudaTextureDesc, how; both begin as {}.
+  //          Linear memory of floats: where it is, how many bytes, the format of an element
+  //          (cudaCreateChannelDesc<float>()). Read as it is: cudaReadModeElementType.
+  (void)cells;
+  throw not_written("step texture_1d", 3);
+}
+
+__global__ void copy_heaters_1d(int width, int height, cudaTextureObject_t heaters, float* cells) {
+  // TODO(3): as copy_heaters, but the heaters are fetched. The cells are written as before.
+  (void)width, (void)height, (void)heaters, (void)cells;
+}
+
+__global__ void blend_1d(int width, int height, cudaTextureObject_t input, float* output) {
+  // TODO(3): as blend. tex1Dfetch knows of no rows: the edges are still yours.
+  (void)width, (void)height, (void)input, (void)output;
+}
+
+result simulate_texture_1d(const task& what) {
+  // TODO(3): as before, with a view of the heaters and one of each buffer. Whatever is swapped,
+  //          the kernels must read the buffer that was written last.
+  (void)copy_heaters_1d, (void)blend_1d;
+  view_of(device_buffer<float>(what.initial));
+  throw not_written("step texture_1d", 3);
+}
+
+// --- texture_2d: the texture knows of rows, and clamps at the edges ------------------------------
+// tex2D<float>(view, x, y) reads at a *place*: the middle of cell (x, y) is at (x + 0.5, y + 0.5).
+// Requires memory whose rows begin where textures want them to, and the right address mode.
+
+texture_view view_of(const pitched_buffer& cells) {
+  // TODO(4): again a cudaResourceDesc and a cudaTextureDesc. Pitched memory of floats. Outside the
+  //          plate, the nearest cell; no mixing of cells; x and y counted in cells. Say so even
+  //          where zeros mean it.
+  (void)cells;
+  throw not_written("step texture_2d", 4);
+}
+
+/// The beginning of row y in pitched memory.
+__device__ float* row_of(float* cells, std::size_t pitch_bytes, int y) {
+  // TODO(4): the pitch is a number of bytes.
+  (void)pitch_bytes, (void)y;
+  return cells;
+}
+
+__global__ void copy_heaters_2d(int width, int height, cudaTextureObject_t heaters, float* cells,
+                                std::size_t pitch_bytes) {
+  // TODO(4): as copy_heaters.
+  (void)width, (void)height, (void)heaters, (void)cells, (void)pitch_bytes, (void)row_of;
+}
+
+__global__ void blend_2d(int width, int height, cudaTextureObject_t input, float* output,
+                         std::size_t pitch_bytes) {
+  // TODO(4): as blend, without a word about edges.
+  (void)width, (void)height, (void)input, (void)output, (void)pitch_bytes;
+}
+
+result simulate_texture_2d(const task& what) {
+  // TODO(4): as before, in three pitched_buffers.
+  (void)copy_heaters_2d, (void)blend_2d;
+  view_of(pitched_buffer(what.width, what.height));
+  throw not_written("step texture_2d", 4);
+}
+
+// --- fused: one kernel a step --------------------------------------------------------------------
+// copy_heaters reads all heaters only to change a few cells. If blend puts the heaters into what it
+// writes, the next step finds them there. Requires one copy_heaters before the first step, and a
+// last step that leaves the heaters out, as the contract has it.
+
+constexpr int kColumns = 32;  // a block is kColumns x kRowsOfThreads threads: a warp is a row
+constexpr int kRowsOfThreads = 8;
+constexpr int kCells = 4;  // that a thread does, one below the other: many loads in flight
+
+/// `heaters` is null in the last step.
+__global__ void blend_and_heat(int width, int height, const float* __restrict__ input,
+                               const float* __restrict__ heaters, float* __restrict__ output) {
+  // TODO(5): a thread's cells are (x, top) to (x, top + kCells - 1), as far as they are on the
+  //          plate. Their column, from the one above to the one below, is read once.
+  (void)width, (void)height, (void)input, (void)heaters, (void)output;
+}
+
+result simulate_fused(const task& what) {
+  // TODO(5): copy_heaters once, if there is a step at all; then what.steps times blend_and_heat.
+  (void)what, (void)blend_and_heat, (void)kColumns, (void)kRowsOfThreads, (void)kCells;
+  throw not_written("step fused", 5);
+}
+
+// --- given: what cannot be simulated -------------------------------------------------------------
+
+void require_temperatures(const char* which, std::span<const float> cells, std::size_t count) {
+  if (cells.size() != count)
+    throw invalid_input(std::string("heat_transfer: ") + which + " has " +
+                        std::to_string(cells.size()) + " cells, the plate " +
+                        std::to_string(count));
+  const auto is_bad = [](float t) { return !(std::fabs(t) <= kHottest); };  // so is a NaN
+  const auto bad = std::ranges::find_if(cells, is_bad);
+  if (bad != cells.end())
+    throw invalid_input(std::string("heat_transfer: ") + which + "[" +
+                        std::to_string(bad - cells.begin()) + "] is " + std::to_string(*bad) +
+                        ", which is no temperature from -1e30 to 1e30");
+}
+
+void require_good(const task& what) {
+  const auto [width, height, initial, heaters, steps] = what;
+  if (width < 1 || height < 1 || width > kLongestSide || height > kLongestSide)
+    throw invalid_input("heat_transfer: a plate of " + std::to_string(width) + " x " +
+                        std::to_string(height) + " cells cannot be; a side has 1 to " +
+                        std::to_string(kLongestSide));
+  if (steps < 0)
+    throw invalid_input("heat_transfer: " + std::to_string(steps) +
+                        " steps would go back in time; heat does not");
+  const std::size_t count = static_cast<std::size_t>(width) * static_cast<std::size_t>(height);
+  require_temperatures("initial", initial, count);
+  require_temperatures("heaters", heaters, count);
+}
+
+/// The device's textures have limits of their own: asked for, never assumed.
+void require_texture_fits(step which, const task& what) {
+  int device = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  std::string limit;
+  if (which == step::texture_1d) {
+    const cudaChannelFormatDesc a_float = cudaCreateChannelDesc<float>();
+    std::size_t most = 0;
+    CUDA_CHECK(cudaDeviceGetTexture1DLinearMaxWidth(&most, &a_float, device));
+    most = std::min(most, std::size_t{std::numeric_limits<int>::max()});  // tex1Dfetch takes an int
+    if (what.count() > most) limit = std::to_string(most) + " cells";
+  } else if (which == step::texture_2d) {
+    cudaDeviceProp properties;
+    CUDA_CHECK(cudaGetDeviceProperties(&properties, device));
+    const int* most = properties.maxTexture2DLinear;  // width and height, and a pitch in bytes
+    const int widest = std::min(most[0], most[2] / static_cast<int>(sizeof(float)));
+    if (what.width > widest || what.height > most[1])
+      limit = std::to_string(widest) + " x " + std::to_string(most[1]) + " cells";
+  }
+  if (!limit.empty())
+    throw invalid_input("heat_transfer: a plate of " + std::to_string(what.width) + " x " +
+                        std::to_string(what.height) +
+                        " cells is too large for this texture, which has at most " + limit);
+}
+
+}  // namespace
+
+result simulate(step which, int width, int height, std::span<const float> initial,
+                std::span<const float> heaters, int steps) {
+  const task what{width, height, initial, heaters, steps};
+  require_good(what);
+  require_texture_fits(which, what);
+  switch (which) {
+    case step::global_memory:
+      return simulate_global_memory(what);
+    case step::texture_1d:
+      return simulate_texture_1d(what);
+    case step::texture_2d:
+      return simulate_texture_2d(what);
+    case step::fused:
+      return simulate_fused(what);
+  }
+  throw invalid_input("heat_transfer: there is no such step");
+}
+
+}  // namespace lab::heat_transfer

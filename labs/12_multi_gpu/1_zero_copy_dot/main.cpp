@@ -1,0 +1,87 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 12.1 zero_copy_dot: the program.
+
+#include <cmath>
+#include <cstddef>
+#include <cstdio>
+#include <span>
+#include <vector>
+
+#include "bus.hpp"
+#include "lab/command_line.hpp"
+#include "lab/device_limits.hpp"
+#include "lab/random.hpp"
+#include "reference.hpp"
+#include "zero_copy_dot.hpp"
+
+namespace {
+
+enum class data { book, random };
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  using lab::zero_copy_dot::step;
+  lab::program program("12.1_zero_copy_dot",
+                       "Dot product of vectors that stay in the host's memory.");
+  std::size_t size = 33 * 1024 * 1024;
+  program.add_size("--size", size, "number of elements");
+  const auto& chosen_step = program.add_step<step>(
+      {{"copies", step::copies, "through device memory"},
+       {"zero_copy", step::zero_copy, "the kernel reads mapped host memory"}},
+      step::zero_copy);
+  const auto& chosen_data =
+      program.add_choice<data>("--data",
+                               {{"book", data::book, "a[i] = i, b[i] = 2 * i"},
+                                {"random", data::random, "numbers from -1 to 1, made from --seed"}},
+                               data::book, "what to multiply");
+
+  return program.run(argc, argv, [&] {
+    const std::size_t input_bytes = 2 * size * sizeof(float);
+    const bool copies = chosen_step == step::copies;
+    program.require_memory(copies ? input_bytes : 2 * input_bytes, copies ? input_bytes : 0);
+    std::vector<float> a, b;
+    if (chosen_data == data::random) {
+      a = lab::random_floats(size, program.seed(), -1, 1);
+      b = lab::random_floats(size, program.seed() + 1, -1, 1);
+    } else {
+      a.resize(size);
+      b.resize(size);
+      for (std::size_t i = 0; i < size; ++i) {
+        a[i] = static_cast<float>(i);
+        b[i] = 2 * static_cast<float>(i);
+      }
+    }
+
+    const auto result = lab::zero_copy_dot::dot(chosen_step, a, b);
+    std::printf("step %s, %zu elements\n", program.step_name().c_str(), size);
+    std::printf("dot product: %.6g\n", static_cast<double>(result.value));
+    const double expected = lab::zero_copy_dot::reference(a, b);
+    const double bound = lab::zero_copy_dot::error_bound(a, b);
+    std::printf("off by %.3g from the sum in double; %.3g is allowed\n",
+                std::fabs(result.value - expected), bound);
+    if (!program.verdict(lab::compare(result.value, expected, {.absolute = bound}))) return false;
+
+    // Over the bus go the vectors, so only the copied version's kernel is measured by the
+    // device's own memory.
+    std::vector<float> totals;
+    program.report_kernel(
+        [&] {
+          const auto run = lab::zero_copy_dot::dot(chosen_step, a, b);
+          totals.push_back(run.total_ms);
+          return run.kernel_ms;
+        },
+        {.bytes = copies ? static_cast<double>(input_bytes) : 0});
+    const lab::timing total = lab::summarize(std::span(totals).subspan(1));  // the first warms up
+    std::printf("from the host's vectors to the sum: %.3g ms (median of %zu, %.3g to %.3g)\n",
+                total.median_ms, total.runs, total.min_ms, total.max_ms);
+    if (lab::on_cpu_device() || size == 0) return true;
+    const double rate = static_cast<double>(input_bytes) / (total.median_ms / 1000);
+    const double best = lab::zero_copy_dot::pinned_copy_rate();
+    std::printf("over the bus: %.3g GB/s; cudaMemcpy from pinned memory: %.3g GB/s (%.0f %%)\n",
+                rate / 1e9, best / 1e9, 100 * rate / best);
+    return true;
+  });
+}

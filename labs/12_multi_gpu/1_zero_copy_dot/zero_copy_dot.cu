@@ -1,0 +1,151 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 12.1 zero_copy_dot: a kernel that reads the host's memory, over the bus.
+// Edit:  this file, from TODO(1) to TODO(4). zero_copy_dot.hpp says what is asked for.
+// Run:   scripts/lab run 12.1 -- --step copies     (then --step zero_copy)
+// Test:  scripts/lab test 12.1
+// Hints: scripts/lab hint 12.1                     Chapter: docs/12_multi_gpu.md
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "lab/cuda_check.hpp"
+#include "lab/device_buffer.hpp"
+#include "lab/errors.hpp"
+#include "lab/timer.hpp"
+#include "zero_copy_dot.hpp"
+
+namespace lab::zero_copy_dot {
+namespace {
+
+constexpr unsigned kThreads = 256;  // a power of two: the tree halves it
+constexpr unsigned kInFlight = 4;   // products of a thread that are under way at the same time
+
+// --- both steps: the kernel ----------------------------------------------------------------------
+// It cannot tell where a and b are. What is a good idea in device memory is a must over a bus that
+// is a hundred times slower: each element is read once, neighbours by neighbours, many at a time.
+
+/// Given (05.1): the sum of what the threads of this block bring along.
+__device__ float sum_of_block(float* cache, float mine) {
+  const unsigned thread = threadIdx.x;
+  cache[thread] = mine;
+  __syncthreads();
+  for (unsigned half = kThreads / 2; half > 0; half /= 2) {
+    if (thread < half) cache[thread] += cache[thread + half];
+    __syncthreads();
+  }
+  return cache[0];
+}
+
+__global__ void sums_of_blocks(const float* a, const float* b, float* partial, std::size_t n) {
+  __shared__ float cache[kThreads];
+  // TODO(1): kInFlight products at a time, a stride of the grid apart, each with a sum of its own,
+  //          as long as all of them are there; then what is left. The block's sum goes to its
+  //          place in `partial`, once.
+  (void)a, (void)b, (void)partial, (void)n, (void)kInFlight;
+  (void)sum_of_block(cache, 0);
+}
+
+/// Given. Four blocks a multiprocessor: with a thousand threads there, and eight loads a thread,
+/// the bus always has enough to do.
+[[maybe_unused]] unsigned blocks_for(std::size_t n) {
+  int device = 0, processors = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
+  const std::size_t most = 4 * static_cast<std::size_t>(processors);
+  return static_cast<unsigned>(std::min((n + kThreads - 1) / kThreads, most));
+}
+
+/// Given: puts the kernel into the default stream, and comes back while it runs.
+[[maybe_unused]] void launch(unsigned blocks, const float* a, const float* b, float* partial,
+                             std::size_t n) {
+  sums_of_blocks<<<blocks, kThreads>>>(a, b, partial, n);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+/// Given: the host's part, in double.
+[[maybe_unused]] float sum_of(std::span<const float> partial) {
+  return static_cast<float>(std::accumulate(partial.begin(), partial.end(), 0.0));
+}
+
+// --- copies: there and back again ----------------------------------------------------------------
+
+result copies(std::span<const float> a, std::span<const float> b) {
+  // TODO(2): device_buffers for a, b and the partial sums. Then, with a host_timer running: copy
+  //          the vectors, launch between start() and stop() of an event_timer, copy the partial
+  //          sums back, add them up.
+  (void)a, (void)b;
+  throw not_written("step copies", 2);
+}
+
+}  // namespace
+
+// --- zero_copy: one memory for both --------------------------------------------------------------
+// Requires that the device can map host memory. And now nothing waits for the kernel by itself.
+
+/// n floats of host memory that stay where they are (pinned) and that the device can reach too
+/// (mapped). Each side has a pointer to them.
+class mapped_buffer {
+ public:
+  /// `flags` are added to cudaHostAllocMapped.
+  mapped_buffer(std::size_t n, unsigned flags) : size_(n) {
+    // TODO(3): allocate with cudaHostAlloc into host_, and ask cudaHostGetDevicePointer for
+    //          device_. If that fails the destructor will not run: free host_ before throwing.
+    (void)flags;
+    throw not_written("mapped memory", 3);
+  }
+  mapped_buffer(const mapped_buffer&) = delete;
+  mapped_buffer& operator=(const mapped_buffer&) = delete;
+  ~mapped_buffer() { CUDA_CHECK_NOTHROW(cudaFreeHost(host_)); }
+
+  std::span<float> host() { return {host_, size_}; }
+  float* device() { return device_; }
+
+ private:
+  std::size_t size_;
+  float* host_ = nullptr;
+  float* device_ = nullptr;
+};
+
+namespace {
+
+result zero_copy(std::span<const float> a, std::span<const float> b) {
+  int device = 0, can_map = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&can_map, cudaDevAttrCanMapHostMemory, device));
+  if (can_map == 0) throw not_possible("this device cannot map host memory");
+
+  const std::size_t n = a.size();
+  // The host only ever writes these two: write-combined memory skips its caches. (Reading it back
+  // on the host would be very slow.)
+  mapped_buffer mapped_a(n, cudaHostAllocWriteCombined);
+  mapped_buffer mapped_b(n, cudaHostAllocWriteCombined);
+  std::ranges::copy(a, mapped_a.host().begin());
+  std::ranges::copy(b, mapped_b.host().begin());
+
+  // TODO(4): mapped memory for the partial sums, which the host *reads*. Then, with a host_timer
+  //          running, launch as before, with the device's pointers, and add up the partial sums
+  //          where they are. There is no copy any more that would wait for the kernel: who does?
+  throw not_written("step zero_copy", 4);
+}
+
+}  // namespace
+
+// --- given ---------------------------------------------------------------------------------------
+
+result dot(step which, std::span<const float> a, std::span<const float> b) {
+  if (a.size() != b.size())
+    throw invalid_input("zero_copy_dot: a has " + std::to_string(a.size()) +
+                        " elements and b has " + std::to_string(b.size()) +
+                        "; they must be equally long");
+  if (a.empty()) return {};  // a grid of no blocks would be an error
+  return which == step::copies ? copies(a, b) : zero_copy(a, b);
+}
+
+}  // namespace lab::zero_copy_dot

@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 12.1 zero_copy_dot: the contract. What the program and the tests expect of zero_copy_dot.cu.
+#pragma once
+
+#include <span>
+
+namespace lab::zero_copy_dot {
+
+enum class step {
+  copies,     ///< the vectors are copied into device memory, and the partial sums back
+  zero_copy,  ///< the kernel reads the vectors, and stores its sums, in the host's own memory
+};
+
+struct result {
+  float value = 0;
+  float kernel_ms = 0;  ///< the time of the kernel alone
+  float total_ms = 0;   ///< from vectors in host memory to the sum on the host: copies, kernel and
+                        ///< the last additions. Neither allocations, nor (for zero_copy) putting
+                        ///< the vectors into mapped memory, where a program that uses it would have
+                        ///< made them in the first place.
+};
+
+/// a[0] * b[0] + a[1] * b[1] + … . The dot product of empty vectors is 0.
+///
+/// Accuracy: at most error_bound(a, b) (reference.hpp) from the exact sum. Where products and sums
+/// are whole numbers below 2^24, nothing is rounded and the result is exact.
+///
+/// zero_copy takes no device memory for the vectors: it works when they would not fit there.
+///
+/// Throws lab::invalid_input when the lengths differ; lab::not_possible when the device cannot
+/// reach host memory (zero_copy); lab::cuda_error when CUDA reports an error. None of them leaves
+/// device or pinned memory behind.
+///
+/// From: J. Sanders, E. Kandrot, CUDA by Example, 11.2.1.
+result dot(step which, std::span<const float> a, std::span<const float> b);
+
+}  // namespace lab::zero_copy_dot

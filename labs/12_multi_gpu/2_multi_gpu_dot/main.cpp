@@ -1,0 +1,103 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 12.2 multi_gpu_dot: the program.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <span>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "lab/command_line.hpp"
+#include "lab/device_limits.hpp"
+#include "lab/errors.hpp"
+#include "lab/random.hpp"
+#include "multi_gpu_dot.hpp"
+#include "reference.hpp"
+
+namespace {
+
+enum class data { book, random };
+
+/// `1,2.5,0` as numbers; without any text as many ones as there are devices.
+std::vector<double> read_shares(const std::string& text) {
+  if (text.empty()) return std::vector<double>(static_cast<std::size_t>(lab::device_count()), 1.0);
+  std::vector<double> shares;
+  std::istringstream list(text);
+  for (std::string word; std::getline(list, word, ',');) {
+    char* end = nullptr;
+    shares.push_back(std::strtod(word.c_str(), &end));
+    if (end == word.c_str() || *end != '\0')
+      throw lab::invalid_input("--shares: '" + word + "' is no number; write them as in 1,1,0.5");
+  }
+  return shares;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  using lab::multi_gpu_dot::step;
+  lab::program program("12.2_multi_gpu_dot", "Dot product by all devices together.");
+  std::size_t size = 33 * 1024 * 1024;
+  std::string share_list;
+  program.add_size("--size", size, "number of elements");
+  program.add_text("--shares", share_list,
+                   "relative speeds of device 0, 1, …, as in 1,1,0.5; all equal if left out");
+  const auto& chosen_step = program.add_step<step>(
+      {{"thread_per_device", step::thread_per_device, "a host thread for each device"},
+       {"one_thread", step::one_thread, "one host thread, a stream for each device"}},
+      step::one_thread);
+  const auto& chosen_data =
+      program.add_choice<data>("--data",
+                               {{"book", data::book, "a[i] = i, b[i] = 2 * i"},
+                                {"random", data::random, "numbers from -1 to 1, made from --seed"}},
+                               data::book, "what to multiply");
+
+  return program.run(argc, argv, [&] {
+    const std::vector<double> shares = read_shares(share_list);
+    const std::size_t input_bytes = 2 * size * sizeof(float);
+    program.require_memory(input_bytes, lab::on_cpu_device() ? input_bytes : 0);
+    std::vector<float> a, b;
+    if (chosen_data == data::random) {
+      a = lab::random_floats(size, program.seed(), -1, 1);
+      b = lab::random_floats(size, program.seed() + 1, -1, 1);
+    } else {
+      a.resize(size);
+      b.resize(size);
+      for (std::size_t i = 0; i < size; ++i) {
+        a[i] = static_cast<float>(i);
+        b[i] = 2 * static_cast<float>(i);
+      }
+    }
+
+    const auto result = lab::multi_gpu_dot::dot(chosen_step, a, b, shares);
+    std::printf("step %s, %zu elements\n", program.step_name().c_str(), size);
+    const auto cuts = lab::multi_gpu_dot::split(size, shares);
+    for (std::size_t k = 0; k + 1 < cuts.size(); ++k)
+      std::printf("%s: %zu elements\n", lab::describe_device(static_cast<int>(k)).c_str(),
+                  cuts[k + 1] - cuts[k]);
+    std::printf("dot product: %.6g\n", static_cast<double>(result.value));
+    const double expected = lab::multi_gpu_dot::reference(a, b);
+    const double bound = lab::multi_gpu_dot::error_bound(a, b);
+    std::printf("off by %.3g from the sum in double; %.3g is allowed\n",
+                std::fabs(result.value - expected), bound);
+    if (!program.verdict(lab::compare(result.value, expected, {.absolute = bound}))) return false;
+
+    // No rate: the limit of one device's memory is not that of several.
+    std::vector<float> totals;
+    program.report_kernel([&] {
+      const auto run = lab::multi_gpu_dot::dot(chosen_step, a, b, shares);
+      totals.push_back(run.total_ms);
+      return run.kernel_ms;
+    });
+    const lab::timing total = lab::summarize(std::span(totals).subspan(1));  // the first warms up
+    std::printf("from the call to the sum: %.3g ms (median of %zu, %.3g to %.3g)\n",
+                total.median_ms, total.runs, total.min_ms, total.max_ms);
+    return true;
+  });
+}

@@ -1,0 +1,232 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 12.2 multi_gpu_dot: one sum, all the devices there are.
+// Edit:  this file, from TODO(1) to TODO(5). multi_gpu_dot.hpp says what is asked for.
+// Run:   scripts/lab run 12.2 -- --step thread_per_device     (then --step one_thread)
+// Test:  scripts/lab test 12.2
+// Hints: scripts/lab hint 12.2                                Chapter: docs/12_multi_gpu.md
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <exception>
+#include <list>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "lab/cuda_check.hpp"
+#include "lab/device_buffer.hpp"
+#include "lab/device_limits.hpp"
+#include "lab/errors.hpp"
+#include "lab/timer.hpp"
+#include "multi_gpu_dot.hpp"
+
+namespace lab::multi_gpu_dot {
+namespace {
+
+constexpr unsigned kThreads = 256;  // a power of two: the tree halves it
+constexpr unsigned kInFlight = 4;   // products of a thread that are under way at the same time
+
+// --- given: the dot product of one device, as in 05.1 --------------------------------------------
+
+__device__ float sum_of_block(float* cache, float mine) {
+  const unsigned thread = threadIdx.x;
+  cache[thread] = mine;
+  __syncthreads();
+  for (unsigned half = kThreads / 2; half > 0; half /= 2) {
+    if (thread < half) cache[thread] += cache[thread + half];
+    __syncthreads();
+  }
+  return cache[0];
+}
+
+__global__ void sums_of_blocks(const float* a, const float* b, float* partial, std::size_t n) {
+  __shared__ float cache[kThreads];
+  const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
+  std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+
+  float sums[kInFlight] = {};
+  for (; i + (kInFlight - 1) * stride < n; i += kInFlight * stride) {
+    for (unsigned k = 0; k < kInFlight; ++k) sums[k] += a[i + k * stride] * b[i + k * stride];
+  }
+  for (; i < n; i += stride) sums[0] += a[i] * b[i];
+
+  float mine = 0;
+  for (const float sum : sums) mine += sum;
+  const float sum = sum_of_block(cache, mine);
+  if (threadIdx.x == 0) partial[blockIdx.x] = sum;
+}
+
+/// A grid that fills `device`, or fewer blocks if n needs no more.
+[[maybe_unused]] unsigned blocks_for(std::size_t n, int device) {
+  int processors = 0;
+  CUDA_CHECK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
+  const std::size_t most = 8 * static_cast<std::size_t>(processors);
+  return static_cast<unsigned>(std::min((n + kThreads - 1) / kThreads, most));
+}
+
+/// Puts the kernel into a stream of the *current device*, where the pointers have to be, too.
+[[maybe_unused]] void launch(unsigned blocks, const float* a, const float* b, float* partial,
+                             std::size_t n, cudaStream_t stream) {
+  sums_of_blocks<<<blocks, kThreads, 0, stream>>>(a, b, partial, n);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+/// What one device found out.
+struct part_result {
+  double sum = 0;
+  float kernel_ms = 0;
+};
+
+[[maybe_unused]] double sum_of(const std::vector<float>& partial) {
+  return std::accumulate(partial.begin(), partial.end(), 0.0);
+}
+
+/// The devices' sums together, and the slowest one's time.
+[[maybe_unused]] result total_of(std::span<const part_result> parts) {
+  double sum = 0;
+  float kernel_ms = 0;
+  for (const part_result& part : parts) {
+    sum += part.sum;
+    kernel_ms = std::max(kernel_ms, part.kernel_ms);
+  }
+  return {static_cast<float>(sum), kernel_ms, 0};
+}
+
+}  // namespace
+
+// --- both steps: who does what -------------------------------------------------------------------
+
+std::vector<std::size_t> split(std::size_t n, std::span<const double> shares) {
+  for (const double share : shares)
+    if (!std::isfinite(share) || share < 0)
+      throw invalid_input("multi_gpu_dot: a share must be a number from 0 on, and one is " +
+                          std::to_string(share));
+  const double all = std::accumulate(shares.begin(), shares.end(), 0.0);
+  if (!(all > 0) || !std::isfinite(all))
+    throw invalid_input("multi_gpu_dot: the shares add up to " + std::to_string(all) +
+                        ", so nobody could say what a part of that is");
+
+  // TODO(1): cut behind the shares 0, 0 + 1, 0 + 1 + 2, …: at n times their sum / all, rounded
+  //          down. Every element belongs to exactly one part: where one ends, the next one begins.
+  //          Where the shares up to here are all of them, the cut is n, and no rounding decides.
+  (void)n;
+  throw not_written("split", 1);
+}
+
+namespace {
+
+// --- thread_per_device: each host thread has a current device of its own -------------------------
+// Requires that what goes wrong in a thread is carried to the caller: an exception that leaves a
+// thread's function ends the program.
+
+/// A part from beginning to end, on a thread that works for `device` alone.
+[[maybe_unused]] part_result work_of_device(int device, std::span<const float> a,
+                                            std::span<const float> b) {
+  // TODO(2): make `device` this thread's current one, before anything else: memory, events and
+  //          launches all belong to the device that is current at that moment. Then as always:
+  //          buffers, launch (in the default stream: nullptr) with an event_timer, partial sums.
+  (void)device, (void)a, (void)b;
+  throw not_written("work_of_device", 2);
+}
+
+result thread_per_device(std::span<const float> a, std::span<const float> b,
+                         std::span<const std::size_t> cuts) {
+  // TODO(3): a std::jthread for each part that has elements, with work_of_device(k, …) of that
+  //          part. Each thread stores its result in a place of its own, and what it throws too
+  //          (std::current_exception()). When all have ended, throw the first exception again.
+  (void)a, (void)b, (void)cuts;
+  throw not_written("step thread_per_device", 3);
+}
+
+}  // namespace
+
+// --- one_thread: the current device is switched, the devices work on -----------------------------
+// Requires that nothing waits before all devices have their work; and that the caller finds its
+// current device again.
+
+/// While it lives, the current device may be changed; then it is what it was.
+class keep_current_device {
+ public:
+  // TODO(4): the constructor remembers the current device, the destructor makes it current again.
+  //          A destructor must not throw: CUDA_CHECK_NOTHROW.
+  keep_current_device() {}
+  ~keep_current_device() {}
+  keep_current_device(const keep_current_device&) = delete;
+  keep_current_device& operator=(const keep_current_device&) = delete;
+
+ private:
+  [[maybe_unused]] int device_ = 0;
+};
+
+/// Given: a stream of the current device. No other stream's work waits for it by itself.
+class stream {
+ public:
+  stream() { CUDA_CHECK(cudaStreamCreateWithFlags(&handle_, cudaStreamNonBlocking)); }
+  ~stream() { CUDA_CHECK_NOTHROW(cudaStreamDestroy(handle_)); }
+  stream(const stream&) = delete;
+  stream& operator=(const stream&) = delete;
+  operator cudaStream_t() const { return handle_; }
+
+ private:
+  cudaStream_t handle_ = nullptr;
+};
+
+/// Given: what one device needs for its part. Belongs to the device that is current when it is
+/// made.
+struct device_part {
+  device_part(int its_device, std::size_t its_begin, std::size_t n)
+      : device(its_device), begin(its_begin), a(n), b(n), partial(blocks_for(n, its_device)) {}
+
+  int device;
+  std::size_t begin;  // its first element
+  device_buffer<float> a, b, partial;
+  event_timer kernel;
+  stream queue;  // destroyed first, and finished then
+};
+
+namespace {
+
+result one_thread(std::span<const float> a, std::span<const float> b,
+                  std::span<const std::size_t> cuts) {
+  const keep_current_device keep;
+  std::list<device_part> parts;
+  // TODO(5): three loops, over the parts that have elements. The first makes each part's
+  //          device_part. The second queues the part's copies (cudaMemcpyAsync) and its kernel,
+  //          in the part's stream. The third waits for each stream, and collects the sums. All
+  //          three need the right current device, for every part anew.
+  (void)a, (void)b, (void)cuts;
+  throw not_written("step one_thread", 5);
+}
+
+}  // namespace
+
+// --- given ---------------------------------------------------------------------------------------
+
+result dot(step which, std::span<const float> a, std::span<const float> b,
+           std::span<const double> shares) {
+  if (a.size() != b.size())
+    throw invalid_input("multi_gpu_dot: a has " + std::to_string(a.size()) +
+                        " elements and b has " + std::to_string(b.size()) +
+                        "; they must be equally long");
+  const auto devices = static_cast<std::size_t>(device_count());
+  if (shares.size() > devices)
+    throw invalid_input("multi_gpu_dot: there are " + std::to_string(shares.size()) +
+                        " shares, but only " + std::to_string(devices) +
+                        (devices == 1 ? " device" : " devices"));
+  const std::vector<double> equal(devices, 1.0);
+  const std::vector<std::size_t> cuts = split(a.size(), shares.empty() ? equal : shares);
+
+  const host_timer total;
+  result found =
+      which == step::thread_per_device ? thread_per_device(a, b, cuts) : one_thread(a, b, cuts);
+  found.total_ms = static_cast<float>(total.milliseconds());
+  return found;
+}
+
+}  // namespace lab::multi_gpu_dot

@@ -1,0 +1,311 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "heat_transfer.hpp"
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "lab/closeness.hpp"
+#include "lab/errors.hpp"
+#include "lab/random.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+#include "scene.hpp"
+
+namespace {
+
+using lab::heat_transfer::compare_with;
+using lab::heat_transfer::kHottest;
+using lab::heat_transfer::kLongestSide;
+using lab::heat_transfer::kRounding;
+using lab::heat_transfer::reference;
+using lab::heat_transfer::simulate;
+using lab::heat_transfer::step;
+using lab::testing::matches;
+
+struct named_step {
+  step value;
+  const char* name;
+};
+constexpr named_step kSteps[] = {{step::global_memory, "global_memory"},
+                                 {step::texture_1d, "texture_1d"},
+                                 {step::texture_2d, "texture_2d"},
+                                 {step::fused, "fused"}};
+
+struct plate {
+  int width, height;
+  std::vector<float> initial, heaters;
+};
+
+/// Any temperatures, negative ones too, and a heater on about every fifth cell.
+plate random_plate(int width, int height, std::uint64_t seed) {
+  const auto count = static_cast<std::size_t>(width) * static_cast<std::size_t>(height);
+  plate made{width, height, lab::random_floats(count, seed, -3, 5), std::vector<float>(count)};
+  lab::random_source random(seed + 1000);
+  for (float& heater : made.heaters)
+    if (random.integer(0, 4) == 0) heater = static_cast<float>(random.real(-10, 20));
+  return made;
+}
+
+::testing::AssertionResult is_right(step which, const plate& p, int steps) {
+  const auto result = simulate(which, p.width, p.height, p.initial, p.heaters, steps);
+  const auto expected = reference(p.width, p.height, p.initial, p.heaters, steps);
+  return matches(compare_with(expected, result.cells, p.width, steps));
+}
+
+// --- every step, at every size -------------------------------------------------------------------
+
+struct size {
+  int width, height;
+};
+
+class Cells : public ::testing::TestWithParam<std::tuple<named_step, size>> {};
+
+// One cell, one row, one column; around 16 and 32 in each direction; wide, high and odd ones.
+constexpr size kSizes[] = {{1, 1},   {2, 1},   {1, 2},   {3, 2},   {17, 1},  {1, 17},  {1, 133},
+                           {133, 1}, {15, 16}, {16, 15}, {16, 16}, {17, 16}, {16, 17}, {31, 5},
+                           {32, 32}, {33, 31}, {31, 33}, {5, 34},  {67, 35}, {35, 66}};
+std::string name_of(const ::testing::TestParamInfo<Cells::ParamType>& test) {
+  const auto& [which, extent] = test.param;
+  return std::string(which.name) + "_" + std::to_string(extent.width) + "x" +
+         std::to_string(extent.height);
+}
+INSTANTIATE_TEST_SUITE_P(Steps, Cells,
+                         ::testing::Combine(::testing::ValuesIn(kSteps),
+                                            ::testing::ValuesIn(kSizes)),
+                         name_of);
+
+TEST_P(Cells, AreTheReferencesAfterEachOfTheFirstSteps) {
+  const auto& [which, extent] = GetParam();
+  const plate p = random_plate(extent.width, extent.height, 1);
+  for (const int steps : {0, 1, 2, 3, 4}) EXPECT_TRUE(is_right(which.value, p, steps));
+}
+
+class EachStep : public ::testing::TestWithParam<named_step> {
+ protected:
+  step which() const { return GetParam().value; }
+};
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
+                         [](const auto& test) { return test.param.name; });
+
+TEST_P(EachStep, IsTheReferenceAfterTheBooksNinetySteps) {
+  EXPECT_TRUE(is_right(which(), random_plate(37, 21, 2), 90));
+  EXPECT_TRUE(is_right(which(), random_plate(13, 40, 3), 90));
+}
+
+TEST_P(EachStep, ReadsTheRightBufferAfterAnOddNumberOfSteps) {
+  EXPECT_TRUE(is_right(which(), random_plate(20, 18, 4), 89));
+  EXPECT_TRUE(is_right(which(), random_plate(20, 18, 4), 91));
+}
+
+TEST_P(EachStep, SimulatesTheBooksPlateShrunk) {
+  const auto [initial, heaters] = lab::heat_transfer::book_scene(96, 64);
+  EXPECT_TRUE(is_right(which(), {96, 64, initial, heaters}, 45));
+}
+
+class EachSeed : public ::testing::TestWithParam<std::tuple<named_step, std::uint64_t>> {};
+INSTANTIATE_TEST_SUITE_P(Steps, EachSeed,
+                         ::testing::Combine(::testing::ValuesIn(kSteps),
+                                            ::testing::Values(11, 12, 13, 14)),
+                         [](const auto& test) {
+                           return std::string(std::get<0>(test.param).name) + "_seed" +
+                                  std::to_string(std::get<1>(test.param));
+                         });
+
+TEST_P(EachSeed, SimulatesRandomPlates) {
+  const auto& [which, seed] = GetParam();
+  lab::random_source random(seed);
+  const int width = random.integer(1, 80), height = random.integer(1, 80);
+  EXPECT_TRUE(is_right(which.value, random_plate(width, height, seed), random.integer(1, 12)));
+}
+
+// --- by hand, and what holds without any reference -----------------------------------------------
+
+TEST_P(EachStep, AgreesWithAPlateThatWasDoneByHand) {
+  // After the heater: 8 0 0. The first cell has 8 above, below and to its left: itself.
+  const std::vector<float> cold = {1, 0, 0}, heaters = {8, 0, 0};
+  EXPECT_EQ(simulate(which(), 3, 1, cold, heaters, 1).cells, (std::vector<float>{6, 2, 0}));
+  // After the heater: 8 2 0.
+  EXPECT_EQ(simulate(which(), 3, 1, cold, heaters, 2).cells, (std::vector<float>{6.5F, 3, 0.5F}));
+  EXPECT_EQ(simulate(which(), 1, 3, cold, heaters, 2).cells, (std::vector<float>{6.5F, 3, 0.5F}));
+}
+
+TEST_P(EachStep, LeavesThePlateAloneInNoSteps) {
+  const plate p = random_plate(9, 7, 5);
+  EXPECT_EQ(simulate(which(), 9, 7, p.initial, p.heaters, 0).cells, p.initial);
+}
+
+TEST_P(EachStep, GoesOnWhereItStopped) {
+  const plate p = random_plate(19, 23, 6);
+  const auto halfway = simulate(which(), 19, 23, p.initial, p.heaters, 3).cells;
+  EXPECT_EQ(simulate(which(), 19, 23, halfway, p.heaters, 4).cells,
+            simulate(which(), 19, 23, p.initial, p.heaters, 7).cells);
+}
+
+TEST_P(EachStep, KeepsAnEvenTemperature) {
+  const std::vector<float> even(17 * 5, 0.3F), no_heaters(17 * 5);
+  EXPECT_EQ(simulate(which(), 17, 5, even, no_heaters, 10).cells, even);
+}
+
+TEST_P(EachStep, KeepsTheHeatOnThePlateAndBetweenItsColdestAndItsHottest) {
+  constexpr int kWidth = 41, kHeight = 29, kTimes = 60;
+  const auto initial = lab::random_floats(kWidth * kHeight, 7, -3, 5);
+  const std::vector<float> no_heaters(initial.size());
+  const auto cells = simulate(which(), kWidth, kHeight, initial, no_heaters, kTimes).cells;
+
+  const auto [coldest, hottest] = std::ranges::minmax(initial);
+  const double slack = kTimes * kRounding * 5;  // no temperature is above 5, in magnitude
+  const auto [now_coldest, now_hottest] = std::ranges::minmax(cells);
+  EXPECT_GE(now_coldest, coldest - slack);
+  EXPECT_LE(now_hottest, hottest + slack);
+  EXPECT_LT(now_hottest - now_coldest, 0.5F * (hottest - coldest)) << "nothing has flowed";
+
+  // Each cell hands a quarter to each side, and the edges to themselves: the sum stays.
+  const double before = std::accumulate(initial.begin(), initial.end(), 0.0);
+  const double after = std::accumulate(cells.begin(), cells.end(), 0.0);
+  EXPECT_NEAR(after, before, slack * static_cast<double>(cells.size()));
+}
+
+TEST_P(EachStep, FlipsACheckerboardForEverAsTheLargestStableSpeedDoes) {
+  // With 0.25, a cell becomes the mean of its neighbours: here -1 from four 1s. The edges, which
+  // see themselves, disturb this; they come one cell nearer with each step.
+  constexpr int kWidth = 20, kHeight = 18, kTimes = 5;
+  std::vector<float> board;
+  for (int y = 0; y < kHeight; ++y)
+    for (int x = 0; x < kWidth; ++x) board.push_back((x + y) % 2 == 0 ? 1.0F : -1.0F);
+  const auto cells =
+      simulate(which(), kWidth, kHeight, board, std::vector<float>(board.size()), kTimes).cells;
+  for (int y = kTimes; y < kHeight - kTimes; ++y)
+    for (int x = kTimes; x < kWidth - kTimes; ++x) {
+      const auto i = static_cast<std::size_t>(y * kWidth + x);
+      EXPECT_EQ(cells[i], -board[i]) << x << ", " << y;
+    }
+}
+
+TEST_P(EachStep, TakesBothZerosForNoHeaterAndTheSmallestNumberForOne) {
+  const float tiny = std::numeric_limits<float>::denorm_min();
+  const plate p{4, 1, {1, 2, 3, 4}, {0, -0.0F, tiny, -tiny}};
+  for (const int steps : {1, 2, 3}) EXPECT_TRUE(is_right(which(), p, steps));
+}
+
+TEST_P(EachStep, TakesTheHottestTemperatures) {
+  const plate p{2, 2, {kHottest, kHottest, -kHottest, kHottest}, {0, kHottest, -kHottest, 0}};
+  EXPECT_TRUE(is_right(which(), p, 5));
+}
+
+TEST_P(EachStep, SaysHowLongItTook) {
+  const plate p = random_plate(30, 20, 8);
+  const float milliseconds = simulate(which(), 30, 20, p.initial, p.heaters, 2).kernel_ms;
+  EXPECT_GT(milliseconds, 0.0F);
+  EXPECT_LT(milliseconds, 60'000.0F);
+}
+
+// --- refusals ------------------------------------------------------------------------------------
+
+TEST_P(EachStep, RefusesPlatesThatCannotBe) {
+  const std::vector<float> none, ten(10), eleven(11),
+      long_one(static_cast<std::size_t>(kLongestSide) + 1);
+  for (const size extent : {size{0, 5}, size{5, 0}, size{-1, 5}, size{5, -3}, size{0, 0}})
+    EXPECT_THROW(simulate(which(), extent.width, extent.height, none, none, 1), lab::invalid_input);
+  EXPECT_THROW(simulate(which(), -2, -5, ten, ten, 1), lab::invalid_input);
+  EXPECT_THROW(simulate(which(), kLongestSide + 1, 1, long_one, long_one, 1), lab::invalid_input);
+  EXPECT_THROW(simulate(which(), 1, kLongestSide + 1, long_one, long_one, 1), lab::invalid_input);
+  EXPECT_THROW(simulate(which(), 5, 2, eleven, ten, 1), lab::invalid_input);
+  EXPECT_THROW(simulate(which(), 5, 2, ten, eleven, 1), lab::invalid_input);
+  EXPECT_THROW(simulate(which(), 5, 2, ten, none, 1), lab::invalid_input);
+  EXPECT_THROW(simulate(which(), 5, 2, ten, ten, -1), lab::invalid_input);
+  EXPECT_NO_THROW(simulate(which(), 5, 2, ten, ten, 1));
+}
+
+TEST_P(EachStep, RefusesWhatIsNoTemperature) {
+  const float beyond = std::nextafter(kHottest, std::numeric_limits<float>::infinity());
+  const std::vector<float> good(6, 1.0F);
+  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), beyond, -beyond,
+                          std::numeric_limits<float>::infinity()}) {
+    std::vector<float> cells = good;
+    cells[5] = bad;
+    EXPECT_THROW(simulate(which(), 3, 2, cells, good, 1), lab::invalid_input) << bad;
+    EXPECT_THROW(simulate(which(), 3, 2, good, cells, 1), lab::invalid_input) << bad;
+  }
+}
+
+TEST_P(EachStep, GoesUpToTheLimitsOfTheTexturesAndRefusesMore) {
+  int device = 0;
+  ASSERT_EQ(cudaGetDevice(&device), cudaSuccess);
+  cudaDeviceProp properties;
+  ASSERT_EQ(cudaGetDeviceProperties(&properties, device), cudaSuccess);
+  const int* most = properties.maxTexture2DLinear;
+  const int widest = std::min(most[0], most[2] / static_cast<int>(sizeof(float)));
+  for (const size extent : {size{widest, 1}, size{1, most[1]}}) {
+    if (std::max(extent.width, extent.height) >= kLongestSide) continue;
+    EXPECT_TRUE(is_right(which(), random_plate(extent.width, extent.height, 9), 1));
+    const bool is_wide = extent.width > 1;
+    const int width = extent.width + (is_wide ? 1 : 0), height = extent.height + (is_wide ? 0 : 1);
+    const plate larger = random_plate(width, height, 9);
+    if (which() == step::texture_2d)
+      EXPECT_THROW(simulate(which(), width, height, larger.initial, larger.heaters, 1),
+                   lab::invalid_input);
+    else
+      EXPECT_TRUE(is_right(which(), larger, 1));
+  }
+}
+
+// --- the reference, its comparison, the scene ----------------------------------------------------
+
+TEST(Reference, IsTheMeanOfTheNeighboursForWholeNumbers) {
+  const std::vector<float> cells = {4, 8, 12, 16, 20, 24}, none(6);  // 3 x 2
+  EXPECT_EQ(reference(3, 2, cells, none, 1), (std::vector<float>{8, 11, 14, 14, 17, 20}));
+}
+
+TEST(Comparison, RejectsOneBitOfOneCell) {
+  const plate p = random_plate(8, 6, 10);
+  std::vector<float> cells = p.initial;
+  EXPECT_TRUE(matches(compare_with(p.initial, cells, 8, 1)));
+  cells[19] = std::nextafter(cells[19], 100.0F);
+  const auto result = compare_with(p.initial, cells, 8, 1);
+  EXPECT_FALSE(result.ok);
+  EXPECT_NE(result.message.find("this is cell (3, 2)"), std::string::npos) << result.message;
+  cells[19] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_FALSE(compare_with(p.initial, cells, 8, 1).ok);
+  cells.pop_back();
+  EXPECT_FALSE(compare_with(p.initial, cells, 8, 1).ok);
+}
+
+TEST(Scene, HasTheBooksHeatersAtTheBooksSize) {
+  constexpr int kBook = 1024;
+  const auto [initial, heaters] = lab::heat_transfer::book_scene(kBook, kBook);
+  std::size_t wrong = 0;
+  for (int i = 0; i < kBook * kBook; ++i) {
+    const int x = i % kBook, y = i / kBook;
+    float heater = 0;
+    if (x > 300 && x < 600 && y > 310 && y < 601) heater = 1;
+    if (x == 100 && y == 100) heater = (1.0F + 0.0001F) / 2;
+    if ((x == 100 && y == 700) || (x == 300 && y == 300) || (x == 700 && y == 200))
+      heater = 0.0001F;
+    if (x >= 400 && x < 500 && y >= 800 && y < 900) heater = 0.0001F;
+    const float cell = x < 200 && y >= 800 ? 1 : heater;
+    if (heaters[static_cast<std::size_t>(i)] != heater) ++wrong;
+    if (initial[static_cast<std::size_t>(i)] != cell) ++wrong;
+  }
+  EXPECT_EQ(wrong, 0U);
+}
+
+TEST(Scene, FitsOnTheSmallestPlates) {
+  for (const size extent : {size{1, 1}, size{1, 9}, size{7, 2}}) {
+    const auto [initial, heaters] = lab::heat_transfer::book_scene(extent.width, extent.height);
+    EXPECT_EQ(initial.size(), static_cast<std::size_t>(extent.width * extent.height));
+    EXPECT_EQ(heaters.size(), initial.size());
+  }
+}
+
+}  // namespace

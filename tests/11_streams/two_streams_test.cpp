@@ -1,0 +1,193 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "two_streams.hpp"
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#ifdef __CPU_DEVICE__
+#include <cpu_device.h>
+#endif
+
+#include "lab/errors.hpp"
+#include "lab/random.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+
+namespace {
+
+using lab::testing::matches;
+using lab::two_streams::process;
+using lab::two_streams::reference;
+using lab::two_streams::step;
+using vector = std::vector<int>;
+
+/// When the CPU device does asynchronous work: at once, or as late as CUDA allows. A GPU does as
+/// it likes.
+enum class when { at_once, late };
+#ifdef __CPU_DEVICE__
+constexpr when kWhen[] = {when::at_once, when::late};
+#else
+constexpr when kWhen[] = {when::at_once};
+#endif
+
+struct named_step {
+  step value;
+  const char* name;
+};
+constexpr named_step kSteps[] = {{step::one_stream, "one_stream"},
+                                 {step::depth_first, "depth_first"},
+                                 {step::breadth_first, "breadth_first"}};
+
+std::string name_of(when w) { return w == when::late ? "late" : "at_once"; }
+
+class runs_work {
+ public:
+  explicit runs_work([[maybe_unused]] when w) {
+#ifdef __CPU_DEVICE__
+    using cpu_device::stream_policy;
+    cpu_device::set_stream_policy(w == when::late ? stream_policy::deferred : stream_policy::eager);
+#endif
+  }
+  ~runs_work() {
+#ifdef __CPU_DEVICE__
+    cpu_device::set_stream_policy(cpu_device::stream_policy::eager);
+#endif
+  }
+  runs_work(const runs_work&) = delete;
+  runs_work& operator=(const runs_work&) = delete;
+};
+
+::testing::AssertionResult is_right(step which, const vector& a, const vector& b,
+                                    std::size_t chunk) {
+  return matches(lab::compare_exact(process(which, a, b, chunk).c, reference(a, b)));
+}
+
+// --- what the reference says, by hand ------------------------------------------------------------
+
+TEST(Reference, AveragesThreeAroundTheGroup) {
+  // 0 + 3 + 6, 3 + 6 + 30, 6 + 30 + 0, 30 + 0 + 3: divided by 3, then halved with a b of 0.
+  EXPECT_EQ(reference(vector{0, 3, 6, 30}, vector(4, 0)), (vector{1, 6, 6, 5}));
+  EXPECT_EQ(reference(vector{5}, vector{9}), vector{7});
+  EXPECT_EQ(reference(vector{3, 9}, vector{0, 0}), (vector{2, 3}));  // 3 + 9 + 3, 9 + 3 + 9
+}
+
+TEST(Reference, DoesNotLookBeyondTheGroup) {
+  vector a(257, 0);
+  a[256] = 900;
+  const vector c = reference(a, vector(257, 0));
+  EXPECT_EQ(c[254], 0);
+  EXPECT_EQ(c[255], 0);
+  EXPECT_EQ(c[256], 450);
+}
+
+// --- every size, in chunks -----------------------------------------------------------------------
+
+class Process
+    : public ::testing::TestWithParam<std::tuple<named_step, when, std::size_t, std::size_t>> {};
+
+// Around a group (256) and around whole chunks; an odd and an even number of chunks, only one, so
+// that the second stream has nothing to do, and a ragged last one in either stream.
+INSTANTIATE_TEST_SUITE_P(Sizes, Process,
+                         ::testing::Combine(::testing::ValuesIn(kSteps), ::testing::ValuesIn(kWhen),
+                                            ::testing::Values(256, 768),
+                                            ::testing::Values(1, 2, 3, 255, 256, 257, 511, 512, 513,
+                                                              767, 768, 769, 1535, 1536, 1537, 2304,
+                                                              10'007)),
+                         [](const auto& test) {
+                           return std::string(std::get<0>(test.param).name) + "_" +
+                                  name_of(std::get<1>(test.param)) + "_chunk" +
+                                  std::to_string(std::get<2>(test.param)) + "_n" +
+                                  std::to_string(std::get<3>(test.param));
+                         });
+
+TEST_P(Process, IsExact) {
+  const auto& [which, w, chunk, n] = GetParam();
+  const runs_work policy(w);
+  EXPECT_TRUE(is_right(which.value, lab::random_ints(n, n + 1, 0, (1 << 20) - 1),
+                       lab::random_ints(n, n + 2, 5, 1 << 19), chunk));
+}
+
+class EachStep : public ::testing::TestWithParam<std::tuple<named_step, when>> {
+ protected:
+  step which() const { return std::get<0>(GetParam()).value; }
+
+ private:
+  runs_work policy_{std::get<1>(GetParam())};
+};
+INSTANTIATE_TEST_SUITE_P(
+    Steps, EachStep, ::testing::Combine(::testing::ValuesIn(kSteps), ::testing::ValuesIn(kWhen)),
+    [](const auto& test) {
+      return std::string(std::get<0>(test.param).name) + "_" + name_of(std::get<1>(test.param));
+    });
+
+TEST_P(EachStep, EmptyVectorsGiveAnEmptyOne) {
+  EXPECT_TRUE(process(which(), {}, {}, 256).c.empty());
+}
+
+TEST_P(EachStep, AnyIntsWillDo) {
+  constexpr int kLeast = std::numeric_limits<int>::min(), kMost = std::numeric_limits<int>::max();
+  EXPECT_TRUE(is_right(which(), vector(1000, kMost), vector(1000, kMost), 512));
+  EXPECT_TRUE(is_right(which(), vector(1000, kLeast), vector(1000, kLeast), 512));
+  EXPECT_TRUE(is_right(which(), lab::random_ints(3001, 7, kLeast, kMost),
+                       lab::random_ints(3001, 8, kLeast, kMost), 512));
+}
+
+TEST_P(EachStep, AChunkMayBeLargerThanAnyMemory) {
+  const vector a = lab::random_ints(1000, 9, 0, 99'999), b = lab::random_ints(1000, 10, 0, 99'999);
+  EXPECT_TRUE(is_right(which(), a, b, std::size_t{1} << 50));
+}
+
+TEST_P(EachStep, ASecondCallSeesNothingOfTheFirst) {
+  for (std::uint64_t seed = 1; seed < 5; ++seed) {
+    const vector a = lab::random_ints(5000, seed, 0, 1 << 20);
+    EXPECT_TRUE(is_right(which(), a, lab::random_ints(5000, seed + 9, 0, 1 << 20), 1024))
+        << "seed " << seed;
+  }
+}
+
+TEST_P(EachStep, LeavesItsInputAlone) {
+  const vector a = lab::random_ints(999, 1, 0, 1000), b = lab::random_ints(999, 2, 0, 1000);
+  const vector a_before = a, b_before = b;
+  process(which(), a, b, 256);
+  EXPECT_EQ(a, a_before);
+  EXPECT_EQ(b, b_before);
+}
+
+TEST_P(EachStep, SaysHowLongItTook) {
+  const vector a(1000, 1);
+  const float milliseconds = process(which(), a, a, 256).total_ms;
+  EXPECT_GT(milliseconds, 0.0F);
+  EXPECT_LT(milliseconds, 60'000.0F);
+}
+
+TEST_P(EachStep, GivesTheSameInChunksOfAnySize) {
+  const vector a = lab::random_ints(6000, 3, 0, 1 << 20), b = lab::random_ints(6000, 4, 0, 1 << 20);
+  for (const std::size_t chunk : {256, 512, 1024, 2816, 3072, 5888, 6144})
+    EXPECT_TRUE(is_right(which(), a, b, chunk)) << "chunk " << chunk;
+}
+
+// --- refusals ------------------------------------------------------------------------------------
+
+TEST_P(EachStep, RefusesVectorsOfDifferentLengths) {
+  const vector three(3, 1), four(4, 1), none;
+  EXPECT_THROW(process(which(), three, four, 256), lab::invalid_input);
+  EXPECT_THROW(process(which(), four, three, 256), lab::invalid_input);
+  EXPECT_THROW(process(which(), none, four, 256), lab::invalid_input);
+}
+
+TEST_P(EachStep, RefusesAChunkThatTearsGroupsApart) {
+  const vector a(1000, 1);
+  for (const std::size_t chunk : {0, 1, 255, 257, 1000})
+    EXPECT_THROW(process(which(), a, a, chunk), lab::invalid_input) << chunk;
+  EXPECT_TRUE(is_right(which(), a, a, 256));  // and works again afterwards
+}
+
+}  // namespace

@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What the tests of chapter 12 have in common: a device without room, to see what goes there.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdlib>
+#include <vector>
+
+#include "lab/cuda_check.hpp"
+#include "lab/device_limits.hpp"
+
+namespace lab::testing {
+
+#ifdef __CPU_DEVICE__
+// Read by the CPU device when it is first used, after this: devices that are soon full, and more
+// than two of them (unless the user says how many).
+inline const bool kSmallDevices = [] {
+  return ::setenv("CPU_DEVICE_MEMORY_MB", "16", 1) == 0 &&
+         ::setenv("CPU_DEVICE_COUNT", "3", 0) == 0;
+}();
+#endif
+
+/// Elements of a vector that still fits into a full_device; two of them do not.
+inline std::size_t size_that_fits_once() {
+  return (lab::on_cpu_device() ? std::size_t{2} << 20 : std::size_t{32} << 20) / 4 * 3 /
+         sizeof(float);
+}
+
+/// Occupies the memory of a device, but for what size_that_fits_once() is made for. The calling
+/// thread's device stays what it was.
+class full_device {
+ public:
+  explicit full_device(int device) {
+    int before = 0;
+    CUDA_CHECK(cudaGetDevice(&before));
+    CUDA_CHECK(cudaSetDevice(device));
+    const std::size_t left = size_that_fits_once() * sizeof(float) / 3 * 4;
+    const std::size_t smallest = left / 16;
+    for (std::size_t chunk = std::size_t{1} << 40; chunk >= smallest; chunk /= 2) {
+      for (;;) {
+        std::size_t free_bytes = 0, total_bytes = 0;
+        void* memory = nullptr;
+        CUDA_CHECK(cudaMemGetInfo(&free_bytes, &total_bytes));
+        if (free_bytes < left + chunk) break;
+        if (cudaMalloc(&memory, chunk) != cudaSuccess) {
+          (void)cudaGetLastError();
+          break;
+        }
+        memory_.push_back(memory);
+      }
+    }
+    CUDA_CHECK(cudaSetDevice(before));
+  }
+  full_device(const full_device&) = delete;
+  full_device& operator=(const full_device&) = delete;
+  ~full_device() {
+    for (void* memory : memory_) CUDA_CHECK_NOTHROW(cudaFree(memory));
+  }
+
+ private:
+  std::vector<void*> memory_;
+};
+
+}  // namespace lab::testing

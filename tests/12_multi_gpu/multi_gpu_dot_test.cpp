@@ -1,0 +1,298 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "multi_gpu_dot.hpp"
+
+#include <cuda_runtime.h>
+#ifdef __CPU_DEVICE__
+#include <cpu_device.h>
+#endif
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <limits>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "full_device.hpp"
+#include "lab/errors.hpp"
+#include "lab/random.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+
+namespace {
+
+using lab::multi_gpu_dot::dot;
+using lab::multi_gpu_dot::error_bound;
+using lab::multi_gpu_dot::reference;
+using lab::multi_gpu_dot::split;
+using lab::multi_gpu_dot::step;
+using lab::testing::full_device;
+using lab::testing::matches;
+using vector = std::vector<float>;
+using shares = std::vector<double>;
+
+struct named_step {
+  step value;
+  const char* name;
+};
+constexpr named_step kSteps[] = {{step::thread_per_device, "thread_per_device"},
+                                 {step::one_thread, "one_thread"}};
+
+/// Small whole numbers: no sum of their products is rounded, so the result has one right value.
+vector whole_numbers(std::size_t n, std::uint64_t seed, int low, int high) {
+  const std::vector<int> numbers = lab::random_ints(n, seed, low, high);
+  return vector(numbers.begin(), numbers.end());
+}
+
+::testing::AssertionResult is_exact(step which, const vector& a, const vector& b,
+                                    const shares& speeds = {}) {
+  return matches(lab::compare(dot(which, a, b, speeds).value, reference(a, b), lab::tolerance{}));
+}
+
+/// Makes a device current, and the one that was when it ends.
+class on_device {
+ public:
+  explicit on_device(int device) {
+    CUDA_CHECK(cudaGetDevice(&before_));
+    CUDA_CHECK(cudaSetDevice(device));
+  }
+  on_device(const on_device&) = delete;
+  on_device& operator=(const on_device&) = delete;
+  ~on_device() { CUDA_CHECK_NOTHROW(cudaSetDevice(before_)); }
+
+ private:
+  int before_ = 0;
+};
+
+int current_device() {
+  int device = -1;
+  CUDA_CHECK(cudaGetDevice(&device));
+  return device;
+}
+
+// --- the cuts
+// -------------------------------------------------------------------------------------
+
+class Split : public ::testing::TestWithParam<std::size_t> {};
+INSTANTIATE_TEST_SUITE_P(Sizes, Split,
+                         ::testing::Values(0, 1, 2, 3, 7, 10, 1000, 1'000'007, std::size_t{1} << 40,
+                                           (std::size_t{1} << 40) + 1),
+                         [](const auto& test) { return "n" + std::to_string(test.param); });
+
+TEST_P(Split, GivesEveryElementToOnePartInProportion) {
+  const std::size_t n = GetParam();
+  for (const shares& speeds :
+       {shares{1}, shares{1, 1}, shares{1, 1, 1}, shares(7, 1.0), shares(16, 0.1), shares{1, 3},
+        shares{0.1, 0.2, 0.7}, shares{0, 1}, shares{1, 0}, shares{0, 2, 0, 0, 1, 0},
+        shares{1e-300, 1e300}, shares{5, 4, 3, 2, 1}}) {
+    double all = 0;
+    for (const double share : speeds) all += share;
+    const std::vector<std::size_t> cuts = split(n, speeds);
+    ASSERT_EQ(cuts.size(), speeds.size() + 1);
+    EXPECT_EQ(cuts.front(), 0U);
+    EXPECT_EQ(cuts.back(), n);
+    for (std::size_t k = 0; k < speeds.size(); ++k) {
+      ASSERT_LE(cuts[k], cuts[k + 1]);
+      const auto part = static_cast<double>(cuts[k + 1] - cuts[k]);
+      const double exact = static_cast<double>(n) * (speeds[k] / all);
+      // Two cuts, each rounded down: less than 1 apart from the exact part. The quotients in
+      // double are off by a few 2^-53 of n, which matters only for the largest n here.
+      EXPECT_LT(std::fabs(part - exact), 1 + 0x1p-49 * static_cast<double>(n))
+          << "part " << k << " of " << speeds.size();
+      if (speeds[k] == 0) {
+        EXPECT_EQ(part, 0);
+      }
+    }
+  }
+}
+
+TEST(SplitOfShares, RefusesWhatCannotBeShared) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const shares& speeds : {shares{}, shares{0}, shares{0, 0}, shares{-1}, shares{2, -1},
+                               shares{nan, 1}, shares{infinity, 1}, shares{1e308, 1e308}})
+    EXPECT_THROW(split(10, speeds), lab::invalid_input);
+}
+
+// --- the devices
+// ----------------------------------------------------------------------------------
+
+#ifdef __CPU_DEVICE__
+TEST(Devices, AreAsManyAsThisTestAskedFor) {
+  EXPECT_EQ(lab::device_count(), std::atoi(std::getenv("CPU_DEVICE_COUNT")));
+}
+#endif
+
+class Dot : public ::testing::TestWithParam<std::tuple<named_step, std::size_t>> {};
+
+// No elements, fewer than devices, as many, and one more; around a block; odd and prime sizes.
+INSTANTIATE_TEST_SUITE_P(Steps, Dot,
+                         ::testing::Combine(::testing::ValuesIn(kSteps),
+                                            ::testing::Values(0, 1, 2, 3, 4, 5, 33, 255, 256, 257,
+                                                              511, 513, 1021, 4097, 33 * 1024,
+                                                              33 * 1024 + 1)),
+                         [](const auto& test) {
+                           return std::string(std::get<0>(test.param).name) + "_n" +
+                                  std::to_string(std::get<1>(test.param));
+                         });
+
+TEST_P(Dot, IsExactOnOneTwoThreeAndAllDevices) {
+  const auto& [which, n] = GetParam();
+  // At most 33 * 1024 + 1 products of at most 14 * 29: below 2^24 in every order.
+  const vector a = whole_numbers(n, n + 1, -9, 14), b = whole_numbers(n, n + 2, 1, 29);
+  EXPECT_TRUE(is_exact(which.value, a, b));
+  for (std::size_t devices = 1; devices <= static_cast<std::size_t>(lab::device_count()); ++devices)
+    EXPECT_TRUE(is_exact(which.value, a, b, shares(devices, 1.0))) << devices << " devices";
+}
+
+TEST_P(Dot, IsWithinTheBoundForRandomNumbersAndUnevenSpeeds) {
+  const auto& [which, n] = GetParam();
+  const vector a = lab::random_floats(n, n + 3, -1, 1);
+  const vector b = lab::random_floats(n, n + 4, -100, 300);
+  shares speeds;
+  for (int device = 0; device < lab::device_count(); ++device) {
+    speeds.push_back(1.5 * device + 0.25);
+    EXPECT_TRUE(matches(lab::compare(dot(which.value, a, b, speeds).value, reference(a, b),
+                                     {.absolute = error_bound(a, b)})))
+        << speeds.size() << " devices";
+  }
+}
+
+class EachStep : public ::testing::TestWithParam<named_step> {
+ protected:
+  step which() const { return GetParam().value; }
+};
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
+                         [](const auto& test) { return test.param.name; });
+
+TEST_P(EachStep, RefusesVectorsOfDifferentLengths) {
+  const vector three(3, 1.0F), four(4, 1.0F), none;
+  EXPECT_THROW(dot(which(), three, four), lab::invalid_input);
+  EXPECT_THROW(dot(which(), four, three), lab::invalid_input);
+  EXPECT_THROW(dot(which(), none, four), lab::invalid_input);
+}
+
+TEST_P(EachStep, RefusesMoreSharesThanDevices) {
+  const vector ones(10, 1.0F);
+  const shares too_many(static_cast<std::size_t>(lab::device_count()) + 1, 1.0);
+  EXPECT_THROW(dot(which(), ones, ones, too_many), lab::invalid_input);
+  EXPECT_THROW(dot(which(), ones, ones, shares{-1}), lab::invalid_input);
+}
+
+TEST_P(EachStep, LosesAndRepeatsNoElement) {
+  // One element that is not 0, everywhere: at the cuts, too, it has to come out as it went in.
+  constexpr std::size_t kSize = 37;
+  for (std::size_t place = 0; place < kSize; ++place) {
+    vector a(kSize), b(kSize, 3.0F);
+    a[place] = static_cast<float>(place) + 7;
+    EXPECT_TRUE(is_exact(which(), a, b)) << "the element is at " << place;
+  }
+}
+
+TEST_P(EachStep, EveryDeviceCanDoItAlone) {
+  const vector a = whole_numbers(3001, 5, -9, 14), b = whole_numbers(3001, 6, 1, 29);
+  for (int device = 0; device < lab::device_count(); ++device) {
+    shares alone(static_cast<std::size_t>(device) + 1, 0.0);
+    alone.back() = 1;
+    EXPECT_TRUE(is_exact(which(), a, b, alone)) << "device " << device;
+  }
+}
+
+TEST_P(EachStep, MultipliesRandomVectorsOfSeveralSeeds) {
+  for (const std::uint64_t seed : {1, 2, 3})
+    EXPECT_TRUE(is_exact(which(), whole_numbers(20'011, seed * 10, -20, 20),
+                         whole_numbers(20'011, seed * 10 + 1, -5, 30)))
+        << "seed " << seed;
+}
+
+TEST_P(EachStep, AddsAMillionAndSevenProductsExactly) {
+  constexpr std::size_t kSize = 1'000'007;  // 16 times that is below 2^24
+  EXPECT_TRUE(is_exact(which(), whole_numbers(kSize, 1, -3, 4), whole_numbers(kSize, 2, -4, 2)));
+}
+
+TEST_P(EachStep, PassesNaNOn) {
+  vector a(1000, 1.0F), b(1000, 1.0F);
+  b[999] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_TRUE(std::isnan(dot(which(), a, b).value));
+}
+
+TEST_P(EachStep, SaysHowLongItTook) {
+  const vector ones(100'000, 1.0F);
+  const auto result = dot(which(), ones, ones);
+  EXPECT_GT(result.kernel_ms, 0.0F);
+  EXPECT_GT(result.total_ms, 0.9F * result.kernel_ms);  // the clocks may differ a little
+  EXPECT_LT(result.total_ms, 60'000.0F);
+}
+
+TEST_P(EachStep, KeepsTheCurrentDevice) {
+  const vector ones(1000, 1.0F);
+  for (int device = 0; device < lab::device_count(); ++device) {
+    const on_device here(device);
+    EXPECT_EQ(dot(which(), ones, ones).value, 1000.0F);
+    EXPECT_EQ(current_device(), device);
+  }
+}
+
+// A device whose memory is full shows whether it was given work: then it has to fail.
+
+TEST_P(EachStep, GivesEveryDeviceItsPartAndCarriesItsErrorToTheCaller) {
+  const auto devices = static_cast<std::size_t>(lab::device_count());
+  const std::size_t n = lab::testing::size_that_fits_once() * devices;
+  const vector a(n, 1.0F), b(n, 1.0F);
+  EXPECT_EQ(dot(which(), vector(100, 1.0F), vector(100, 1.0F)).value, 100.0F);
+  for (int device = 0; device < lab::device_count(); ++device) {
+    const full_device full(device);
+    const on_device here(lab::device_count() - 1 - device);
+    try {
+      dot(which(), a, b);
+      ADD_FAILURE() << "device " << device << " has no room for its part: who worked on it?";
+    } catch (const lab::cuda_error& error) {
+      EXPECT_EQ(error.code(), cudaErrorMemoryAllocation) << error.what();
+    }
+    EXPECT_EQ(current_device(), lab::device_count() - 1 - device) << "after the exception";
+    EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+  }
+  EXPECT_EQ(dot(which(), vector(100, 1.0F), vector(100, 1.0F)).value, 100.0F) << "afterwards";
+}
+
+TEST_P(EachStep, LeavesDevicesWithoutAShareAlone) {
+  if (lab::device_count() < 2) GTEST_SKIP() << "this needs two devices, and here is one";
+  const std::size_t n = lab::testing::size_that_fits_once();
+  const vector a(n, 1.0F), b(n, 1.0F);
+  const shares first{1, 0}, second{0, 1};
+  EXPECT_EQ(dot(which(), vector(100, 1.0F), vector(100, 1.0F)).value, 100.0F);
+  {
+    const full_device full(1);
+    EXPECT_EQ(dot(which(), a, b, first).value, static_cast<float>(n));
+    EXPECT_THROW(dot(which(), a, b, second), lab::cuda_error);
+  }
+  {
+    const full_device full(0);
+    EXPECT_EQ(dot(which(), a, b, second).value, static_cast<float>(n));
+    EXPECT_THROW(dot(which(), a, b, first), lab::cuda_error);
+  }
+}
+
+#ifdef __CPU_DEVICE__
+
+/// Kernels run as late as CUDA allows: when the host waits for them.
+class Late : public ::testing::TestWithParam<named_step> {
+ protected:
+  Late() { cpu_device::set_stream_policy(cpu_device::stream_policy::deferred); }
+  ~Late() override { cpu_device::set_stream_policy(cpu_device::stream_policy::eager); }
+};
+INSTANTIATE_TEST_SUITE_P(Steps, Late, ::testing::ValuesIn(kSteps),
+                         [](const auto& test) { return test.param.name; });
+
+TEST_P(Late, TheSumsAreReadWhenTheyAreThere) {
+  EXPECT_TRUE(
+      is_exact(GetParam().value, whole_numbers(3001, 1, -9, 14), whole_numbers(3001, 2, 1, 29)));
+}
+
+#endif
+
+}  // namespace

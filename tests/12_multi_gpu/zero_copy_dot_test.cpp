@@ -1,0 +1,191 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "zero_copy_dot.hpp"
+
+#include <cuda_runtime.h>
+#ifdef __CPU_DEVICE__
+#include <cpu_device.h>
+#endif
+
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include "full_device.hpp"
+#include "lab/errors.hpp"
+#include "lab/random.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+
+namespace {
+
+using lab::testing::full_device;
+using lab::testing::matches;
+using lab::zero_copy_dot::dot;
+using lab::zero_copy_dot::error_bound;
+using lab::zero_copy_dot::reference;
+using lab::zero_copy_dot::step;
+using vector = std::vector<float>;
+
+struct named_step {
+  step value;
+  const char* name;
+};
+constexpr named_step kSteps[] = {{step::copies, "copies"}, {step::zero_copy, "zero_copy"}};
+
+/// Small whole numbers: no sum of their products is rounded, so the result has one right value.
+vector whole_numbers(std::size_t n, std::uint64_t seed, int low, int high) {
+  const std::vector<int> numbers = lab::random_ints(n, seed, low, high);
+  return vector(numbers.begin(), numbers.end());
+}
+
+::testing::AssertionResult is_exact(step which, const vector& a, const vector& b) {
+  return matches(lab::compare(dot(which, a, b).value, reference(a, b), lab::tolerance{}));
+}
+
+class Dot : public ::testing::TestWithParam<std::tuple<named_step, std::size_t>> {};
+
+// Around a warp, blocks of 256, a few multiprocessors' grids (1024 a multiprocessor) and the
+// rounds of four that follow; primes; the book's 33 * 1024 of its first dot product.
+INSTANTIATE_TEST_SUITE_P(
+    Steps, Dot,
+    ::testing::Combine(::testing::ValuesIn(kSteps),
+                       ::testing::Values(0, 1, 2, 31, 32, 33, 255, 256, 257, 513, 1021, 1023, 1024,
+                                         1025, 2049, 4095, 4096, 4097, 8191, 8193, 33 * 1024)),
+    [](const auto& test) {
+      return std::string(std::get<0>(test.param).name) + "_n" +
+             std::to_string(std::get<1>(test.param));
+    });
+
+TEST_P(Dot, IsExactForWholeNumbers) {
+  const auto& [which, n] = GetParam();
+  // At most 33 * 1024 products of at most 14 * 29: below 2^24 in every order.
+  EXPECT_TRUE(
+      is_exact(which.value, whole_numbers(n, n + 1, -9, 14), whole_numbers(n, n + 2, 1, 29)));
+}
+
+TEST_P(Dot, IsWithinTheBoundForRandomNumbers) {
+  const auto& [which, n] = GetParam();
+  const vector a = lab::random_floats(n, n + 3, -1, 1);
+  const vector b = lab::random_floats(n, n + 4, -100, 300);
+  EXPECT_TRUE(matches(lab::compare(dot(which.value, a, b).value, reference(a, b),
+                                   {.absolute = error_bound(a, b)})));
+}
+
+class EachStep : public ::testing::TestWithParam<named_step> {
+ protected:
+  step which() const { return GetParam().value; }
+};
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
+                         [](const auto& test) { return test.param.name; });
+
+TEST_P(EachStep, IsZeroForEmptyVectors) { EXPECT_EQ(dot(which(), {}, {}).value, 0.0F); }
+
+TEST_P(EachStep, RefusesVectorsOfDifferentLengths) {
+  const vector three(3, 1.0F), four(4, 1.0F), none;
+  EXPECT_THROW(dot(which(), three, four), lab::invalid_input);
+  EXPECT_THROW(dot(which(), four, three), lab::invalid_input);
+  EXPECT_THROW(dot(which(), none, four), lab::invalid_input);
+}
+
+TEST_P(EachStep, AddsAMillionAndSevenProductsExactly) {
+  constexpr std::size_t kSize = 1'000'007;  // 16 times that is below 2^24
+  EXPECT_TRUE(is_exact(which(), whole_numbers(kSize, 1, -3, 4), whole_numbers(kSize, 2, -4, 2)));
+}
+
+TEST_P(EachStep, MultipliesRandomVectorsOfSeveralSeeds) {
+  for (const std::uint64_t seed : {1, 2, 3})
+    EXPECT_TRUE(is_exact(which(), whole_numbers(20'011, seed * 10, -20, 20),
+                         whole_numbers(20'011, seed * 10 + 1, -5, 30)))
+        << "seed " << seed;
+}
+
+TEST_P(EachStep, PassesNaNAndInfinityOn) {
+  vector a(1000, 1.0F), b(1000, 1.0F);
+  a[999] = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(dot(which(), a, b).value, std::numeric_limits<float>::infinity());
+  b[500] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_TRUE(std::isnan(dot(which(), a, b).value));
+}
+
+TEST_P(EachStep, ForgetsThePreviousCall) {
+  const vector ones(5000, 1.0F), few(3, 2.0F);
+  EXPECT_EQ(dot(which(), ones, ones).value, 5000.0F);
+  EXPECT_EQ(dot(which(), few, few).value, 12.0F);
+  EXPECT_EQ(dot(which(), ones, ones).value, 5000.0F);
+}
+
+TEST_P(EachStep, SaysHowLongItTook) {
+  const vector ones(100'000, 1.0F);
+  const auto result = dot(which(), ones, ones);
+  EXPECT_GT(result.kernel_ms, 0.0F);
+  // The kernel is a part of the whole; the two clocks of a GPU and a host may differ a little.
+  EXPECT_GT(result.total_ms, 0.9F * result.kernel_ms);
+  EXPECT_LT(result.total_ms, 60'000.0F);
+}
+
+// --- where the vectors are
+// ------------------------------------------------------------------------
+
+TEST(FullDevice, HasNoRoomForTheCopies) {
+  const std::size_t n = lab::testing::size_that_fits_once();
+  const vector a(n, 1.0F), b(n, 2.0F);
+  dot(step::copies, vector(10, 1.0F), vector(10, 1.0F));  // loads what a first call loads
+  const full_device full(0);
+  try {
+    dot(step::copies, a, b);
+    ADD_FAILURE() << "two vectors cannot fit: where are they?";
+  } catch (const lab::cuda_error& error) {
+    EXPECT_EQ(error.code(), cudaErrorMemoryAllocation);
+  }
+}
+
+TEST(FullDevice, IsEnoughForZeroCopy) {
+  const std::size_t n = lab::testing::size_that_fits_once();
+  vector a(n), b(n, 1.0F);
+  a[0] = 5, a[n / 2] = -2, a[n - 1] = 7;
+  dot(step::zero_copy, vector(10, 1.0F), vector(10, 1.0F));
+  const full_device full(0);
+  EXPECT_EQ(dot(step::zero_copy, a, b).value, 10.0F);
+}
+
+// --- when the sums are read
+// -----------------------------------------------------------------------
+
+#ifdef __CPU_DEVICE__
+
+/// Kernels run as late as CUDA allows: when the host waits for them.
+class Late : public ::testing::TestWithParam<named_step> {
+ protected:
+  Late() { cpu_device::set_stream_policy(cpu_device::stream_policy::deferred); }
+  ~Late() override { cpu_device::set_stream_policy(cpu_device::stream_policy::eager); }
+};
+INSTANTIATE_TEST_SUITE_P(Steps, Late, ::testing::ValuesIn(kSteps),
+                         [](const auto& test) { return test.param.name; });
+
+TEST_P(Late, TheSumsAreReadWhenTheyAreThere) {
+  EXPECT_TRUE(
+      is_exact(GetParam().value, whole_numbers(3001, 1, -9, 14), whole_numbers(3001, 2, 1, 29)));
+}
+
+TEST(LateKernel, CountsInTheTotal) {
+  cpu_device::set_stream_policy(cpu_device::stream_policy::deferred);
+  const vector ones(1000, 1.0F);
+  const auto nap = [](void*) { std::this_thread::sleep_for(std::chrono::milliseconds(40)); };
+  ASSERT_EQ(cudaLaunchHostFunc(nullptr, nap, nullptr), cudaSuccess);  // the kernel comes after it
+  const auto result = dot(step::zero_copy, ones, ones);
+  cpu_device::set_stream_policy(cpu_device::stream_policy::eager);
+  EXPECT_EQ(result.value, 1000.0F);
+  EXPECT_GE(result.total_ms, 40.0F) << "the clock stopped before the sum was there";
+}
+
+#endif
+
+}  // namespace
