@@ -29,9 +29,9 @@ Each exercise is a folder such as labs/05_shared_memory/1_dot_product. You edit 
 .cu file; its tests tell you when it is right. Begin with:
 
   scripts/lab list              the chapters and exercises, and how far you are
-  scripts/lab test 01.1         test your file (without a number: the next unfinished exercise)
-  scripts/lab hint 01.1         a hint, then the next one
-  scripts/lab run 01.1          run your program; with --solution, the solved one
+  scripts/lab test 03.1         test your file (without a number: the next unfinished exercise)
+  scripts/lab hint 03.1         a hint, then the next one
+  scripts/lab run 03.1          run your program; with --solution, the solved one
 
 Also:
 
