@@ -1,16 +1,33 @@
 # SPDX-FileCopyrightText: The CUDA Labs authors
 # SPDX-License-Identifier: Apache-2.0
 
-# lab_cuda_sources(<target> <file.cu>... [CHECK] [FORGIVING])
+# lab_cpu_device_options(<variable> [CHECK])
+# The compile options of a CUDA file for the CPU device.
+function(lab_cpu_device_options variable)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "CHECK" "" "")
+  # -gdwarf-4: clang's version 5 would name the generated file instead of the .cu file.
+  # `#pragma unroll` is nvcc's.
+  set(options -gdwarf-4 -Wno-unknown-pragmas)
+  if(arg_CHECK OR LAB_CHECK)
+    list(APPEND options -fsanitize=thread)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      list(APPEND options -Wno-tsan)  # warns that fences are not watched; they need not be
+    endif()
+  endif()
+  set(${variable} "${options}" PARENT_SCOPE)
+endfunction()
+
+# lab_cuda_sources(<target> <file.cu>... [CHECK] [FORGIVING] [HEADERS <other target>])
 #
 # Adds CUDA files to a target, for the device chosen by LAB_DEVICE.
 #   gpu: nvcc compiles them.
 #   cpu: the rewriter turns each into C++ (cuda/<target>/<file>.cpp in the build folder), which the
 #        host compiler compiles. Line numbers are those of the .cu file.
 # CHECK, or LAB_CHECK=ON, has the CPU device watch every access that these files make.
+# HEADERS takes the precompiled headers of another target; cuda_runtime.h must be the first of them.
 # FORGIVING: warnings are shown and are no errors. A student's file is like that while it grows.
 function(lab_cuda_sources target)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "CHECK;FORGIVING" "" "")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "CHECK;FORGIVING" "HEADERS" "")
   target_link_libraries(${target} PRIVATE lab_settings)
   if(NOT arg_FORGIVING)
     target_link_libraries(${target} PRIVATE lab_strict)
@@ -21,6 +38,16 @@ function(lab_cuda_sources target)
     return()
   endif()
 
+  set(check)
+  if(arg_CHECK)
+    set(check CHECK)
+  endif()
+  lab_cpu_device_options(options ${check})
+  if(arg_HEADERS)
+    target_precompile_headers(${target} REUSE_FROM ${arg_HEADERS})
+  else()
+    list(PREPEND options -include cuda_runtime.h)
+  endif()
   set(folder "${CMAKE_BINARY_DIR}/cuda/${target}")
   foreach(source IN LISTS arg_UNPARSED_ARGUMENTS)
     cmake_path(ABSOLUTE_PATH source NORMALIZE)
@@ -35,16 +62,8 @@ function(lab_cuda_sources target)
       COMMENT "Rewriting ${name} for the CPU device"
       VERBATIM)
     target_sources(${target} PRIVATE "${rewritten}")
-    # -gdwarf-4: clang's version 5 would name the generated file instead of the .cu file.
-    # `#pragma unroll` is nvcc's.
-    set(options -include cuda_runtime.h "-I${source_folder}" -gdwarf-4 -Wno-unknown-pragmas)
-    if(arg_CHECK OR LAB_CHECK)
-      list(APPEND options -fsanitize=thread)
-      if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-        list(APPEND options -Wno-tsan)  # warns that fences are not watched; they need not be
-      endif()
-    endif()
-    set_source_files_properties("${rewritten}" PROPERTIES COMPILE_OPTIONS "${options}")
+    set_source_files_properties("${rewritten}" PROPERTIES COMPILE_OPTIONS
+      "-I${source_folder};${options}")
   endforeach()
   target_link_libraries(${target} PRIVATE cpu_device)
 endfunction()

@@ -71,6 +71,11 @@ function(lab_add_exercise folder)
   target_include_directories(test_objects.${id} PRIVATE "${folder}")
   target_link_libraries(test_objects.${id} PRIVATE lab_common lab_test_main lab_strict)
 
+  # So is the program around the CUDA file.
+  add_library(program_objects.${id} OBJECT EXCLUDE_FROM_ALL ${given})
+  target_include_directories(program_objects.${id} PRIVATE "${folder}")
+  target_link_libraries(program_objects.${id} PRIVATE lab_common lab_strict)
+
   foreach(kind IN ITEMS lab solution)
     set(how)
     if(kind STREQUAL "lab" AND NOT LAB_BUGS)
@@ -82,7 +87,8 @@ function(lab_add_exercise folder)
     target_include_directories(${kind}_code.${id} PRIVATE "${folder}")
     target_link_libraries(${kind}_code.${id} PRIVATE lab_common)
 
-    lab_program(${kind}.${id} SOURCES ${given} $<TARGET_OBJECTS:${kind}_code.${id}>
+    lab_program(${kind}.${id}
+      SOURCES $<TARGET_OBJECTS:program_objects.${id}> $<TARGET_OBJECTS:${kind}_code.${id}>
       INCLUDE "${folder}" OUTPUT "${id}_${name}" FOLDER "${kind}s")
     lab_program(${kind}_test.${id}
       SOURCES $<TARGET_OBJECTS:test_objects.${id}> $<TARGET_OBJECTS:${kind}_code.${id}>
@@ -102,6 +108,29 @@ function(lab_add_exercise folder)
   if(LAB_BUGS AND LAB_DEVICE STREQUAL "cpu")
     lab_add_bugs(${id} ${cc} "${folder}" "${solution_file}" "${bugs_file}")
   endif()
+endfunction()
+
+# lab_bug_headers(<variable> [CHECK])
+# The target whose compiled copy of the headers all bugs share. Only bugs do: a solution is compiled
+# without it, so an #include that it forgets is noticed.
+function(lab_bug_headers variable)
+  set(headers bug_headers)
+  if("CHECK" IN_LIST ARGN)
+    set(headers bug_headers_check)
+  endif()
+  set(${variable} ${headers} PARENT_SCOPE)
+  if(TARGET ${headers})
+    return()
+  endif()
+  set(empty "${CMAKE_BINARY_DIR}/${headers}.cpp")
+  file(CONFIGURE OUTPUT "${empty}" CONTENT "// Only there to compile the headers with.\n")
+  add_library(${headers} OBJECT EXCLUDE_FROM_ALL "${empty}")
+  target_link_libraries(${headers} PRIVATE lab_settings lab_strict lab_common cpu_device)
+  lab_cpu_device_options(options ${ARGN})
+  target_compile_options(${headers} PRIVATE ${options})
+  target_precompile_headers(${headers} PRIVATE <cuda_runtime.h>
+    <algorithm> <array> <cmath> <cstddef> <cstdint> <memory> <span> <string> <vector>
+    <lab/cuda_check.hpp> <lab/device_buffer.hpp> <lab/errors.hpp> <lab/timer.hpp>)
 endfunction()
 
 # lab_add_bugs(<id> <chapter number> <lab folder> <solution.cu> <name.bugs>)
@@ -130,7 +159,8 @@ function(lab_add_bugs id cc folder solution_file bugs_file)
     endif()
     lab_program(${target} SOURCES $<TARGET_OBJECTS:test_objects.${id}>
       INCLUDE "${folder}" LINK lab_test_main OUTPUT "${bug}" FOLDER "bugs/${id}")
-    lab_cuda_sources(${target} "${file}" ${check})
+    lab_bug_headers(headers ${check})
+    lab_cuda_sources(${target} "${file}" ${check} HEADERS ${headers})
     if(how STREQUAL "compiler")
       set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)
       add_test(NAME ${target} COMMAND ${bugs} expect-compile-error --name ${bug} --

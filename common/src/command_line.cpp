@@ -120,6 +120,12 @@ struct program::state {
   int frames = 0;
   bool wrong = false;
 
+  void write_picture(const bitmap& picture) const {
+    write_png(picture, out);
+    std::cout << "wrote " << out << " (" << picture.width() << " x " << picture.height() << ")"
+              << std::endl;
+  }
+
   /// An option with a value that `take` makes sense of; what it throws gets the option's name.
   CLI::Option* add(const std::string& option, const std::string& kind, const std::string& initially,
                    const std::string& help, std::function<void(const std::string&)> take) {
@@ -285,8 +291,9 @@ void program::add_picture_options(const std::string& default_file) {
 void program::add_animation_options(int frames, const std::string& default_file) {
   state_->frames = frames;
   state_->out = default_file;
-  add_number("--frames", state_->frames, "how many frames the file gets").at_least(1);
-  add_text("--out", state_->out, "the animated PNG file to write, for a browser");
+  add_number("--frames", state_->frames, "how many frames the file gets; 1 is a picture")
+      .at_least(1);
+  add_text("--out", state_->out, "the PNG file to write; several frames move in a browser");
   add_flag("--window", state_->window, "play it in a window (Esc closes it)");
   state_->has_output = true;
 }
@@ -326,18 +333,18 @@ void program::report_library(const std::string& name, std::optional<float> libra
 
 void program::emit(const bitmap& picture) {
   if (!state_->has_output) throw std::logic_error("emit() without add_picture_options()");
-  if (!state_->out.empty()) {
-    write_png(picture, state_->out);
-    std::cout << "wrote " << state_->out << " (" << picture.width() << " x " << picture.height()
-              << ")" << std::endl;
-  }
+  if (!state_->out.empty()) state_->write_picture(picture);
   if (state_->window) show(picture, state_->name);
 }
 
 void program::emit_frames(int width, int height, int delay_ms,
                           const std::function<void(bitmap& picture, int tick)>& draw) {
   if (!state_->has_output) throw std::logic_error("emit_frames() without add_animation_options()");
-  if (!state_->out.empty()) {
+  if (!state_->out.empty() && state_->frames == 1) {
+    bitmap picture(width, height);
+    draw(picture, 0);
+    state_->write_picture(picture);
+  } else if (!state_->out.empty()) {
     animation frames(width, height, delay_ms);
     bitmap picture(width, height);
     for (int tick = 0; tick < state_->frames; ++tick) {

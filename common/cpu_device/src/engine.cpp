@@ -330,8 +330,6 @@ int block_vote(vote kind, int predicate, const char* file, int line) {
   return static_cast<int>(me->result);
 }
 
-unsigned lane_id() { return progress.position->linear % 32; }
-
 namespace {
 
 [[noreturn]] void caller_not_in_mask(worker& w, unsigned mask, unsigned lane, const char* what,
@@ -365,7 +363,7 @@ warp_group* open_group(worker& w, warp_group** link, unsigned mask, const char* 
 
 }  // namespace
 
-warp_exchange& meet_warp(unsigned mask, std::uint64_t value, const char* what, const char* file,
+warp_exchange& join_warp(unsigned mask, std::uint64_t value, const char* what, const char* file,
                          int line) {
   worker& w = worker_in_kernel(what);
   const unsigned linear = progress.position->linear;
@@ -385,10 +383,7 @@ warp_exchange& meet_warp(unsigned mask, std::uint64_t value, const char* what, c
   fiber* me = w.current;
   note_place(me, what, file, line);
   group->waiting[group->count++] = me;
-  if (group->count != group->expected) {
-    wait_for_others(w, me);
-    return *group;
-  }
+  if (group->count != group->expected) return *group;
   if (group->mixed) stuck(w);
   *link = group->next;
   ++w.warp_epoch[warp];
@@ -396,9 +391,13 @@ warp_exchange& meet_warp(unsigned mask, std::uint64_t value, const char* what, c
   return *group;
 }
 
-void leave_warp(warp_exchange& exchange) {
+void wait_for_warp() {
+  worker& w = *tls_worker;
+  wait_for_others(w, w.current);
+}
+
+void recycle(warp_exchange& exchange) {
   auto& group = static_cast<warp_group&>(exchange);
-  if (++group.left != group.expected) return;
   group.next = tls_worker->free_groups;
   tls_worker->free_groups = &group;
 }

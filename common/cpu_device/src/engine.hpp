@@ -49,10 +49,8 @@ struct fiber {
 
 /// Lanes that meet in one warp function.
 struct warp_group : warp_exchange {
-  unsigned arrived;          // lanes, a bit each
-  unsigned count, expected;  // how many have arrived, and how many will
-  unsigned left;             // how many have taken what they came for
-  bool mixed;                // they came for different functions
+  unsigned arrived;  // lanes, a bit each
+  bool mixed;        // they came for different functions
   const char* what;
   fiber* waiting[32];  // in order of arrival
   warp_group* next;

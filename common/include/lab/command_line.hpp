@@ -173,8 +173,8 @@ class program {
   void emit(const bitmap& picture);
 
   /// Does what add_animation_options() offers: `draw(picture, tick)` makes frame 0, 1, 2, …; the
-  /// file gets the first --frames of them, the window plays on until it is closed. Without --out
-  /// and --window it draws nothing.
+  /// file gets the first --frames of them (a plain picture, where that is 1), the window plays on
+  /// until it is closed. Without --out and --window it draws nothing.
   void emit_frames(int width, int height, int delay_ms,
                    const std::function<void(bitmap& picture, int tick)>& draw);
   /// --frames.

@@ -4,8 +4,10 @@
 // 04.1 julia_set: the program.
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdio>
+#include <numbers>
 
 #include "julia_set.hpp"
 #include "lab/command_line.hpp"
@@ -15,6 +17,8 @@
 int main(int argc, char** argv) {
   using lab::julia_set::palette;
   using lab::julia_set::step;
+  constexpr int kDelayMs = 50;       // 20 frames a second
+  constexpr int kFramesATurn = 240;  // in the window
 
   lab::program program("04.1_julia_set",
                        "Draws a Julia set: the points that z -> z * z + c keeps.");
@@ -37,7 +41,7 @@ int main(int argc, char** argv) {
       {{"one_thread_per_block", step::one_thread_per_block, "a block of one thread for a pixel"},
        {"blocks_16x16", step::blocks_16x16, "blocks of 16 x 16 threads"}},
       step::blocks_16x16);
-  program.add_picture_options("julia_set.png");
+  program.add_animation_options(1, "julia_set.png");
 
   return program.run(argc, argv, [&] {
     // A count for each pixel on the device; two and a colour on the host. (compute() refuses
@@ -58,7 +62,21 @@ int main(int argc, char** argv) {
     const bool right =
         program.verdict(lab::julia_set::compare_with_reference(view, result.iterations));
     // A wrong picture is worth seeing too: it often shows what is wrong.
-    program.emit(lab::julia_set::draw(view, result.iterations, colours));
+    // Each c has a set of its own: in an animation c goes once round the circle that it lies on.
+    const int frames_a_turn = program.frames() > 1 ? program.frames() : kFramesATurn;
+    program.emit_frames(view.width, view.height, kDelayMs, [&](lab::bitmap& picture, int frame) {
+      if (frame == 0) {
+        picture = lab::julia_set::draw(view, result.iterations, colours);
+        return;
+      }
+      const float angle = 2 * std::numbers::pi_v<float> * static_cast<float>(frame) /
+                          static_cast<float>(frames_a_turn);
+      lab::julia_set::view turned = view;
+      turned.c_re = view.c_re * std::cos(angle) - view.c_im * std::sin(angle);
+      turned.c_im = view.c_re * std::sin(angle) + view.c_im * std::cos(angle);
+      picture = lab::julia_set::draw(
+          turned, lab::julia_set::compute(chosen_step, turned).iterations, colours);
+    });
     if (!right) return false;
     program.report_kernel(
         [&] { return lab::julia_set::compute(chosen_step, view).kernel_ms; },

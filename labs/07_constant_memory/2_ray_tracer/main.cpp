@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdio>
+#include <numbers>
 
 #include "lab/command_line.hpp"
 #include "ray_tracer.hpp"
@@ -14,6 +15,8 @@
 
 int main(int argc, char** argv) {
   using lab::ray_tracer::step;
+  constexpr int kDelayMs = 50;       // 20 frames a second
+  constexpr int kFramesATurn = 240;  // in the window
 
   lab::program program("07.2_ray_tracer",
                        "Draws spheres that lie in global or in constant memory.");
@@ -26,7 +29,7 @@ int main(int argc, char** argv) {
       {{"global_memory", step::global_memory, "the spheres are an ordinary array"},
        {"constant_memory", step::constant_memory, "the spheres are a __constant__ array"}},
       step::constant_memory);
-  program.add_picture_options("ray_tracer.png");
+  program.add_animation_options(1, "ray_tracer.png");
 
   return program.run(argc, argv, [&] {
     const auto pixels = static_cast<std::size_t>(width) * static_cast<std::size_t>(height);
@@ -44,7 +47,19 @@ int main(int argc, char** argv) {
     const bool right = program.verdict(
         lab::compare_exact(result.picture, lab::ray_tracer::reference(scene, width, height)));
     // A wrong picture is worth seeing too: it often shows what is wrong.
-    program.emit(result.picture);
+    // In an animation the spheres go once round the middle.
+    const int frames_a_turn = program.frames() > 1 ? program.frames() : kFramesATurn;
+    program.emit_frames(width, height, kDelayMs, [&](lab::bitmap& picture, int frame) {
+      if (frame == 0) {
+        picture = result.picture;
+        return;
+      }
+      const float angle = 2 * std::numbers::pi_v<float> * static_cast<float>(frame) /
+                          static_cast<float>(frames_a_turn);
+      picture =
+          lab::ray_tracer::render(chosen_step, lab::ray_tracer::turned(scene, angle), width, height)
+              .picture;
+    });
     if (!right) return false;
     program.report_kernel(
         [&] { return lab::ray_tracer::render(chosen_step, scene, width, height).kernel_ms; },

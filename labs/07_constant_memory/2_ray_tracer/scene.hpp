@@ -4,8 +4,10 @@
 // 07.2 ray_tracer: what there is to see (given).
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "lab/random.hpp"
@@ -29,6 +31,17 @@ inline std::vector<sphere> random_scene(std::size_t count, std::uint64_t seed) {
     ball.radius = random.real(20, 120);
   }
   return scene;
+}
+
+/// The same spheres, turned round the vertical axis by an angle in radians: a carousel.
+inline std::vector<sphere> turned(std::span<const sphere> scene, float angle) {
+  std::vector<sphere> result(scene.begin(), scene.end());
+  for (sphere& ball : result) {
+    const float x = ball.x, z = ball.z;
+    ball.x = x * std::cos(angle) + z * std::sin(angle);
+    ball.z = z * std::cos(angle) - x * std::sin(angle);
+  }
+  return result;
 }
 
 }  // namespace lab::ray_tracer

@@ -65,14 +65,22 @@ __global__ void __launch_bounds__(kTile* kTile)
   std::size_t from_a = row * size.k + x;     // this thread's element of the next tile of A,
   std::size_t from_b = y * size.n + column;  // and of B: a few additions for each tile
 
+  // A load from global memory takes about as long as the products of a slice. So a thread asks for
+  // its elements of the next slice before it multiplies this one, and has them when it is done.
+  float next_a = row_inside && x < size.k ? a[from_a] : 0;
+  float next_b = y < size.k && column_inside ? b[from_b] : 0;
   float sum = 0;
   for (std::size_t first = 0; first < size.k; first += kTile) {
     // Neighbours in x load neighbours in memory, from A and from B.
-    tile_a[y][x] = row_inside && first + x < size.k ? a[from_a] : 0;
-    tile_b[y][x] = first + y < size.k && column_inside ? b[from_b] : 0;
+    tile_a[y][x] = next_a;
+    tile_b[y][x] = next_b;
+    __syncthreads();  // both tiles are complete
+
     from_a += kTile;
     from_b += kTile * size.n;
-    __syncthreads();  // both tiles are complete
+    const std::size_t next = first + kTile;
+    next_a = row_inside && next + x < size.k ? a[from_a] : 0;
+    next_b = next + y < size.k && column_inside ? b[from_b] : 0;
 
 #pragma unroll
     for (unsigned i = 0; i < kTile; ++i) sum += tile_a[y][i] * tile_b[i][x];

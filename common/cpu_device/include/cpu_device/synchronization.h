@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "cpu_device/execution.h"
 #include "cpu_device/qualifiers.h"
 #include "cpu_device/vector_types.h"
 
@@ -22,16 +23,34 @@ int block_vote(vote kind, int predicate, const char* file, int line);
 
 /// What one warp function sees once every lane named in the mask has arrived.
 struct warp_exchange {
-  std::uint64_t value[32];  ///< what each lane brought
-  unsigned mask;            ///< the lanes that take part
+  std::uint64_t value[32];   ///< what each lane brought
+  unsigned mask;             ///< the lanes that take part
+  unsigned count, expected;  ///< how many have arrived, and how many will
+  unsigned left;             ///< how many have taken what they came for
 };
+
+/// Brings the lane's value to the exchange of its mask. The last lane lets the others go on.
+warp_exchange& join_warp(unsigned mask, std::uint64_t value, const char* what, const char* file,
+                         int line);
+/// Sleeps until the last lane of the exchange has joined. It is a function of its own because its
+/// last act is the change of stacks: then no return is predicted wrongly, which costs more than the
+/// change itself.
+void wait_for_warp();
 
 /// Waits until every lane of `mask` has called with the same mask; the returned exchange is valid
 /// until leave_warp(). `what` is the function's name, for reports.
-warp_exchange& meet_warp(unsigned mask, std::uint64_t value, const char* what, const char* file,
-                         int line);
-void leave_warp(warp_exchange& exchange);
-unsigned lane_id();
+inline warp_exchange& meet_warp(unsigned mask, std::uint64_t value, const char* what,
+                                const char* file, int line) {
+  warp_exchange& exchange = join_warp(mask, value, what, file, line);
+  if (exchange.count != exchange.expected) wait_for_warp();
+  return exchange;
+}
+/// Keeps an exchange that all lanes have left for the next warp function.
+void recycle(warp_exchange& exchange);
+inline void leave_warp(warp_exchange& exchange) {
+  if (++exchange.left == exchange.expected) recycle(exchange);
+}
+inline unsigned lane_id() { return progress.position->linear % 32; }
 /// The lanes that are at this very call together, once no lane of the warp can run on.
 unsigned active_mask(const char* file, int line);
 
