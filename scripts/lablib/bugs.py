@@ -330,11 +330,16 @@ def _complain(name: str, sentence: str, bugs_file: Optional[Path]) -> LabError:
 def expect_caught(
     how: str, name: str, command: List[str], bugs_file: Optional[Path], time_limit: float
 ) -> str:
-    output: List[str] = []
-    outcome = processes.run(
-        [*command, "--gtest_color=no"], time_limit=time_limit, on_line=output.append
-    )
-    verdict = judge(how, outcome, output, time_limit)
+    # The first test that fails is mostly enough. Where it is not (it failed without the report that
+    # is asked for), all of them run.
+    for options in (["--gtest_fail_fast"], []):
+        output: List[str] = []
+        outcome = processes.run(
+            [*command, "--gtest_color=no", *options], time_limit=time_limit, on_line=output.append
+        )
+        verdict = judge(how, outcome, output, time_limit)
+        if verdict.caught or how != "check":
+            break
     if not verdict.caught:
         print("\n".join(output[-40:]))
         raise _complain(name, verdict.sentence, bugs_file)

@@ -249,6 +249,16 @@ class VerdictTest(unittest.TestCase):
             (0, "no_barrier: caught by a failing test: Suite.B\n"), (done.returncode, done.stdout)
         )
 
+    def test_the_first_failing_test_is_enough(self):
+        done = self.caught("fails('Expected 1')")
+        self.assertEqual("no_barrier: caught by a failing test: Suite.A\n", done.stdout)
+
+    def test_a_report_after_another_failure_is_looked_for(self):
+        done = self.caught("fails('Expected 1') if name == 'A' else " + self.REPORT, how="check")
+        self.assertEqual(
+            "no_barrier: caught by a report of the CPU device: race on s[3]\n", done.stdout
+        )
+
     def test_a_report_of_the_device(self):
         for how in ("test", "check"):
             done = self.caught(self.REPORT, how)

@@ -123,6 +123,8 @@ for name in chosen:
     sys.stdout.flush()
     print(f"[       OK ] Suite.{{name}} (0 ms)" if ok else f"[  FAILED  ] Suite.{{name}} (0 ms)", flush=True)
     failed = failed or not ok
+    if failed and "--gtest_fail_fast" in sys.argv:
+        break
 sys.exit(1 if failed else 0)
 """
 
