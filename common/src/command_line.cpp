@@ -118,6 +118,8 @@ struct program::state {
   std::string out;
   bool window = false;
   int frames = 0;
+  bool has_table = false;
+  std::string csv, plot;
   bool wrong = false;
 
   void write_picture(const bitmap& picture) const {
@@ -298,6 +300,12 @@ void program::add_animation_options(int frames, const std::string& default_file)
   state_->has_output = true;
 }
 
+void program::add_table_options() {
+  add_text("--csv", state_->csv, "the file that the table is written to, for other programs");
+  add_text("--plot", state_->plot, "the SVG file that the chart is written to, for a browser");
+  state_->has_table = true;
+}
+
 int program::device() const { return state_->device; }
 std::uint64_t program::seed() const { return state_->seed; }
 int program::repeat() const { return state_->repeat; }
@@ -356,6 +364,19 @@ void program::emit_frames(int width, int height, int delay_ms,
               << " x " << height << "; open it in a browser)" << std::endl;
   }
   if (state_->window) play(width, height, draw, state_->name);
+}
+
+void program::emit_table(const table& rows, const chart& plot) {
+  if (!state_->has_table) throw std::logic_error("emit_table() without add_table_options()");
+  std::cout << rows.text() << std::flush;
+  if (!state_->csv.empty()) {
+    write_csv(rows, state_->csv);
+    std::cout << "wrote " << state_->csv << " (" << rows.rows().size() << " rows)" << std::endl;
+  }
+  if (!state_->plot.empty()) {
+    write_svg(plot, state_->plot);
+    std::cout << "wrote " << state_->plot << " (open it in a browser)" << std::endl;
+  }
 }
 
 int program::run(int argc, const char* const* argv, const std::function<bool()>& body) {

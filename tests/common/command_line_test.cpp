@@ -9,8 +9,10 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <iostream>
+#include <iterator>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -394,6 +396,54 @@ TEST(ProgramWithAnimation, WritesAsManyFramesAsWereAskedFor) {
   EXPECT_NE(result.out.find("(3 frames of 4 x 3"), std::string::npos) << result.out;
   EXPECT_EQ(lab::read_png(path).at(0, 0), (lab::rgba{255, 0, 0, 255}));
   fs::remove(path);
+}
+
+TEST(ProgramWithAnimation, WritesOneFrameAsAPlainPicture) {
+  const fs::path path =
+      fs::temp_directory_path() / ("lab_picture_" + std::to_string(::getpid()) + ".png");
+  lab::program program("00.0_test", "A program for tests.");
+  program.add_animation_options(1);
+  const outcome result = run(program, {"--out", path.string()}, [&] {
+    program.emit_frames(4, 3, 40, [](lab::bitmap& picture, int) { picture.at(1, 2) = {9, 8, 7}; });
+    return true;
+  });
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_NE(result.out.find("(4 x 3)"), std::string::npos) << result.out;
+  EXPECT_EQ(lab::read_png(path).at(1, 2), (lab::rgba{9, 8, 7}));
+  std::ifstream file(path, std::ios::binary);
+  const std::string bytes(std::istreambuf_iterator<char>(file), {});
+  EXPECT_EQ(bytes.find("acTL"), std::string::npos) << "an animation of one frame";
+  fs::remove(path);
+}
+
+TEST(ProgramWithATable, PrintsItAndWritesTheFilesThatWereAskedFor) {
+  const std::string stem =
+      (fs::temp_directory_path() / ("lab_rows_" + std::to_string(::getpid()))).string();
+  const auto emit = [](std::vector<std::string> arguments) {
+    lab::program program("00.0_test", "A program for tests.");
+    program.add_table_options();
+    return run(program, std::move(arguments), [&] {
+      lab::table rows({"step", "size", "ms"});
+      rows.add({"a", std::int64_t{8}, 0.25});
+      program.emit_table(rows, {.title = "t",
+                                .x_label = "size",
+                                .y_label = "ms",
+                                .lines = lab::lines_of(rows, "step", "size", "ms")});
+      return true;
+    });
+  };
+  outcome result = emit({});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_NE(result.out.find("a        8  0.25\n"), std::string::npos) << result.out;
+  EXPECT_EQ(result.out.find("wrote"), std::string::npos) << result.out;
+
+  result = emit({"--csv", stem + ".csv", "--plot", stem + ".svg"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_GT(fs::file_size(stem + ".csv"), 10u);
+  EXPECT_GT(fs::file_size(stem + ".svg"), 100u);
+  fs::remove(stem + ".csv");
+  fs::remove(stem + ".svg");
+  EXPECT_EQ(emit({"--csv", stem + "/missing/rows.csv"}).code, 2);
 }
 
 }  // namespace

@@ -18,8 +18,10 @@
 
 #include "lab/animation.hpp"
 #include "lab/bitmap.hpp"
+#include "lab/chart.hpp"
 #include "lab/closeness.hpp"
 #include "lab/report.hpp"
+#include "lab/table.hpp"
 
 namespace lab {
 
@@ -141,6 +143,9 @@ class program {
   /// emit_frames(). `frames` and `default_file` are the defaults, as for a picture.
   void add_animation_options(int frames, const std::string& default_file = {});
 
+  /// --csv FILE and --plot FILE.svg, for programs that measure over many sizes: see emit_table().
+  void add_table_options();
+
   // --- for the body, after parsing -----------------------------------------------------------
 
   int device() const;
@@ -179,6 +184,9 @@ class program {
                    const std::function<void(bitmap& picture, int tick)>& draw);
   /// --frames.
   int frames() const;
+
+  /// Prints the table and does what add_table_options() offers.
+  void emit_table(const table& rows, const chart& plot);
 
   /// Parses the command line, selects the device, prints name and device, runs the body, which
   /// returns whether all was right, and turns every outcome into an exit code. Never throws.
