@@ -29,6 +29,7 @@
 #include <string>
 #include <utility>
 
+#include "counters.hpp"
 #include "engine.hpp"
 #include "memory.hpp"
 #include "report.hpp"
@@ -321,6 +322,10 @@ void look(const void* pointer, std::size_t size, std::uint8_t flags, const void*
     block_atomic_of(now.block).store(time, std::memory_order_relaxed);
   }
   now.time = atomic_clock.load(std::memory_order_relaxed);
+
+  if (counting_accesses && (shared || cells_of(address) != nullptr))
+    count_access(*w, address, size, (flags & kWrite) != 0, (flags & kAtomic) != 0, shared,
+                 now.place);
 
   std::uintptr_t at = address;
   const std::uintptr_t end = address + size;
