@@ -36,6 +36,8 @@ class Row:
         return number / self.requests if self.requests else 0.0
 
 
+LINE_SHOWN = 80  # characters of a line of the source
+
 _TEXTS = ("kernel", "file", "access")
 
 
@@ -66,7 +68,7 @@ def remarks(row: Row) -> List[str]:
     if not row.requests:
         return ["never executed, or none of it was counted"] if row.not_counted else []
     found = []
-    if row.access.startswith("global"):
+    if row.access in ("global load", "global store"):
         found += _about_sectors(row)
     if row.access in ("shared load", "shared store"):
         found += _about_banks(row)
@@ -84,6 +86,11 @@ def remarks(row: Row) -> List[str]:
         found.append(
             f"{row.each(row.lanes):.1f} of {row.each(row.lanes_of_warps):.0f} lanes take part: the"
             " others stand idle meanwhile"
+        )
+    if row.lanes_of_warps and row.each(row.lanes_of_warps) <= 16:
+        found.append(
+            f"warps of {row.each(row.lanes_of_warps):.1f} threads: a warp has room for 32, whatever"
+            " the block's size"
         )
     if row.not_counted:
         share = 100 * row.not_counted / (row.not_counted + row.lanes)
@@ -162,8 +169,10 @@ def table(rows: Iterable[Row]) -> str:
     if not noticed:
         lines.append("Nothing stands out: requests cost what they have to.")
     lines.append(
-        "A request is one instruction for the lanes of a warp that take part. Global memory moves in"
-        "\nsectors of 32 bytes; a wavefront is one pass over the 32 banks of shared memory."
+        "A request is one instruction for the lanes of a warp that take part; all launches are added"
+        " up.\nGlobal memory moves in sectors of 32 bytes. A wavefront is one pass over the 32 banks"
+        " of shared\nmemory. Atomics of a request on one address (in shared memory: one bank) take"
+        " turns."
     )
     return "\n".join(lines)
 
@@ -176,4 +185,5 @@ def _source_line(row: Row, source: Dict[str, Optional[List[str]]]) -> str:
         except OSError:
             source[row.file] = None
     text = source[row.file]
-    return text[row.line - 1].strip() if text and row.line <= len(text) else ""
+    line = text[row.line - 1].strip() if text and row.line <= len(text) else ""
+    return line if len(line) <= LINE_SHOWN else line[: LINE_SHOWN - 1] + "…"

@@ -59,6 +59,8 @@ class RemarksTest(unittest.TestCase):
         self.assert_says(
             r"16\.0 of 32 lanes", global_load(lanes=160, sectors=20, ideal=20, used=640)
         )
+        one = global_load(lanes=10, of=10, sectors=10, ideal=10, used=40)
+        self.assert_says(r"warps of 1\.0 threads", one)
         self.assert_says("50 % of its accesses are not counted", global_load(skipped=320))
         self.assert_says("none of it was counted", Row("k", "global load", not_counted=3))
 
