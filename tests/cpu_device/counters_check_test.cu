@@ -163,7 +163,23 @@ __global__ void sum_of_three(const three_floats* in, float* out) {
   out[threadIdx.x] = v.x + v.y + v.z;
 }
 
+struct two_floats {  // aligned to 4 bytes only, unlike a float2
+  float x, y;
+};
+__global__ void sum_of_two(const two_floats* in, float* out) {
+  const two_floats v = in[threadIdx.x];
+  out[threadIdx.x] = v.x + v.y;
+}
+
 TEST(Counters, AStructureIsLoadedMemberByMember) {
+  const device_array<two_floats> pairs(32, two_floats{});
+  const device_array<float> sums(32, 0.0F);
+  const access_counters two = counted([&] {
+                                sum_of_two<<<1, 32>>>(pairs.data(), sums.data());
+                              }).all(access_kind::global_load);
+  EXPECT_EQ(two.requests, 2U);
+  EXPECT_EQ(two.sectors, 16U);
+
   const device_array<three_floats> in(32, three_floats{});
   const device_array<float> out(32, 0.0F);
   const access_counters load = counted([&] {
@@ -229,19 +245,20 @@ TEST(Counters, RoundsOfALoopAreRequestsOfTheirOwn) {
   });
 }
 
-__global__ void barrier_in_between(float* out) {
+__global__ void barrier_in_between(float* out, unsigned rounds) {
   // Before the barrier lane 0 alone, after it all lanes: one request has 1 lane, the other 32.
-  for (unsigned k = 0; k < 2; ++k) {
-    if (k == 1 || threadIdx.x == 0) out[threadIdx.x] = 1.0F;
+  for (unsigned k = 0; k < rounds; ++k) {  // not known: two copies would be two instructions
+    if (k == 1 || threadIdx.x == 0) out[k * 64 + threadIdx.x] = 1.0F;
     __syncthreads();
   }
 }
 
 TEST(Counters, ABarrierEndsRequests) {
-  const device_array<float> out(32, 0.0F);
+  const device_array<float> out(96, 0.0F);
   in_every_order([&] {
-    const access_counters store =
-        counted([&] { barrier_in_between<<<1, 32>>>(out.data()); }).all(access_kind::global_store);
+    const access_counters store = counted([&] {
+                                    barrier_in_between<<<1, 32>>>(out.data(), 2);
+                                  }).all(access_kind::global_store);
     EXPECT_EQ(store.requests, 2U);
     EXPECT_EQ(store.lanes, 33U);
     EXPECT_EQ(store.sectors, 1U + 4U);

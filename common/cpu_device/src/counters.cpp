@@ -374,7 +374,7 @@ access_kind kind_of(std::uintptr_t address, bool write, bool atomic, bool shared
 }  // namespace
 
 void count_access(const worker& w, std::uintptr_t address, std::size_t size, bool write,
-                  bool atomic, bool shared, std::uint32_t place) {
+                  bool atomic, bool in_parts, bool shared, std::uint32_t place) {
   tables& t = tables_of_worker();
   if (t.epoch != w.block_epoch || t.block_threads != progress.count) {
     finish_all(t);
@@ -383,9 +383,9 @@ void count_access(const worker& w, std::uintptr_t address, std::size_t size, boo
   }
   const access_kind kind = kind_of(address, write, atomic, shared);
   const unsigned linear = progress.position->linear;
-  // Whole accesses are aligned to their size. Others (structures) become several, as on a GPU.
+  // A GPU's accesses are aligned to their size. Others (structures) become several.
   std::size_t part = size;
-  if (!std::has_single_bit(size) || size > 16 || address % size != 0)
+  if (in_parts || !std::has_single_bit(size) || size > 16 || address % size != 0)
     part = (address | size) % 4 == 0 ? 4 : (address | size) % 2 == 0 ? 2 : 1;
   for (std::size_t done = 0; done < size; done += part)
     count_part(t, address + done, static_cast<unsigned>(part), kind, place, linear);
