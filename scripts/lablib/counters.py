@@ -125,7 +125,7 @@ def _about_banks(row: Row) -> List[str]:
 
 
 def _cost(row: Row) -> str:
-    """"4.0 (4.0) sectors, 100 % used": a request's cost, and in brackets the best there could be."""
+    """What a request costs, and in brackets the best there could be: "4.0 (4.0) sectors"."""
     parts = []
     if row.sectors and row.access != "variable load":
         best = f" ({row.each(row.ideal_sectors):.1f})" if row.ideal_sectors else ""
@@ -158,7 +158,8 @@ def table(rows: Iterable[Row]) -> str:
             lines.append(f"  {'requests':>13} {'lanes':>6}  {'access':<24}cost a request (best)")
         if row.line and (row.file, row.line) != place:
             place = (row.file, row.line)
-            lines.append(f"  {Path(row.file).name}:{row.line}: {_source_line(row, source)}".rstrip())
+            text = _source_line(row, source)
+            lines.append(f"  {Path(row.file).name}:{row.line}: {text}".rstrip())
         access = row.access + (f", {row.bytes} B" if row.bytes else "")
         lanes = f"{row.each(row.lanes):.1f}" if row.lanes_of_warps else ""
         lines.append(f"  {row.requests:>13,} {lanes:>6}  {access:<24}{_cost(row)}".rstrip())
@@ -169,10 +170,10 @@ def table(rows: Iterable[Row]) -> str:
     if not noticed:
         lines.append("Nothing stands out: requests cost what they have to.")
     lines.append(
-        "A request is one instruction for the lanes of a warp that take part; all launches are added"
-        " up.\nGlobal memory moves in sectors of 32 bytes. A wavefront is one pass over the 32 banks"
-        " of shared\nmemory. Atomics of a request on one address (in shared memory: one bank) take"
-        " turns."
+        "A request is one instruction for the lanes of a warp that take part; all launches are\n"
+        "added up. Global memory moves in sectors of 32 bytes. A wavefront is one pass over the\n"
+        "32 banks of shared memory. Atomics of a request on one address (in shared memory: one\n"
+        "bank) take turns."
     )
     return "\n".join(lines)
 

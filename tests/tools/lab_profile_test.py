@@ -90,7 +90,8 @@ class TableTest(unittest.TestCase):
     def test_lines_are_shown_with_their_source(self):
         source = self.folder / "copy.cu"
         source.write_text("a\n  out[i] = in[i * 8];\n")
-        load = ("copy<1, 2>", source, 2, "global load", 4, 10, 320, 320, 320, 40, 1280, 0, 0, 0, 0, 0)
+        load = ("copy<1, 2>", source, 2, "global load", 4, 10, 320, 320, 320, 40, 1280,
+                0, 0, 0, 0, 0)  # fmt: skip
         store = ("copy<1, 2>", source, 2, "global store", 4, 1000, 32000, 32000, 4000, 4000, 128000,
                  0, 0, 0, 0, 0)  # fmt: skip
         text = counters.table(counters.read_table(self.file(table_text(load, store))))
@@ -198,7 +199,8 @@ class ComparisonTest(unittest.TestCase):
 
 class ProfileTest(LabTest):
     def counting_program(self, target: str, end: str = "") -> None:
-        row = ("sum", self.lab_file(), 1, "global load", 4, 8, 256, 256, 256, 32, 1024, 0, 0, 0, 0, 0)
+        row = ("sum", self.lab_file(), 1, "global load", 4, 8, 256, 256, 256, 32, 1024,
+               0, 0, 0, 0, 0)  # fmt: skip
         (self.root / "table").write_text(table_text(row))
         self.program(
             target,
