@@ -10,8 +10,13 @@ function(lab_cpu_device_options variable)
   set(options -gdwarf-4 -Wno-unknown-pragmas)
   if(arg_CHECK OR LAB_CHECK)
     list(APPEND options -fsanitize=thread)
+    # The accesses that are watched should be those of the source: a float4 is loaded as a whole
+    # and not by its components, and four turns of a loop are not one access.
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      list(APPEND options -fno-tree-sra -fno-ipa-sra)
       list(APPEND options -Wno-tsan)  # warns that fences are not watched; they need not be
+    else()
+      list(APPEND options -fno-vectorize)
     endif()
   endif()
   set(${variable} "${options}" PARENT_SCOPE)

@@ -14,7 +14,8 @@ import sys
 from pathlib import Path
 from typing import Callable, Dict, List, NoReturn, Optional, Tuple
 
-from lablib import build, device, doctor, hints, programs, starters, testing, verify, watching
+from lablib import build, device, doctor, hints, profiling, programs, starters, testing
+from lablib import verify, watching
 from lablib.console import paint, say
 from lablib.errors import FAILED, INTERRUPTED, OK, USAGE, LabError
 from lablib.exercises import Exercise, find_exercises, resolve_all, resolve_one
@@ -37,6 +38,7 @@ Also:
 
   scripts/lab watch 05.1        test again whenever you save
   scripts/lab check 05.1        test under the CPU device's checks for races and bad accesses
+  scripts/lab profile 05.1      what memory accesses cost: sectors, bank conflicts, atomics
   scripts/lab reset 05.1        begin an exercise anew (your file is kept)
   scripts/lab solution 05.1     show a solution
   scripts/lab doctor            what is installed here, what is missing
@@ -132,6 +134,25 @@ def _parser() -> Tuple[_Parser, Dict[str, _Parser]]:
     exercise(command, nargs="+")
     solution(command)
     limit(command, 60.0, "for each test case, 60 if not given")
+
+    command = add(
+        "profile",
+        "Run the program of an exercise and count, line by line, what its memory accesses cost: the"
+        " CPU device's counters, or Nsight Compute's on a GPU. What stands after -- goes to the"
+        " program.",
+    )
+    command.usage = (
+        "scripts/lab profile ID [--solution] [--device cpu|gpu] [--time-limit SECONDS]"
+        " [-- ARGUMENT…]"
+    )
+    exercise(command)
+    solution(command)
+    on_device(command)
+    limit(
+        command,
+        None,
+        f"stop the program after this time, {programs.TIME_LIMIT:g} if not given; 0: never",
+    )
 
     command = add("watch", "Test your file again whenever you save it, until Ctrl-C.")
     exercise(command, nargs="?")
@@ -302,6 +323,15 @@ def check_command(root: Path, options: argparse.Namespace, rest: List[str]) -> i
     )
 
 
+def profile_command(root: Path, options: argparse.Namespace, rest: List[str]) -> int:
+    exercise = resolve_one(root, options.id)
+    chosen = _chosen_device(options)
+    build.require_packages(root)
+    return profiling.profile(
+        root, exercise, chosen, options.solution, rest, options.time_limit
+    )
+
+
 def watch_command(root: Path, options: argparse.Namespace, rest: List[str]) -> int:
     exercise = resolve_one(root, options.id) if options.id else _next(root)
     chosen = _chosen_device(options)
@@ -410,6 +440,7 @@ COMMANDS: Dict[str, Callable[[Path, argparse.Namespace, List[str]], int]] = {
     "run": run_command,
     "test": test_command,
     "check": check_command,
+    "profile": profile_command,
     "watch": watch_command,
     "hint": hint_command,
     "reset": reset_command,
@@ -440,17 +471,17 @@ def _dispatch(root: Path, arguments: List[str]) -> int:
         )
     options, unknown = parser.parse_known_args(arguments)
     if unknown:
-        if name == "run":
+        if name in ("run", "profile"):
             shown = " ".join(unknown)
             raise LabError(
                 f"'{shown}' is not for lab. What is meant for the program stands after --: "
-                f"`scripts/lab run {options.id} -- {shown}`",
+                f"`scripts/lab {name} {options.id} -- {shown}`",
                 USAGE,
             )
         raise LabError(
             f"'{' '.join(unknown)}' is not understood. See `scripts/lab {name} --help`.", USAGE
         )
-    if rest and name != "run":
+    if rest and name not in ("run", "profile"):
         raise LabError(f"`lab {name}` takes nothing after --.", USAGE)
     return COMMANDS[name](root, options, rest)
 

@@ -21,6 +21,35 @@ ENDLESS = (
 )
 
 
+class TimedOut(LabError):
+    pass
+
+
+def build_program(
+    root: Path, exercise: Exercise, device: Device, solution: bool, preset: str, verb: str
+) -> Path:
+    """Builds the program of an exercise; `verb` is the command of lab that asks for it."""
+    if not (exercise.folder / "main.cpp").is_file():
+        raise LabError(
+            f"{exercise.id} has no program of its own: `scripts/lab test {exercise.id}` tries it."
+        )
+    kind = "solution" if solution else "lab"
+    again = verb + (" --solution" if solution else "")
+    build.build(
+        root,
+        preset,
+        device,
+        [f"{kind}.{exercise.id}"],
+        f"{exercise.full_name}{' (the solution)' if solution else ''}",
+        own=None if solution else exercise,
+        next_step=f"Next: repair it, then `scripts/lab {again} {exercise.id}` again.",
+    )
+    program = build.program_path(root, preset, exercise, solution)
+    if not program.is_file():
+        raise LabError(f"the build said that all is well, but {program} is not there.")
+    return program
+
+
 def run_program(
     root: Path,
     exercise: Exercise,
@@ -29,35 +58,28 @@ def run_program(
     arguments: List[str],
     time_limit: Optional[float],
 ) -> int:
-    if not (exercise.folder / "main.cpp").is_file():
-        raise LabError(
-            f"{exercise.id} has no program of its own: `scripts/lab test {exercise.id}` tries it."
-        )
-    kind = "solution" if solution else "lab"
-    again = "run" + (" --solution" if solution else "")
-    build.build(
-        root,
-        device.name,
-        device,
-        [f"{kind}.{exercise.id}"],
-        f"{exercise.full_name}{' (the solution)' if solution else ''}",
-        own=None if solution else exercise,
-        next_step=f"Next: repair it, then `scripts/lab {again} {exercise.id}` again.",
-    )
-    program = build.program_path(root, device.name, exercise, solution)
-    if not program.is_file():
-        raise LabError(f"the build said that all is well, but {program} is not there.")
+    program = build_program(root, exercise, device, solution, device.name, "run")
+    return run_to_end(exercise, [str(program), *arguments], time_limit, arguments)
 
+
+def run_to_end(
+    exercise: Exercise,
+    command: List[str],
+    time_limit: Optional[float],
+    arguments: List[str],
+    env: Optional[Dict[str, str]] = None,
+) -> int:
+    """Runs a program with `arguments` (which `command` includes) and returns its exit status."""
     if time_limit is None:  # a window stays open for as long as somebody looks at it
         time_limit = 0.0 if "--window" in arguments else TIME_LIMIT
     folders = _folders_written_to(arguments)
     before = _files(folders)
-    outcome = processes.run([str(program), *arguments], time_limit=time_limit or None)
+    outcome = processes.run(command, time_limit=time_limit or None, env=env)
     for path in _news(before, _files(folders)):
         say(f"file written: {path}")
 
     if outcome.timed_out:
-        raise LabError(
+        raise TimedOut(
             f"{exercise.full_name} was stopped after {time_limit:g} s. {ENDLESS} "
             "(--time-limit SECONDS gives it more time, 0 any.)"
         )

@@ -25,6 +25,7 @@ class OrientationTest(LabTest):
             "run",
             "test",
             "check",
+            "profile",
             "watch",
             "hint",
             "reset",

@@ -5,7 +5,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
+#include <vector>
 
 namespace cpu_device {
 
@@ -33,5 +35,50 @@ unsigned worker_count();
 /// threads reach, an access outside an allocation, a race ...). They are printed to stderr.
 std::size_t report_count();
 std::string last_report();
+
+/// What the accesses of a kernel would cost on a GPU. Only the check build counts
+/// (-fsanitize=thread). `variable_load` reads a __constant__ or a __device__ variable: which of the
+/// two it is cannot be told.
+enum class access_kind {
+  global_load,
+  global_store,
+  global_atomic,
+  shared_load,
+  shared_store,
+  shared_atomic,
+  variable_load
+};
+const char* name_of(access_kind kind);  // "global load"
+
+/// The accesses of one kind and size in one line of one kernel, over all launches. A request is an
+/// instruction executed once for the lanes of a warp that take part.
+struct access_counters {
+  std::string kernel;
+  std::string file;  // empty where it is not known
+  int line = 0;
+  access_kind kind = access_kind::global_load;
+  unsigned bytes = 0;  // that a lane accesses
+  std::uint64_t requests = 0;
+  std::uint64_t lanes = 0;           // that took part in the requests, summed up
+  std::uint64_t lanes_of_warps = 0;  // that could have
+  // Global memory (and variables): 32-byte sectors touched; as few as would hold the bytes that
+  // were used; those bytes, each counted once a request.
+  std::uint64_t sectors = 0, ideal_sectors = 0, bytes_used = 0;
+  // Shared memory: passes over the 32 banks; as few as accesses of this size need.
+  std::uint64_t wavefronts = 0, ideal_wavefronts = 0;
+  // Atomics: rounds, if updates of one address (in shared memory: of one bank) take turns. Loads of
+  // variables: distinct words; constant memory serves one at a time.
+  std::uint64_t turns = 0;
+  std::uint64_t same_address = 0;  // lanes that another lane of the request was before at a word
+  std::uint64_t not_counted = 0;   // accesses of single lanes for which there was no memory
+};
+
+/// Counts from now on; call it, and the next two, while no kernel runs. The environment variable
+/// CPU_DEVICE_COUNTERS=FILE counts from the start and writes a table when the program ends. Nothing
+/// happens in a program that is no check build.
+void count_accesses(bool on);
+/// Sorted by kernel, file, line and kind.
+std::vector<access_counters> read_counters();
+void reset_counters();
 
 }  // namespace cpu_device

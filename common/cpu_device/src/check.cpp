@@ -29,6 +29,7 @@
 #include <string>
 #include <utility>
 
+#include "counters.hpp"
 #include "engine.hpp"
 #include "memory.hpp"
 #include "report.hpp"
@@ -37,6 +38,7 @@ namespace cpu_device {
 namespace {
 
 constexpr std::uint8_t kWrite = 1, kAtomic = 2;
+constexpr std::uint8_t kRange = 4;  // a structure, which a GPU accesses in parts
 
 /// One access: who, when and from where.
 struct access {
@@ -322,6 +324,10 @@ void look(const void* pointer, std::size_t size, std::uint8_t flags, const void*
   }
   now.time = atomic_clock.load(std::memory_order_relaxed);
 
+  if (counting_accesses && (shared || cells_of(address) != nullptr))
+    count_access(*w, address, size, (flags & kWrite) != 0, (flags & kAtomic) != 0,
+                 (flags & kRange) != 0, shared, now.place);
+
   std::uintptr_t at = address;
   const std::uintptr_t end = address + size;
   while (at < end) {
@@ -384,8 +390,10 @@ CPU_DEVICE_ACCESS(4)
 CPU_DEVICE_ACCESS(8)
 CPU_DEVICE_ACCESS(16)
 
-void __tsan_read_range(void* p, std::size_t n) { CPU_DEVICE_LOOK(p, n, 0); }
-void __tsan_write_range(void* p, std::size_t n) { CPU_DEVICE_LOOK(p, n, cpu_device::kWrite); }
+void __tsan_read_range(void* p, std::size_t n) { CPU_DEVICE_LOOK(p, n, cpu_device::kRange); }
+void __tsan_write_range(void* p, std::size_t n) {
+  CPU_DEVICE_LOOK(p, n, cpu_device::kRange | cpu_device::kWrite);
+}
 void* __tsan_memcpy(void* to, const void* from, std::size_t n) {
   CPU_DEVICE_LOOK(from, n, 0);
   CPU_DEVICE_LOOK(to, n, cpu_device::kWrite);

@@ -20,6 +20,7 @@
 #include <thread>
 #include <vector>
 
+#include "counters.hpp"
 #include "report.hpp"
 
 #ifdef CPU_DEVICE_ASAN
@@ -574,6 +575,7 @@ void work_on(running_launch& launch) {
     }
   }
   w.in_kernel.store(false, std::memory_order_release);
+  if (counting_accesses) add_to_totals(w);
   w.launch = nullptr;
 }
 

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstring>
 #include <mutex>
+#include <utility>
 
 #include "cpu_device.h"
 
@@ -69,49 +70,78 @@ std::string short_name(const char* path) {
 }
 
 std::string source_place(const void* pc) {
-  if (pc == nullptr) return {};
+  const std::string place = source_places({pc}).front();
+  return place.empty() ? place : short_name(place.c_str());
+}
+
+namespace {
+
+/// The file that `pc` was loaded from (empty if unknown), and where addr2line finds it in there.
+std::pair<std::string, std::uintptr_t> place_in_file(const void* pc) {
   Dl_info info{};
   link_map* map = nullptr;
-  if (dladdr1(pc, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0 || map == nullptr)
+  if (pc == nullptr || dladdr1(pc, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0 ||
+      map == nullptr)
     return {};
-  // addr2line counts from where the file was linked to lie. One byte back: the call, not what
-  // follows it.
+  // It counts from where the file was linked to lie. One byte back: the call, not what follows it.
   const auto address = reinterpret_cast<std::uintptr_t>(pc) - map->l_addr - 1;
+  if (map->l_name != nullptr && *map->l_name != '\0') return {map->l_name, address};
   char file[4096];
-  const char* name = map->l_name;
-  if (name == nullptr || *name == '\0') {
-    const ssize_t n = readlink("/proc/self/exe", file, sizeof file - 1);
-    if (n <= 0) return {};
-    file[n] = '\0';
-    name = file;
+  const ssize_t n = readlink("/proc/self/exe", file, sizeof file);
+  return {std::string(file, n < 0 ? 0 : static_cast<std::size_t>(n)), address};
+}
+
+std::string quoted(const std::string& text) {
+  std::string result = "'";
+  for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return result + "'";
+}
+
+/// Lines of the course's and the standard headers, which are not where the program stands.
+bool in_header_of_ours(const char* line) {
+  for (const char* part : {"/cpu_device/include/", "/include/c++/", "/include/lab/"})
+    if (std::strstr(line, part) != nullptr) return true;
+  return false;
+}
+
+}  // namespace
+
+std::vector<std::string> source_places(const std::vector<const void*>& pcs) {
+  std::vector<std::string> places(pcs.size());
+  constexpr std::size_t kAtOnce = 1000;  // a command line is not endless
+  for (std::size_t begin = 0; begin < pcs.size();) {
+    const std::string file = place_in_file(pcs[begin]).first;
+    std::string command = "addr2line -a -i -e " + quoted(file);
+    std::size_t end = begin;
+    for (; end < pcs.size() && end < begin + kAtOnce; ++end) {
+      const auto [other, address] = place_in_file(pcs[end]);
+      if (other != file) break;
+      char number[32];
+      std::snprintf(number, sizeof number, " 0x%lx", static_cast<unsigned long>(address));
+      command += number;
+    }
+    std::FILE* pipe = file.empty() ? nullptr : popen((command + " 2>/dev/null").c_str(), "r");
+    if (pipe != nullptr) {
+      // For each address a line with it, then its places. With inlining there are several,
+      // innermost first: the first one outside of headers is where the program stands.
+      std::size_t next = begin;
+      char line[4096];
+      while (std::fgets(line, sizeof line, pipe) != nullptr) {
+        line[std::strcspn(line, "\n")] = '\0';
+        if (std::strncmp(line, "0x", 2) == 0) {
+          ++next;
+          continue;
+        }
+        if (char* extra = std::strstr(line, " (discriminator")) *extra = '\0';
+        if (line[0] == '?' || std::strstr(line, ":?") != nullptr || in_header_of_ours(line))
+          continue;
+        if (next > begin && next <= end && places[next - 1].empty()) places[next - 1] = line;
+      }
+      pclose(pipe);
+    }
+    begin = end;
   }
-  std::string quoted;
-  for (const char* c = name; *c != '\0'; ++c) {
-    if (*c == '\'')
-      quoted += "'\\''";
-    else
-      quoted += *c;
-  }
-  char command[8192];
-  std::snprintf(command, sizeof command, "addr2line -i -e '%s' 0x%lx 2>/dev/null", quoted.c_str(),
-                static_cast<unsigned long>(address));
-  std::FILE* pipe = popen(command, "r");
-  if (pipe == nullptr) return {};
-  // With inlining there are several lines, innermost first: the first one outside of the headers
-  // of this device and of the standard library is where the program stands.
-  std::string place;
-  char line[4096];
-  while (std::fgets(line, sizeof line, pipe) != nullptr) {
-    line[std::strcspn(line, "\n")] = '\0';
-    if (char* extra = std::strstr(line, " (discriminator")) *extra = '\0';
-    if (line[0] == '?' || std::strstr(line, ":?") != nullptr) continue;
-    if (std::strstr(line, "/cpu_device/include/") != nullptr) continue;
-    if (std::strstr(line, "/include/c++/") != nullptr) continue;
-    if (std::strstr(line, "/include/lab/") != nullptr) continue;
-    if (place.empty()) place = short_name(line);
-  }
-  pclose(pipe);
-  return place;
+  return places;
 }
 
 std::string human_bytes(std::size_t bytes) {

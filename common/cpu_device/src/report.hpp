@@ -21,6 +21,9 @@ std::string ranges(const std::vector<unsigned>& numbers);
 /// "dot_product.cu:31" of an address in this program; empty if it cannot be found out.
 std::string source_place(const void* pc);
 
+/// The same with whole paths for many addresses, in their order: much faster than one by one.
+std::vector<std::string> source_places(const std::vector<const void*>& pcs);
+
 /// The last part of a path: reports name files as students do.
 std::string short_name(const char* path);
 

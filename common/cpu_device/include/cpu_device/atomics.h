@@ -13,6 +13,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "cpu_device/execution.h"
 #include "cpu_device/synchronization.h"
 
 namespace cpu_device {
@@ -23,11 +24,17 @@ using bits_of = std::conditional_t<
     std::conditional_t<sizeof(T) == 4, unsigned int,
                        std::conditional_t<sizeof(T) == 2, unsigned short, unsigned char>>>;
 
+/// A load that is not one of the program's: the check build looks at what follows it.
+template <class T>
+CPU_DEVICE_UNWATCHED inline T peek(const T* address) {
+  return __atomic_load_n(address, __ATOMIC_RELAXED);
+}
+
 /// Replaces *address by change(*address) in one step; returns what was there.
 template <class T, class Change>
 T atomic_update(T* address, Change change, int order = __ATOMIC_RELAXED) {
   auto* cell = reinterpret_cast<bits_of<T>*>(address);
-  bits_of<T> seen = __atomic_load_n(cell, __ATOMIC_RELAXED);
+  bits_of<T> seen = peek(cell);
   for (;;) {
     T old;
     std::memcpy(&old, &seen, sizeof old);

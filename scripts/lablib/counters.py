@@ -1,0 +1,190 @@
+# SPDX-FileCopyrightText: The CUDA Labs authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""What the accesses of kernels cost: read from a table, shown beside the source, put into words."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Dict, Iterable, List, Optional
+
+from lablib.console import paint
+from lablib.errors import LabError
+
+
+@dataclass
+class Row:
+    """The accesses of one kind in one line of a kernel, or in a whole kernel (line 0)."""
+
+    kernel: str
+    access: str  # "global load", "shared atomic", …
+    file: str = ""
+    line: int = 0
+    bytes: int = 0  # that a lane accesses; 0: not known
+    requests: int = 0
+    lanes: int = 0
+    lanes_of_warps: int = 0  # 0: not known
+    sectors: int = 0
+    ideal_sectors: int = 0  # 0: not known
+    bytes_used: int = 0
+    wavefronts: int = 0
+    ideal_wavefronts: int = 0  # 0: not known
+    turns: int = 0
+    same_address: int = 0
+    not_counted: int = 0
+
+    def each(self, number: int) -> float:
+        return number / self.requests if self.requests else 0.0
+
+
+LINE_SHOWN = 80  # characters of a line of the source
+
+_TEXTS = ("kernel", "file", "access")
+
+
+def read_table(path: Path) -> List[Row]:
+    """The file that a program of the check build writes for CPU_DEVICE_COUNTERS."""
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError as error:
+        raise LabError(f"cannot read the counters in {path}: {error.strerror}.") from error
+    if not lines:
+        return []
+    names = lines[0].split("\t")
+    rows = []
+    for line in lines[1:]:
+        cells = line.split("\t")
+        if len(cells) != len(names):
+            raise LabError(f"{path} is not a table of counters, or it is cut off: {line[:60]}")
+        row = dict(zip(names, cells))
+        try:
+            rows.append(Row(**{k: v if k in _TEXTS else int(v) for k, v in row.items()}))
+        except (TypeError, ValueError) as error:
+            raise LabError(f"{path} is not a table of counters: {error}.") from error
+    return rows
+
+
+def remarks(row: Row) -> List[str]:
+    """What a reader should notice, each a sentence; nothing where all is well."""
+    if not row.requests:
+        return ["never executed, or none of it was counted"] if row.not_counted else []
+    found = []
+    if row.access in ("global load", "global store"):
+        found += _about_sectors(row)
+    if row.access in ("shared load", "shared store"):
+        found += _about_banks(row)
+    if row.access.endswith("atomic") and row.turns and row.each(row.turns) >= 1.5:
+        what = "one bank" if row.access.startswith("shared") else "the same address"
+        found.append(
+            f"up to {row.each(row.turns):.1f} lanes of a request update {what}: they take turns"
+        )
+    if row.access == "variable load" and row.each(row.turns) >= 1.5:
+        found.append(
+            f"{row.each(row.turns):.1f} different words a request: constant memory serves them one"
+            " by one (a __device__ variable does not care)"
+        )
+    if row.lanes_of_warps and row.lanes < 0.75 * row.lanes_of_warps:
+        found.append(
+            f"{row.each(row.lanes):.1f} of {row.each(row.lanes_of_warps):.0f} lanes take part: the"
+            " others stand idle meanwhile"
+        )
+    if row.lanes_of_warps and row.each(row.lanes_of_warps) <= 16:
+        found.append(
+            f"warps of {row.each(row.lanes_of_warps):.1f} threads: a warp has room for 32, whatever"
+            " the block's size"
+        )
+    if row.not_counted:
+        share = 100 * row.not_counted / (row.not_counted + row.lanes)
+        found.append(
+            f"{share:.0f} % of its accesses are not counted (a long loop without a barrier): the"
+            " numbers a request hold for the others"
+        )
+    return found
+
+
+def _about_sectors(row: Row) -> List[str]:
+    if not row.ideal_sectors or row.sectors < 1.05 * row.ideal_sectors:
+        return []
+    sectors, best = row.each(row.sectors), row.each(row.ideal_sectors)
+    text = f"{sectors:.1f} sectors a request where {best:.1f} would do: "
+    if sectors - best < 1.05 and best >= 2:
+        return [text + "the addresses of a warp do not begin at a multiple of 32 bytes"]
+    apart = row.sectors * 32 / row.lanes
+    if apart >= 31:
+        return [text + "neighbouring threads access addresses 32 bytes or more apart"]
+    return [text + f"as if neighbouring threads accessed addresses {apart:.0f} bytes apart"]
+
+
+def _about_banks(row: Row) -> List[str]:
+    if not row.ideal_wavefronts or row.wavefronts < 1.05 * row.ideal_wavefronts:
+        return []
+    wavefronts, best = row.each(row.wavefronts), row.each(row.ideal_wavefronts)
+    return [
+        f"{wavefronts:.1f} wavefronts a request where {best:.1f} would do: lanes access different"
+        " words of one bank, one after the other"
+    ]
+
+
+def _cost(row: Row) -> str:
+    """What a request costs, and in brackets the best there could be: "4.0 (4.0) sectors"."""
+    parts = []
+    if row.sectors and row.access != "variable load":
+        best = f" ({row.each(row.ideal_sectors):.1f})" if row.ideal_sectors else ""
+        used = f", {100 * row.bytes_used / (32 * row.sectors):.0f} % used" if row.bytes_used else ""
+        parts.append(f"{row.each(row.sectors):.1f}{best} sectors{used}")
+    if row.wavefronts:
+        best = f" ({row.each(row.ideal_wavefronts):.1f})" if row.ideal_wavefronts else ""
+        parts.append(f"{row.each(row.wavefronts):.1f}{best} wavefronts")
+    if row.turns:
+        what = "words" if row.access == "variable load" else "turns"
+        parts.append(f"{row.each(row.turns):.1f} (1.0) {what}")
+    return ", ".join(parts)
+
+
+def table(rows: Iterable[Row]) -> str:
+    """All rows by kernel and line, with the text of the line and what is to notice about it."""
+    rows = sorted(rows, key=lambda row: (row.kernel, row.file, row.line))
+    if not rows:
+        return "No kernel accessed global or shared memory."
+    source: Dict[str, Optional[List[str]]] = {}
+    lines: List[str] = []
+    kernel = place = None
+    noticed = 0
+    for row in rows:
+        if row.kernel != kernel:
+            if kernel is not None:
+                lines.append("")
+            kernel, place = row.kernel, None
+            lines.append(paint(f"kernel {kernel}", "bold"))
+            lines.append(f"  {'requests':>13} {'lanes':>6}  {'access':<24}cost a request (best)")
+        if row.line and (row.file, row.line) != place:
+            place = (row.file, row.line)
+            text = _source_line(row, source)
+            lines.append(f"  {Path(row.file).name}:{row.line}: {text}".rstrip())
+        access = row.access + (f", {row.bytes} B" if row.bytes else "")
+        lanes = f"{row.each(row.lanes):.1f}" if row.lanes_of_warps else ""
+        lines.append(f"  {row.requests:>13,} {lanes:>6}  {access:<24}{_cost(row)}".rstrip())
+        for remark in remarks(row):
+            noticed += 1
+            lines.append(paint(f"{'':>24}^ {remark}", "yellow"))
+    lines.append("")
+    if not noticed:
+        lines.append("Nothing stands out: requests cost what they have to.")
+    lines.append(
+        "A request is one instruction for the lanes of a warp that take part; all launches are\n"
+        "added up. Global memory moves in sectors of 32 bytes. A wavefront is one pass over the\n"
+        "32 banks of shared memory. Atomics of a request on one address (in shared memory: one\n"
+        "bank) take turns."
+    )
+    return "\n".join(lines)
+
+
+def _source_line(row: Row, source: Dict[str, Optional[List[str]]]) -> str:
+    if row.file not in source:
+        try:
+            text = Path(row.file).read_text(encoding="utf-8", errors="replace")
+            source[row.file] = text.splitlines()
+        except OSError:
+            source[row.file] = None
+    text = source[row.file]
+    line = text[row.line - 1].strip() if text and row.line <= len(text) else ""
+    return line if len(line) <= LINE_SHOWN else line[: LINE_SHOWN - 1] + "…"

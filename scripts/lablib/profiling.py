@@ -1,0 +1,53 @@
+# SPDX-FileCopyrightText: The CUDA Labs authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""scripts/lab profile: what the accesses of an exercise's kernels cost."""
+
+import os
+import tempfile
+from pathlib import Path
+from typing import List, Optional
+
+from lablib import counters, ncu, programs
+from lablib.console import say
+from lablib.device import Device
+from lablib.errors import LabError
+from lablib.exercises import Exercise
+
+SLOWER = (
+    "Counting makes a program many times slower, and a small size (after --) shows the same numbers"
+    " a request."
+)
+
+
+def profile(
+    root: Path,
+    exercise: Exercise,
+    device: Device,
+    solution: bool,
+    arguments: List[str],
+    time_limit: Optional[float],
+) -> int:
+    tool = ncu.find_ncu(device.nvcc) if device.name == "gpu" else None
+    preset = "gpu" if tool else "cpu-check"
+    program = programs.build_program(root, exercise, device, solution, preset, "profile")
+    with tempfile.TemporaryDirectory(prefix="lab-profile-") as folder:
+        file = Path(folder) / "counters"
+        command = [str(program), *arguments]
+        env = dict(os.environ)
+        if tool:
+            command = ncu.command(tool, file, command)
+        else:
+            env["CPU_DEVICE_COUNTERS"] = str(file)
+        try:
+            status = programs.run_to_end(exercise, command, time_limit, arguments, env)
+        except programs.TimedOut as error:
+            raise LabError(f"{error} {SLOWER}") from error
+        if not file.is_file():
+            if status == 0:
+                raise LabError(f"{exercise.full_name} ended well but counted nothing.")
+            return status
+        say()
+        rows = ncu.read_csv(file) if tool else counters.read_table(file)
+    print(counters.table(rows))
+    return status
