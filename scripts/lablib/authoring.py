@@ -17,7 +17,7 @@ from lablib.files import write_atomically
 from lablib.processes import uninterrupted
 
 TEMPLATE = Path(__file__).resolve().parents[1] / "template"
-LONGEST_NAME = 40
+LONGEST_NAME = 30
 
 _NO_NAMES = set(
     # Words of C++ and CUDA, and what a file or a folder of an exercise is called already.

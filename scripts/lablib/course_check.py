@@ -166,7 +166,7 @@ def _builds(
         findings += _on_device(root, exercises, gpu, jobs, run=gpus > 0)
     elif only_device == "gpu":
         raise LabError(device.NO_NVCC)
-    else:
+    elif only_device is None:
         say("nvcc is not here, so nothing was compiled for a GPU.")
     return findings
 

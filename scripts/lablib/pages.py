@@ -147,7 +147,8 @@ def add_answer(text: str, number: int, answer: str, name: str) -> str:
             f"{name}: question {number} would be answered here, but there are {len(there)} answers:"
             " bring the questions and the answers together first."
         )
-    return text.rstrip("\n") + "\n\n" + _item(number, answer)
+    gap = "\n" if there else "\n\n"
+    return text.rstrip("\n") + gap + _item(number, answer)
 
 
 def _item(number: int, text: str) -> str:

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// EXERCISE_ID EXERCISE_NAME: the contract. What the program and the tests expect of the .cu file.
+// EXERCISE_ID EXERCISE_NAME: the contract of the .cu file.
 // AUTHOR: value in, value out: spans and plain values in, vectors, structs or numbers out; no
 //         device pointers. Say shapes, units, what is thrown when, and where the exercise is from.
 #pragma once

@@ -52,7 +52,7 @@ void launch(const float* input, float* output, std::size_t n) {
 
 result twice(std::span<const float> input) {
   constexpr std::size_t kMost = std::size_t{0x7FFF'FFFF} * kThreads;  // the largest grid
-  if (input.size() > kMost) throw invalid_input("EXERCISE_NAME: too many elements for one grid");
+  if (input.size() > kMost) throw invalid_input("too many elements for one grid");
   if (input.empty()) return {};  // a grid of no blocks would be an error
 
   const device_buffer device_input(input);
