@@ -6,7 +6,6 @@
 import contextlib
 import os
 import re
-import shutil
 from pathlib import Path
 from typing import Dict, List, Optional, Tuple
 
@@ -169,24 +168,26 @@ def _fill(template: str, exercise: Exercise) -> str:
     return text
 
 
-def _sort_includes(text: str) -> str:
-    """Where a name comes among the other headers depends on the name."""
-    block = re.compile(r'(?:^#include "[^"\n]*"\n)+', re.MULTILINE)
-    return block.sub(lambda m: "".join(sorted(m[0].splitlines(keepends=True))), text)
+def _in_order(text: str) -> str:
+    """Where a name comes among other headers and using declarations depends on the name."""
+    for line in (r'#include "[^"\n]*"\n', r"using \w+::[^=\n]*;\n"):
+        block = re.compile(f"(?:^{line})+", re.MULTILINE)
+        text = block.sub(lambda m: "".join(sorted(m[0].splitlines(keepends=True))), text)
+    return text
 
 
 def _texts(exercise: Exercise) -> Dict[Path, str]:
     """All that a new exercise consists of: path and text."""
     name, tests = exercise.name, exercise.tests_folder
-    solution = _sort_includes(_fill("solution/EXERCISE_NAME.cu", exercise))
+    solution = _in_order(_fill("solution/EXERCISE_NAME.cu", exercise))
     texts = {
         exercise.folder / f"{name}.hpp": _fill("lab/EXERCISE_NAME.hpp", exercise),
         exercise.folder / "reference.hpp": _fill("lab/reference.hpp", exercise),
-        exercise.folder / "main.cpp": _sort_includes(_fill("lab/main.cpp", exercise)),
+        exercise.folder / "main.cpp": _in_order(_fill("lab/main.cpp", exercise)),
         exercise.hints_file: _fill("lab/hints.md", exercise),
         exercise.solution_file: solution,
         exercise.lab_file: starters.generate(solution, str(exercise.solution_file)),
-        tests / f"{name}_test.cpp": _sort_includes(_fill("tests/EXERCISE_NAME_test.cpp", exercise)),
+        tests / f"{name}_test.cpp": _in_order(_fill("tests/EXERCISE_NAME_test.cpp", exercise)),
         exercise.bugs_file: _fill("tests/EXERCISE_NAME.bugs", exercise),
     }
     section = _fill("docs/section.md", exercise)
@@ -258,7 +259,7 @@ def rename_exercise(root: Path, old: str, new: str) -> Tuple[Exercise, List[str]
                 moved = target / inside if inside.parts else target
                 moved = moved.with_name(re.sub(f"^{before.name}\\b", after.name, moved.name))
                 text = file.read_text(encoding="utf-8")
-                texts[moved] = _sort_includes(_rewrite(text, before, after, own=True))
+                texts[moved] = _in_order(_rewrite(text, before, after, own=True))
     _move_section(before, after, texts)
     for page in _other_pages(root):
         text = texts.get(page) or page.read_text(encoding="utf-8")
@@ -268,17 +269,12 @@ def rename_exercise(root: Path, old: str, new: str) -> Tuple[Exercise, List[str]
 
     _write_all(texts)
     for path in paths_of(before):
-        if path.is_file() and path not in texts:
-            path.unlink()
-        elif path.is_dir() and path not in paths_of(after):
-            shutil.rmtree(path)
-        elif path.is_dir():  # the folder stays; a file in it has another name now
-            for file in path.iterdir():
-                if file not in texts:
-                    file.unlink()
-    for path in paths_of(before):
-        with contextlib.suppress(OSError):
-            path.parent.rmdir()  # the last of its chapter
+        for file in [path, *path.rglob("*")]:
+            if file.is_file() and file not in texts:
+                file.unlink()
+        for folder in (path, path.parent):  # goes if it is empty; the chapter's too
+            with contextlib.suppress(OSError):
+                folder.rmdir()
     return after, _mentions(root, before, after)
 
 

@@ -36,7 +36,7 @@ class Course(LabTest):
         super().setUp()
         for tree in ("labs", "solutions"):
             shutil.rmtree(self.root / tree)
-        (self.root / ".gitignore").write_text("/build/\n/.lab/\n__pycache__/\n/programs/\n/*_fail\n")
+        (self.root / ".gitignore").write_text("build/\n.lab/\n__pycache__/\nprograms/\n*_fail\n")
         (self.root / "README.md").write_text("# A course\n\n[Chapter](docs/05_sums.md#questions)\n")
         shutil.copy(Path(__file__).resolve().parents[2] / ".clang-format", self.root)
         self.add("05.1", "first_sum", "sums")
@@ -196,7 +196,7 @@ class FileRulesTest(Course):
     @unittest.skipUnless(shutil.which("clang-format"), "needs clang-format")
     def test_what_new_writes_is_formatted(self):
         self.add("05.2", "a", "sums")
-        self.add("06.1", "b" * authoring.LONGEST_NAME, "more")
+        self.add("06.1", "z" * authoring.LONGEST_NAME, "more")
         self.assert_clean("--static", "--all")
 
     def test_links(self):
@@ -211,8 +211,8 @@ class FileRulesTest(Course):
             with self.subTest(line):
                 self.assert_file("a.md", f"# A\n\n{line}\n", pattern)
         (self.root / "a.md").write_text(
-            "# A `b` c: d_e!\n\n[x](#a-b-c-d_e) [y](docs) [z](https://example.org/no) `[a](no.md)`\n"
-            "\n```\n[a](no.md)\n```\n"
+            "# A `b` c: d_e!\n\n[x](#a-b-c-d_e) [y](docs) [z](https://example.org/no)\n"
+            "`[a](no.md)`\n\n```\n[a](no.md)\n```\n"
         )
         self.assert_clean()
 

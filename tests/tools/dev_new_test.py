@@ -185,6 +185,7 @@ class RenameTest(Pages):
         self.assertRegex(done.stdout, r"docs/05_shared_memory.md:\d+: 2\. 05\.9: ")
         self.assert_no_trace("05.9", "9_prefix_sum")
         self.assertIn("labs/05_shared_memory/7_prefix_sum/prefix_sum.cu", self.files())
+        self.assertEqual([], list(self.root.glob("*/05_shared_memory/9_*")))
 
     def test_another_name(self):
         self.assert_status(0, self.rename("prefix_sum", "scan_block"))
