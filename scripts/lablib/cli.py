@@ -14,8 +14,8 @@ import sys
 from pathlib import Path
 from typing import Callable, Dict, List, NoReturn, Optional, Tuple
 
-from lablib import build, device, doctor, hints, profiling, programs, starters, testing
-from lablib import verify, watching
+from lablib import authoring, build, course_check, device, doctor, hints, profiling, programs
+from lablib import starters, testing, verify, watching
 from lablib.console import paint, say
 from lablib.errors import FAILED, INTERRUPTED, OK, USAGE, LabError
 from lablib.exercises import Exercise, find_exercises, resolve_all, resolve_one
@@ -185,8 +185,26 @@ def _parser() -> Tuple[_Parser, Dict[str, _Parser]]:
 
     command = add("dev", "For authors of exercises.")
     parts = command.add_subparsers(
-        dest="part", metavar="starters|bugs", parser_class=_Parser, required=True
+        dest="part", metavar="new|check|starters|bugs|rename", parser_class=_Parser, required=True
     )
+    part = parts.add_parser("new", description="A new exercise that works, for you to replace.")
+    part.add_argument("number", metavar="ID", help="its number, such as 05.9")
+    part.add_argument("name", metavar="NAME", help="its name, such as prefix_sum")
+    part.add_argument("--chapter", metavar="NAME", help="the name of a chapter that is new")
+    part = parts.add_parser(
+        "rename", description="Give an exercise another number or name: its files, its section."
+    )
+    exercise(part)
+    part.add_argument("new", metavar="NEW", help="05.7, another_name, or 05.7_another_name")
+    part = parts.add_parser(
+        "check",
+        description="Whether what you have changed since the main branch keeps the course's rules.",
+    )
+    exercise(part, nargs="*")
+    part.add_argument("--all", action="store_true", help="everything, not only what has changed")
+    part.add_argument("--static", action="store_true", help="only what needs no build: seconds")
+    on_device(part)
+    jobs(part)
     part = parts.add_parser(
         "starters", description="Make all starters in labs/ anew from the solutions."
     )
@@ -396,7 +414,51 @@ def verify_command(root: Path, options: argparse.Namespace, rest: List[str]) -> 
 
 
 def dev_command(root: Path, options: argparse.Namespace, rest: List[str]) -> int:
-    return {"starters": _dev_starters, "bugs": _dev_bugs}[options.part](root, options)
+    parts = {
+        "new": _dev_new,
+        "rename": _dev_rename,
+        "check": _dev_check,
+        "starters": _dev_starters,
+        "bugs": _dev_bugs,
+    }
+    return parts[options.part](root, options)
+
+
+def _dev_new(root: Path, options: argparse.Namespace) -> int:
+    exercise, files = authoring.new_exercise(root, options.number, options.name, options.chapter)
+    for path in files:
+        print(short_path(path, root))
+    print(
+        "\nIt works as it is: its kernel doubles each element. Each file has a note, AUTHOR: …,"
+        f" that says what to put there.\nNext: `scripts/lab dev check {exercise.id}` lists the"
+        " notes, and CONTRIBUTING.md takes you through."
+    )
+    return OK
+
+
+def _dev_rename(root: Path, options: argparse.Namespace) -> int:
+    exercise, mentions = authoring.rename_exercise(root, options.id, options.new)
+    print(f"It is {exercise.id} {exercise.name} now: {short_path(exercise.folder, root)}")
+    if mentions:
+        print("The old number or name stands in these places, too. Look at each:")
+        print("\n".join(f"  {mention}" for mention in mentions))
+    print(f"Next: `scripts/lab dev check {exercise.id}`")
+    return OK
+
+
+def _dev_check(root: Path, options: argparse.Namespace) -> int:
+    if options.all and options.id:
+        raise LabError("either --all or some exercises, not both.", USAGE)
+    if options.device not in (None, "cpu", "gpu"):
+        raise LabError(f"--device is '{options.device}': it must be cpu or gpu.", USAGE)
+    return course_check.check(
+        root,
+        options.id,
+        everything=options.all,
+        static=options.static,
+        only_device=options.device,
+        jobs=options.jobs,
+    )
 
 
 def _dev_starters(root: Path, options: argparse.Namespace) -> int:

@@ -167,7 +167,7 @@ def _listing(cases: List[gtest.Case]) -> List[str]:
 
 
 def _most_useful(failures: List[gtest.Case]) -> Optional[gtest.Case]:
-    """What is written and wrong comes before what is not written yet, and there TODO(1) is first."""
+    """What is written and wrong comes before what is not written yet; there TODO(1) is first."""
 
     def order(case: gtest.Case) -> int:
         numbers = re.findall(r"\bTODO\((\d+)\)", "\n".join(case.lines))

@@ -148,7 +148,8 @@ class EmitTest(unittest.TestCase):
             text=True,
         )
         self.assertEqual(
-            f"no_barrier;check;{self.top}/out/no_barrier/f.cu\nwrong_sign;test;{self.top}/out/wrong_sign/f.cu\n",
+            f"no_barrier;check;{self.top}/out/no_barrier/f.cu\n"
+            f"wrong_sign;test;{self.top}/out/wrong_sign/f.cu\n",
             done.stdout,
         )
 

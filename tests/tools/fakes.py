@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The CUDA Labs authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""What the tests of the tools share: a small repository with a fake cmake, in a temporary folder."""
+"""What the tests of the tools share: a small repository and a fake cmake, in a temporary folder."""
 
 import os
 import shutil
@@ -36,7 +36,7 @@ int add(int a, int b) {
 """
 
 # Knows `cmake --preset P`, which makes the files that a configured folder has, and `cmake --build`,
-# which "compiles": a file with the words SYNTAX ERROR is refused as by a compiler, and otherwise the
+# which "compiles": a file with the words SYNTAX ERROR is refused as by a compiler, otherwise the
 # script programs/<target> becomes the program.
 CMAKE = """#!{python}
 import os, pathlib, shutil, sys
@@ -49,7 +49,8 @@ if "--version" in arguments:
 elif arguments[0] == "--preset":
     if os.environ.get("FAKE_CONFIGURE_FAILS"):
         print("-- hello")
-        print("CMake Error at CMakeLists.txt:7 (find_package):\\n  Could not find PNG\\n\\n-- Configuring incomplete")
+        print("CMake Error at CMakeLists.txt:7 (find_package):\\n  Could not find PNG\\n")
+        print("-- Configuring incomplete")
         sys.exit(1)
     build = root / "build" / arguments[1]
     build.mkdir(parents=True, exist_ok=True)
@@ -73,16 +74,18 @@ elif arguments[0] == "--build":
         if kind.startswith("lab") and "SYNTAX ERROR" in source.read_text():
             print(f"FAILED: CMakeFiles/{{target}}.dir/{{name}}.cu.cpp.o")
             print(f"/usr/bin/c++ -I{{root}}/labs -c {{source}}")
-            print(f"{{root}}/common/include/lab/given.hpp:3:1: error: this follows from the other one")
+            header = f"{{root}}/common/include/lab/given.hpp"
+            print(f"{{header}}:3:1: error: this follows from the other one")
             print(f"{{source}}: In function 'int add(int, int)':")
             print(f"{{source}}:4:7: error: expected ';' before 'SYNTAX'")
             print("    4 |   int SYNTAX ERROR")
             print("      |       ^~~~~~")
             print("ninja: build stopped: subcommand failed.")
             sys.exit(1)
-        folder = {{"lab": "labs", "solution": "solutions", "lab_test": "tests/labs", "solution_test": "tests/solutions",
-                  "bug": "bugs"}}[kind]
-        to = build / "bin" / folder / (lab.parent.name[:2] + "." + lab.name + ("_test" if "test" in kind else ""))
+        folder = {{"lab": "labs", "solution": "solutions", "lab_test": "tests/labs",
+                  "solution_test": "tests/solutions", "bug": "bugs"}}[kind]
+        full_name = lab.parent.name[:2] + "." + lab.name + ("_test" if "test" in kind else "")
+        to = build / "bin" / folder / full_name
         to.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(program, to)
 else:
@@ -121,7 +124,7 @@ for name in chosen:
     print(f"[ RUN      ] Suite.{{name}}", flush=True)
     ok = {body}
     sys.stdout.flush()
-    print(f"[       OK ] Suite.{{name}} (0 ms)" if ok else f"[  FAILED  ] Suite.{{name}} (0 ms)", flush=True)
+    print(f"[{{'       OK ' if ok else '  FAILED  '}}] Suite.{{name}} (0 ms)", flush=True)
     failed = failed or not ok
     if failed and "--gtest_fail_fast" in sys.argv:
         break

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The CUDA Labs authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""The parts of scripts/lab that need no tree: device choice, compiler messages, GoogleTest's output, progress."""
+"""The parts of scripts/lab that need no tree: device choice, compiler messages, test output, …"""
 
 import io
 import os

@@ -64,7 +64,9 @@ cat "$TOP/installed/$4"
         script(
             self.bin / "apt-cache",
             """#!/bin/sh
-if [ -f "$TOP/offered/$2" ]; then printf '%s:\\n  Installed: (none)\\n  Candidate: ' "$2"; cat "$TOP/offered/$2"; echo; fi
+if [ -f "$TOP/offered/$2" ]; then
+  printf '%s:\\n  Installed: (none)\\n  Candidate: ' "$2"; cat "$TOP/offered/$2"; echo
+fi
 """,
         )
         script(
@@ -73,7 +75,10 @@ if [ -f "$TOP/offered/$2" ]; then printf '%s:\\n  Installed: (none)\\n  Candidat
 echo "apt-get $*; $DEBIAN_FRONTEND" >> "$TOP/calls"
 [ "$1" = update ] && exit "${UPDATE_STATUS:-0}"
 [ -n "$INSTALL_STATUS" ] && exit "$INSTALL_STATUS"
-for p; do [ -f "$TOP/offered/$p" ] && { printf 'installed '; cat "$TOP/offered/$p"; echo; } > "$TOP/installed/$p"; done
+for p; do
+  [ -f "$TOP/offered/$p" ] || continue
+  { printf 'installed '; cat "$TOP/offered/$p"; echo; } > "$TOP/installed/$p"
+done
 exit 0
 """,
         )

@@ -1,0 +1,235 @@
+# SPDX-FileCopyrightText: The CUDA Labs authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""`scripts/lab dev check`: whether what an author has changed keeps the course's rules."""
+
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Iterable, List, Optional, Sequence, Set, Tuple
+
+from lablib import bugs, build, device, processes, rules, verify
+from lablib.console import say
+from lablib.errors import NOT_POSSIBLE, OK, LabError
+from lablib.exercises import Exercise, find_exercises, resolve_all
+from lablib.rules import Finding
+
+PROGRAM_LIMIT = 120.0  # seconds for a program with its default size, on a busy machine too
+
+
+def check(
+    root: Path,
+    ids: Sequence[str],
+    *,
+    everything: bool = False,
+    static: bool = False,
+    only_device: Optional[str] = None,
+    jobs: Optional[int] = None,
+) -> int:
+    """The rules that reading can check, then builds and tests of the exercises concerned."""
+    files = _files(root)
+    exercises = find_exercises(root)
+    if ids:
+        chosen = resolve_all(root, list(ids))
+        to_build, changed = chosen, [f for f in files if any(_is_of(f, e) for e in chosen)]
+        scope = ", ".join(f"{e.id} {e.name}" for e in chosen)
+    elif everything:
+        chosen = to_build = exercises
+        changed, scope = files, f"all {len(files)} files and {len(exercises)} exercises"
+    else:
+        base, changed = _changed(root, files)
+        chosen = [e for e in exercises if any(_is_of(f, e) for f in changed)]
+        to_build = [e for e in chosen if any(_is_of(f, e, chapter=False) for f in changed)]
+        scope = f"{len(changed)} files changed since {base}, {len(chosen)} exercises concerned"
+    say(f"checking {scope}")
+
+    findings = list(_static(root, files, changed, exercises, chosen))
+    for finding in findings:
+        print(finding)
+    if rules.formatter() is None:
+        say("clang-format is not here, so formatting was not checked (apt install clang-format).")
+    if not static:
+        # What is wrong on paper keeps other exercises from nothing, and one look shows all of it.
+        broken = {f.path for f in findings if f.rule in ("missing", "markers", "bugs")}
+        sound = [e for e in to_build if not any(_is_of(path, e, chapter=False) for path in broken)]
+        findings += _builds(root, sound, only_device, jobs)
+        if not ids and not everything and any(_is_shared(path) for path in changed):
+            say(
+                "What all exercises share has changed too: `scripts/lab dev check --all` builds and"
+                " tests them all."
+            )
+    if findings:
+        count = "1 finding" if len(findings) == 1 else f"{len(findings)} findings"
+        raise LabError(f"{count} (see above). Next: repair, then check again.")
+    print("All rules are kept." if not static else "All rules that need no build are kept.")
+    return OK
+
+
+def _is_of(path: str, exercise: Exercise, chapter: bool = True) -> bool:
+    """Whether a file belongs to an exercise; with `chapter`, its chapter's pages too."""
+    place = f"{exercise.chapter_folder}/{exercise.number}_{exercise.name}/"
+    tests = f"tests/{exercise.chapter_folder}/"
+    if path.startswith((f"labs/{place}", f"solutions/{place}")):
+        return True
+    if path in (f"{tests}{exercise.name}_test.cpp", f"{tests}{exercise.name}.bugs"):
+        return True
+    if path.startswith(tests) and path.endswith(".hpp"):
+        return True
+    return chapter and path in (
+        f"docs/{exercise.chapter_folder}.md",
+        f"solutions/{exercise.chapter_folder}/answers.md",
+    )
+
+
+def _is_shared(path: str) -> bool:
+    return path.startswith(("common/", "cmake/", "tests/support/", "CMake"))
+
+
+# --- which files ---------------------------------------------------------------------------------
+
+
+def _git(root: Path, *arguments: str) -> Optional[List[str]]:
+    """The NUL-separated output of a git command, or None if it fails."""
+    try:
+        done = subprocess.run(
+            ["git", *arguments], cwd=root, capture_output=True, text=True, check=False
+        )
+    except OSError:
+        return None
+    return [part for part in done.stdout.split("\0") if part] if done.returncode == 0 else None
+
+
+def _files(root: Path) -> List[str]:
+    """All files of the repository that git does not ignore, whether they are in it yet or not."""
+    found = _git(root, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    if found is None:
+        raise LabError(
+            f"{root} is no git repository (or there is no git), and git knows which files are ours."
+        )
+    return sorted(path for path in set(found) if (root / path).is_file())
+
+
+def _changed(root: Path, files: List[str]) -> Tuple[str, List[str]]:
+    """What differs from where this branch left the main one: committed, staged or neither."""
+    base, name = "HEAD", "the last commit"
+    for branch in ("origin/HEAD", "origin/main"):
+        common = _git(root, "merge-base", "HEAD", branch)
+        if common:
+            base, name = common[0].strip(), f"{branch} ({common[0].strip()[:9]})"
+            break
+    changed: Set[str] = set(_git(root, "diff", "-z", "--name-only", base) or [])
+    changed.update(_git(root, "ls-files", "-z", "--others", "--exclude-standard") or [])
+    if _git(root, "rev-parse", "--verify", "--quiet", "HEAD") is None:
+        changed.update(files)  # no commit yet
+    return name, [path for path in files if path in changed]
+
+
+# --- by reading ----------------------------------------------------------------------------------
+
+
+def _static(
+    root: Path,
+    files: List[str],
+    changed: List[str],
+    exercises: List[Exercise],
+    chosen: List[Exercise],
+) -> Iterable[Finding]:
+    found: Set[Finding] = set()
+    for path in changed:
+        found.update(rules.check_file(root, path))
+    found.update(rules.check_formatting(root, changed))
+    found.update(rules.check_links(root, files))  # a file that moved breaks links of others
+    found.update(rules.check_tree(root, files, exercises))
+    for exercise in chosen:
+        found.update(rules.check_exercise(root, exercise))
+    return sorted(found)
+
+
+# --- by building ---------------------------------------------------------------------------------
+
+
+def _builds(
+    root: Path, exercises: List[Exercise], only_device: Optional[str], jobs: Optional[int]
+) -> List[Finding]:
+    if not exercises:
+        return []
+    build.require_packages(root)
+    findings: List[Finding] = []
+    if only_device in (None, "cpu"):
+        cpu = device.Device("cpu", "starter, solution and every bug")
+        findings += _on_device(root, exercises, cpu, jobs, run=True)
+    nvcc = device.find_nvcc()
+    if only_device in (None, "gpu") and nvcc:
+        gpus = len(device.find_gpus())
+        reason = "compiled by nvcc" + (" and tested" if gpus else "; no GPU to test on")
+        gpu = device.Device("gpu", reason, nvcc, gpus)
+        findings += _on_device(root, exercises, gpu, jobs, run=gpus > 0)
+    elif only_device == "gpu":
+        raise LabError(device.NO_NVCC)
+    elif only_device is None:
+        say("nvcc is not here, so nothing was compiled for a GPU.")
+    return findings
+
+
+def _on_device(
+    root: Path, exercises: List[Exercise], chosen: device.Device, jobs: Optional[int], run: bool
+) -> List[Finding]:
+    say(chosen.sentence())
+    findings: List[Finding] = []
+    built: List[Exercise] = []
+    for exercise in exercises:
+        targets = [f"{kind}.{exercise.id}" for kind in ("lab", "lab_test")]
+        targets += [f"{kind}.{exercise.id}" for kind in ("solution", "solution_test")]
+        if chosen.name == "cpu":
+            targets += [
+                f"bug.{exercise.id}.{bug.name}"
+                for bug in bugs.parse(exercise.bugs_file)
+                if bug.caught_by != "compiler"  # its test builds it
+            ]
+        try:
+            # LAB_BUGS: the bugs are there, and a warning is an error in the starter too.
+            build.build(
+                root,
+                chosen.name,
+                chosen,
+                targets,
+                f"{exercise.id} {exercise.name} for {chosen.name}",
+                options=["-DLAB_BUGS=ON"],
+                jobs=jobs or verify.cores(),
+            )
+            built.append(exercise)
+        except build.BuildFailed as error:
+            message = f"{exercise.id} does not build without a warning for {chosen.name}: {error}"
+            findings.append(_finding(root, exercise, "build", message))
+    for exercise in built if run else []:
+        findings += _run(root, exercise, chosen, jobs)
+    return findings
+
+
+def _finding(root: Path, exercise: Exercise, rule: str, message: str) -> Finding:
+    finding = Finding(str(exercise.solution_file.relative_to(root)), 1, rule, message)
+    print(finding)
+    return finding
+
+
+def _run(
+    root: Path, exercise: Exercise, chosen: device.Device, jobs: Optional[int]
+) -> List[Finding]:
+    """The solution's tests, the starter's, the bugs; and the program."""
+    findings: List[Finding] = []
+    choice = ["-L", f"^{exercise.id.replace('.', '[.]')}$", "-LE", "^lab$"]
+    if verify._ctest(root, chosen.name, jobs or verify.cores(), choice) != OK:
+        message = f"tests of {exercise.id} failed on {chosen.name} (see above)"
+        findings.append(_finding(root, exercise, "tests", message))
+    program = build.program_path(root, chosen.name, exercise, solution=True)
+    output: List[str] = []
+    with tempfile.TemporaryDirectory() as folder:
+        outcome = processes.run(
+            [str(program)], cwd=Path(folder), time_limit=PROGRAM_LIMIT, on_line=output.append
+        )
+    if outcome.returncode not in (OK, NOT_POSSIBLE) or outcome.timed_out:
+        print("\n".join(output[-20:]))
+        how = "did not end" if outcome.timed_out else f"ended with {outcome.returncode}"
+        message = f"the program {program.name} {how} with its default options (see above)"
+        findings.append(_finding(root, exercise, "program", message))
+    return findings

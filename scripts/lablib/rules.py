@@ -1,0 +1,439 @@
+# SPDX-FileCopyrightText: The CUDA Labs authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""The course's rules that can be checked by reading: of one file, of one exercise, of the tree.
+
+Each rule yields findings: where, which rule, and what to do about it.
+"""
+
+import json
+import re
+import shutil
+import subprocess
+import urllib.parse
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Set
+
+from lablib import bugs, hints, pages, starters
+from lablib.errors import LabError
+from lablib.exercises import Exercise
+
+COLUMNS = 100  # of a line of Python; clang-format sees to C++
+LEAST_HINTS = 2
+LEAST_BUGS = 4
+
+CXX = (".cpp", ".hpp", ".cu", ".cuh", ".h")
+_WITH_LICENSE = (*CXX, ".S", ".py", ".cmake", ".sh", ".bugs", ".yml", ".yaml")
+_TABS_ALLOWED = ("Makefile", ".S", ".mk")
+_LICENSE = ("SPDX-FileCopyrightText: ", "SPDX-License-Identifier: ")
+
+
+@dataclass(frozen=True, order=True)
+class Finding:
+    path: str  # as seen from the root
+    line: int
+    rule: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.rule}: {self.message}"
+
+
+# --- one file ------------------------------------------------------------------------------------
+
+
+def check_file(root: Path, path: str) -> Iterator[Finding]:
+    try:
+        data = (root / path).read_bytes()
+    except OSError:
+        return
+    if b"\0" in data[:8192] or not data:
+        return  # a picture; an empty __init__.py
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        yield Finding(path, line, "encoding", "this is not UTF-8: save the file as UTF-8")
+        return
+    yield from _text(path, text)
+    yield from _license(path, text)
+    if path.endswith(".json"):
+        try:
+            json.loads(text)
+        except json.JSONDecodeError as error:
+            yield Finding(path, error.lineno, "json", f"this is not JSON: {error.msg}")
+
+
+def _text(path: str, text: str) -> Iterator[Finding]:
+    tabs = not path.endswith(_TABS_ALLOWED)
+    lines = text.split("\n")
+    for number, line in enumerate(lines, 1):
+        if line.endswith("\r"):
+            yield Finding(path, number, "line-ends", "ends with CR LF: use LF alone")
+            break
+        if line != line.rstrip():
+            yield Finding(path, number, "trailing-space", "take the space at the end away")
+        if tabs and "\t" in line:
+            yield Finding(path, number, "tab", "use spaces instead of the tab")
+        if path.endswith(".py") and len(line) > COLUMNS:
+            yield Finding(
+                path, number, "long-line", f"{len(line)} columns: break it at {COLUMNS} or before"
+            )
+    if not text.endswith("\n"):
+        yield Finding(path, len(lines), "final-newline", "the last line must end with a newline")
+    elif text.endswith("\n\n"):
+        yield Finding(path, len(lines) - 1, "final-newline", "take the empty lines at the end away")
+
+
+def _license(path: str, text: str) -> Iterator[Finding]:
+    name = path.rsplit("/", 1)[-1]
+    if not (
+        path.endswith(_WITH_LICENSE)
+        or name in ("CMakeLists.txt", "Dockerfile", ".clangd")
+        or text.startswith("#!")
+    ):
+        return
+    first = [line for line in text.splitlines() if not line.startswith("#!")][:2]
+    for line, wanted in zip([*first, "", ""], _LICENSE):
+        if wanted not in line:
+            yield Finding(
+                path,
+                1,
+                "license",
+                "begin with the two lines `SPDX-FileCopyrightText: The CUDA Labs authors` and"
+                " `SPDX-License-Identifier: Apache-2.0`, as the other files do",
+            )
+            return
+
+
+def check_formatting(
+    root: Path, paths: Sequence[str], tool: Optional[str] = None
+) -> Iterator[Finding]:
+    """With clang-format; where there is none, nothing is found (see formatter())."""
+    tool = tool or formatter()
+    files = [path for path in paths if path.endswith(CXX) or _is_header(path)]
+    if tool is None or not files:
+        return
+    for begin in range(0, len(files), 100):
+        command = [tool, "--dry-run", "-Werror", "--ferror-limit=0", *files[begin : begin + 100]]
+        done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+        seen: Set[str] = set()
+        for line in done.stderr.splitlines():
+            match = re.match(r"(.+?):(\d+):\d+: error: .*clang-format", line)
+            if match and match[1] not in seen:
+                seen.add(match[1])
+                yield Finding(
+                    match[1], int(match[2]), "format", f"run `clang-format -i {match[1]}`"
+                )
+        if done.returncode != 0 and not seen:
+            raise LabError(f"clang-format failed: {done.stderr.strip()}")
+
+
+def formatter() -> Optional[str]:
+    return shutil.which("clang-format")
+
+
+def _is_header(path: str) -> bool:
+    """Headers without an ending, such as <cuda/atomic>."""
+    return "/include/" in path and "." not in path.rsplit("/", 1)[-1]
+
+
+# --- links ---------------------------------------------------------------------------------------
+
+
+def check_links(root: Path, paths: Iterable[str]) -> Iterator[Finding]:
+    anchors: Dict[Path, List[str]] = {}
+
+    def anchors_of(page: Path) -> List[str]:
+        if page not in anchors:
+            anchors[page] = pages.anchors(page.read_text(encoding="utf-8", errors="replace"))
+        return anchors[page]
+
+    for path in paths:
+        if not path.endswith(".md") or path.startswith("scripts/template/"):
+            continue
+        page = root / path
+        for line, target in pages.links(page.read_text(encoding="utf-8", errors="replace")):
+            if re.match(r"[a-z][a-z+.-]*:", target):
+                continue  # another site
+            file, _, anchor = urllib.parse.unquote(target).partition("#")
+            to = (page.parent / file) if file else page
+            if not target:
+                problem = "this link leads nowhere"
+            elif file.startswith("/"):
+                problem = f"{file}: write it relative to this page"
+            elif not to.exists():
+                problem = f"there is no {file} (as seen from {page.parent.name}/)"
+            elif anchor and to.suffix == ".md" and anchor not in anchors_of(to):
+                problem = f"{file or 'this page'} has no heading #{anchor}"
+            else:
+                continue
+            yield Finding(path, line, "link", problem)
+
+
+# --- one exercise --------------------------------------------------------------------------------
+
+
+def check_exercise(root: Path, exercise: Exercise) -> Iterator[Finding]:
+    missing = list(_missing_files(root, exercise))
+    yield from missing
+    yield from _contract(root, exercise)
+    yield from _hints(root, exercise)
+    yield from _chapter(root, exercise)
+    if not missing:
+        yield from _starter(root, exercise)
+        yield from _bugs(root, exercise)
+    yield from _author_notes(root, exercise)
+
+
+def _short(root: Path, path: Path) -> str:
+    return str(path.relative_to(root))
+
+
+def test_file(exercise: Exercise) -> Path:
+    return exercise.tests_folder / f"{exercise.name}_test.cpp"
+
+
+def _missing_files(root: Path, exercise: Exercise) -> Iterator[Finding]:
+    for path, what in (
+        (exercise.folder / f"{exercise.name}.hpp", "the contract"),
+        (exercise.folder / "main.cpp", "the program"),
+        (exercise.solution_file, "the solution"),
+        (exercise.lab_file, "the starter (`scripts/lab dev starters` writes it)"),
+        (test_file(exercise), "the tests"),
+        (exercise.bugs_file, "the bugs"),
+    ):
+        if not path.is_file():
+            yield Finding(_short(root, path), 1, "missing", f"{exercise.id} has no {what[4:]}")
+
+
+def _starter(root: Path, exercise: Exercise) -> Iterator[Finding]:
+    path = _short(root, exercise.lab_file)
+    try:
+        expected = starters.generate_file(exercise.solution_file)
+    except LabError as error:
+        yield _located(root, error, exercise.solution_file, "markers")
+        return
+    present = exercise.lab_file.read_text(encoding="utf-8", errors="replace")
+    if present == expected:
+        return
+    old, new = present.splitlines(), expected.splitlines()
+    differ = (i for i, (a, b) in enumerate(zip(old, new), 1) if a != b)
+    line = next(differ, min(len(old), len(new)) + 1)
+    yield Finding(
+        path,
+        line,
+        "starter",
+        "this is not what the solution generates: change the solution, then run"
+        " `scripts/lab dev starters`",
+    )
+
+
+def _located(root: Path, error: LabError, path: Path, rule: str) -> Finding:
+    """A finding of an error that begins with file:line."""
+    match = re.match(rf"{re.escape(str(path))}:(\d+): (.*)", str(error), re.DOTALL)
+    line, message = (int(match[1]), match[2]) if match else (1, str(error))
+    return Finding(_short(root, path), line, rule, message.rstrip("."))
+
+
+def _contract(root: Path, exercise: Exercise) -> Iterator[Finding]:
+    header = exercise.folder / f"{exercise.name}.hpp"
+    if not header.is_file():
+        return
+    path, text = _short(root, header), header.read_text(encoding="utf-8", errors="replace")
+    place = re.search(rf"^namespace lab::{exercise.name}\b", text, re.MULTILINE)
+    if not place:
+        yield Finding(path, 1, "contract", f"declare it in `namespace lab::{exercise.name}`")
+    line = text.count("\n", 0, place.start()) + 1 if place else 1
+    comment = "\n".join(re.findall(r"^\s*///.*$", text, re.MULTILINE))
+    for pattern, what in (
+        (r"///(?!<)", "has no doc comment (///): say what goes in and comes out, shapes and units"),
+        (r"[Tt]hrows\b", "does not say what is thrown, and when (`/// Throws …`)"),
+        (r"/// From: \S", "does not say where the exercise comes from (`/// From: …`)"),
+    ):
+        if not re.search(pattern, comment):
+            yield Finding(path, line, "contract", f"the contract {what}")
+
+
+def _hints(root: Path, exercise: Exercise) -> Iterator[Finding]:
+    path = _short(root, exercise.hints_file)
+    try:
+        found = hints.read_hints(exercise.hints_file)
+    except LabError as error:
+        yield _located(root, error, exercise.hints_file, "hints")
+        return
+    if len(found) < LEAST_HINTS:
+        yield Finding(
+            path,
+            1,
+            "hints",
+            f"{len(found)} hints (`## 1. …`): write at least {LEAST_HINTS}, in the order in which"
+            " somebody gets stuck",
+        )
+    lines = exercise.hints_file.read_text(encoding="utf-8").splitlines() if found else []
+    for number, hint in enumerate(found, 1):
+        line = next(i for i, text in enumerate(lines, 1) if re.match(rf"##\s+{number}\.", text))
+        paragraphs = [part for part in re.split(r"\n\s*\n", hint.text) if part.strip()]
+        if "?" not in hint.title + "".join(paragraphs[:1]):
+            yield Finding(
+                path, line, "hints", f"hint {number} begins without a question: ask before you tell"
+            )
+        elif not paragraphs or (len(paragraphs) == 1 and "?" not in hint.title):
+            yield Finding(
+                path,
+                line,
+                "hints",
+                f"hint {number} has no answer: give it in a paragraph after the question",
+            )
+
+
+def _chapter(root: Path, exercise: Exercise) -> Iterator[Finding]:
+    page = exercise.chapter_page
+    answers = exercise.solution_file.parents[1] / "answers.md"
+    path = _short(root, page)
+    if not page.is_file():
+        yield Finding(path, 1, "chapter", f"the chapter of {exercise.id} has no page")
+        return
+    text = page.read_text(encoding="utf-8")
+    section = pages.section_line(text, exercise.id)
+    heading = f"## {exercise.id} {exercise.name}"
+    if not section:
+        yield Finding(path, 1, "chapter", f"there is no section `{heading}`")
+    elif text.splitlines()[section - 1].strip() != heading:
+        yield Finding(path, section, "chapter", f"this heading should be `{heading}`")
+    questions = pages.numbered(text, "Questions")
+    if not questions:
+        yield Finding(path, 1, "questions", "there are no `## Questions`, numbered 1. 2. 3. …")
+        return
+    yield from _in_order(path, questions)
+    if not answers.is_file():
+        yield Finding(
+            _short(root, answers), 1, "questions", f"the questions of {page.name} have no answers"
+        )
+        return
+    given = pages.numbered(answers.read_text(encoding="utf-8"))
+    yield from _in_order(_short(root, answers), given)
+    if len(given) != len(questions):
+        line = given[-1][0] if given else 1
+        yield Finding(
+            _short(root, answers),
+            line,
+            "questions",
+            f"{len(given)} answers to the {len(questions)} questions of {path}",
+        )
+    if f"../{_short(root, answers)}" not in [target for _, target in pages.links(text)]:
+        yield Finding(
+            path, questions[0][0], "questions", f"link the answers: (../{_short(root, answers)})"
+        )
+
+
+def _in_order(path: str, items) -> Iterator[Finding]:
+    for wanted, (line, number) in enumerate(items, 1):
+        if number != wanted:
+            yield Finding(path, line, "questions", f"number {number} should be {wanted}")
+            return
+
+
+def _bugs(root: Path, exercise: Exercise) -> Iterator[Finding]:
+    path = _short(root, exercise.bugs_file)
+    try:
+        found = bugs.parse(exercise.bugs_file)
+    except LabError as error:
+        yield _located(root, error, exercise.bugs_file, "bugs")
+        return
+    if len(found) < LEAST_BUGS:
+        yield Finding(path, 1, "bugs", f"{len(found)} bugs: write at least {LEAST_BUGS}")
+    for bug in found:
+        source = exercise.solution_file.parent / bug.file
+        try:
+            text = source.read_text(encoding="utf-8")
+            bugs.apply(bug, text, str(exercise.bugs_file), _short(root, source))
+        except OSError:
+            name = _short(root, source)
+            yield Finding(path, bug.line, "bugs", f"{bug.name}: there is no {name} to edit")
+        except LabError as error:
+            yield _located(root, error, exercise.bugs_file, "bugs")
+
+
+_NOTE = re.compile(r"(//|#|<!--)\s*AUTHOR:")
+
+
+def _author_notes(root: Path, exercise: Exercise) -> Iterator[Finding]:
+    """What `dev new` wrote for the author. The chapter's files belong to several exercises."""
+    own = [*exercise.folder.glob("*"), *exercise.solution_file.parent.glob("*")]
+    own += [test_file(exercise), exercise.bugs_file, exercise.chapter_page]
+    own += [exercise.solution_file.parents[1] / "answers.md"]
+    for path in own:
+        if not path.is_file() or path == exercise.lab_file:
+            continue
+        text = path.read_text(encoding="utf-8", errors="replace")
+        for number, line in enumerate(text.splitlines(), 1):
+            if _NOTE.search(line):
+                yield Finding(
+                    _short(root, path),
+                    number,
+                    "author-note",
+                    "write what this note asks for, then take the note out",
+                )
+
+
+# --- the tree ------------------------------------------------------------------------------------
+
+
+def check_tree(
+    root: Path, files: Sequence[str], exercises: Sequence[Exercise]
+) -> Iterator[Finding]:
+    """Names that are there twice, and files that belong to nothing."""
+    names: Dict[str, Exercise] = {}
+    for exercise in exercises:
+        other = names.setdefault(exercise.name, exercise)
+        if other is not exercise:
+            yield Finding(
+                _short(root, exercise.folder),
+                1,
+                "name",
+                f"{other.id} is called {exercise.name} too: rename one of them"
+                f" (`scripts/lab dev rename {exercise.id} another_name`)",
+            )
+    expected: Set[str] = set()
+    for exercise in exercises:
+        for path in (exercise.lab_file, exercise.hints_file, exercise.solution_file):
+            expected.add(_short(root, path))
+        for path in (test_file(exercise), exercise.bugs_file):
+            expected.add(_short(root, path))
+        expected.add(_short(root, exercise.solution_file.parents[1] / "answers.md"))
+    folders = {_short(root, exercise.folder): exercise for exercise in exercises}
+    for path in files:
+        tree, *parts = path.split("/")
+        if tree not in ("labs", "solutions", "tests") or path in expected:
+            continue
+        if tree == "tests" and not re.match(r"\d\d_", parts[0]):
+            continue
+        folder = path.rsplit("/", 1)[0]
+        if tree != "solutions" and path.endswith((".hpp", ".cpp")):
+            sources: List[Path] = []
+            if folder in folders and path.endswith(".cpp"):
+                continue  # part of the program
+            if folder in folders:
+                exercise = folders[folder]
+                sources = [*exercise.folder.glob("*.[hc]*"), exercise.solution_file]
+                sources.append(test_file(exercise))
+            elif tree == "tests" and len(parts) == 2 and path.endswith(".hpp"):
+                sources = list((root / folder).glob("*.[hc]pp"))
+            name = parts[-1]
+            if folder in folders and name == f"{folders[folder].name}.hpp":
+                continue
+            if any(
+                f'#include "{name}"' in source.read_text(encoding="utf-8", errors="replace")
+                for source in sources
+                if source.is_file() and source != root / path
+            ):
+                continue
+        yield Finding(
+            path,
+            1,
+            "stray",
+            "this belongs to no exercise: remove it, or put it where it belongs"
+            " (CONTRIBUTING.md lists the files of an exercise)",
+        )

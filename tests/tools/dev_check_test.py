@@ -1,0 +1,408 @@
+# SPDX-FileCopyrightText: The CUDA Labs authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""scripts/lab dev check: each rule, broken on purpose in a small course that keeps all of them."""
+
+import contextlib
+import io
+import os
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+from unittest import mock
+
+from fakes import LabTest, gtest_program, script
+from lablib import authoring, course_check, pages, starters
+from lablib.errors import LabError
+from lablib.rules import Finding
+
+# A ctest that fails where a file says so, and remembers what it was asked.
+CTEST = """#!{python}
+import os, pathlib, sys
+with open(os.environ["FAKE_LOG"], "a") as log:
+    log.write("ctest " + " ".join(sys.argv[1:]) + "\\n")
+print("100% tests passed")
+sys.exit(8 if pathlib.Path("tests_fail").exists() else 0)
+"""
+
+
+class Course(LabTest):
+    """A git repository with one exercise, 05.1 first_sum, that keeps every rule."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        for tree in ("labs", "solutions"):
+            shutil.rmtree(self.root / tree)
+        (self.root / ".gitignore").write_text("build/\n.lab/\n__pycache__/\nprograms/\n*_fail\n")
+        (self.root / "README.md").write_text("# A course\n\n[Chapter](docs/05_sums.md#questions)\n")
+        shutil.copy(Path(__file__).resolve().parents[2] / ".clang-format", self.root)
+        self.add("05.1", "first_sum", "sums")
+        self.git("init", "--quiet", "--initial-branch=main")
+        self.commit()
+
+    def add(self, number: str, name: str, chapter: str) -> None:
+        """An exercise from the template, as if its author had dealt with each note."""
+        exercise, files = authoring.new_exercise(self.root, number, name, chapter)
+        for path in files:
+            text = path.read_text()
+            text = re.sub(r"\n? *<!-- AUTHOR:.*?-->(?=\n)", "", text, flags=re.DOTALL)
+            text = re.sub(r"(?m)^(//|#) AUTHOR:.*\n((//|#)  .*\n)*\n?", "", text)
+            path.write_text(text.replace("\n\n\n", "\n\n"))
+        starter = starters.generate_file(exercise.solution_file)
+        exercise.lab_file.write_text(starter)
+
+    def git(self, *arguments: str) -> None:
+        names = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
+        for who in ("AUTHOR", "COMMITTER"):
+            names.update({f"GIT_{who}_NAME": "a", f"GIT_{who}_EMAIL": "a@example.org"})
+        subprocess.run(
+            ["git", *arguments], cwd=self.root, check=True, env={**os.environ, **names}
+        )
+
+    def commit(self) -> None:
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--message", "x")
+
+    def path(self, tree: str) -> Path:
+        """A file of the exercise, by a short name."""
+        return self.root / {
+            "contract": "labs/05_sums/1_first_sum/first_sum.hpp",
+            "starter": "labs/05_sums/1_first_sum/first_sum.cu",
+            "program": "labs/05_sums/1_first_sum/main.cpp",
+            "hints": "labs/05_sums/1_first_sum/hints.md",
+            "solution": "solutions/05_sums/1_first_sum/first_sum.cu",
+            "test": "tests/05_sums/first_sum_test.cpp",
+            "bugs": "tests/05_sums/first_sum.bugs",
+            "page": "docs/05_sums.md",
+            "answers": "solutions/05_sums/answers.md",
+        }[tree]
+
+    def edit(self, tree: str, old: str, new: str) -> None:
+        path = self.path(tree)
+        text = path.read_text()
+        self.assertIn(old, text)
+        path.write_text(text.replace(old, new, 1))
+
+    def check(self, *arguments: str) -> "subprocess.CompletedProcess":
+        """`lab dev check`; without a build, for speed, in this process."""
+        arguments = arguments or ("--static",)
+        if "--static" not in arguments:
+            return self.lab("dev", "check", *arguments)
+        out, error, status = io.StringIO(), "", 0
+        ids = [argument for argument in arguments if not argument.startswith("--")]
+        with mock.patch.dict(os.environ, self.env), contextlib.redirect_stdout(out):
+            try:
+                with contextlib.redirect_stderr(io.StringIO()):
+                    course_check.check(
+                        self.root, ids, everything="--all" in arguments, static=True
+                    )
+            except LabError as problem:
+                error, status = str(problem), problem.exit_code
+        return subprocess.CompletedProcess(arguments, status, out.getvalue(), error)
+
+    def assert_finds(self, pattern: str, *arguments: str) -> None:
+        done = self.check(*arguments)
+        self.assert_status(1, done)
+        self.assertRegex(done.stdout, re.compile(pattern, re.MULTILINE))
+
+    def assert_clean(self, *arguments: str) -> None:
+        done = self.check(*arguments)
+        self.assertEqual("", re.sub("(All rules|100% tests) .*\n", "", done.stdout))
+        self.assert_status(0, done)
+
+
+class ScopeTest(Course):
+    def test_a_course_that_keeps_all_rules_is_clean(self):
+        self.assert_clean("--static", "--all")
+        self.assert_clean("--static", "05.1")
+
+    def test_only_what_has_changed_is_looked_at(self):
+        self.edit("hints", "## 2. What", "## 2. Waht\t")
+        self.commit()
+        self.assert_clean("--static")  # it is in the last commit
+        self.assert_finds(r"hints.md:\d+: tab", "--static", "--all")
+        self.assert_finds(r"hints.md:\d+: tab", "--static", "05.1")
+
+    def test_changed_means_staged_unstaged_untracked_or_since_the_main_branch(self):
+        (self.root / "new.py").write_text("x")
+        self.assert_finds("^new.py:1: license")
+        self.git("add", "new.py")
+        self.assert_finds("^new.py:1: license")
+        self.commit()
+        self.assert_clean()
+        self.git("update-ref", "refs/remotes/origin/main", "HEAD~1")
+        self.assert_finds("^new.py:1: license")
+
+    def test_ignored_files_are_nobody_s_business(self):
+        (self.root / "build").mkdir()
+        (self.root / "build" / "x.py").write_text("\t")
+        self.assert_clean("--static", "--all")
+
+    def test_wrong_use(self):
+        for arguments in (["--all", "05.1"], ["05.7"], ["--device", "tpu"], ["--nonsense"]):
+            with self.subTest(arguments):
+                self.assert_status(2, self.check(*arguments))
+
+    def test_without_git_it_says_so(self):
+        shutil.rmtree(self.root / ".git")
+        done = self.check()
+        self.assert_status(1, done)
+        self.assertIn("git", done.stderr)
+
+
+class FileRulesTest(Course):
+    def assert_file(self, name: str, text: str, pattern: str) -> None:
+        (self.root / name).write_bytes(text.encode("utf-8", "surrogateescape"))
+        self.assert_finds(f"^{re.escape(name)}:{pattern}")
+        (self.root / name).unlink()
+
+    def test_text(self):
+        self.assert_file("a.txt", "a\nb \n", "2: trailing-space")
+        self.assert_file("a.txt", "a\n\tb\n", "2: tab")
+        self.assert_file("a.txt", "a\nb", "2: final-newline")
+        self.assert_file("a.txt", "a\n\n", "2: final-newline")
+        self.assert_file("a.txt", "a\nb\r\n", "2: line-ends")
+        self.assert_file("a.txt", "a\n\udcff\n", "2: encoding")
+        (self.root / "Makefile").write_text("a:\n\tb\n")
+        (self.root / "a.png").write_bytes(b"\x89PNG\0 \n\n")
+        self.assert_clean()
+
+    def test_licenses_and_long_lines(self):
+        header = "# SPDX-FileCopyrightText: x\n# SPDX-License-Identifier: Apache-2.0\n"
+        self.assert_file("a.py", "x = 1\n", "1: license")
+        self.assert_file("a.cmake", header.replace("License", "Licence"), "1: license")
+        self.assert_file("tool", "#!/bin/sh\n", "1: license")
+        self.assert_file("a.py", header + "x" * 101 + "\n", "3: long-line: 101")
+        (self.root / "a.py").write_text(header + "x" * 100 + "\n")
+        (self.root / "tool").write_text("#!/bin/sh\n" + header)
+        self.assert_clean()
+
+    def test_json(self):
+        self.assert_file("a.json", '{\n  "a": 1,\n}\n', "3: json")
+
+    def test_formatting(self):
+        script(
+            self.bin / "clang-format",
+            "#!/bin/sh\nfor f; do grep -n 'int  ' \"$f\" /dev/null 2>/dev/null; done |"
+            " sed 's/^\\([^:]*\\):\\([0-9]*\\):.*/\\1:\\2:4: error: code should be clang-formatted"
+            " [-Wclang-format-violations]/' >&2\n",
+        )
+        self.edit("program", "int main", "int  main")
+        self.assert_finds(r"^labs/05_sums/1_first_sum/main.cpp:\d+: format: run `clang-format -i")
+
+    @unittest.skipUnless(shutil.which("clang-format"), "needs clang-format")
+    def test_what_new_writes_is_formatted(self):
+        self.add("05.2", "a", "sums")
+        self.add("06.1", "z" * authoring.LONGEST_NAME, "more")
+        self.assert_clean("--static", "--all")
+
+    def test_links(self):
+        for line, pattern in (
+            ("[a](nowhere.md)", "3: link: there is no nowhere.md"),
+            ("![a](docs/no.png)", "3: link: there is no docs/no.png"),
+            ("[a](docs/05_sums.md#nowhere)", "3: link: docs/05_sums.md has no heading #nowhere"),
+            ("[a](#nowhere)", "3: link: this page has no heading #nowhere"),
+            ("[a](/docs)", "3: link: .*relative"),
+            ("[a]: nowhere.md", "3: link"),
+        ):
+            with self.subTest(line):
+                self.assert_file("a.md", f"# A\n\n{line}\n", pattern)
+        (self.root / "a.md").write_text(
+            "# A `b` c: d_e!\n\n[x](#a-b-c-d_e) [y](docs) [z](https://example.org/no)\n"
+            "`[a](no.md)`\n\n```\n[a](no.md)\n```\n"
+        )
+        self.assert_clean()
+
+    def test_a_link_that_a_moved_page_breaks_is_found_though_its_own_page_is_unchanged(self):
+        self.edit("page", "## Questions", "## Question")
+        self.assert_finds("^README.md:3: link: docs/05_sums.md has no heading #questions")
+
+
+class ExerciseRulesTest(Course):
+    def test_starter(self):
+        self.edit("starter", "throw not_written", "return; throw not_written")
+        self.assert_finds(r"first_sum.cu:\d+: starter: .*dev starters")
+
+    def test_markers(self):
+        self.edit("solution", "// END SOLUTION", "// END")
+        self.assert_finds(r"^solutions/05_sums/1_first_sum/first_sum.cu:\d+: markers: ")
+
+    def test_missing_files(self):
+        for tree in ("solution", "test", "bugs", "program", "starter"):
+            with self.subTest(tree):
+                path = self.path(tree)
+                text = path.read_text()
+                path.unlink()
+                name = path.relative_to(self.root)
+                self.assert_finds(f"^{name}:1: missing: 05.1 has no ", "--static", "--all")
+                path.write_text(text)
+
+    def test_contract(self):
+        for old, new, pattern in (
+            ("namespace lab::first_sum {", "namespace lab {", "declare it in"),
+            ("/// From: ", "/// by ", "does not say where the exercise comes from"),
+            ("/// Throws ", "/// Complains ", "does not say what is thrown"),
+        ):
+            with self.subTest(old):
+                text = self.path("contract").read_text()
+                self.edit("contract", old, new)
+                self.assert_finds(rf"first_sum.hpp:\d+: contract: .*{pattern}")
+                self.path("contract").write_text(text)
+        self.path("contract").write_text(re.sub(r"(?m)^/// .*\n|^///\n", "", text))
+        self.assert_finds(r"first_sum.hpp:\d+: contract: .*no doc comment")
+
+    def test_hints(self):
+        self.path("hints").write_text("# H\n\n## 1. Why?\n\nBecause?\n\nSo.\n")
+        self.assert_finds("hints.md:1: hints: 1 hints")
+        self.path("hints").write_text("# H\n\n## 1. Why?\n\nSo.\n\n## 2. Do\n\nthis.\n\nOr?\n")
+        self.assert_finds("hints.md:7: hints: hint 2 begins without a question")
+        self.path("hints").write_text("# H\n\n## 1. Why?\n\nSo.\n\n## 2. Do\n\nthat?\n")
+        self.assert_finds("hints.md:7: hints: hint 2 has no answer")
+        self.path("hints").write_text("# H\n\n## 1. Why?\n\nSo.\n\n## 3. Do?\n\nYes.\n")
+        self.assert_finds("hints.md:7: hints: .*number 3 instead of 2")
+
+    def test_chapter_and_questions(self):
+        for tree, old, new, pattern in (
+            ("page", "## 05.1 first_sum", "## 05.1 firstsum", r"05_sums.md:\d+: chapter: .*should"),
+            ("page", "## 05.1 first_sum", "## Sums", "05_sums.md:1: chapter: there is no section"),
+            ("page", "1. 05.1", "* 05.1", "05_sums.md:1: questions: there are no"),
+            ("page", "1. 05.1", "2. 05.1", r"05_sums.md:\d+: questions: number 2 should be 1"),
+            ("page", "(../sol", "(https://example.org/sol", "questions: link the answers"),
+            ("answers", "1. ", "1. a\n2. ", r"answers.md:\d+: questions: 2 answers to the 1 ques"),
+        ):
+            with self.subTest(new):
+                text = self.path(tree).read_text()
+                self.edit(tree, old, new)
+                self.assert_finds(pattern)
+                self.path(tree).write_text(text)
+        self.path("answers").unlink()
+        self.assert_finds("answers.md:1: questions: .*have no answers", "--static", "--all")
+
+    def test_bugs(self):
+        self.path("bugs").write_text(self.path("bugs").read_text().rsplit("\nbug: ", 1)[0])
+        self.assert_finds("first_sum.bugs:1: bugs: 3 bugs")
+
+    def test_a_bug_that_no_longer_applies(self):
+        self.edit("bugs", "2 * input[i];\n--- replace", "3 * input[i];\n--- replace")
+        self.assert_finds(r"first_sum.bugs:\d+: bugs: guard_dropped: .*does not occur")
+        self.edit("bugs", "caught by: test", "caught by: luck")
+        self.assert_finds(r"first_sum.bugs:\d+: bugs: .*luck")
+
+    def test_notes_for_the_author(self):
+        self.edit("program", "#include <cstddef>", "// AUTHOR: say this\n\n#include <cstddef>")
+        self.assert_finds(r"main.cpp:\d+: author-note")
+
+
+class TreeRulesTest(Course):
+    def test_stray_files(self):
+        for name in (
+            "labs/05_sums/1_first_sum/notes.txt",
+            "labs/05_sums/1_first_sum/nobody.hpp",
+            "labs/05_sums/1_first_sum/first_sum.cu.orig",
+            "labs/05_sums/picture.txt",
+            "solutions/05_sums/1_first_sum/other.cu",
+            "solutions/05_sums/7_gone/gone.cu",
+            "tests/05_sums/gone_test.cpp",
+            "tests/05_sums/gone.bugs",
+            "tests/05_sums/nobody.hpp",
+        ):
+            with self.subTest(name):
+                path = self.root / name
+                path.parent.mkdir(exist_ok=True)
+                path.write_text("// x\n")
+                self.assert_finds(f"^{re.escape(name)}:1: stray: ")
+                path.unlink()
+
+    def test_headers_that_somebody_includes_are_not_stray(self):
+        header = "// SPDX-FileCopyrightText: x\n// SPDX-License-Identifier: Apache-2.0\n"
+        (self.root / "labs/05_sums/1_first_sum/data.hpp").write_text(header)
+        (self.root / "labs/05_sums/1_first_sum/data.cpp").write_text(header)
+        (self.root / "tests/05_sums/help.hpp").write_text(header)
+        self.edit("program", '#include "first', '#include "data.hpp"\n#include "first')
+        self.edit("test", '#include "ref', '#include "help.hpp"\n#include "ref')
+        done = self.check()
+        self.assertNotIn("stray", done.stdout)
+
+    def test_a_name_that_is_there_twice(self):
+        self.add("05.2", "second_sum", "sums")
+        for tree in ("labs", "solutions"):
+            chapter = self.root / tree / "05_sums"
+            (chapter / "2_second_sum").rename(chapter / "2_first_sum")
+        (self.root / "labs/05_sums/2_first_sum/second_sum.hpp").rename(
+            self.root / "labs/05_sums/2_first_sum/first_sum.hpp"
+        )
+        self.assert_finds("2_first_sum:1: name: 05.1 is called first_sum too")
+
+
+class BuildTest(Course):
+    def setUp(self) -> None:
+        super().setUp()
+        script(self.bin / "ctest", CTEST.format(python=sys.executable))
+        for kind in ("lab", "solution"):
+            self.program(f"{kind}.05.1", "exit 0\n")
+            self.gtest(f"{kind}_test.05.1", ["A"])
+        for bug in re.findall(r"(?m)^bug: (\w+)", self.path("bugs").read_text()):
+            gtest_program(self.root / "programs" / f"bug.05.1.{bug}", ["A"])
+        self.edit("solution", "every thread doubles", "each thread doubles")
+        self.edit("starter", "every thread doubles", "each thread doubles")
+
+    def test_a_changed_exercise_is_built_with_its_bugs_and_tested(self):
+        self.assert_clean("--device", "cpu")
+        calls = "\n".join(self.calls())
+        self.assertIn("cmake --preset cpu -DLAB_BUGS=ON", calls)  # a warning is an error then
+        self.assertIn("--target lab.05.1 lab_test.05.1 solution.05.1 solution_test.05.1", calls)
+        self.assertIn("bug.05.1.guard_dropped", calls)
+        self.assertIn("-L ^05[.]1$ -LE ^lab$", calls)
+
+    def test_static_and_pages_build_nothing(self):
+        self.assert_clean("--static")
+        self.commit()
+        self.edit("page", "Every element", "Each element")
+        self.assert_clean()
+        self.assertEqual([], self.calls())
+
+    def test_what_does_not_compile_is_found(self):
+        self.edit("solution", "// STUB: (void)input", "// STUB: SYNTAX ERROR; (void)input")
+        self.edit("starter", "(void)input", "SYNTAX ERROR; (void)input")
+        self.assert_finds("first_sum.cu:1: build: 05.1 does not build", "--device", "cpu")
+
+    def test_tests_that_fail_are_found(self):
+        (self.root / "tests_fail").write_text("")
+        self.assert_finds("first_sum.cu:1: tests: tests of 05.1 failed", "--device", "cpu")
+
+    def test_a_program_that_fails_is_found(self):
+        self.program("solution.05.1", "echo oh no\nexit 1\n")
+        self.assert_finds(
+            r"oh no\nsolutions/.*: program: the program 05.1_first_sum ended with 1",
+            "--device",
+            "cpu",
+        )
+        self.program("solution.05.1", "exit 77\n")
+        self.assert_clean("--device", "cpu")
+
+    def test_where_nvcc_is_there_it_compiles_for_a_gpu_as_well(self):
+        script(self.bin / "nvcc", "#!/bin/sh\n")
+        self.assert_clean("05.1")
+        self.assertIn("cmake --preset gpu -DLAB_BUGS=ON", "\n".join(self.calls()))
+        self.assertEqual(1, sum(call.startswith("ctest") for call in self.calls()))  # no GPU
+
+    def test_shared_code_asks_for_all(self):
+        (self.root / "common").mkdir()
+        (self.root / "common" / "a.txt").write_text("x\n")
+        self.assertIn("dev check --all", self.check("--device", "cpu").stderr)
+
+
+class PagesTest(unittest.TestCase):
+    def test_anchors_are_those_of_github(self):
+        text = "# A b\n## `x_y` – [c](d.md), e!\n## A b\n```\n# no\n```\n### Größe 1.5\n"
+        self.assertEqual(["a-b", "x_y--c-e", "a-b-1", "größe-15"], pages.anchors(text))
+
+    def test_a_finding_is_one_line_that_editors_understand(self):
+        self.assertEqual("a/b.md:3: link: gone", str(Finding("a/b.md", 3, "link", "gone")))
+
+
+if __name__ == "__main__":
+    unittest.main()
