@@ -1,0 +1,10 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <thrust/system/cuda/detail/execution_policy.h>
+
+#include_next <thrust/iterator/detail/device_system_tag.h>
+
+#include <thrust/system/cuda/error.h>
