@@ -5,8 +5,8 @@
 
 #include <thrust/copy.h>
 #include <thrust/count.h>
-#include <thrust/device_malloc.h>
 #include <thrust/device_free.h>
+#include <thrust/device_malloc.h>
 #include <thrust/device_ptr.h>
 #include <thrust/device_vector.h>
 #include <thrust/execution_policy.h>
@@ -239,8 +239,7 @@ TEST(Thrust, WorksOnMemoryOfTheRuntime) {
 template <class Vector>
 void expect_memory_of(const Vector& v, cudaMemoryType type) {
   cudaPointerAttributes attributes;
-  EXPECT_EQ(cudaPointerGetAttributes(&attributes, thrust::raw_pointer_cast(v.data())),
-            cudaSuccess);
+  EXPECT_EQ(cudaPointerGetAttributes(&attributes, thrust::raw_pointer_cast(v.data())), cudaSuccess);
   EXPECT_EQ(attributes.type, type);
 }
 
@@ -249,9 +248,9 @@ TEST(Thrust, VectorsAreMemoryOfTheRuntime) {
   expect_memory_of(v, cudaMemoryTypeDevice);
   expect_memory_of(thrust::universal_vector<float>(100), cudaMemoryTypeManaged);
   std::vector<float> host(100);
-  EXPECT_EQ(cudaMemcpy(host.data(), thrust::raw_pointer_cast(v.data()), 400,
-                       cudaMemcpyDeviceToHost),
-            cudaSuccess);
+  EXPECT_EQ(
+      cudaMemcpy(host.data(), thrust::raw_pointer_cast(v.data()), 400, cudaMemcpyDeviceToHost),
+      cudaSuccess);
   EXPECT_EQ(host, std::vector<float>(100, 2.0F));
   const thrust::device_ptr<int> p = thrust::device_malloc<int>(10);
   launch_add_index(thrust::raw_pointer_cast(p), 10);

@@ -42,10 +42,10 @@ CPU_DEVICE_VECTOR(double, double, 16, 16)
 #undef CPU_DEVICE_VECTOR
 
 // CUDA 13's four-element types of eight-byte elements, with the alignment in the name.
-#define CPU_DEVICE_ALIGNED_VECTOR(T, NAME, ALIGN)  \
-  struct alignas(ALIGN) NAME##_##ALIGN##a {        \
-    T x, y, z, w;                                  \
-  };                                               \
+#define CPU_DEVICE_ALIGNED_VECTOR(T, NAME, ALIGN) \
+  struct alignas(ALIGN) NAME##_##ALIGN##a {       \
+    T x, y, z, w;                                 \
+  };                                              \
   constexpr NAME##_##ALIGN##a make_##NAME##_##ALIGN##a(T x, T y, T z, T w) { return {x, y, z, w}; }
 
 CPU_DEVICE_ALIGNED_VECTOR(long, long4, 16)

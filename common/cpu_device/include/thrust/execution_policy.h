@@ -3,6 +3,5 @@
 
 #pragma once
 
-#include <thrust/system/cuda/execution_policy.h>
-
 #include_next <thrust/execution_policy.h>
+#include <thrust/system/cuda/execution_policy.h>

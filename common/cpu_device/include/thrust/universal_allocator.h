@@ -4,5 +4,4 @@
 #pragma once
 
 #include <thrust/system/cuda/memory.h>
-
 #include_next <thrust/universal_allocator.h>

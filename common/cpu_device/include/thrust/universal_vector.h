@@ -4,5 +4,4 @@
 #pragma once
 
 #include <thrust/system/cuda/vector.h>
-
 #include_next <thrust/universal_vector.h>

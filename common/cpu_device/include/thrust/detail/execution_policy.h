@@ -22,8 +22,8 @@ struct device_policy {};
 namespace detail {
 
 template <class Policy>
-  requires std::is_base_of_v<system::cuda::detail::device_policy, Policy>
-Policy& derived_cast(execution_policy_base<Policy>& base) {
+requires std::is_base_of_v<system::cuda::detail::device_policy, Policy> Policy& derived_cast(
+    execution_policy_base<Policy>& base) {
   auto& policy = static_cast<Policy&>(base);
   if (::cpu_device::unsettled.load(std::memory_order_relaxed) != 0) {
     // wait_for() is found by the policy's namespace: it is declared later.

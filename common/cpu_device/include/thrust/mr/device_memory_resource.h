@@ -3,6 +3,5 @@
 
 #pragma once
 
-#include <thrust/system/cuda/memory_resource.h>
-
 #include_next <thrust/mr/device_memory_resource.h>
+#include <thrust/system/cuda/memory_resource.h>

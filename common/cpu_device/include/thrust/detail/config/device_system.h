@@ -13,7 +13,7 @@
 #undef __THRUST_DEVICE_SYSTEM_NAMESPACE
 #undef __THRUST_DEVICE_SYSTEM_ROOT
 #define __THRUST_DEVICE_SYSTEM_NAMESPACE cuda
-#define __THRUST_DEVICE_SYSTEM_ROOT thrust/system/cpp
+#define __THRUST_DEVICE_SYSTEM_ROOT thrust / system / cpp
 #else
 #error "On the CPU device Thrust has one device system: leave THRUST_DEVICE_SYSTEM alone."
 #endif

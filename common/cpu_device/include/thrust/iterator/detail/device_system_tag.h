@@ -3,8 +3,6 @@
 
 #pragma once
 
-#include <thrust/system/cuda/detail/execution_policy.h>
-
 #include_next <thrust/iterator/detail/device_system_tag.h>
-
+#include <thrust/system/cuda/detail/execution_policy.h>
 #include <thrust/system/cuda/error.h>
