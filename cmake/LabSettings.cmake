@@ -75,9 +75,10 @@ find_package(benchmark QUIET)
 if(LAB_DEVICE STREQUAL "gpu")
   set(LAB_HAVE_THRUST ON)
 else()
-  find_path(LAB_THRUST_FOLDER thrust/version.h
-    PATHS ENV CUDA_HOME ENV CUDA_PATH /usr/local/cuda PATH_SUFFIXES include/cccl
-    DOC "Folder that holds thrust/ (libthrust-dev, or a CUDA 13 toolkit's include/cccl)")
+  set(what "Folder that holds thrust/ (libthrust-dev, or a CUDA 13 toolkit's include/cccl)")
+  find_path(LAB_THRUST_FOLDER thrust/version.h DOC "${what}")
+  find_path(LAB_THRUST_FOLDER thrust/version.h PATHS ENV CUDA_HOME ENV CUDA_PATH /usr/local/cuda
+    PATH_SUFFIXES include/cccl NO_DEFAULT_PATH DOC "${what}")
   if(LAB_THRUST_FOLDER)
     set(LAB_HAVE_THRUST ON)
   else()

@@ -3,5 +3,7 @@
 
 #pragma once
 
-#include_next <thrust/execution_policy.h>
+// clang-format off: our policies come before the header that uses them
 #include <thrust/system/cuda/execution_policy.h>
+#include_next <thrust/execution_policy.h>
+// clang-format on

@@ -3,5 +3,7 @@
 
 #pragma once
 
+// clang-format off: our allocators come before the header that uses them
 #include <thrust/system/cuda/memory.h>
 #include_next <thrust/universal_allocator.h>
+// clang-format on

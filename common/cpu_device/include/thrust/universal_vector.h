@@ -3,5 +3,7 @@
 
 #pragma once
 
+// clang-format off: our vectors come before the header that uses them
 #include <thrust/system/cuda/vector.h>
 #include_next <thrust/universal_vector.h>
+// clang-format on

@@ -23,8 +23,6 @@ struct slots {
 template <int N>
 struct reuse_guard {
   volatile unsigned of[N];  // a word each: the check build looks at words
-  // A race that is reported in these two lines: between two calls with the same TempStorage a
-  // __syncthreads() (a __syncwarp() for a warp's) is missing.
   void come(int thread) { of[thread] = 1; }
   void go(int thread) const { [[maybe_unused]] const unsigned seen = of[(thread + 1) % N]; }
 };
@@ -35,7 +33,7 @@ int thread_of_block(const char* file, int line) {
   if (blockDim.x * blockDim.y * blockDim.z != static_cast<unsigned>(X * Y * Z))
     ::cpu_device::refuse(
         "a block-wide function of cub was made for another number of threads than the block has: "
-        "its template arguments must be the block's size",
+        "its template arguments must be the block's size.",
         file, line);
   return static_cast<int>(threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z));
 }

@@ -3,5 +3,7 @@
 
 #pragma once
 
-#include_next <thrust/mr/device_memory_resource.h>
+// clang-format off: our resources come before the header that uses them
 #include <thrust/system/cuda/memory_resource.h>
+#include_next <thrust/mr/device_memory_resource.h>
+// clang-format on

@@ -13,7 +13,9 @@
 #undef __THRUST_DEVICE_SYSTEM_NAMESPACE
 #undef __THRUST_DEVICE_SYSTEM_ROOT
 #define __THRUST_DEVICE_SYSTEM_NAMESPACE cuda
-#define __THRUST_DEVICE_SYSTEM_ROOT thrust / system / cpp
+// clang-format off
+#define __THRUST_DEVICE_SYSTEM_ROOT thrust/system/cpp
+// clang-format on
 #else
 #error "On the CPU device Thrust has one device system: leave THRUST_DEVICE_SYSTEM alone."
 #endif

@@ -3,6 +3,9 @@
 
 #pragma once
 
-#include_next <thrust/iterator/detail/device_system_tag.h>
+// clang-format off: the tag comes before the header that uses it
 #include <thrust/system/cuda/detail/execution_policy.h>
+#include_next <thrust/iterator/detail/device_system_tag.h>
+#include <thrust/system/cuda/detail/sort.h>
 #include <thrust/system/cuda/error.h>
+// clang-format on
