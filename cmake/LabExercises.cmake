@@ -66,6 +66,14 @@ function(lab_add_exercise folder)
     endif()
   endforeach()
 
+  if(NOT LAB_HAVE_THRUST)
+    file(STRINGS "${solution_file}" needs_thrust REGEX "^#include <thrust/")
+    if(needs_thrust)
+      message(STATUS "Exercise ${id} ${name} is left out: it needs Thrust")
+      return()
+    endif()
+  endif()
+
   # The test is compiled once and linked with the student's file, the solution and each bug.
   add_library(test_objects.${id} OBJECT EXCLUDE_FROM_ALL "${test_file}")
   target_include_directories(test_objects.${id} PRIVATE "${folder}")

@@ -70,6 +70,23 @@ find_package(PNG REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(benchmark QUIET)
 
+# Thrust: the toolkit's on a GPU. The CPU device takes Debian's (libthrust-dev) or that of a toolkit
+# whose CCCL lies in a folder of its own (CUDA 13), since no other header of it may be found.
+if(LAB_DEVICE STREQUAL "gpu")
+  set(LAB_HAVE_THRUST ON)
+else()
+  set(what "Folder that holds thrust/ (libthrust-dev, or a CUDA 13 toolkit's include/cccl)")
+  find_path(LAB_THRUST_FOLDER thrust/version.h DOC "${what}")
+  find_path(LAB_THRUST_FOLDER thrust/version.h PATHS ENV CUDA_HOME ENV CUDA_PATH /usr/local/cuda
+    PATH_SUFFIXES include/cccl NO_DEFAULT_PATH DOC "${what}")
+  if(LAB_THRUST_FOLDER)
+    set(LAB_HAVE_THRUST ON)
+  else()
+    set(LAB_HAVE_THRUST OFF)
+    message(STATUS "No Thrust: what needs it is left out. Debian's package is libthrust-dev.")
+  endif()
+endif()
+
 set(OpenGL_GL_PREFERENCE GLVND)
 find_package(OpenGL QUIET)
 find_package(GLUT QUIET)

@@ -31,6 +31,7 @@ OPTIONAL = {
     "libglew-dev": "2.2.0-4+b1",
     "libx11-dev": "2:1.8.4-2",
     "libopenblas-dev": "0.3.21+ds-4",
+    "libthrust-dev": "1.17.2-2",
 }
 INSTALL = "apt-get install -y --no-install-recommends -o DPkg::Lock::Timeout=120"
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "cpu_device.h"
+#include "cpu_device/host_work.h"
 #include "engine.hpp"
 #include "memory.hpp"
 #include "report.hpp"
@@ -174,7 +175,9 @@ cudaError_t pending_error() {
 void break_device(int device, cudaError_t error) {
   const std::lock_guard lock(api_mutex());
   cudaError_t& broken = states[static_cast<std::size_t>(device)].broken;
-  if (broken == cudaSuccess) broken = error;
+  if (broken != cudaSuccess) return;
+  broken = error;
+  unsettled.fetch_add(1, std::memory_order_relaxed);
 }
 
 cudaError_t function_attributes(cudaFuncAttributes* attributes, const void* kernel) {
@@ -452,7 +455,9 @@ cudaError_t cudaDeviceReset() {
   forget_streams(tls_device);
   forget_textures(tls_device);
   release_device(tls_device);
-  states[static_cast<std::size_t>(tls_device)] = {};
+  device_state& state = states[static_cast<std::size_t>(tls_device)];
+  if (state.broken != cudaSuccess) unsettled.fetch_sub(1, std::memory_order_relaxed);
+  state = {};
   tls_last_error = cudaSuccess;
   return cudaSuccess;
 }

@@ -14,6 +14,7 @@
 #include <set>
 
 #include "cpu_device.h"
+#include "cpu_device/host_work.h"
 #include "device.hpp"
 #include "engine.hpp"
 #include "report.hpp"
@@ -109,6 +110,7 @@ void run_until(CUstream_st* stream, std::uint64_t serial) {
     if (stream->queue.empty() || stream->queue.front().serial != mine) continue;
     const std::function<void()> run = std::move(stream->queue.front().run);
     stream->queue.pop_front();
+    unsettled.fetch_sub(1, std::memory_order_relaxed);
     if (run) run();
   }
 }
@@ -125,6 +127,7 @@ cudaError_t put(cudaStream_t handle, stream_work work, bool wait) {
   work.serial = ++serial_now;
   const std::uint64_t serial = work.serial;
   stream->queue.push_back(std::move(work));
+  unsettled.fetch_add(1, std::memory_order_relaxed);
   if (wait || policy() == stream_policy::eager) run_until(stream, serial);
   return cudaSuccess;
 }
@@ -137,6 +140,8 @@ cudaError_t bad_event() {
 }
 
 }  // namespace
+
+std::atomic<std::size_t> unsettled{0};
 
 void set_stream_policy(stream_policy wanted) {
   const std::lock_guard lock(api_mutex());
@@ -156,6 +161,16 @@ cudaError_t enqueue_and_wait(cudaStream_t stream, std::function<void()> work) {
   return put(stream, {0, std::move(work)}, true);
 }
 
+cudaError_t catch_up(cudaStream_t stream) {
+  if (unsettled.load(std::memory_order_relaxed) == 0 || inside_kernel()) return cudaSuccess;
+  CPU_DEVICE_RETURN_PENDING_ERROR();
+  // Work that does nothing: the stream's rules say what must have run before it.
+  const cudaError_t status = enqueue_and_wait(stream, {});
+  if (status != cudaSuccess) return status;
+  CPU_DEVICE_RETURN_PENDING_ERROR();
+  return cudaSuccess;
+}
+
 void finish_device(int device) {
   const std::lock_guard lock(api_mutex());
   run_until(default_stream(device), serial_now);
@@ -171,6 +186,7 @@ bool is_stream(cudaStream_t stream) {
 void forget_streams(int device) {
   for (auto it = streams().begin(); it != streams().end();) {
     if ((*it)->device == device) {
+      unsettled.fetch_sub((*it)->queue.size(), std::memory_order_relaxed);
       delete *it;
       it = streams().erase(it);
     } else {

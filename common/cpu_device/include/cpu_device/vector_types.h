@@ -41,6 +41,25 @@ CPU_DEVICE_VECTOR(float, float, 8, 16)
 CPU_DEVICE_VECTOR(double, double, 16, 16)
 #undef CPU_DEVICE_VECTOR
 
+// CUDA 13's four-element types of eight-byte elements, with the alignment in the name.
+#define CPU_DEVICE_ALIGNED_VECTOR(T, NAME, ALIGN) \
+  struct alignas(ALIGN) NAME##_##ALIGN##a {       \
+    T x, y, z, w;                                 \
+  };                                              \
+  constexpr NAME##_##ALIGN##a make_##NAME##_##ALIGN##a(T x, T y, T z, T w) { return {x, y, z, w}; }
+
+CPU_DEVICE_ALIGNED_VECTOR(long, long4, 16)
+CPU_DEVICE_ALIGNED_VECTOR(long, long4, 32)
+CPU_DEVICE_ALIGNED_VECTOR(unsigned long, ulong4, 16)
+CPU_DEVICE_ALIGNED_VECTOR(unsigned long, ulong4, 32)
+CPU_DEVICE_ALIGNED_VECTOR(long long, longlong4, 16)
+CPU_DEVICE_ALIGNED_VECTOR(long long, longlong4, 32)
+CPU_DEVICE_ALIGNED_VECTOR(unsigned long long, ulonglong4, 16)
+CPU_DEVICE_ALIGNED_VECTOR(unsigned long long, ulonglong4, 32)
+CPU_DEVICE_ALIGNED_VECTOR(double, double4, 16)
+CPU_DEVICE_ALIGNED_VECTOR(double, double4, 32)
+#undef CPU_DEVICE_ALIGNED_VECTOR
+
 /// Extents of a grid or a block. What is not given is 1.
 struct dim3 {
   unsigned int x = 1, y = 1, z = 1;

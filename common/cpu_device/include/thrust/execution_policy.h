@@ -1,0 +1,9 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+// clang-format off: our policies come before the header that uses them
+#include <thrust/system/cuda/execution_policy.h>
+#include_next <thrust/execution_policy.h>
+// clang-format on

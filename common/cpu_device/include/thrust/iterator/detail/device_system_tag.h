@@ -1,0 +1,11 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+// clang-format off: the tag comes before the header that uses it
+#include <thrust/system/cuda/detail/execution_policy.h>
+#include_next <thrust/iterator/detail/device_system_tag.h>
+#include <thrust/system/cuda/detail/sort.h>
+#include <thrust/system/cuda/error.h>
+// clang-format on

@@ -1,0 +1,9 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+// clang-format off: our resources come before the header that uses them
+#include <thrust/system/cuda/memory_resource.h>
+#include_next <thrust/mr/device_memory_resource.h>
+// clang-format on
