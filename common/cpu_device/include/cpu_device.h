@@ -34,4 +34,8 @@ unsigned worker_count();
 std::size_t report_count();
 std::string last_report();
 
+/// cuBLAS multiplies matrices with OpenBLAS where it was found, and with plain loops otherwise or
+/// after use_blas_library(false). Returns whether OpenBLAS is used from now on.
+bool use_blas_library(bool wanted);
+
 }  // namespace cpu_device
