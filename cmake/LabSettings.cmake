@@ -7,6 +7,7 @@ set(LAB_DEVICE "cpu" CACHE STRING "What runs the kernels: cpu (host threads) or 
 set_property(CACHE LAB_DEVICE PROPERTY STRINGS cpu gpu)
 option(LAB_CHECK "CPU device: watch every memory access for races" OFF)
 option(LAB_ASAN "CPU device: AddressSanitizer" OFF)
+option(LAB_OPENBLAS "CPU device: use OpenBLAS for cuBLAS where it is there" ON)
 option(LAB_BUGS "Build the wrong-on-purpose versions, which the tests must reject" OFF)
 
 if(NOT LAB_DEVICE MATCHES "^(cpu|gpu)$")
@@ -71,7 +72,7 @@ find_package(ZLIB REQUIRED)
 find_package(benchmark QUIET)
 
 set(LAB_HAVE_OPENBLAS OFF)
-if(LAB_DEVICE STREQUAL "cpu")
+if(LAB_DEVICE STREQUAL "cpu" AND LAB_OPENBLAS)
   find_path(CBLAS_INCLUDE_DIR cblas.h PATH_SUFFIXES openblas openblas-pthread)
   find_library(OPENBLAS_LIBRARY openblas)
   if(CBLAS_INCLUDE_DIR AND OPENBLAS_LIBRARY)

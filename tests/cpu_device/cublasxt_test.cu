@@ -214,12 +214,11 @@ TEST(CublasXtHandle, RefusesWhatMakesNoSense) {
 
 #ifdef __CPU_DEVICE__
 
-TEST(CublasXtOnTheCpuDevice, NeedsRoomForTilesOnly) {
-  const xt h(all_devices(), 2048);
+TEST(CublasXtOnTheCpuDevice, SaysWhenATileDoesNotFit) {
+  const xt h(all_devices(), kBlock);
   std::size_t free_bytes = 0, total = 0;
   ASSERT_EQ(cudaMemGetInfo(&free_bytes, &total), cudaSuccess);
-  // Three tiles of this many rows are more than a device has.
-  const auto large = static_cast<int>(std::sqrt(static_cast<double>(total) / sizeof(float)));
+  const auto large = static_cast<int>(std::sqrt(static_cast<double>(total) / sizeof(float))) + 1;
   EXPECT_DONE(cublasXtSetBlockDim(h, large));
   const float one = 1, zero = 0;
   std::vector<float> a(4, 1.0F), c(4, 0.0F);

@@ -197,11 +197,11 @@ TEST(CurandXorwow, IsMarsagliasGenerator) {
 }
 
 TEST(CurandMrg32k3a, GivesThePublishedAnswers) {
-  // All six seeds 12345: the first numbers of L'Ecuyer's generator.
+  // All six seeds 12345: the first numbers of L'Ecuyer's generator, which are 2.3e-10 apart.
   curandStateMRG32k3a state{};
   for (int i = 0; i < 3; ++i) state.s1[i] = state.s2[i] = 12345;
   for (const double answer : {0.127011122046577, 0.318527565396794, 0.309186015583220})
-    EXPECT_NEAR(curand(&state) / 4294967088.0, answer, 1e-14);
+    EXPECT_NEAR(curand(&state) / 4294967088.0, answer, 1e-10);
 }
 #endif
 
