@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // cuRAND: the published generators' known answers, the documented meaning of seed, subsequence and
-// offset, the distributions, the host functions. PrintsItsSequences shows raw numbers, so that the
-// outputs of two devices can be compared.
+// offset, the distributions, the host functions. CurandSequences.ArePrinted shows raw numbers, so
+// that the outputs of two devices can be compared.
 
 #include <curand.h>
 #include <curand_kernel.h>
@@ -495,12 +495,11 @@ TEST(CurandOnTheCpuDevice, ReportsAHostPointer) {
 
 // --- what two devices can be compared by --------------------------------------------------------
 
-template <class State>
-struct shown {
-  at start;
-  __device__ four_numbers operator()(State* state, unsigned) const {
-    start(state);
-    return draw(state);
+template <class State, class Number>
+struct first_number {
+  Number number;
+  __device__ double operator()(State* state, unsigned) const {
+    return static_cast<double>(number(state));
   }
 };
 
@@ -515,13 +514,8 @@ void print(const char* name) {
 }
 template <class State, class Number>
 void print_first(const char* name, Number number) {
-  struct first {
-    Number number;
-    __device__ double operator()(State* state, unsigned) const {
-      return static_cast<double>(number(state));
-    }
-  };
-  std::printf("%s: %.17g\n", name, in_each_thread<State, double>(first{number}, 1)[0]);
+  const first_number<State, Number> first{number};
+  std::printf("%s: %.17g\n", name, in_each_thread<State, double>(first, 1)[0]);
 }
 
 TEST(CurandSequences, ArePrinted) {
