@@ -74,7 +74,8 @@ const mrg_table& mrg_powers() {
       for (std::size_t power = 1; power < kMrgPowers; ++power) {
         const small_matrix& half = (*made)[which][power - 1];
         for (std::size_t j = 0; j < 3; ++j) {
-          const triple column = image_of(half, {half[0][j], half[1][j], half[2][j]}, kModulus[which]);
+          const triple column =
+              image_of(half, {half[0][j], half[1][j], half[2][j]}, kModulus[which]);
           for (std::size_t i = 0; i < 3; ++i) (*made)[which][power][i][j] = column[i];
         }
       }
