@@ -81,4 +81,8 @@ void count_accesses(bool on);
 std::vector<access_counters> read_counters();
 void reset_counters();
 
+/// cuBLAS multiplies matrices with OpenBLAS where it was found, and with plain loops otherwise or
+/// after use_blas_library(false). Returns whether OpenBLAS is used from now on.
+bool use_blas_library(bool wanted);
+
 }  // namespace cpu_device

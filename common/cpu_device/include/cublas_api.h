@@ -1,0 +1,6 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cublas_v2.h>

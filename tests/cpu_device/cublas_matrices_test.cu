@@ -1,0 +1,336 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// cuBLAS, Level 3 and batches: each function against its definition, computed in double. On the CPU
+// device every product is made twice, by OpenBLAS and by plain loops.
+
+#include "cublas_testing.hpp"
+
+namespace {
+
+using namespace cublas_testing;
+
+template <class T>
+class CublasMatrices : public ::testing::Test {};
+using element_types = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(CublasMatrices, element_types);
+
+constexpr cublasSideMode_t kSides[] = {CUBLAS_SIDE_LEFT, CUBLAS_SIDE_RIGHT};
+
+TYPED_TEST(CublasMatrices, MultipliesMatrices) {
+  using T = TypeParam;
+  const blas h;
+  const int shapes[][3] = {{1, 1, 1}, {1, 5, 3}, {5, 1, 3}, {3, 4, 1}, {65, 33, 70}, {17, 130, 64}};
+  with_each_library([&] {
+    for (const auto& [m, n, k] : shapes)
+      for (const auto ta : kOperations)
+        for (const auto tb : kOperations)
+          for (const auto& [alpha, beta] :
+               {std::pair<double, double>{1, 0}, {-0.75, 0.5}, {0, 0.5}, {0, 0}}) {
+            SCOPED_TRACE(::testing::Message()
+                         << m << " x " << n << " x " << k << ", ops " << ta << " " << tb
+                         << ", alpha " << alpha << ", beta " << beta);
+            host_matrix a =
+                ta == CUBLAS_OP_N ? host_matrix(m, k, m + 2, 1) : host_matrix(k, m, k + 2, 1);
+            const host_matrix b =
+                tb == CUBLAS_OP_N ? host_matrix(k, n, k, 2) : host_matrix(n, k, n, 2);
+            host_matrix c(m, n, m + 1, 3);
+            const host_matrix expected = product(alpha, a, ta, b, tb, beta, c);
+            if (alpha == 0) a = filled(a, conformance::kNan);  // must not be read
+            if (beta == 0) c = filled(c, conformance::kNan);   // nor this
+            const device_array<T> da(rounded<T>(a.data)), db(rounded<T>(b.data));
+            const device_array<T> dc(rounded<T>(c.data)), dd(rounded<T>(c.data));
+            const T t_alpha = T(alpha), t_beta = T(beta);
+            EXPECT_DONE(api<T>::gemm(h, ta, tb, m, n, k, &t_alpha, da.data(), a.ld, db.data(), b.ld,
+                                     &t_beta, dc.data(), c.ld));
+            expect_close(dc.to_host(), expected.data, sum_bound<T>(k));
+            EXPECT_DONE(api<T>::gemm_64(h, ta, tb, m, n, k, &t_alpha, da.data(), a.ld, db.data(),
+                                        b.ld, &t_beta, dd.data(), c.ld));
+            expect_close(dd.to_host(), expected.data, sum_bound<T>(k));
+          }
+  });
+}
+
+TYPED_TEST(CublasMatrices, ScalesWhereTheInnerDimensionIsZero) {
+  using T = TypeParam;
+  const blas h;
+  const device_array<T> c(std::vector<T>{T(1), T(2)});
+  const T one = 1, three = 3;
+  EXPECT_DONE(api<T>::gemm(h, CUBLAS_OP_N, CUBLAS_OP_N, 2, 1, 0, &one, c.data(), 2, c.data(), 1,
+                           &three, c.data(), 2));
+  EXPECT_EQ(c.to_host(), (std::vector<T>{3, 6}));
+}
+
+TYPED_TEST(CublasMatrices, MultipliesBatches) {
+  using T = TypeParam;
+  const blas h;
+  const int m = 5, n = 7, k = 3, count = 4;
+  const host_matrix a(m, k * count, m, 4), b(k, n, k, 5), c(m, n * count, m, 6);
+  host_matrix expected = c;
+  for (int batch = 0; batch < count; ++batch)
+    for (int j = 0; j < n; ++j)
+      for (int i = 0; i < m; ++i) {
+        double sum = 0;
+        for (int l = 0; l < k; ++l) sum += a(i, batch * k + l) * b(l, j);
+        double& e = expected(i, batch * n + j);
+        e = 2 * sum - e;
+      }
+  const T alpha = 2, beta = -1;
+  const device_array<T> da(rounded<T>(a.data)), db(rounded<T>(b.data));
+  with_each_library([&] {
+    const device_array<T> dc(rounded<T>(c.data)), dd(rounded<T>(c.data));
+    // B is shared by all products: its stride is 0.
+    EXPECT_DONE(api<T>::gemm_strided(h, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &alpha, da.data(), m,
+                                     m * k, db.data(), k, 0, &beta, dc.data(), m, m * n, count));
+    expect_close(dc.to_host(), expected.data, sum_bound<T>(k));
+    std::vector<const T*> as, bs;
+    std::vector<T*> cs;
+    for (int batch = 0; batch < count; ++batch) {
+      as.push_back(da.data() + batch * m * k);
+      bs.push_back(db.data());
+      cs.push_back(dd.data() + batch * m * n);
+    }
+    const device_array<const T*> pa(as), pb(bs);
+    const device_array<T*> pc(cs);
+    EXPECT_DONE(api<T>::gemm_batched(h, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &alpha, pa.data(), m,
+                                     pb.data(), k, &beta, pc.data(), m, count));
+    expect_close(dd.to_host(), expected.data, sum_bound<T>(k));
+  });
+}
+
+TYPED_TEST(CublasMatrices, MultipliesSymmetricMatrices) {
+  using T = TypeParam;
+  const blas h;
+  with_each_library([&] {
+    for (const auto& [m, n] : {std::pair<int, int>{1, 3}, {5, 4}, {70, 33}})
+      for (const auto side : kSides)
+        for (const auto uplo : kTriangles) {
+          SCOPED_TRACE(::testing::Message()
+                       << m << " x " << n << ", side " << side << ", uplo " << uplo);
+          const int order = side == CUBLAS_SIDE_LEFT ? m : n;
+          const host_matrix a(order, order, order + 2, 7), b(m, n, m + 1, 8), c(m, n, m + 3, 9);
+          const host_matrix s = symmetric(a, uplo);
+          const host_matrix expected = side == CUBLAS_SIDE_LEFT
+                                           ? product(0.5, s, CUBLAS_OP_N, b, CUBLAS_OP_N, 2, c)
+                                           : product(0.5, b, CUBLAS_OP_N, s, CUBLAS_OP_N, 2, c);
+          const device_array<T> da(rounded<T>(hidden(a, uplo, CUBLAS_DIAG_NON_UNIT).data));
+          const device_array<T> db(rounded<T>(b.data)), dc(rounded<T>(c.data));
+          const T alpha = T(0.5), beta = 2;
+          EXPECT_DONE(api<T>::symm(h, side, uplo, m, n, &alpha, da.data(), a.ld, db.data(), b.ld,
+                                   &beta, dc.data(), c.ld));
+          expect_close(dc.to_host(), expected.data, sum_bound<T>(order));
+        }
+  });
+}
+
+TYPED_TEST(CublasMatrices, MultipliesByTheOwnTranspose) {
+  using T = TypeParam;
+  const blas h;
+  with_each_library([&] {
+    for (const auto& [n, k] : {std::pair<int, int>{1, 1}, {5, 3}, {64, 7}, {65, 130}, {150, 9}})
+      for (const auto uplo : kTriangles)
+        for (const auto op : {CUBLAS_OP_N, CUBLAS_OP_T})
+          for (const double beta : {0.0, -0.5}) {
+            SCOPED_TRACE(::testing::Message() << n << ", " << k << ", uplo " << uplo << ", op "
+                                              << op << ", beta " << beta);
+            const host_matrix a =
+                op == CUBLAS_OP_N ? host_matrix(n, k, n + 1, 10) : host_matrix(k, n, k + 1, 10);
+            const host_matrix c(n, n, n + 2, 11);
+            host_matrix expected =
+                product(0.75, a, op, a, op == CUBLAS_OP_N ? CUBLAS_OP_T : CUBLAS_OP_N, beta, c);
+            expected = hidden(expected, uplo, CUBLAS_DIAG_NON_UNIT);  // stays untouched
+            const host_matrix before =
+                hidden(beta == 0 ? filled(c, conformance::kNan) : c, uplo, CUBLAS_DIAG_NON_UNIT);
+            const device_array<T> da(rounded<T>(a.data)), dc(rounded<T>(before.data));
+            const T t_alpha = T(0.75), t_beta = T(beta);
+            EXPECT_DONE(api<T>::syrk(h, uplo, op, n, k, &t_alpha, da.data(), a.ld, &t_beta,
+                                     dc.data(), c.ld));
+            expect_close(dc.to_host(), expected.data, sum_bound<T>(k));
+          }
+  });
+}
+
+TYPED_TEST(CublasMatrices, MultipliesAndSolvesTriangularMatrices) {
+  using T = TypeParam;
+  const blas h;
+  with_each_library([&] {
+    for (const auto& [m, n] : {std::pair<int, int>{1, 1}, {6, 4}, {64, 3}, {65, 130}})
+      for (const auto side : kSides)
+        for (const auto uplo : kTriangles)
+          for (const auto op : kOperations)
+            for (const auto diag : kDiagonals) {
+              SCOPED_TRACE(::testing::Message() << m << " x " << n << ", side " << side << ", uplo "
+                                                << uplo << ", op " << op << ", diag " << diag);
+              const int order = side == CUBLAS_SIDE_LEFT ? m : n;
+              const host_matrix a = well_conditioned(order, order + 1, 12), b(m, n, m + 2, 13);
+              const host_matrix t = triangle(a, uplo, diag);
+              const host_matrix expected = side == CUBLAS_SIDE_LEFT
+                                               ? product(0.5, t, op, b, CUBLAS_OP_N, 0, b)
+                                               : product(0.5, b, CUBLAS_OP_N, t, op, 0, b);
+              const device_array<T> da(rounded<T>(hidden(a, uplo, diag).data));
+              const device_array<T> db(rounded<T>(b.data));
+              const device_array<T> dc(b.data.size(), static_cast<T>(conformance::kNan));
+              const T half = T(0.5), two = 2;
+              EXPECT_DONE(api<T>::trmm(h, side, uplo, op, diag, m, n, &half, da.data(), a.ld,
+                                       db.data(), b.ld, dc.data(), b.ld));
+              expect_close(dc.to_host(), expected.data, sum_bound<T>(order));
+              EXPECT_DONE(api<T>::trsm(h, side, uplo, op, diag, m, n, &two, da.data(), a.ld,
+                                       dc.data(), b.ld));
+              expect_close(dc.to_host(), b.data, sum_bound<T>(order, 16));
+              // In place, too.
+              EXPECT_DONE(api<T>::trmm(h, side, uplo, op, diag, m, n, &half, da.data(), a.ld,
+                                       db.data(), b.ld, db.data(), b.ld));
+              expect_close(db.to_host(), expected.data, sum_bound<T>(order));
+            }
+  });
+}
+
+TYPED_TEST(CublasMatrices, AddsTransposesAndScalesRowsOrColumns) {
+  using T = TypeParam;
+  const blas h;
+  const int m = 7, n = 5;
+  for (const auto ta : kOperations)
+    for (const auto tb : kOperations) {
+      SCOPED_TRACE(::testing::Message() << ta << " " << tb);
+      const host_matrix a =
+          ta == CUBLAS_OP_N ? host_matrix(m, n, m + 1, 14) : host_matrix(n, m, n + 1, 14);
+      const host_matrix b =
+          tb == CUBLAS_OP_N ? host_matrix(m, n, m + 2, 15) : host_matrix(n, m, n + 2, 15);
+      host_matrix e(m, n, m + 3, 16);
+      for (int j = 0; j < n; ++j)
+        for (int i = 0; i < m; ++i) e(i, j) = 2 * a.op(ta, i, j) - 0.5 * b.op(tb, i, j);
+      const device_array<T> da(rounded<T>(a.data)), db(rounded<T>(b.data));
+      const device_array<T> dc(e.data.size(), static_cast<T>(conformance::kNan));
+      const T alpha = 2, beta = T(-0.5);
+      EXPECT_DONE(api<T>::geam(h, ta, tb, m, n, &alpha, da.data(), a.ld, &beta, db.data(), b.ld,
+                               dc.data(), e.ld));
+      expect_close(dc.to_host(), e.data, sum_bound<T>(2));
+    }
+  for (const auto side : kSides) {
+    const host_matrix a(m, n, m + 1, 17);
+    const auto x = numbers(2 * m, 18);
+    host_matrix e(m, n, m + 2, 19);
+    const int length = side == CUBLAS_SIDE_LEFT ? m : n;
+    for (int j = 0; j < n; ++j)
+      for (int i = 0; i < m; ++i) {
+        const int at = side == CUBLAS_SIDE_LEFT ? i : j;
+        e(i, j) = a(i, j) * x[static_cast<std::size_t>(2 * (length - 1 - at))];
+      }
+    const device_array<T> da(rounded<T>(a.data)), dx(rounded<T>(x));
+    const device_array<T> dc(e.data.size(), static_cast<T>(conformance::kNan));
+    EXPECT_DONE(api<T>::dgmm(h, side, m, n, da.data(), a.ld, dx.data(), -2, dc.data(), e.ld));
+    expect_close(dc.to_host(), e.data, sum_bound<T>(1));
+  }
+}
+
+TYPED_TEST(CublasMatrices, SolvesAndInvertsBatchesByFactors) {
+  using T = TypeParam;
+  const blas h;
+  for (const int n : {1, 2, 5, 33}) {
+    SCOPED_TRACE(n);
+    const int count = 3, nrhs = 2, ld = n + 1;
+    const auto un = static_cast<std::size_t>(n);
+    host_matrix a(n, n * count, ld, 20);
+    for (int batch = 0; batch < count; ++batch)
+      for (int i = 0; i < n;
+           ++i)  // the large elements lie off the diagonal: rows must be exchanged
+        a(i, batch * n + (i + 1) % n) += i % 2 == 0 ? 4 : -4;
+    const host_matrix a_rounded = [&] {
+      host_matrix r = a;
+      for (double& v : r.data) v = static_cast<double>(static_cast<T>(v));
+      return r;
+    }();
+    const host_matrix x(n, nrhs * count, n, 21);
+    for (const auto op : {CUBLAS_OP_N, CUBLAS_OP_T}) {
+      SCOPED_TRACE(op);
+      host_matrix b(n, nrhs * count, n, 22);
+      for (int batch = 0; batch < count; ++batch)
+        for (int j = 0; j < nrhs; ++j)
+          for (int i = 0; i < n; ++i) {
+            double sum = 0;
+            for (int k = 0; k < n; ++k)
+              sum +=
+                  (op == CUBLAS_OP_N ? a_rounded(i, batch * n + k) : a_rounded(k, batch * n + i)) *
+                  x(k, batch * nrhs + j);
+            b(i, batch * nrhs + j) = sum;
+          }
+      const device_array<T> da(rounded<T>(a.data)), db(rounded<T>(b.data));
+      const device_array<T> dc(un * un * count, T(9));
+      std::vector<T*> as, bs, cs;
+      for (int batch = 0; batch < count; ++batch) {
+        as.push_back(da.data() + batch * n * ld);
+        bs.push_back(db.data() + batch * n * nrhs);
+        cs.push_back(dc.data() + batch * n * n);
+      }
+      const device_array<T*> pa(as), pb(bs), pc(cs);
+      const device_array<int> pivots(un * count, -7), info(count, -7);
+      EXPECT_DONE(api<T>::getrf(h, n, pa.data(), ld, pivots.data(), info.data(), count));
+      EXPECT_EQ(info.to_host(), std::vector<int>(count, 0));
+      for (const int pivot : pivots.to_host()) {
+        EXPECT_GE(pivot, 1);
+        EXPECT_LE(pivot, n);
+      }
+      int host_info = -7;
+      EXPECT_DONE(api<T>::getrs(h, op, n, nrhs, const_cast<const T* const*>(pa.data()), ld,
+                                pivots.data(), pb.data(), n, &host_info, count));
+      EXPECT_EQ(host_info, 0);
+      expect_close(db.to_host(), x.data, sum_bound<T>(n, 64));
+      EXPECT_DONE(api<T>::getri(h, n, const_cast<const T* const*>(pa.data()), ld, pivots.data(),
+                                pc.data(), n, info.data(), count));
+      EXPECT_EQ(info.to_host(), std::vector<int>(count, 0));
+      const auto inverse = dc.to_host();
+      std::vector<double> identity(un * un * count, 0.0);
+      std::vector<T> found(identity.size());
+      for (int batch = 0; batch < count; ++batch)
+        for (int j = 0; j < n; ++j)
+          for (int i = 0; i < n; ++i) {
+            const auto at = static_cast<std::size_t>(batch * n * n + j * n + i);
+            identity[at] = i == j;
+            double sum = 0;
+            for (int k = 0; k < n; ++k)
+              sum +=
+                  a_rounded(i, batch * n + k) *
+                  static_cast<double>(inverse[static_cast<std::size_t>(batch * n * n + j * n + k)]);
+            found[at] = static_cast<T>(sum);
+          }
+      expect_close(found, identity, sum_bound<T>(n, 64));
+    }
+  }
+}
+
+TYPED_TEST(CublasMatrices, SaysWhichPivotIsZero) {
+  using T = TypeParam;
+  const blas h;
+  // The second matrix has rank 2: its third pivot is zero, exactly.
+  const device_array<T> a(
+      std::vector<T>{2, 0, 0, 0, 2, 0, 0, 0, 2, /**/ 1, 2, 0, 0, 1, 0, 1, 3, 0});
+  const device_array<T*> pa(std::vector<T*>{a.data(), a.data() + 9});
+  const device_array<int> pivots(6, 0), info(2, -7);
+  EXPECT_DONE(api<T>::getrf(h, 3, pa.data(), 3, pivots.data(), info.data(), 2));
+  EXPECT_EQ(info.to_host(), (std::vector<int>{0, 3}));
+  // No exchanges without pivots: a zero in the first place is then a zero pivot.
+  const device_array<T> b(std::vector<T>{0, 1, 1, 0});
+  const device_array<T*> pb(std::vector<T*>{b.data()});
+  EXPECT_DONE(api<T>::getrf(h, 2, pb.data(), 2, nullptr, info.data(), 1));
+  EXPECT_EQ(info.to_host()[0], 1);
+}
+
+TEST(CublasEx, TakesTypesAsArguments) {
+  const blas h;
+  const device_array<float> x(std::vector<float>{1, 2, 3, 4}), c(4, 0.0F);
+  const float one = 1, zero = 0;
+  EXPECT_DONE(cublasGemmEx(h, CUBLAS_OP_N, CUBLAS_OP_N, 2, 2, 2, &one, x.data(), CUDA_R_32F, 2,
+                           x.data(), CUDA_R_32F, 2, &zero, c.data(), CUDA_R_32F, 2,
+                           CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
+  EXPECT_EQ(c.to_host(), (std::vector<float>{7, 10, 15, 22}));
+  float result = 0;
+  EXPECT_DONE(cublasDotEx(h, 4, x.data(), CUDA_R_32F, 1, x.data(), CUDA_R_32F, 1, &result,
+                          CUDA_R_32F, CUDA_R_32F));
+  EXPECT_EQ(result, 30);
+  double wide = 0;
+  EXPECT_EQ(cublasDotEx(h, 4, x.data(), CUDA_R_32F, 1, x.data(), CUDA_R_32F, 1, &wide, CUDA_R_64F,
+                        CUDA_R_64F),
+            CUBLAS_STATUS_NOT_SUPPORTED);
+}
+
+}  // namespace
