@@ -68,7 +68,12 @@ std::string short_name(const char* path) {
   return slash == nullptr ? path : slash + 1;
 }
 
-std::string source_place(const void* pc) {
+namespace {
+
+/// "/…/dot_product.cu:31" of an address in this program. With inlining there are several lines,
+/// innermost first: the first one outside of the headers of this device and of the standard library
+/// is where the program stands.
+std::vector<std::string> source_lines(const void* pc) {
   if (pc == nullptr) return {};
   Dl_info info{};
   link_map* map = nullptr;
@@ -97,21 +102,37 @@ std::string source_place(const void* pc) {
                 static_cast<unsigned long>(address));
   std::FILE* pipe = popen(command, "r");
   if (pipe == nullptr) return {};
-  // With inlining there are several lines, innermost first: the first one outside of the headers
-  // of this device and of the standard library is where the program stands.
-  std::string place;
+  std::vector<std::string> places;
   char line[4096];
   while (std::fgets(line, sizeof line, pipe) != nullptr) {
     line[std::strcspn(line, "\n")] = '\0';
     if (char* extra = std::strstr(line, " (discriminator")) *extra = '\0';
     if (line[0] == '?' || std::strstr(line, ":?") != nullptr) continue;
-    if (std::strstr(line, "/cpu_device/include/") != nullptr) continue;
-    if (std::strstr(line, "/include/c++/") != nullptr) continue;
-    if (std::strstr(line, "/include/lab/") != nullptr) continue;
-    if (place.empty()) place = short_name(line);
+    places.emplace_back(line);
   }
   pclose(pipe);
-  return place;
+  return places;
+}
+
+/// Is it a line of this device's headers, of the standard library's, of the course's?
+bool is_library(const std::string& line) {
+  for (const char* folder : {"/cpu_device/include/", "/include/c++/", "/include/lab/"})
+    if (line.find(folder) != std::string::npos) return true;
+  return false;
+}
+
+}  // namespace
+
+std::string source_place(const void* pc) {
+  for (const std::string& line : source_lines(pc))
+    if (!is_library(line)) return short_name(line.c_str());
+  return {};
+}
+
+std::string own_source_place(const void* pc) {
+  const std::vector<std::string> lines = source_lines(pc);
+  if (lines.empty() || is_library(lines[0]) || lines[0].starts_with("/usr/")) return {};
+  return short_name(lines[0].c_str());
 }
 
 std::string human_bytes(std::size_t bytes) {

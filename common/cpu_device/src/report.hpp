@@ -21,6 +21,9 @@ std::string ranges(const std::vector<unsigned>& numbers);
 /// "dot_product.cu:31" of an address in this program; empty if it cannot be found out.
 std::string source_place(const void* pc);
 
+/// The same, if the instruction itself is the program's; empty if it is a library's, inlined or not.
+std::string own_source_place(const void* pc);
+
 /// The last part of a path: reports name files as students do.
 std::string short_name(const char* path);
 
