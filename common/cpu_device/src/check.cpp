@@ -317,9 +317,9 @@ inline page* page_of(watch_state& s, std::uintptr_t address) {
   return recent.found;
 }
 
-/// Each access of watched code comes by here.
-inline void look(const void* pointer, std::size_t size, std::uint8_t flags, const void* pc,
-                 int order = __ATOMIC_RELAXED) {
+/// Each access of watched code comes by here, unless look_quickly() can do it.
+[[gnu::noinline]] void look(const void* pointer, std::size_t size, std::uint8_t flags,
+                            const void* pc, int order = __ATOMIC_RELAXED) {
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
   if (!progress.watching) [[unlikely]] {
     look_at_host_code(address, flags, pc);
@@ -375,6 +375,40 @@ inline void look(const void* pointer, std::size_t size, std::uint8_t flags, cons
   }
 }
 
+/// look() for the most frequent access: one word of static shared memory is read that nobody wrote
+/// since the last barrier.
+template <unsigned kSize>
+[[gnu::always_inline]] inline void look_quickly(const void* pointer, const void* pc) {
+  const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+  if (progress.watching) [[likely]] {
+    const worker& w = *progress.self;
+    if (w.watch != nullptr) [[likely]] {
+      const watch_state& s = *static_cast<const watch_state*>(w.watch);
+      const std::uintptr_t at = address - s.static_low;
+      if (at < s.static_bytes && at % 4 + kSize <= 4) {
+        if (s.built_in[0].has(address)) return;
+        cell& c = s.static_cells[at / 4];
+        const std::uint32_t epoch = w.block_epoch;
+        if (c.write.epoch != epoch) [[likely]] {
+          const std::uint32_t thread = progress.position->linear;
+          access now;
+          now.place =
+              static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(pc) - program_begin());
+          now.block = w.serial;
+          now.epoch = epoch;
+          now.time = clock_now.load(std::memory_order_relaxed);
+          now.warp_epoch = static_cast<std::uint16_t>(w.warp_epoch[thread / 32]);
+          now.who = static_cast<std::uint16_t>(thread | ((1U << kSize) - 1U) << (10 + at % 4));
+          const access& first = c.reader[0];
+          c.reader[first.epoch == epoch && first.thread() != thread ? 1 : 0] = now;
+          return;
+        }
+      }
+    }
+  }
+  look(pointer, kSize, 0, pc);
+}
+
 /// Notes the time after an atomic, too.
 struct end_of_atomic {
   int order;
@@ -408,6 +442,7 @@ using cpu_device::check::end_of_atomic;
 using cpu_device::check::kAtomic;
 using cpu_device::check::kWrite;
 using cpu_device::check::look;
+using cpu_device::check::look_quickly;
 
 #define CPU_DEVICE_LOOK(pointer, size, flags) \
   look(pointer, size, flags, __builtin_return_address(0))
@@ -420,8 +455,13 @@ void __tsan_func_exit() {}
 void __tsan_vptr_update(void**, void*) {}
 void __tsan_vptr_read(void**) {}
 
+#define CPU_DEVICE_READ_1(p) look_quickly<1>(p, __builtin_return_address(0))
+#define CPU_DEVICE_READ_2(p) look_quickly<2>(p, __builtin_return_address(0))
+#define CPU_DEVICE_READ_4(p) look_quickly<4>(p, __builtin_return_address(0))
+#define CPU_DEVICE_READ_8(p) CPU_DEVICE_LOOK(p, 8, 0)
+#define CPU_DEVICE_READ_16(p) CPU_DEVICE_LOOK(p, 16, 0)
 #define CPU_DEVICE_ACCESS(size)                                                         \
-  void __tsan_read##size(void* p) { CPU_DEVICE_LOOK(p, size, 0); }                      \
+  void __tsan_read##size(void* p) { CPU_DEVICE_READ_##size(p); }                        \
   void __tsan_write##size(void* p) { CPU_DEVICE_LOOK(p, size, kWrite); }                \
   void __tsan_read_write##size(void* p) { CPU_DEVICE_LOOK(p, size, kWrite); }           \
   void __tsan_unaligned_read##size(void* p) { CPU_DEVICE_LOOK(p, size, 0); }            \

@@ -59,7 +59,8 @@ cell* map_cells(std::size_t bytes);
 void unmap_cells(cell* cells, std::size_t bytes);
 
 /// Where the program lies: places are counted from there.
-std::uintptr_t program_begin();
+extern std::uintptr_t program_at;
+inline std::uintptr_t program_begin() { return program_at; }
 /// The room of the program's thread-local variables, `__shared__` ones among them.
 std::size_t program_tls_bytes();
 

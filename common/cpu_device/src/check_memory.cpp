@@ -14,6 +14,9 @@
 #include "cpu_device/kernel_functions.h"
 
 namespace cpu_device::check {
+
+constinit std::uintptr_t program_at = 0;
+
 namespace {
 
 // Pages are found through two tables, as in an MMU.
@@ -79,11 +82,7 @@ void unwatch(std::uintptr_t begin, std::uintptr_t end) {
   });
 }
 
-struct program_image {
-  std::uintptr_t begin = 0;
-  std::size_t tls_bytes = 0;
-};
-constinit program_image program;
+constinit std::size_t tls_bytes = 0;
 
 /// The program's own variables are watched: __device__ and __constant__ ones are among them. Its
 /// constants (string literals, constexpr tables) and whatever libraries have are not.
@@ -92,11 +91,11 @@ constinit program_image program;
   dl_iterate_phdr(
       [](dl_phdr_info* info, std::size_t, void* raw) {
         bool& is_program = *static_cast<bool*>(raw);
-        if (is_program) program.begin = info->dlpi_addr;
+        if (is_program) program_at = info->dlpi_addr;
         for (int h = 0; h < info->dlpi_phnum; ++h) {
           const auto& part = info->dlpi_phdr[h];
           const std::uintptr_t begin = info->dlpi_addr + part.p_vaddr;
-          if (is_program && part.p_type == PT_TLS) program.tls_bytes = part.p_memsz + part.p_align;
+          if (is_program && part.p_type == PT_TLS) tls_bytes = part.p_memsz + part.p_align;
           if (part.p_type != PT_LOAD || part.p_memsz == 0) continue;
           if (is_program && (part.p_flags & PF_W) != 0)
             watch(begin, begin + part.p_memsz, false);
@@ -133,8 +132,7 @@ void unmap_cells(cell* cells, std::size_t bytes) {
   if (cells != nullptr) munmap(cells, (bytes / 4 + 1) * sizeof(cell));
 }
 
-std::uintptr_t program_begin() { return program.begin; }
-std::size_t program_tls_bytes() { return program.tls_bytes; }
+std::size_t program_tls_bytes() { return tls_bytes; }
 
 }  // namespace cpu_device::check
 
