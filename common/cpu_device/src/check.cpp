@@ -426,14 +426,16 @@ extern "C" void cpu_device_forget_watch(void* watch) {
   munmap(s, sizeof *s);
 }
 
-/// Textures and surfaces, whose functions are not watched themselves.
-extern "C" void cpu_device_look(const void* pointer, std::size_t bytes, int write, int texture,
-                                const void* pc) {
+/// textures.h: their functions are not watched, but say what they access.
+extern "C" void cpu_device_look_at_call(const void* address, std::size_t bytes, int write,
+                                        int texture, const char* file, int line) {
   namespace check = cpu_device::check;
-  check::look(pointer, bytes,
-              static_cast<std::uint8_t>((write != 0 ? check::kWrite : 0) |
-                                        (texture != 0 ? check::kTexture : 0)),
-              pc);
+  if (!cpu_device::progress.watching) return;
+  check::look(
+      address, bytes,
+      static_cast<std::uint8_t>((write != 0 ? check::kWrite : 0) |
+                                (texture != 0 ? check::kTexture : 0)),
+      reinterpret_cast<const void*>(check::program_begin() + check::place_of_call(file, line)));
 }
 
 // --- what the compiler calls --------------------------------------------------------------------

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "engine.hpp"
 
@@ -63,6 +64,10 @@ extern std::uintptr_t program_at;
 inline std::uintptr_t program_begin() { return program_at; }
 /// The room of the program's thread-local variables, `__shared__` ones among them.
 std::size_t program_tls_bytes();
+
+/// A place that stands for a call of a texture function, and the text of any place.
+std::uint32_t place_of_call(const char* file, int line);
+std::string place_text(std::uint32_t place);
 
 /// Whether two accesses were made by threads that used atomics in between (report's advice).
 enum class excuse { none, atomics_without_fences, stale_texture };

@@ -37,7 +37,7 @@ std::string access_text(const access& a, const running_launch& launch, bool with
   if (with_block)
     text += " of block " + coordinates(a.block - launch.first_serial, launch.grid.x, launch.grid.y);
   text += a.atomic() ? " updates it atomically" : a.writes() ? " writes" : " reads";
-  const std::string where = source_place(reinterpret_cast<const void*>(program_begin() + a.place));
+  const std::string where = place_text(a.place);
   return text + (where.empty() ? "" : " at " + where);
 }
 
@@ -94,7 +94,8 @@ bool in_stack(const fiber& f, std::uintptr_t address) {
 
 void describe_unknown(worker& w, std::uint8_t flags, const void* pc, const char* kind,
                       const char* why) {
-  const std::string where = source_place(pc);
+  const std::string where = place_text(
+      static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(pc) - program_begin()));
   w.problem.what = failure::kind::misuse;
   w.problem.error = cudaErrorIllegalAddress;
   w.problem.text = "thread " +
@@ -103,7 +104,39 @@ void describe_unknown(worker& w, std::uint8_t flags, const void* pc, const char*
                    (where.empty() ? "" : " at " + where) + why;
 }
 
+// Calls of texture functions, found by hashing; a place of theirs has the highest bit.
+constexpr std::uint32_t kCall = 1U << 31, kCalls = 1U << 12;
+struct call_site {
+  std::atomic<int> line;
+  std::atomic<const char*> file;
+};
+constinit call_site call_sites[kCalls];
+
 }  // namespace
+
+std::uint32_t place_of_call(const char* file, int line) {
+  auto slot = static_cast<std::uint32_t>(line) * 31U;
+  for (std::uint32_t tries = 0; tries < kCalls; ++tries, ++slot) {
+    call_site& site = call_sites[slot % kCalls];
+    int there = site.line.load(std::memory_order_acquire);
+    if (there == 0 && site.line.compare_exchange_strong(there, line)) {
+      site.file.store(file, std::memory_order_release);
+      return kCall | slot % kCalls;
+    }
+    if (there != line) continue;
+    const char* name = nullptr;  // whoever took the slot is about to write it
+    while (name == nullptr) name = site.file.load(std::memory_order_acquire);
+    if (name == file) return kCall | slot % kCalls;
+  }
+  return 0;
+}
+
+std::string place_text(std::uint32_t place) {
+  if ((place & kCall) == 0)
+    return source_place(reinterpret_cast<const void*>(program_begin() + place));
+  const call_site& site = call_sites[place % kCalls];
+  return std::string(short_name(site.file)) + ":" + std::to_string(site.line);
+}
 
 void report_race(worker& w, const access& now, const access& before, bool shared, excuse why) {
   const engine_work work(w);
