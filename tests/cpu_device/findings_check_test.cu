@@ -161,8 +161,8 @@ __global__ void all_kinds(int* out, large argument) {
   shared[i] = dynamic[i] = local[i] = static_cast<int>(i);
   __syncthreads();
   const unsigned next = (i + 1) % 4;
-  int* own = new int(local[i]);
-  int* heap = static_cast<int*>(std::malloc(sizeof(int)));
+  int* volatile own = new int(local[i]);  // volatile: not optimised away
+  int* volatile heap = static_cast<int*>(std::malloc(sizeof(int)));
   *heap = 1;
   out[blockIdx.x * 4 + i] = by_constant[i] + by_device[i] + kTable[i] + kInner[i] + shared[next] +
                             dynamic[next] + *own + *heap + kWord[i] + "wxyz"[i] +
