@@ -247,6 +247,32 @@ TEST(Fences, OfALockMustBothBeThere) {
   expect_race(said_by([&] { add_under_lock<false, true><<<16, 32>>>(lock.data(), sum.data()); }));
 }
 
+/// A correct lock for which all warps of all blocks compete: a thread that waits, with a fence far
+/// in the past, must not make the others' newer ones forgotten.
+__global__ void add_in_turn(int* lock, int* sum, int times) {
+  for (int i = 0; i < times; ++i)
+    for (unsigned turn = 0; turn < 32; ++turn) {
+      if (threadIdx.x % 32 == turn) {
+        while (atomicCAS(lock, 0, 1) != 0) __nanosleep(10);
+        __threadfence();
+        const int seen = *sum;
+        __nanosleep(10);
+        *sum = seen + 1;
+        __threadfence();
+        atomicExch(lock, 0);
+      }
+      __syncwarp();
+    }
+}
+
+TEST(Fences, OfAllThreadsThatCompeteAreKnown) {
+  in_every_order([] {
+    const device_array<int> lock(1, 0), sum(1, 0);
+    EXPECT_EQ(said_by([&] { add_in_turn<<<9, 70>>>(lock.data(), sum.data(), 3); }), "");
+    EXPECT_EQ(sum.to_host()[0], 9 * 70 * 3);
+  });
+}
+
 __global__ void add_with_reference(int* lock, int* sum, bool ordered) {
   if (threadIdx.x % 32 != 0) return;
   const cuda::atomic_ref<int, cuda::thread_scope_device> mutex(*lock);

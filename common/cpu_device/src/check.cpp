@@ -38,6 +38,11 @@ std::atomic<std::uint32_t> clock_now{1};
 /// Is `a` a later time than `b`? (The clock may wrap.)
 bool later(std::uint32_t a, std::uint32_t b) { return static_cast<std::int32_t>(a - b) > 0; }
 
+/// For times of several threads together: one of them may have an older time than the others.
+void raise(std::uint32_t& time, std::uint32_t to) {
+  if (later(to, time)) time = to;
+}
+
 /// The times of blocks, by a hash: blocks that share a place are excused too often.
 struct block_times {
   std::atomic<std::uint32_t> published;  // what it did before this time, others may see
@@ -147,8 +152,10 @@ void note_fence(int order) {
   const std::uint32_t me = progress.position->linear;
   const std::uint32_t now = clock_now.fetch_add(1) + 1;
   if (releases(order)) t.fence[me] = now;
-  if (acquires(order) && t.last_atomic[me] != 0)
-    t.acquired[me] = t.acquired_by_block = t.last_atomic[me];
+  if (acquires(order) && t.last_atomic[me] != 0) {
+    t.acquired[me] = t.last_atomic[me];
+    raise(t.acquired_by_block, t.acquired[me]);
+  }
 }
 
 /// Before an atomic is done: what its thread has released goes with it.
@@ -159,8 +166,11 @@ void note_atomic(worker& w, int order) {
   const std::uint32_t released = releases(order) ? now : t.fence[me];
   times_of(w.serial).last_atomic.store(now, std::memory_order_relaxed);
   if (released == 0) return;
-  t.published[me] = t.published_by_warp[me / 32] = released;
-  times_of(w.serial).published.store(released, std::memory_order_relaxed);
+  t.published[me] = released;
+  raise(t.published_by_warp[me / 32], released);
+  std::atomic<std::uint32_t>& by_block = times_of(w.serial).published;
+  if (later(released, by_block.load(std::memory_order_relaxed)))
+    by_block.store(released, std::memory_order_relaxed);
 }
 
 /// After it: another worker may have released what this one acquires while it was under way.
@@ -173,7 +183,10 @@ void note_atomic_done(int order) {
   t.last_atomic[me] = now;
   t.warp_atomic[me / 32].note(now, w.warp_epoch[me / 32]);
   t.block_atomic.note(now, w.block_epoch);
-  if (acquires(order)) t.acquired[me] = t.acquired_by_block = now;
+  if (acquires(order)) {
+    t.acquired[me] = now;
+    raise(t.acquired_by_block, now);
+  }
 }
 
 /// Were the accesses of two threads ordered by what they released and acquired?
