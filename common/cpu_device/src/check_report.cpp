@@ -158,6 +158,13 @@ void look_at_unknown(worker& w, std::uintptr_t address, std::uint8_t flags, cons
   if (const page* p = find_page(address);
       p != nullptr && (p->ignored.load(std::memory_order_relaxed) & part_of(address)) != 0)
     return;
+  // The engine's own: positions of threads, and what lanes exchange in warp functions. Functions in
+  // our headers read them.
+  if (address - reinterpret_cast<std::uintptr_t>(w.order.data()) <
+      w.order.size() * sizeof(thread_position))
+    return;
+  for (const auto& group : w.all_groups)
+    if (address - reinterpret_cast<std::uintptr_t>(group.get()) < sizeof(warp_group)) return;
   const bool write = (flags & kWrite) != 0;
   bool give_up = false;
   {
