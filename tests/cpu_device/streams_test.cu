@@ -75,7 +75,8 @@ TEST(Launch, TakesTemplatesWithAndWithoutTheirArguments) {
 }
 
 TEST(Streams, KeepTheirOrder) {
-  for (const auto policy : {stream_policy::eager, stream_policy::deferred}) {
+  for (const auto policy :
+       {stream_policy::eager, stream_policy::deferred, stream_policy::interleaved}) {
     cpu_device::set_stream_policy(policy);
     const device_array<int> data(4, 1);
     cudaStream_t stream = nullptr;
@@ -139,6 +140,76 @@ TEST(Streams, TheDefaultStreamStandsBeforeAndAfterBlockingOnes) {
   ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
   EXPECT_EQ(data.to_host()[0], 5);
   EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+}
+
+/// Two streams, each through copy in, kernel, copy out, submitted one stream after the other. They
+/// share one buffer on the device or have one each. Are both results right?
+bool two_streams_are_right(bool shared_buffer, unsigned flags, bool second_waits = false) {
+  int* pinned = nullptr;
+  EXPECT_EQ(cudaMallocHost(&pinned, 4 * sizeof(int)), cudaSuccess);
+  pinned[0] = 10, pinned[1] = 20, pinned[2] = pinned[3] = -1;
+  const device_array<int> one(1, 0), two(1, 0);
+  cudaStream_t streams[2] = {};
+  cudaEvent_t first_is_done = nullptr;
+  EXPECT_EQ(cudaEventCreate(&first_is_done), cudaSuccess);
+  for (int s = 0; s < 2; ++s) {
+    EXPECT_EQ(cudaStreamCreateWithFlags(&streams[s], flags), cudaSuccess);
+    int* buffer = s == 0 || shared_buffer ? one.data() : two.data();
+    if (s == 1 && second_waits) {
+      EXPECT_EQ(cudaStreamWaitEvent(streams[s], first_is_done), cudaSuccess);
+    }
+    EXPECT_EQ(cudaMemcpyAsync(buffer, &pinned[s], sizeof(int), cudaMemcpyDefault, streams[s]),
+              cudaSuccess);
+    add_one<<<1, 1, 0, streams[s]>>>(buffer);
+    EXPECT_EQ(cudaMemcpyAsync(&pinned[2 + s], buffer, sizeof(int), cudaMemcpyDefault, streams[s]),
+              cudaSuccess);
+    if (s == 0) {
+      EXPECT_EQ(cudaEventRecord(first_is_done, streams[s]), cudaSuccess);
+    }
+  }
+  for (cudaStream_t s : streams) EXPECT_EQ(cudaStreamSynchronize(s), cudaSuccess);
+  const bool right = pinned[2] == 11 && pinned[3] == 21;
+  for (cudaStream_t s : streams) EXPECT_EQ(cudaStreamDestroy(s), cudaSuccess);
+  EXPECT_EQ(cudaEventDestroy(first_is_done), cudaSuccess);
+  EXPECT_EQ(cudaFreeHost(pinned), cudaSuccess);
+  return right;
+}
+
+/// A stream policy while it lives.
+struct with_policy {
+  explicit with_policy(stream_policy policy) { cpu_device::set_stream_policy(policy); }
+  ~with_policy() { cpu_device::set_stream_policy(stream_policy::eager); }
+};
+
+TEST(Streams, ThatShareABufferAreFoundOutWhenInterleaved) {
+  for (const unsigned flags : {unsigned{cudaStreamDefault}, unsigned{cudaStreamNonBlocking}}) {
+    for (const auto policy : {stream_policy::eager, stream_policy::deferred}) {
+      const with_policy set(policy);
+      EXPECT_TRUE(two_streams_are_right(true, flags));
+    }
+    const with_policy set(stream_policy::interleaved);
+    EXPECT_FALSE(two_streams_are_right(true, flags));
+    EXPECT_TRUE(two_streams_are_right(false, flags));
+    EXPECT_TRUE(two_streams_are_right(true, flags, true));  // the event keeps them apart
+  }
+}
+
+TEST(Streams, KeepTheDefaultStreamsPlaceWhenInterleaved) {
+  const with_policy set(stream_policy::interleaved);
+  const device_array<int> data(1, 1);
+  cudaStream_t one = nullptr, two = nullptr;
+  ASSERT_EQ(cudaStreamCreate(&one), cudaSuccess);
+  ASSERT_EQ(cudaStreamCreate(&two), cudaSuccess);
+  add_one<<<1, 1, 0, one>>>(data.data());  // 2
+  add_one<<<1, 1, 0, one>>>(data.data());  // 3
+  twice<<<1, 1>>>(data.data());            // 6: after all of `one`, before all of `two`
+  add_one<<<1, 1, 0, two>>>(data.data());  // 7
+  twice<<<1, 1>>>(data.data());            // 14
+  add_one<<<1, 1, 0, one>>>(data.data());  // 15
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  EXPECT_EQ(data.to_host()[0], 15);
+  EXPECT_EQ(cudaStreamDestroy(one), cudaSuccess);
+  EXPECT_EQ(cudaStreamDestroy(two), cudaSuccess);
 }
 
 TEST(Streams, ThatDoNotExistAreRefused) {

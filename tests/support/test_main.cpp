@@ -20,11 +20,16 @@ namespace {
 
 [[maybe_unused]] bool reports_are_expected = false;
 
+bool is_set(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value != nullptr && *value != '\0' && std::string_view(value) != "0";
+}
+
 #ifdef __CPU_DEVICE__
 
 constexpr int kOrders = 3;
 
-/// Gives each repetition its thread order.
+/// Gives each repetition its thread order and its stream policy.
 class thread_orders : public ::testing::EmptyTestEventListener {
  public:
   void OnTestIterationStart(const ::testing::UnitTest&, int iteration) override {
@@ -44,6 +49,14 @@ class thread_orders : public ::testing::EmptyTestEventListener {
         cpu_device::set_thread_order(thread_order::random, seed);
         break;
     }
+  }
+
+  void OnTestStart(const ::testing::TestInfo&) override {
+    // Before each test: some choose a policy of their own.
+    using cpu_device::stream_policy;
+    if (is_set("CPU_DEVICE_STREAMS")) return;
+    cpu_device::set_stream_policy(order_.starts_with("random") ? stream_policy::interleaved
+                                                               : stream_policy::eager);
   }
 
   void OnTestPartResult(const ::testing::TestPartResult& result) override {
@@ -96,11 +109,6 @@ bool repetition_is_given(int argc, char** argv) {
 }
 
 #endif
-
-bool is_set(const char* variable) {
-  const char* value = std::getenv(variable);
-  return value != nullptr && *value != '\0' && std::string_view(value) != "0";
-}
 
 int run(int argc, char** argv) {
 #ifdef __CPU_DEVICE__

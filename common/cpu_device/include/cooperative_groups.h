@@ -55,8 +55,8 @@ inline unsigned lanes_of_warp() {
 
 /// The values of all lanes of `mask`, by rank.
 template <class T>
-void gather(unsigned mask, const T& value, T* by_rank, const char* what, const char* file,
-            int line) {
+CPU_DEVICE_UNWATCHED void gather(unsigned mask, const T& value, T* by_rank, const char* what,
+                                 const char* file, int line) {
   static_assert(std::is_trivially_copyable_v<T>, "groups exchange the bytes of a value");
   for (std::size_t at = 0; at < sizeof(T); at += 8) {
     const std::size_t bytes = sizeof(T) - at < 8 ? sizeof(T) - at : 8;
@@ -73,7 +73,8 @@ void gather(unsigned mask, const T& value, T* by_rank, const char* what, const c
 
 /// The value of the lane that has this rank; the caller's own for a rank that nobody has.
 template <class T>
-T take(unsigned mask, const T& value, unsigned rank, const char* what, const char* file, int line) {
+CPU_DEVICE_UNWATCHED T take(unsigned mask, const T& value, unsigned rank, const char* what,
+                            const char* file, int line) {
   if constexpr (sizeof(T) <= 8) {
     cpu_device::warp_exchange& exchange =
         cpu_device::meet_warp(mask, cpu_device::to_bits(value), what, file, line);

@@ -19,9 +19,11 @@ enum class thread_order { forward, reverse, random };
 /// (forward, reverse, random or random:SEED) sets the first one.
 void set_thread_order(thread_order order, unsigned seed = 0);
 
-/// How asynchronous work is run: `eager` at once, `deferred` as late as CUDA allows, so that a
-/// missing synchronisation shows. CPU_DEVICE_STREAMS (eager, deferred) sets the first one.
-enum class stream_policy { eager, deferred };
+/// How asynchronous work is run. `eager`: at once. `deferred`: as late as CUDA allows, so that a
+/// missing synchronisation shows. `interleaved`: late, too, and then one piece of work of each
+/// stream in turn, as far as CUDA allows, so that it shows when two streams use the same memory.
+/// CPU_DEVICE_STREAMS (eager, deferred, interleaved) sets the first one.
+enum class stream_policy { eager, deferred, interleaved };
 void set_stream_policy(stream_policy policy);
 
 /// Device, managed and pinned host allocations that have not been freed, over all devices.

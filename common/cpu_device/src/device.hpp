@@ -37,7 +37,7 @@ void break_device(int device, cudaError_t error);
     if (pending != cudaSuccess) return ::cpu_device::fail(pending); \
   } while (false)
 
-/// Puts work at the end of a stream. It runs now (eager) or as late as allowed (deferred).
+/// Puts work at the end of a stream. It runs now (eager) or later (stream_policy).
 cudaError_t enqueue(cudaStream_t stream, std::function<void()> work);
 /// As enqueue, and comes back when it has run.
 cudaError_t enqueue_and_wait(cudaStream_t stream, std::function<void()> work);
@@ -49,7 +49,7 @@ void forget_streams(int device);
 /// textures.cpp: the arrays of a device and what refers to them; and what textures may measure.
 void forget_textures(int device);
 void set_texture_limits(cudaDeviceProp& properties);
-/// True if asynchronous work may still be waiting (deferred order).
-bool deferred();
+/// True if asynchronous work may still be waiting (deferred and interleaved order).
+bool runs_late();
 
 }  // namespace cpu_device

@@ -32,6 +32,8 @@ extern "C" {
 void cpu_device_switch(void** save, void* load);
 int cpu_device_guarded_call(void** slot, void (*function)(void*), void* argument);
 [[noreturn]] void cpu_device_abort_to(void* slot);
+/// Part of check.cpp, which is linked only into programs with watched kernels.
+__attribute__((weak)) void cpu_device_forget_watch(void* watch);
 }
 
 constinit thread_local uint3 threadIdx{};
@@ -79,6 +81,7 @@ struct worker_owner {
     for (fiber* f : owned->all_stacks) delete f;
     for (void* m : stack_mappings) munmap(m, kStackBytes * kStacksPerMapping);
     if (shared_mapping != nullptr) munmap(shared_mapping, shared_mapping_bytes);
+    if (owned->watch != nullptr) cpu_device_forget_watch(owned->watch);
     tls_worker = nullptr;
   }
 };
@@ -133,6 +136,7 @@ void map_stacks(worker& w) {
     // into the same few cache sets.
     const std::size_t serial = w.all_stacks.size();
     f->top = low + kStackBytes - (serial * 192) % kPage;
+    f->own_top = f->top;
     w.all_stacks.push_back(f);
     w.free_stacks.push_back(f);
   }
@@ -552,6 +556,8 @@ void work_on(running_launch& launch) {
 
   const std::uint64_t chunk =
       std::max<std::uint64_t>(1, launch.block_count / (std::uint64_t{worker_count()} * 32));
+  w.base.own_top = static_cast<char*>(__builtin_frame_address(0));
+  progress.self = &w;
   w.in_kernel.store(true, std::memory_order_release);
   while (launch.error.load(std::memory_order_relaxed) == 0) {
     const std::uint64_t begin = launch.next_block.fetch_add(chunk, std::memory_order_relaxed);
@@ -559,6 +565,7 @@ void work_on(running_launch& launch) {
     block_range range{&w, &launch, begin, std::min(begin + chunk, launch.block_count)};
     if (cpu_device_guarded_call(&w.abort_sp, &run_blocks, &range) != 0) {
       w.in_kernel.store(false, std::memory_order_release);
+      progress.watching = false;
 #ifdef CPU_DEVICE_ASAN
       // The sanitizer did not see the jump: we are on the base stack, and what lies below this
       // frame is free again.

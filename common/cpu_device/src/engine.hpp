@@ -45,6 +45,7 @@ struct fiber {
   unsigned result = 0;  // what a vote or __activemask gives the thread
   char* low = nullptr;  // usable stack: low .. top
   char* top = nullptr;
+  char* own_top = nullptr;  // the thread's part of it; above lies what the host keeps there
 };
 
 /// Lanes that meet in one warp function.
@@ -101,9 +102,11 @@ struct worker {
   std::atomic<bool> in_kernel{false};
   failure problem;
   std::uint32_t serial = 0;  // of the running block, among all blocks of all launches
+  void* watch = nullptr;     // check.cpp: what it remembers for this worker
   char* shared_low = nullptr;
   char* shared_end = nullptr;
   unsigned long os_thread = 0;
+  std::atomic<bool> writes_report{false};  // must not be stopped meanwhile
 };
 
 /// This OS thread's worker; created at its first launch.

@@ -54,6 +54,8 @@ const struct sigaction& previous_of(int signal) {
 void on_signal(int signal, siginfo_t* info, void* raw) {
   worker* w = current_worker();
   const bool ours = w != nullptr && w->in_kernel.load(std::memory_order_relaxed);
+  // In the middle of a report it would hold locks for ever. The watchdog comes again.
+  if (ours && signal == kTimeSignal && w->writes_report.load(std::memory_order_relaxed)) return;
   if (!ours) {
     if (signal == kTimeSignal) return;
     const struct sigaction& previous = previous_of(signal);

@@ -136,7 +136,7 @@ void submit(const launch_site& site, const launch_shape& shape, const kernel_cal
     if (error != cudaSuccess) break_device(device, error);
     if (check_slack(site.kernel)) break_device(device, cudaErrorIllegalAddress);
   };
-  if (!deferred()) {
+  if (!runs_late()) {
     enqueue(shape.stream, [&] { execute(call.arguments); });  // runs before enqueue comes back
     return;
   }

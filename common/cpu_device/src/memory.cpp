@@ -20,7 +20,10 @@
 #include "report.hpp"
 
 /// Part of check.cpp, which is linked only into programs with watched kernels.
-extern "C" __attribute__((weak)) void cpu_device_watch_memory(const void* begin, std::size_t bytes);
+extern "C" __attribute__((weak)) void cpu_device_watch_memory(const void* begin, std::size_t bytes,
+                                                              int device_only);
+extern "C" __attribute__((weak)) void cpu_device_unwatch_memory(const void* begin,
+                                                                std::size_t bytes);
 
 namespace cpu_device {
 namespace {
@@ -145,7 +148,8 @@ void* allocate(std::size_t bytes, memory_kind kind, int device, unsigned flags,
   a.mapping_bytes = total;
   a.made_at = made_at;
   fill_slack(a);
-  if (&cpu_device_watch_memory != nullptr) cpu_device_watch_memory(a.begin, bytes);
+  if (&cpu_device_watch_memory != nullptr)
+    cpu_device_watch_memory(a.begin, bytes, kind == memory_kind::device ? 1 : 0);
   const std::unique_lock lock(table_mutex);
   table[number(a.begin)] = a;
   return a.begin;
@@ -180,6 +184,7 @@ bool release(void* pointer, bool device_memory, std::string* why_not) {
   }
   allocation a = it->second;
   table.erase(it);
+  if (&cpu_device_unwatch_memory != nullptr) cpu_device_unwatch_memory(a.begin, a.bytes);
   if (a.kind != memory_kind::pinned) in_use[a.device] -= a.bytes;
   // Keep the addresses, give the memory back: a later use faults and can be explained.
   if (mmap(a.mapping, a.mapping_bytes, PROT_NONE,
@@ -275,7 +280,7 @@ cudaError_t register_host(void* pointer, std::size_t bytes, unsigned flags) {
   a.bytes = bytes;
   a.kind = memory_kind::registered;
   a.flags = flags;
-  if (&cpu_device_watch_memory != nullptr) cpu_device_watch_memory(pointer, bytes);
+  if (&cpu_device_watch_memory != nullptr) cpu_device_watch_memory(pointer, bytes, 0);
   table[number(pointer)] = a;
   return cudaSuccess;
 }
@@ -284,6 +289,7 @@ bool unregister_host(void* pointer) {
   const std::unique_lock lock(table_mutex);
   const auto it = table.find(number(pointer));
   if (it == table.end() || it->second.kind != memory_kind::registered) return false;
+  if (&cpu_device_unwatch_memory != nullptr) cpu_device_unwatch_memory(pointer, it->second.bytes);
   table.erase(it);
   return true;
 }

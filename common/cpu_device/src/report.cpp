@@ -7,6 +7,7 @@
 #include <link.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -69,11 +70,6 @@ std::string short_name(const char* path) {
   return slash == nullptr ? path : slash + 1;
 }
 
-std::string source_place(const void* pc) {
-  const std::string place = source_places({pc}).front();
-  return place.empty() ? place : short_name(place.c_str());
-}
-
 namespace {
 
 /// The file that `pc` was loaded from (empty if unknown), and where addr2line finds it in there.
@@ -97,17 +93,17 @@ std::string quoted(const std::string& text) {
   return result + "'";
 }
 
-/// Lines of the course's and the standard headers, which are not where the program stands.
-bool in_header_of_ours(const char* line) {
-  for (const char* part : {"/cpu_device/include/", "/include/c++/", "/include/lab/"})
-    if (std::strstr(line, part) != nullptr) return true;
+/// Is it a line of this device's headers, of the standard library's, of the course's? That is not
+/// where the program stands.
+bool is_library(const std::string& line) {
+  for (const char* folder : {"/cpu_device/include/", "/include/c++/", "/include/lab/"})
+    if (line.find(folder) != std::string::npos) return true;
   return false;
 }
 
-}  // namespace
-
-std::vector<std::string> source_places(const std::vector<const void*>& pcs) {
-  std::vector<std::string> places(pcs.size());
+/// "/…/dot_product.cu:31" for each address. With inlining there are several, innermost first.
+std::vector<std::vector<std::string>> source_lines(const std::vector<const void*>& pcs) {
+  std::vector<std::vector<std::string>> places(pcs.size());
   constexpr std::size_t kAtOnce = 1000;  // a command line is not endless
   for (std::size_t begin = 0; begin < pcs.size();) {
     const std::string file = place_in_file(pcs[begin]).first;
@@ -122,8 +118,7 @@ std::vector<std::string> source_places(const std::vector<const void*>& pcs) {
     }
     std::FILE* pipe = file.empty() ? nullptr : popen((command + " 2>/dev/null").c_str(), "r");
     if (pipe != nullptr) {
-      // For each address a line with it, then its places. With inlining there are several,
-      // innermost first: the first one outside of headers is where the program stands.
+      // For each address a line with it, then its places.
       std::size_t next = begin;
       char line[4096];
       while (std::fgets(line, sizeof line, pipe) != nullptr) {
@@ -133,15 +128,36 @@ std::vector<std::string> source_places(const std::vector<const void*>& pcs) {
           continue;
         }
         if (char* extra = std::strstr(line, " (discriminator")) *extra = '\0';
-        if (line[0] == '?' || std::strstr(line, ":?") != nullptr || in_header_of_ours(line))
-          continue;
-        if (next > begin && next <= end && places[next - 1].empty()) places[next - 1] = line;
+        if (line[0] == '?' || std::strstr(line, ":?") != nullptr) continue;
+        if (next > begin && next <= end) places[next - 1].emplace_back(line);
       }
       pclose(pipe);
     }
     begin = end;
   }
   return places;
+}
+
+}  // namespace
+
+std::vector<std::string> source_places(const std::vector<const void*>& pcs) {
+  std::vector<std::string> places;
+  for (const std::vector<std::string>& lines : source_lines(pcs)) {
+    const auto own = std::find_if_not(lines.begin(), lines.end(), is_library);
+    places.push_back(own == lines.end() ? std::string() : *own);
+  }
+  return places;
+}
+
+std::string source_place(const void* pc) {
+  const std::string place = source_places({pc}).front();
+  return place.empty() ? place : short_name(place.c_str());
+}
+
+std::string own_source_place(const void* pc) {
+  const std::vector<std::string> lines = source_lines({pc}).front();
+  if (lines.empty() || is_library(lines[0]) || lines[0].starts_with("/usr/")) return {};
+  return short_name(lines[0].c_str());
 }
 
 std::string human_bytes(std::size_t bytes) {

@@ -27,6 +27,7 @@ struct stream_work {
 };
 
 struct CUstream_st {
+  std::uint64_t made = 0;  // counts streams
   int device = 0;
   unsigned flags = cudaStreamDefault;
   std::deque<stream_work> queue;
@@ -46,6 +47,7 @@ namespace cpu_device {
 namespace {
 
 std::uint64_t serial_now = 0;
+std::uint64_t streams_made = 0;
 std::set<CUstream_st*>& streams() {
   static auto* all = new std::set<CUstream_st*>;
   return *all;
@@ -65,7 +67,10 @@ stream_policy& policy() {
     if (text == nullptr || *text == '\0' || std::strcmp(text, "eager") == 0)
       return stream_policy::eager;
     if (std::strcmp(text, "deferred") == 0) return stream_policy::deferred;
-    std::fprintf(stderr, "CPU device: CPU_DEVICE_STREAMS=%s is ignored: it is eager or deferred.\n",
+    if (std::strcmp(text, "interleaved") == 0) return stream_policy::interleaved;
+    std::fprintf(stderr,
+                 "CPU device: CPU_DEVICE_STREAMS=%s is ignored: it is eager, deferred or "
+                 "interleaved.\n",
                  text);
     return stream_policy::eager;
   }();
@@ -76,6 +81,7 @@ CUstream_st* default_stream(int device) {
   CUstream_st*& stream = default_streams()[device];
   if (stream == nullptr) {
     stream = new CUstream_st;
+    stream->made = ++streams_made;
     stream->device = device;
   }
   return stream;
@@ -88,14 +94,73 @@ CUstream_st* resolve(cudaStream_t stream) {
   return streams().count(stream) != 0 ? stream : nullptr;
 }
 
-bool is_default(const CUstream_st* stream) {
-  const auto it = default_streams().find(stream->device);
-  return it != default_streams().end() && it->second == stream;
+bool is_default(const CUstream_st* stream) {  // which may have been destroyed
+  for (const auto& [device, its_default] : default_streams())
+    if (its_default == stream) return true;
+  return false;
 }
 bool is_blocking(const CUstream_st* stream) { return (stream->flags & cudaStreamNonBlocking) == 0; }
 
+bool exists(CUstream_st* stream) { return streams().count(stream) != 0 || is_default(stream); }
+
+bool has_work_before(const CUstream_st* stream, std::uint64_t serial) {
+  return !stream->queue.empty() && stream->queue.front().serial < serial;
+}
+
+/// May the stream's first piece of work run, with all that must come before it done?
+bool is_ready(CUstream_st* stream) {
+  const stream_work& work = stream->queue.front();
+  if (is_default(stream)) {
+    for (const CUstream_st* other : streams())
+      if (other->device == stream->device && is_blocking(other) &&
+          has_work_before(other, work.serial))
+        return false;
+  } else if (is_blocking(stream) && has_work_before(default_stream(stream->device), work.serial)) {
+    return false;
+  }
+  return work.awaited == nullptr || !exists(work.awaited) ||
+         !has_work_before(work.awaited, work.awaited_serial + 1);
+}
+
+void run_first(CUstream_st* stream) {
+  const std::function<void()> run = std::move(stream->queue.front().run);
+  stream->queue.pop_front();
+  unsettled.fetch_sub(1, std::memory_order_relaxed);
+  if (run) run();
+}
+
+/// The next stream whose turn it is: in the order in which they were made, after the last one.
+CUstream_st* next_in_turn() {
+  static std::uint64_t last = 0;
+  CUstream_st* next = nullptr;
+  const auto turn = [](const CUstream_st* stream) { return stream->made - last - 1; };  // wraps
+  const auto consider = [&](CUstream_st* stream) {
+    if (!stream->queue.empty() && is_ready(stream) &&
+        (next == nullptr || turn(stream) < turn(next)))
+      next = stream;
+  };
+  for (CUstream_st* stream : streams()) consider(stream);
+  for (const auto& [device, stream] : default_streams()) consider(stream);
+  if (next != nullptr) last = next->made;
+  return next;
+}
+
+/// Runs work of all streams in turn until this one has done `serial`. There is always a stream
+/// that can go on: work waits only for work that was submitted before it.
+void run_interleaved_until(CUstream_st* stream, std::uint64_t serial) {
+  while (has_work_before(stream, serial + 1)) {
+    CUstream_st* next = next_in_turn();
+    if (next == nullptr) return;
+    run_first(next);
+  }
+}
+
 /// Runs the stream's work up to and with `serial`, and before it what must come before it.
 void run_until(CUstream_st* stream, std::uint64_t serial) {
+  if (policy() == stream_policy::interleaved) {
+    run_interleaved_until(stream, serial);
+    return;
+  }
   while (!stream->queue.empty() && stream->queue.front().serial <= serial) {
     const std::uint64_t mine = stream->queue.front().serial;
     if (is_default(stream)) {
@@ -104,14 +169,10 @@ void run_until(CUstream_st* stream, std::uint64_t serial) {
     } else if (is_blocking(stream)) {
       run_until(default_stream(stream->device), mine);
     }
-    if (CUstream_st* awaited = stream->queue.front().awaited;
-        awaited != nullptr && (streams().count(awaited) != 0 || is_default(awaited)))
+    if (CUstream_st* awaited = stream->queue.front().awaited; awaited != nullptr && exists(awaited))
       run_until(awaited, stream->queue.front().awaited_serial);
     if (stream->queue.empty() || stream->queue.front().serial != mine) continue;
-    const std::function<void()> run = std::move(stream->queue.front().run);
-    stream->queue.pop_front();
-    unsettled.fetch_sub(1, std::memory_order_relaxed);
-    if (run) run();
+    run_first(stream);
   }
 }
 
@@ -149,9 +210,9 @@ void set_stream_policy(stream_policy wanted) {
   policy() = wanted;
 }
 
-bool deferred() {
+bool runs_late() {
   const std::lock_guard lock(api_mutex());
-  return policy() == stream_policy::deferred;
+  return policy() != stream_policy::eager;
 }
 
 cudaError_t enqueue(cudaStream_t stream, std::function<void()> work) {
@@ -213,6 +274,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int flags) 
   CPU_DEVICE_RETURN_PENDING_ERROR();
   const std::lock_guard lock(api_mutex());
   auto* made = new CUstream_st;
+  made->made = ++streams_made;
   made->device = current_device();
   made->flags = flags;
   streams().insert(made);

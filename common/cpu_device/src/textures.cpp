@@ -407,6 +407,29 @@ const char* point_texel(const texture& t, int dimensions, const float* at, int l
          static_cast<std::size_t>(index[0]) * t.texel_bytes;
 }
 
+void note_filtered(const texture& t, texture_call call, int dimensions, const float* at,
+                   int layer) {
+  if (&cpu_device_look_at_call == nullptr) return;
+  const auto note = [&](const char* texel) {
+    cpu_device_look_at_call(texel, t.texel_bytes, 0, 1, call.file, call.line);
+  };
+  if (!t.filters) {
+    if (const char* texel = point_texel(t, dimensions, at, layer)) note(texel);
+    return;
+  }
+  neighbours of[3];
+  for (int d = 0; d < dimensions; ++d) of[d] = between(t, d, at[d]);
+  const char* const base = t.data + (dimensions < 3 ? layer_of(t, layer) * t.slice : 0);
+  for (unsigned corner = 0; corner < 8; ++corner) {
+    const unsigned i = corner & 1, j = corner >> 1 & 1, k = corner >> 2;
+    if (of[0].weight[i] * of[1].weight[j] * of[2].weight[k] == 0) continue;
+    if (of[0].index[i] < 0 || of[1].index[j] < 0 || of[2].index[k] < 0) continue;  // the border
+    note(base + static_cast<std::size_t>(of[2].index[k]) * t.slice +
+         static_cast<std::size_t>(of[1].index[j]) * t.pitch +
+         static_cast<std::size_t>(of[0].index[i]) * t.texel_bytes);
+  }
+}
+
 void bad_texture(unsigned long long object, texture_call call) {
   // The launching host thread holds api_mutex() and waits: nothing changes, and a worker that
   // locked it would wait for ever.
@@ -964,6 +987,7 @@ void fill_texture(texture& t, const resource_shape& s, const cudaTextureDesc& d)
   if (s.looks_into == shape_1d) t.mode[1] = cudaAddressModeClamp;  // tex2D finds its one row
   set_border(t, s.desc, d.borderColor, normalize);
   t.read = reader_for(s.desc, linear, normalize);
+  t.filters = linear;
   if (linear || normalize) return;
   const unsigned format = texel_format(channels_of(s.desc), s.desc.x, s.desc.f);
   if (s.looks_into == shape_linear) {

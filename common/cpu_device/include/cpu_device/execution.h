@@ -32,6 +32,8 @@ struct thread_position {
   unsigned x, y, z, linear;
 };
 
+struct worker;
+
 /// How far the block that runs on this OS thread has come.
 struct block_progress {
   const thread_position* order = nullptr;  ///< the order in which the threads start
@@ -40,6 +42,8 @@ struct block_progress {
   const thread_position* position = nullptr;  ///< the running thread
   unsigned block_serial = 0;                  ///< a number no two blocks of this OS thread share
   void* dynamic_shared = nullptr;
+  bool watching = false;   ///< check build: a kernel's code runs, and what it accesses is looked at
+  worker* self = nullptr;  ///< who runs the block
 };
 extern constinit thread_local block_progress progress;
 
@@ -75,17 +79,16 @@ void submit(const launch_site& site, const launch_shape& shape, const kernel_cal
 /// whole block has finished.
 void out_of_threads();
 
-// The check build must not take the engine's own writes for the kernel's.
-#ifdef CPU_DEVICE_CHECK
-#define CPU_DEVICE_UNWATCHED __attribute__((no_sanitize("thread")))
-#else
-#define CPU_DEVICE_UNWATCHED
-#endif
-
 template <class Call>
 CPU_DEVICE_UNWATCHED void run_threads(const void* stored) {
-  const Call call(*static_cast<const Call*>(stored));  // a copy: the compiler sees it never changes
   block_progress& p = progress;
+#ifdef CPU_DEVICE_CHECK
+  p.watching = false;  // while the arguments are copied: they lie in the host's memory
+#endif
+  const Call call(*static_cast<const Call*>(stored));  // a copy: the compiler sees it never changes
+#ifdef CPU_DEVICE_CHECK
+  p.watching = true;
+#endif
   const unsigned count = p.count;
   unsigned finished = 0, waits = p.waits;
   for (unsigned next = p.started; next != count;) {
@@ -104,6 +107,9 @@ CPU_DEVICE_UNWATCHED void run_threads(const void* stored) {
   }
   p.finished += finished;
   out_of_threads();
+#ifdef CPU_DEVICE_CHECK
+  p.watching = false;
+#endif
 }
 
 template <class Call, class... Args>

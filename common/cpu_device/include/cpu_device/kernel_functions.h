@@ -19,7 +19,18 @@ namespace cpu_device {
 
 [[noreturn]] void trap(const char* what, const char* file, int line);
 
+/// malloc(), for host code and kernels of the check build.
+void* kernel_malloc(std::size_t bytes);
+
 }  // namespace cpu_device
+
+#ifdef CPU_DEVICE_CHECK
+// The C library's gives way to this one: the heap is the host's memory, but what a kernel allocates
+// there is the kernel's. operator new comes here, too.
+extern "C" __attribute__((weak)) CPU_DEVICE_UNWATCHED void* malloc(std::size_t bytes) noexcept {
+  return cpu_device::kernel_malloc(bytes);
+}
+#endif
 
 [[noreturn]] inline void __trap(CPU_DEVICE_HERE) { cpu_device::trap("__trap()", file, line); }
 /// A debugger stops here; without one, it ends the launch as __trap() does.

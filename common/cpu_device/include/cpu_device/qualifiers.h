@@ -30,3 +30,9 @@
 #define CPU_DEVICE_CHECK 1
 #endif
 #endif
+// The check build must not take what the engine's functions access for the kernel's accesses.
+#ifdef CPU_DEVICE_CHECK
+#define CPU_DEVICE_UNWATCHED __attribute__((no_sanitize("thread")))
+#else
+#define CPU_DEVICE_UNWATCHED
+#endif

@@ -74,8 +74,8 @@ T from_bits(std::uint64_t bits) {
 /// Reads the lane that `source(lane, first, last)` names; first..last is the lane's segment of
 /// `width` lanes. A lane that is not in the mask gives the caller's own value.
 template <class T, class Source>
-T shuffle(unsigned mask, T value, int width, const char* what, const char* file, int line,
-          Source source) {
+CPU_DEVICE_UNWATCHED T shuffle(unsigned mask, T value, int width, const char* what,
+                               const char* file, int line, Source source) {
   warp_exchange& exchange = meet_warp(mask, to_bits(value), what, file, line);
   const int lane = static_cast<int>(lane_id());
   const int first = lane & ~(width - 1);
@@ -139,8 +139,8 @@ T __shfl_xor_sync(unsigned mask, T value, int lane_mask, int width = 32, CPU_DEV
 namespace cpu_device {
 /// The lanes of the mask whose value fits `wanted`.
 template <class Wanted>
-unsigned ballot(unsigned mask, std::uint64_t value, const char* what, const char* file, int line,
-                Wanted wanted) {
+CPU_DEVICE_UNWATCHED unsigned ballot(unsigned mask, std::uint64_t value, const char* what,
+                                     const char* file, int line, Wanted wanted) {
   warp_exchange& exchange = meet_warp(mask, value, what, file, line);
   unsigned lanes = 0;
   for (unsigned lane = 0; lane < 32; ++lane)
@@ -150,8 +150,8 @@ unsigned ballot(unsigned mask, std::uint64_t value, const char* what, const char
 }
 /// Combines the values of the mask's lanes.
 template <class T, class Combine>
-T warp_reduce(unsigned mask, T value, const char* what, const char* file, int line,
-              Combine combine) {
+CPU_DEVICE_UNWATCHED T warp_reduce(unsigned mask, T value, const char* what, const char* file,
+                                   int line, Combine combine) {
   warp_exchange& exchange = meet_warp(mask, to_bits(value), what, file, line);
   bool first = true;
   T total{};

@@ -311,6 +311,13 @@ cudaError_t cudaGetSurfaceObjectResourceDesc(cudaResourceDesc* resource,
 
 // --- what kernels call --------------------------------------------------------------------------
 
+/// Part of check.cpp, which is linked only into programs with watched kernels: looks at an access
+/// of a texture or surface function. `texture`: through the texture cache.
+extern "C" __attribute__((weak)) void cpu_device_look_at_call(const void* address,
+                                                              std::size_t bytes, int write,
+                                                              int texture, const char* file,
+                                                              int line);
+
 namespace cpu_device {
 
 /// What a texture or surface looks into; a bit each, so that a function can name several.
@@ -341,6 +348,7 @@ struct texture {
   int depth = 0;  // or layers
   bool normalized = false;
   bool gives_float = false;
+  bool filters = false;  // a linear filter: several texels make one
   cudaTextureAddressMode mode[3] = {};
   std::uint32_t border[4] = {};  // bits, as a fetch gives them
   float border_value[4] = {};    // for the linear filter
@@ -373,6 +381,18 @@ struct texture_call {
 [[noreturn]] void bad_texture(unsigned long long object, texture_call call);
 [[noreturn]] void bad_surface(unsigned long long object, texture_call call);
 void check_fetch(const texture& t, texture_call call, bool wants_float);
+
+#ifdef CPU_DEVICE_CHECK
+/// Has the check build look at what a texture or surface function accesses.
+CPU_DEVICE_UNWATCHED inline void note_access(const void* address, std::size_t bytes, bool write,
+                                             bool texture, const texture_call& call) {
+  cpu_device_look_at_call(address, bytes, write ? 1 : 0, texture ? 1 : 0, call.file, call.line);
+}
+#else
+inline void note_access(const void*, std::size_t, bool, bool, const texture_call&) {}
+#endif
+/// The same for all texels from which a filter makes one.
+void note_filtered(const texture& t, texture_call call, int dimensions, const float* at, int layer);
 
 /// The texel that a point filter chooses; null when that is the border.
 const char* point_texel(const texture& t, int dimensions, const float* at, int layer);
@@ -418,9 +438,13 @@ CPU_DEVICE_UNWATCHED T fetch(const texture& t, texture_call call, int dimensions
   check_fetch(t, call, channel_kind<T>() == cudaChannelFormatKindFloat);
   if (t.point_format == kFormat) {
     const char* texel = point_texel(t, dimensions, at, layer);
+    if (texel != nullptr) note_access(texel, sizeof(T), false, true, call);
     return texel != nullptr ? load_texel<T>(texel) : texel_of_channels<T>(t.border);
   }
   std::uint32_t channels[4];
+#ifdef CPU_DEVICE_CHECK
+  note_filtered(t, call, dimensions, at, layer);
+#endif
   t.read(t, dimensions, at, layer, channels);
   return texel_of_channels<T>(channels);
 }
@@ -438,8 +462,10 @@ CPU_DEVICE_UNWATCHED inline T fetch_2d(unsigned long long object, float x, float
   if (t.clamped_format == texel_format_of<T>()) [[likely]] {
     const int column = clamped_index(x, t.float_width, t.width);
     const int row = clamped_index(y, t.float_height, t.height);
-    return load_texel<T>(t.data + static_cast<std::size_t>(row) * t.pitch +
-                         static_cast<std::size_t>(column) * sizeof(T));
+    const char* texel = t.data + static_cast<std::size_t>(row) * t.pitch +
+                        static_cast<std::size_t>(column) * sizeof(T);
+    note_access(texel, sizeof(T), false, true, call);
+    return load_texel<T>(texel);
   }
   const float at[3] = {x, y, 0};
   return fetch<T>(t, call, 2, at, 0);
@@ -469,7 +495,10 @@ CPU_DEVICE_UNWATCHED inline T surface_load(unsigned long long object, int x, int
       "surfaces are read and written in units of 1, 2, 4, 8 or 16 bytes");
   T value{};
   const char* from = find_surface_bytes(object, x, y, z, sizeof(T), mode, call);
-  if (from != nullptr) __builtin_memcpy(&value, from, sizeof value);
+  if (from != nullptr) {
+    note_access(from, sizeof value, false, false, call);
+    __builtin_memcpy(&value, from, sizeof value);
+  }
   return value;
 }
 template <class T>
@@ -480,7 +509,9 @@ CPU_DEVICE_UNWATCHED inline void surface_store(const T& value, unsigned long lon
       std::is_trivially_copyable_v<T> && (sizeof(T) & (sizeof(T) - 1)) == 0 && sizeof(T) <= 16,
       "surfaces are read and written in units of 1, 2, 4, 8 or 16 bytes");
   char* to = find_surface_bytes(object, x, y, z, sizeof(T), mode, call);
-  if (to != nullptr) __builtin_memcpy(to, &value, sizeof value);
+  if (to == nullptr) return;
+  note_access(to, sizeof value, true, false, call);
+  __builtin_memcpy(to, &value, sizeof value);
 }
 
 }  // namespace cpu_device
@@ -491,6 +522,9 @@ CPU_DEVICE_UNWATCHED inline T tex1Dfetch(cudaTextureObject_t object, int x, CPU_
   const cpu_device::texture_call call{"tex1Dfetch", cpu_device::shape_linear, file, line};
   const cpu_device::texture& t = cpu_device::find_texture(object, call);
   const bool inside = static_cast<unsigned>(x) < static_cast<unsigned>(t.width);
+  if (inside)
+    cpu_device::note_access(t.data + static_cast<std::size_t>(x) * t.texel_bytes, t.texel_bytes,
+                            false, true, call);
   if (t.linear_format == cpu_device::texel_format_of<T>()) [[likely]]
     return inside ? cpu_device::load_texel<T>(t.data + static_cast<std::size_t>(x) * sizeof(T))
                   : T{};

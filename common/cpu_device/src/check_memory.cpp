@@ -1,0 +1,159 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The check build: which memory is watched, and where the cells of its words are.
+
+#include <link.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include "check.hpp"
+#include "cpu_device/kernel_functions.h"
+
+namespace cpu_device::check {
+
+constinit std::uintptr_t program_at = 0;
+
+namespace {
+
+// Pages are found through two tables, as in an MMU.
+constexpr unsigned kMiddleBits = 14, kTopBits = 17;
+struct middle_table {
+  page pages[std::size_t{1} << kMiddleBits];
+};
+std::atomic<middle_table*> top_table[std::size_t{1} << kTopBits];
+
+void* map_bytes(std::size_t bytes) {
+  void* map = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (map == MAP_FAILED) {
+    std::fprintf(stderr, "CPU device: no memory left to watch accesses. Try a smaller size.\n");
+    std::abort();
+  }
+  return map;
+}
+
+template <class T>
+T* find_or_map(std::atomic<T*>& slot, std::size_t bytes) {
+  T* there = slot.load(std::memory_order_acquire);
+  if (there != nullptr) return there;
+  T* mine = static_cast<T*>(map_bytes(bytes));
+  if (slot.compare_exchange_strong(there, mine, std::memory_order_acq_rel)) return mine;
+  munmap(mine, bytes);
+  return there;
+}
+
+/// Calls visit(page, bits of the parts) for all parts that [begin, end) touches.
+template <class Visit>
+void for_each_page(std::uintptr_t begin, std::uintptr_t end, Visit visit) {
+  constexpr std::uintptr_t kPageBytes = std::uintptr_t{1} << kPageBits;
+  for (std::uintptr_t at = begin & ~(kPageBytes - 1); at < end; at += kPageBytes) {
+    const std::uintptr_t top = at >> (kPageBits + kMiddleBits);
+    if (top >= std::size_t{1} << kTopBits) return;
+    middle_table* middle = find_or_map(top_table[top], sizeof(middle_table));
+    const std::uintptr_t first = std::max(begin, at), last = std::min(end, at + kPageBytes) - 1;
+    unsigned parts = 0;
+    for (std::uintptr_t p = first >> kPartBits; p <= last >> kPartBits; ++p)
+      parts |= 1U << (p & 15);
+    visit(middle->pages[(at >> kPageBits) & ((1U << kMiddleBits) - 1)],
+          static_cast<std::uint16_t>(parts));
+  }
+}
+
+void watch(std::uintptr_t begin, std::uintptr_t end, bool device_only) {
+  for_each_page(begin, end, [&](page& p, std::uint16_t parts) {
+    find_or_map(p.cells, kCellsPerPage * sizeof(cell));
+    if (device_only) p.device.fetch_or(parts, std::memory_order_relaxed);
+    p.watched.fetch_or(parts, std::memory_order_release);
+  });
+}
+
+/// Cells of a page without watched memory are not needed any more.
+void unwatch(std::uintptr_t begin, std::uintptr_t end) {
+  for_each_page(begin, end, [&](page& p, std::uint16_t parts) {
+    const auto others = static_cast<std::uint16_t>(~parts);
+    p.device.fetch_and(others, std::memory_order_relaxed);
+    const std::uint16_t before = p.watched.fetch_and(others, std::memory_order_relaxed);
+    if (before != 0 && (before & others) == 0)
+      madvise(p.cells.load(std::memory_order_relaxed), kCellsPerPage * sizeof(cell), MADV_DONTNEED);
+  });
+}
+
+constinit std::size_t tls_bytes = 0;
+
+/// The program's own variables are watched: __device__ and __constant__ ones are among them. Its
+/// constants (string literals, constexpr tables) and whatever libraries have are not.
+[[maybe_unused]] const bool program_is_watched = [] {
+  bool first = true;  // the first one is the program
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* raw) {
+        bool& is_program = *static_cast<bool*>(raw);
+        if (is_program) program_at = info->dlpi_addr;
+        for (int h = 0; h < info->dlpi_phnum; ++h) {
+          const auto& part = info->dlpi_phdr[h];
+          const std::uintptr_t begin = info->dlpi_addr + part.p_vaddr;
+          if (is_program && part.p_type == PT_TLS) tls_bytes = part.p_memsz + part.p_align;
+          if (part.p_type != PT_LOAD || part.p_memsz == 0) continue;
+          if (is_program && (part.p_flags & PF_W) != 0)
+            watch(begin, begin + part.p_memsz, false);
+          else
+            ignore(begin, begin + part.p_memsz);
+        }
+        is_program = false;
+        return 0;
+      },
+      &first);
+  return true;
+}();
+
+}  // namespace
+
+page* find_page(std::uintptr_t address) {
+  const std::uintptr_t top = address >> (kPageBits + kMiddleBits);
+  if (top >= std::size_t{1} << kTopBits) return nullptr;
+  middle_table* middle = top_table[top].load(std::memory_order_acquire);
+  if (middle == nullptr) return nullptr;
+  return &middle->pages[(address >> kPageBits) & ((1U << kMiddleBits) - 1)];
+}
+
+void ignore(std::uintptr_t begin, std::uintptr_t end) {
+  for_each_page(begin, end, [](page& p, std::uint16_t parts) {
+    p.ignored.fetch_or(parts, std::memory_order_relaxed);
+  });
+}
+
+cell* map_cells(std::size_t bytes) {
+  return static_cast<cell*>(map_bytes((bytes / 4 + 1) * sizeof(cell)));
+}
+void unmap_cells(cell* cells, std::size_t bytes) {
+  if (cells != nullptr) munmap(cells, (bytes / 4 + 1) * sizeof(cell));
+}
+
+std::size_t program_tls_bytes() { return tls_bytes; }
+
+}  // namespace cpu_device::check
+
+// memory.cpp calls these, where they are linked.
+extern "C" void cpu_device_watch_memory(const void* begin, std::size_t bytes, int device_only) {
+  const auto at = reinterpret_cast<std::uintptr_t>(begin);
+  cpu_device::check::watch(at, at + bytes, device_only != 0);
+}
+extern "C" void cpu_device_unwatch_memory(const void* begin, std::size_t bytes) {
+  const auto at = reinterpret_cast<std::uintptr_t>(begin);
+  cpu_device::check::unwatch(at, at + bytes);
+}
+
+// malloc() of programs with watched kernels comes here (kernel_functions.h): what a kernel
+// allocates with malloc() or new is the kernel's to use.
+extern "C" void* __libc_malloc(std::size_t bytes);
+void* cpu_device::kernel_malloc(std::size_t bytes) {
+  void* memory = __libc_malloc(bytes);
+  if (memory != nullptr && progress.watching) {
+    const auto at = reinterpret_cast<std::uintptr_t>(memory);
+    check::ignore(at, at + std::max<std::size_t>(bytes, 1));
+  }
+  return memory;
+}
