@@ -12,6 +12,7 @@
 #include "cpu_device/atomics.h"
 #include "cpu_device/execution.h"
 #include "cpu_device/kernel_functions.h"
+#include "cpu_device/launch_api.h"
 #include "cpu_device/math_functions.h"
 #include "cpu_device/qualifiers.h"
 #include "cpu_device/runtime_api.h"

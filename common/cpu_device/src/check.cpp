@@ -234,6 +234,7 @@ bool ordered(const access& before, const access& now, bool shared, const running
   if (before.block == 0 || before.block < launch.first_serial) return true;
   const thread_state& mine = tls_state;
   if (before.block != now.block) {
+    if (launch.meeting && before.time < launch.meeting->checked_at) return true;  // a grid barrier
     if (shared) return true;  // another block's use of the same shared memory
     return block_atomic_of(before.block).load(std::memory_order_relaxed) > before.time &&
            mine.block_last_atomic > before.time;
@@ -360,6 +361,8 @@ void cpu_device_watch_memory(const void* begin, std::size_t bytes) {
   const auto at = reinterpret_cast<std::uintptr_t>(begin);
   cpu_device::watch(at, at + bytes);
 }
+
+std::uint32_t cpu_device_tick() { return cpu_device::atomic_clock.fetch_add(1) + 1; }
 
 void __tsan_init() {}
 void __tsan_func_entry(void*) {}

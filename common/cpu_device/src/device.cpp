@@ -196,7 +196,7 @@ cudaError_t active_blocks(int* blocks, int block_size, std::size_t dynamic_share
   int fitting = 2048 / block_size;
   if (dynamic_shared_bytes > 0)
     fitting = std::min(fitting, static_cast<int>(228 * 1024 / (dynamic_shared_bytes + 1024)));
-  *blocks = std::clamp(fitting, 1, 32);
+  *blocks = std::clamp(fitting, 1, static_cast<int>(blocks_per_worker()));
   return cudaSuccess;
 }
 
@@ -281,9 +281,9 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
   p->managedMemory = 1;
   p->concurrentManagedAccess = 1;
   p->canUseHostPointerForRegisteredMem = 1;
-  p->cooperativeLaunch = 0;
+  p->cooperativeLaunch = 1;
   p->sharedMemPerBlockOptin = kSharedOptinLimit;
-  p->maxBlocksPerMultiProcessor = 32;
+  p->maxBlocksPerMultiProcessor = static_cast<int>(blocks_per_worker());
   p->reservedSharedMemPerBlock = 1024;
   p->hostRegisterSupported = 1;
   p->memoryPoolsSupported = 1;
