@@ -116,6 +116,27 @@ constexpr error_text kErrors[] = {
     CPU_DEVICE_ERROR(cudaErrorCooperativeLaunchTooLarge, "too many blocks in cooperative launch"),
     CPU_DEVICE_ERROR(cudaErrorNotPermitted, "operation not permitted"),
     CPU_DEVICE_ERROR(cudaErrorNotSupported, "operation not supported"),
+    CPU_DEVICE_ERROR(cudaErrorStreamCaptureUnsupported,
+                     "operation not permitted when stream is capturing"),
+    CPU_DEVICE_ERROR(cudaErrorStreamCaptureInvalidated,
+                     "operation failed due to a previous error during capture"),
+    CPU_DEVICE_ERROR(cudaErrorStreamCaptureMerge,
+                     "operation would result in a merge of separate capture sequences"),
+    CPU_DEVICE_ERROR(cudaErrorStreamCaptureUnmatched, "capture was not ended in the same stream"),
+    CPU_DEVICE_ERROR(cudaErrorStreamCaptureUnjoined, "capturing stream has unjoined work"),
+    CPU_DEVICE_ERROR(cudaErrorStreamCaptureIsolation,
+                     "dependency created on uncaptured work in another stream"),
+    CPU_DEVICE_ERROR(cudaErrorStreamCaptureImplicit,
+                     "operation would make the legacy stream depend on a capturing blocking "
+                     "stream"),
+    CPU_DEVICE_ERROR(cudaErrorCapturedEvent,
+                     "operation not permitted on an event last recorded in a capturing stream"),
+    CPU_DEVICE_ERROR(cudaErrorStreamCaptureWrongThread,
+                     "attempt to terminate a thread-local capture sequence from another thread"),
+    CPU_DEVICE_ERROR(cudaErrorTimeout, "timeout expired"),
+    CPU_DEVICE_ERROR(cudaErrorGraphExecUpdateFailure,
+                     "the graph update was not performed because it included changes which "
+                     "violated constraints specific to instantiated graph update"),
     CPU_DEVICE_ERROR(cudaErrorUnknown, "unknown error"),
 };
 #undef CPU_DEVICE_ERROR
@@ -440,6 +461,9 @@ cudaError_t cudaDeviceSynchronize() {
   if (inside_kernel())
     return fail(cudaErrorNotPermitted, "cudaDeviceSynchronize() was called inside a kernel");
   if (device_count() == 0) return fail(cudaErrorNoDevice);
+  if (const cudaError_t status = refuse_in_capture("cudaDeviceSynchronize", true);
+      status != cudaSuccess)
+    return status;
   finish_device(tls_device);
   CPU_DEVICE_RETURN_PENDING_ERROR();
   return cudaSuccess;

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <string>
 
+#include "cpu_device/graphs.h"
 #include "cpu_device/runtime_api.h"
 
 namespace cpu_device {
@@ -37,8 +38,10 @@ void break_device(int device, cudaError_t error);
     if (pending != cudaSuccess) return ::cpu_device::fail(pending); \
   } while (false)
 
-/// Puts work at the end of a stream. It runs now (eager) or as late as allowed (deferred).
-cudaError_t enqueue(cudaStream_t stream, std::function<void()> work);
+/// Puts work at the end of a stream. It runs now (eager) or as late as allowed (deferred). In a
+/// captured stream it becomes a node of this type instead.
+cudaError_t enqueue(cudaStream_t stream, std::function<void()> work,
+                    cudaGraphNodeType type = cudaGraphNodeTypeMemcpy);
 /// As enqueue, and comes back when it has run.
 cudaError_t enqueue_and_wait(cudaStream_t stream, std::function<void()> work);
 /// Runs everything that was queued on a device.
@@ -51,5 +54,10 @@ void forget_textures(int device);
 void set_texture_limits(cudaDeviceProp& properties);
 /// True if asynchronous work may still be waiting (deferred order).
 bool deferred();
+/// True if work on this stream may run after the call that puts it there.
+bool keeps_work(cudaStream_t stream);
+/// Fails for calls that must not be made while a stream is captured; those that wait for the whole
+/// device must not be made in any mode.
+cudaError_t refuse_in_capture(const char* function, bool device_wide = false);
 
 }  // namespace cpu_device

@@ -188,12 +188,12 @@ cudaError_t submit(const launch_site& site, const launch_shape& shape, const ker
     if (error != cudaSuccess) break_device(device, error);
     if (check_slack(site.kernel)) break_device(device, cudaErrorIllegalAddress);
   };
-  if (!deferred()) {
-    return enqueue(shape.stream,
-                   [&] { execute(call.arguments); });  // runs before enqueue comes back
-  }
+  if (!keeps_work(shape.stream))  // runs before enqueue comes back
+    return enqueue(
+        shape.stream, [&] { execute(call.arguments); }, cudaGraphNodeTypeKernel);
   const std::shared_ptr<void> kept(call.clone(call.arguments), call.destroy);
-  return enqueue(shape.stream, [execute, kept] { execute(kept.get()); });
+  return enqueue(
+      shape.stream, [execute, kept] { execute(kept.get()); }, cudaGraphNodeTypeKernel);
 }
 
 }  // namespace cpu_device

@@ -24,6 +24,7 @@ cudaError_t get_memory(void** pointer, std::size_t bytes, memory_kind kind, unsi
   if (inside_kernel())
     return fail(cudaErrorNotSupported, std::string(function) + " was called inside a kernel");
   CPU_DEVICE_RETURN_PENDING_ERROR();
+  if (const cudaError_t status = refuse_in_capture(function); status != cudaSuccess) return status;
   *pointer = nullptr;
   if (bytes == 0) return kind == memory_kind::managed ? fail(cudaErrorInvalidValue) : cudaSuccess;
   void* memory = allocate(bytes, kind, current_device(), flags, made_at);
@@ -42,6 +43,7 @@ cudaError_t give_memory_back(void* pointer, bool device_memory, const char* func
     return fail(cudaErrorNotSupported, std::string(function) + " was called inside a kernel");
   CPU_DEVICE_RETURN_PENDING_ERROR();
   if (pointer == nullptr) return cudaSuccess;
+  if (const cudaError_t status = refuse_in_capture(function); status != cudaSuccess) return status;
   const std::lock_guard lock(api_mutex());
   for (int d = 0; d < device_count(); ++d) finish_device(d);  // nobody may still use it
   std::string why;
@@ -151,10 +153,13 @@ cudaError_t fill(const char* function, void* pointer, std::size_t pitch, int val
   const cudaError_t status = check_side(function, {pointer, pitch, "memory"}, width, height, true,
                                         cudaMemcpyDefault, &pageable);
   if (status != cudaSuccess) return status;
-  return enqueue(stream, [=] {
-    for (std::size_t row = 0; row < height; ++row)
-      std::memset(static_cast<char*>(pointer) + row * pitch, value, width);
-  });
+  return enqueue(
+      stream,
+      [=] {
+        for (std::size_t row = 0; row < height; ++row)
+          std::memset(static_cast<char*>(pointer) + row * pitch, value, width);
+      },
+      cudaGraphNodeTypeMemset);
 }
 
 }  // namespace
@@ -231,6 +236,10 @@ cudaError_t cudaMallocAsync(void** pointer, std::size_t bytes, cudaStream_t stre
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
   if (!is_stream(stream)) return fail(cudaErrorInvalidResourceHandle);
   if (pointer == nullptr) return cudaSuccess;
+  cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+  if (stream != nullptr && cudaStreamIsCapturing(stream, &capture) == cudaSuccess &&
+      capture != cudaStreamCaptureStatusNone)
+    return refuse_in_capture("cudaFreeAsync", true);
   if (!find_allocation(pointer)) return give_memory_back(pointer, true, "cudaFreeAsync");
   return enqueue(stream, [pointer] {
     std::string why;

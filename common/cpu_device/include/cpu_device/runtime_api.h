@@ -58,6 +58,17 @@ enum cudaError {
   cudaErrorCooperativeLaunchTooLarge = 720,
   cudaErrorNotPermitted = 800,
   cudaErrorNotSupported = 801,
+  cudaErrorStreamCaptureUnsupported = 900,
+  cudaErrorStreamCaptureInvalidated = 901,
+  cudaErrorStreamCaptureMerge = 902,
+  cudaErrorStreamCaptureUnmatched = 903,
+  cudaErrorStreamCaptureUnjoined = 904,
+  cudaErrorStreamCaptureIsolation = 905,
+  cudaErrorStreamCaptureImplicit = 906,
+  cudaErrorCapturedEvent = 907,
+  cudaErrorStreamCaptureWrongThread = 908,
+  cudaErrorTimeout = 909,
+  cudaErrorGraphExecUpdateFailure = 910,
   cudaErrorUnknown = 999,
 };
 typedef enum cudaError cudaError_t;
@@ -219,6 +230,10 @@ typedef struct CUevent_st* cudaEvent_t;
 #define cudaStreamPerThread (reinterpret_cast<cudaStream_t>(0x2))
 constexpr unsigned int cudaStreamDefault = 0;
 constexpr unsigned int cudaStreamNonBlocking = 1;
+constexpr unsigned int cudaEventRecordDefault = 0;
+constexpr unsigned int cudaEventRecordExternal = 1;  // of a capture: a node that records
+constexpr unsigned int cudaEventWaitDefault = 0;
+constexpr unsigned int cudaEventWaitExternal = 1;  // of a capture: a node that waits
 constexpr unsigned int cudaEventDefault = 0;
 constexpr unsigned int cudaEventBlockingSync = 1;
 constexpr unsigned int cudaEventDisableTiming = 2;
@@ -244,6 +259,8 @@ cudaError_t cudaEventCreate(cudaEvent_t* event, unsigned int flags);
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int flags);
 cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = nullptr);
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream = nullptr,
+                                     unsigned int flags = 0);
 cudaError_t cudaEventSynchronize(cudaEvent_t event);
 cudaError_t cudaEventQuery(cudaEvent_t event);
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t stop);
