@@ -17,6 +17,10 @@ namespace cpu_device {
 std::recursive_mutex& api_mutex();
 
 int device_count();
+bool is_device(int device);
+cudaError_t no_such_device(int device);
+/// Which of the devices there are, where CUDA_VISIBLE_DEVICES chooses or reorders.
+int device_slot(int device);
 /// The calling host thread's device.
 int current_device();
 
@@ -51,6 +55,11 @@ bool is_stream(cudaStream_t stream);
 void forget_streams(int device);
 /// textures.cpp: the arrays of a device and what refers to them; and what textures may measure.
 void forget_textures(int device);
+void forget_settings(int device);
+/// memory_api.cpp: memory of cudaMallocAsync.
+cudaError_t allocate_async(void** pointer, std::size_t bytes, int device, const void* made_at);
+/// launch.cpp: the dynamic shared memory that a kernel may ask for.
+std::size_t shared_limit_of(const void* kernel);
 void set_texture_limits(cudaDeviceProp& properties);
 /// True if asynchronous work may still be waiting (deferred order).
 bool deferred();

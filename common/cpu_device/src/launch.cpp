@@ -55,8 +55,7 @@ cudaError_t check_shape(const launch_site& site, const launch_shape& shape, cons
                  "the grid " + extent(g) +
                      " is too large: at most (2147483647, 65535, 65535) blocks. A negative number "
                      "looks like a huge one here.");
-  std::size_t limit = kSharedLimit;
-  if (const auto it = opted_in().find(kernel); it != opted_in().end()) limit = it->second;
+  const std::size_t limit = shared_limit_of(kernel);
   if (shape.shared_bytes > limit)
     return wrong(cudaErrorInvalidValue,
                  std::to_string(shape.shared_bytes) +
@@ -103,6 +102,12 @@ cudaError_t check_pointer(const launch_site& site, const void* pointer, unsigned
 }
 
 }  // namespace
+
+std::size_t shared_limit_of(const void* kernel) {
+  const std::lock_guard lock(api_mutex());
+  const auto it = opted_in().find(kernel);
+  return it != opted_in().end() ? it->second : kSharedLimit;
+}
 
 cudaError_t set_function_attribute(const void* kernel, cudaFuncAttribute attribute, int value) {
   if (kernel == nullptr) return fail(cudaErrorInvalidDeviceFunction);

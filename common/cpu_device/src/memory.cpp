@@ -72,7 +72,7 @@ struct leak_reporter {
     std::size_t bytes = 0, count = 0;
     const allocation* first = nullptr;
     for (const auto& [begin, a] : table) {
-      if (a.kind == memory_kind::registered) continue;
+      if (!a.ours()) continue;
       ++count;
       bytes += a.bytes;
       if (first == nullptr) first = &a;
@@ -233,7 +233,7 @@ bool check_slack(const char* after_what) {
   {
     const std::shared_lock lock(table_mutex);
     for (const auto& [begin, a] : table) {
-      if (a.kind == memory_kind::registered || slack_of(a) == 0) continue;
+      if (!a.ours() || slack_of(a) == 0) continue;
       const char* touched = touched_slack(a);
       if (touched == nullptr) continue;
       const auto past = static_cast<std::size_t>(touched - (a.begin + a.bytes));
@@ -280,6 +280,14 @@ cudaError_t register_host(void* pointer, std::size_t bytes, unsigned flags) {
   return cudaSuccess;
 }
 
+void note_symbol(void* pointer, std::size_t bytes) {
+  const std::unique_lock lock(table_mutex);
+  allocation& a = table[number(pointer)];
+  a.begin = static_cast<char*>(pointer);
+  a.bytes = bytes;
+  a.kind = memory_kind::symbol;
+}
+
 bool unregister_host(void* pointer) {
   const std::unique_lock lock(table_mutex);
   const auto it = table.find(number(pointer));
@@ -290,7 +298,7 @@ bool unregister_host(void* pointer) {
 
 std::string describe(const allocation& a) {
   static constexpr const char* kNames[] = {"device memory", "managed memory", "pinned host memory",
-                                           "registered host memory"};
+                                           "registered host memory", "a __device__ variable"};
   std::string text = kNames[static_cast<int>(a.kind)];
   text += " (" + human_bytes(a.bytes);
   const std::string place = source_place(a.made_at);
@@ -300,16 +308,15 @@ std::string describe(const allocation& a) {
 
 std::size_t live_allocations() {
   const std::shared_lock lock(table_mutex);
-  return static_cast<std::size_t>(std::count_if(table.begin(), table.end(), [](const auto& entry) {
-    return entry.second.kind != memory_kind::registered;
-  }));
+  return static_cast<std::size_t>(std::count_if(
+      table.begin(), table.end(), [](const auto& entry) { return entry.second.ours(); }));
 }
 
 std::size_t live_bytes() {
   const std::shared_lock lock(table_mutex);
   std::size_t bytes = 0;
   for (const auto& [begin, a] : table)
-    if (a.kind != memory_kind::registered) bytes += a.bytes;
+    if (a.ours()) bytes += a.bytes;
   return bytes;
 }
 

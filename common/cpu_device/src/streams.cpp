@@ -6,6 +6,7 @@
 
 #include "streams.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -29,6 +30,7 @@ std::set<CUstream_st*>& streams() {
 
 namespace {
 
+constexpr int kGreatestPriority = -5;  // priorities are kept, and change nothing
 std::uint64_t serial_now = 0;
 std::set<CUevent_st*>& events() {
   static auto* all = new std::set<CUevent_st*>;
@@ -207,8 +209,11 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int flags) 
 cudaError_t cudaStreamCreate(cudaStream_t* stream) {
   return cudaStreamCreateWithFlags(stream, cudaStreamDefault);
 }
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int flags, int) {
-  return cudaStreamCreateWithFlags(stream, flags);
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int flags, int priority) {
+  const std::lock_guard lock(api_mutex());
+  const cudaError_t status = cudaStreamCreateWithFlags(stream, flags);
+  if (status == cudaSuccess) (*stream)->priority = std::clamp(priority, kGreatestPriority, 0);
+  return status;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   const std::lock_guard lock(api_mutex());
@@ -251,9 +256,36 @@ cudaError_t cudaStreamGetFlags(cudaStream_t handle, unsigned int* flags) {
   *flags = stream->flags;
   return cudaSuccess;
 }
+cudaError_t cudaStreamGetPriority(cudaStream_t handle, int* priority) {
+  const std::lock_guard lock(api_mutex());
+  CUstream_st* stream = resolve(handle);
+  if (stream == nullptr) return bad_stream();
+  if (priority == nullptr) return fail(cudaErrorInvalidValue);
+  *priority = stream->priority;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamGetId(cudaStream_t handle, unsigned long long* id) {
+  const std::lock_guard lock(api_mutex());
+  CUstream_st* stream = resolve(handle);
+  if (stream == nullptr) return bad_stream();
+  if (id == nullptr) return fail(cudaErrorInvalidValue);
+  static unsigned long long ids = 0;
+  if (stream->id == 0) stream->id = ++ids;
+  *id = stream->id;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamGetDevice(cudaStream_t handle, int* device) {
+  const std::lock_guard lock(api_mutex());
+  CUstream_st* stream = resolve(handle);
+  if (stream == nullptr) return bad_stream();
+  if (device == nullptr) return fail(cudaErrorInvalidValue);
+  *device = stream->device;
+  return cudaSuccess;
+}
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  CPU_DEVICE_RETURN_PENDING_ERROR();
   if (least != nullptr) *least = 0;
-  if (greatest != nullptr) *greatest = 0;
+  if (greatest != nullptr) *greatest = kGreatestPriority;
   return cudaSuccess;
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags) {
