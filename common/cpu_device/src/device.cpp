@@ -29,7 +29,11 @@ struct device_state {
   unsigned flags = cudaDeviceMapHost;
   std::set<int> peers;
 };
-std::array<device_state, kMaxDevices> states;
+// Never destroyed: static objects may use the device when the program ends.
+std::array<device_state, kMaxDevices>& states() {
+  static auto* all = new std::array<device_state, kMaxDevices>;
+  return *all;
+}
 
 thread_local int tls_device = 0;
 thread_local cudaError_t tls_last_error = cudaSuccess;
@@ -187,12 +191,12 @@ cudaError_t fail(cudaError_t error, const std::string& sentence) {
 cudaError_t pending_error() {
   if (device_count() == 0) return cudaErrorNoDevice;
   const std::lock_guard lock(api_mutex());
-  return states[static_cast<std::size_t>(tls_device)].broken;
+  return states()[static_cast<std::size_t>(tls_device)].broken;
 }
 
 void break_device(int device, cudaError_t error) {
   const std::lock_guard lock(api_mutex());
-  cudaError_t& broken = states[static_cast<std::size_t>(device)].broken;
+  cudaError_t& broken = states()[static_cast<std::size_t>(device)].broken;
   if (broken == cudaSuccess) broken = error;
 }
 
@@ -266,7 +270,7 @@ cudaError_t cudaDeviceReset() {
   forget_textures(tls_device);
   forget_settings(tls_device);
   release_device(tls_device);
-  states[static_cast<std::size_t>(tls_device)] = {};
+  states()[static_cast<std::size_t>(tls_device)] = {};
   tls_last_error = cudaSuccess;
   return cudaSuccess;
 }
@@ -281,13 +285,13 @@ cudaError_t cudaRuntimeGetVersion(int* version) { return cudaDriverGetVersion(ve
 cudaError_t cudaSetDeviceFlags(unsigned int flags) {
   if ((flags & ~0x1FU) != 0) return fail(cudaErrorInvalidValue);
   CPU_DEVICE_RETURN_PENDING_ERROR();
-  states[static_cast<std::size_t>(tls_device)].flags = flags | cudaDeviceMapHost;
+  states()[static_cast<std::size_t>(tls_device)].flags = flags | cudaDeviceMapHost;
   return cudaSuccess;
 }
 cudaError_t cudaGetDeviceFlags(unsigned int* flags) {
   if (flags == nullptr) return fail(cudaErrorInvalidValue);
   CPU_DEVICE_RETURN_PENDING_ERROR();
-  *flags = states[static_cast<std::size_t>(tls_device)].flags;
+  *flags = states()[static_cast<std::size_t>(tls_device)].flags;
   return cudaSuccess;
 }
 
@@ -302,14 +306,14 @@ cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned int flags) {
   if (flags != 0) return fail(cudaErrorInvalidValue);
   if (!is_device(peer) || peer == tls_device) return no_such_device(peer);
   const std::lock_guard lock(api_mutex());
-  if (!states[static_cast<std::size_t>(tls_device)].peers.insert(peer).second)
+  if (!states()[static_cast<std::size_t>(tls_device)].peers.insert(peer).second)
     return fail(cudaErrorPeerAccessAlreadyEnabled);
   return cudaSuccess;
 }
 cudaError_t cudaDeviceDisablePeerAccess(int peer) {
   if (!is_device(peer)) return no_such_device(peer);
   const std::lock_guard lock(api_mutex());
-  if (states[static_cast<std::size_t>(tls_device)].peers.erase(peer) == 0)
+  if (states()[static_cast<std::size_t>(tls_device)].peers.erase(peer) == 0)
     return fail(cudaErrorPeerAccessNotEnabled);
   return cudaSuccess;
 }
@@ -317,6 +321,6 @@ cudaError_t cudaDeviceDisablePeerAccess(int peer) {
 namespace cpu_device {
 bool peer_enabled(int device, int peer) {
   const std::lock_guard lock(api_mutex());
-  return states[static_cast<std::size_t>(device)].peers.count(peer) != 0;
+  return states()[static_cast<std::size_t>(device)].peers.count(peer) != 0;
 }
 }  // namespace cpu_device

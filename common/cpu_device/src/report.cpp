@@ -19,7 +19,10 @@ namespace {
 
 std::mutex report_mutex;
 std::size_t reports = 0;
-std::string last;
+std::string& last() {  // never destroyed: reports come until the very end
+  static auto* text = new std::string;
+  return *text;
+}
 
 void print(const std::string& text) {
   std::fflush(stdout);  // so that the program's own output stands before what it led to
@@ -31,7 +34,7 @@ void print(const std::string& text) {
 void report(const std::string& text) {
   const std::lock_guard lock(report_mutex);
   ++reports;
-  last = text;
+  last() = text;
   print(text);
 }
 
@@ -47,7 +50,7 @@ std::size_t report_count() {
 
 std::string last_report() {
   const std::lock_guard lock(report_mutex);
-  return last;
+  return last();
 }
 
 std::string ranges(const std::vector<unsigned>& numbers) {
