@@ -101,7 +101,7 @@ TEST(Robust, ThousandsOfLaunchesLeaveNothingBehind) {
   EXPECT_EQ(entries("/proc/self/fd"), files);
   EXPECT_EQ(entries("/proc/self/task"), threads);
   EXPECT_LE(mappings(), maps + 16);
-  EXPECT_LE(resident_pages(), pages + 128);  // half a MiB: 1000 lost things of 500 bytes
+  EXPECT_LE(resident_pages(), pages + 24);  // 96 KiB: 1000 lost things of 96 bytes
 }
 
 TEST(Robust, FailedLaunchesLeaveNothingBehindEither) {
