@@ -796,4 +796,31 @@ TEST_F(Files, MustExist) {
   EXPECT_FALSE(fs::exists(out()));
 }
 
+// ---- Addresses of kernels ----
+
+TEST(RewriterAddresses, AKernelThatIsCastToAVoidPointerIsRemembered) {
+  const std::string kernel = "__global__ void k(int) {}\n";
+  const auto in_f = [&](const std::string& text) {
+    const std::string before = kernel + "void f() { ";
+    return code(before + text + " }").substr(before.size());
+  };
+  const std::string k = "::cpu_device::remember_kernel(\"k\", k)";
+  EXPECT_EQ(in_f("g((void*)k, 1);"), "g((void*)" + k + ", 1); }");
+  EXPECT_EQ(in_f("g((const void *)&k);"), "g((const void *)" + k + "); }");
+  EXPECT_EQ(in_f("p.func = reinterpret_cast<void*>(k);"),
+            "p.func = reinterpret_cast<void*>(" + k + "); }");
+  EXPECT_EQ(in_f("cudaLaunchCooperativeKernel(k, 1, 2, a);"),
+            "cudaLaunchCooperativeKernel(" + k + ", 1, 2, a); }");
+  EXPECT_EQ(in_f("cudaLaunchKernel((void*)::n::k<int, 3>, 1, 2, a);"),
+            "cudaLaunchKernel((void*)::cpu_device::remember_kernel(\"::n::k<int, 3>\", ::n::k<int, "
+            "3>), 1, 2, a); }");
+}
+
+TEST(RewriterAddresses, OthersKeepTheirType) {
+  for (const char* text : {"g(k);", "g((long)k);", "auto p = &k;", "g((void*)other);",
+                           "cudaFuncSetAttribute(k, a, 1);"})
+    EXPECT_EQ(code("__global__ void k(int) {}\nvoid f() { " + std::string(text) + " }"),
+              "__global__ void k(int) {}\nvoid f() { " + std::string(text) + " }");
+}
+
 }  // namespace

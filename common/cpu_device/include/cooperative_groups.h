@@ -5,8 +5,7 @@
 // together, and the grid. Reductions, scans and copies are in here, too; CUDA keeps those in
 // cooperative_groups/{reduce,scan,memcpy_async}.h.
 //
-// Not there: tiles of more than 32 threads, clusters, and the grid's sync(), since kernels cannot
-// be launched cooperatively yet.
+// Not there: tiles of more than 32 threads, clusters, several grids.
 #pragma once
 
 #include <cstddef>
@@ -151,12 +150,14 @@ inline thread_block this_thread_block() { return {}; }
 
 class grid_group {
  public:
-  bool is_valid() const { return false; }
+  bool is_valid() const { return cpu_device::launched_cooperatively(); }
   void sync(CPU_DEVICE_HERE) const {
-    cpu_device::refuse(
-        "grid_group::sync() needs a kernel that was launched with cudaLaunchCooperativeKernel, "
-        "which the CPU device does not have yet. Two kernels, one after the other, do the same.",
-        file, line);
+    if (!is_valid())
+      cpu_device::refuse(
+          "grid_group::sync() needs a kernel that was launched with cudaLaunchCooperativeKernel, "
+          "not with <<<...>>>. Try: that, or two kernels, one after the other.",
+          file, line);
+    cpu_device::grid_barrier(file, line);
   }
   static unsigned long long size() { return num_blocks() * cpu_device::progress.count; }
   static unsigned long long num_threads() { return size(); }

@@ -10,9 +10,13 @@
 #include <cstring>
 
 #include "cpu_device/atomics.h"
+#include "cpu_device/device_settings.h"
 #include "cpu_device/execution.h"
+#include "cpu_device/graphs.h"
 #include "cpu_device/kernel_functions.h"
+#include "cpu_device/launch_api.h"
 #include "cpu_device/math_functions.h"
+#include "cpu_device/memory_pools.h"
 #include "cpu_device/qualifiers.h"
 #include "cpu_device/runtime_api.h"
 #include "cpu_device/synchronization.h"

@@ -519,7 +519,7 @@ class editor {
         edit_forceinline(i);
       else if (is_one_of(t.text, {"asm", "__asm__", "__asm"}))
         check_assembly(i);
-      else if (macro_ == nullptr)
+      else if (!edit_kernel_address(i) && macro_ == nullptr)
         check_call(i);
     }
   }
@@ -933,6 +933,65 @@ class editor {
       if (text[i + 2] == '8' || is_one_of(text.substr(i + 2, 2), {"16", "32", "64"})) return true;
     }
     return false;
+  }
+
+  /// A kernel whose address leaves its type behind: whoever launches it will need that.
+  bool edit_kernel_address(std::size_t at) {
+    if (names_.spaces.count(ts()[at].text) == 0 || names_.ordinary.count(ts()[at].text) != 0 ||
+        (macro_ == nullptr && file_.kernel_declarations.count(at) != 0))
+      return false;
+    std::size_t end = at + 1;  // behind the template's arguments
+    if (is(ts(), end, "<")) {
+      const std::size_t close = angle_forward(ts(), end);
+      if (close == kNone) return false;
+      end = close + 1;
+    }
+    if (is(ts(), end, "(") || is(ts(), end, "<<<")) return false;
+    std::size_t begin = at;  // before the name's namespaces
+    while (begin > 0 && ts()[begin - 1].is("::")) {
+      --begin;
+      if (begin > 0 && is_identifier(ts(), begin - 1) &&
+          !is_expression_keyword(ts()[begin - 1].text))
+        --begin;
+    }
+    const std::size_t name = begin;
+    if (begin > 0 && ts()[begin - 1].is("&")) --begin;
+    if (!loses_type(begin)) return false;
+    const std::string shown = flat(ts(), name, end);
+    replace(ts()[name].begin, ts()[name].begin,
+            "::cpu_device::remember_kernel(" + literal(shown) + ", ");
+    replace(ts()[end - 1].end(), ts()[end - 1].end(), ")");
+    if (name != begin) replace(ts()[begin].begin, ts()[begin].end(), "");  // the &
+    return true;
+  }
+
+  /// Does a cast to a void pointer, or a function that launches, stand before i?
+  bool loses_type(std::size_t i) const {
+    if (i < 2) return false;
+    if (ts()[i - 1].is(")")) {
+      const std::size_t open = match_back(ts(), i - 1);
+      return open != kNone && is_void_pointer(open + 1, i - 1);
+    }
+    if (!ts()[i - 1].is("(")) return false;
+    if (ts()[i - 2].is(">")) {
+      const std::size_t angle = angle_back(ts(), i - 2);
+      return angle != kNone && angle > 0 &&
+             is_one_of(ts()[angle - 1].text, {"reinterpret_cast", "static_cast"}) &&
+             is_void_pointer(angle + 1, i - 2);
+    }
+    return is_one_of(ts()[i - 2].text, {"cudaLaunchKernel", "cudaLaunchCooperativeKernel"});
+  }
+
+  /// void*, const void*, void const*
+  bool is_void_pointer(std::size_t begin, std::size_t end) const {
+    bool is_void = false;
+    for (std::size_t i = begin; i < end; ++i) {
+      if (ts()[i].is("void"))
+        is_void = true;
+      else if (!ts()[i].is("const") && !(ts()[i].is("*") && i + 1 == end))
+        return false;
+    }
+    return is_void && end > begin && ts()[end - 1].is("*");
   }
 
   void check_call(std::size_t at) {

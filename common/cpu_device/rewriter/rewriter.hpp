@@ -28,6 +28,9 @@
 //   __shared__ T a, b[n];            in a function (`static` is dropped, alignas goes first):
 //     __shared__ T a, b[n]; ::cpu_device::shared_birth([] {}, a, b);
 //
+//   (void*)kernel<T>                 and a kernel that is handed to cudaLaunchKernel and its kind:
+//     (void*)::cpu_device::remember_kernel("kernel<T>", kernel<T>)
+//
 //   __noinline__       __attribute__((noinline))
 //   __forceinline__    inline __attribute__((always_inline))
 //

@@ -195,6 +195,10 @@ void note_atomic_done(int order) {
 bool ordered_by_atomics(worker& w, const access& before, const access& now, excuse& why) {
   const thread_times& t = times_of(w);
   if (before.block != now.block) {
+    if (const auto& meeting = w.launch->meeting; meeting != nullptr) {  // of all blocks of the grid
+      const std::uint32_t met = meeting->checked_at.load(std::memory_order_relaxed);
+      if (met != 0 && later(met, before.time)) return true;
+    }
     const block_times& theirs = times_of(before.block);
     const std::uint32_t by_barrier = t.block_atomic.get(w.block_epoch);
     if (later(theirs.last_atomic.load(std::memory_order_relaxed), before.time) &&
@@ -474,6 +478,8 @@ using cpu_device::check::look_quickly;
   look(pointer, size, flags, __builtin_return_address(0))
 
 extern "C" {
+
+std::uint32_t cpu_device_tick() { return cpu_device::check::clock_now.fetch_add(1) + 1; }
 
 void __tsan_init() {}
 void __tsan_func_entry(void*) {}

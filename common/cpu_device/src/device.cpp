@@ -30,31 +30,47 @@ struct device_state {
   unsigned flags = cudaDeviceMapHost;
   std::set<int> peers;
 };
-std::array<device_state, kMaxDevices> states;
+// Never destroyed: static objects may use the device when the program ends.
+std::array<device_state, kMaxDevices>& states() {
+  static auto* all = new std::array<device_state, kMaxDevices>;
+  return *all;
+}
 
 thread_local int tls_device = 0;
 thread_local cudaError_t tls_last_error = cudaSuccess;
 
 /// CPU_DEVICE_COUNT says how many there are (two unless told otherwise); CUDA_VISIBLE_DEVICES
-/// then chooses among them, as it does among GPUs: the list ends at the first number not there.
-int count_devices() {
+/// then chooses among them, as it does among GPUs: device i of the program is the i-th number of
+/// the list, which ends at the first entry that names no device, or one named before. A name that
+/// begins with GPU- or MIG- names none of these.
+std::vector<int> read_visible_devices() {
   int there = 2;
   if (const char* text = std::getenv("CPU_DEVICE_COUNT")) {
     const long wanted = std::strtol(text, nullptr, 10);
     if (wanted >= 0 && wanted <= kMaxDevices) there = static_cast<int>(wanted);
   }
+  std::vector<int> chosen;
   const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
-  if (visible == nullptr) return there;
-  int count = 0;
-  for (const char* p = visible; *p != '\0';) {
+  if (visible == nullptr) {
+    for (int d = 0; d < there; ++d) chosen.push_back(d);
+    return chosen;
+  }
+  for (const char* p = visible;; ++p) {
     char* end = nullptr;
     const long id = std::strtol(p, &end, 10);
-    if (end == p || id < 0 || id >= there) break;
-    ++count;
-    p = *end == ',' ? end + 1 : end;
-    if (*end != ',' && *end != '\0') break;
+    while (*end == ' ') ++end;
+    if (end == p || (*end != ',' && *end != '\0') || id < 0 || id >= there ||
+        std::find(chosen.begin(), chosen.end(), id) != chosen.end())
+      return chosen;
+    chosen.push_back(static_cast<int>(id));
+    if (*end == '\0') return chosen;
+    p = end;
   }
-  return std::min(count, there);
+}
+
+const std::vector<int>& visible_devices() {
+  static const auto* all = new std::vector<int>(read_visible_devices());
+  return *all;
 }
 
 struct error_text {
@@ -93,6 +109,7 @@ constexpr error_text kErrors[] = {
     CPU_DEVICE_ERROR(cudaErrorInvalidDevice, "invalid device ordinal"),
     CPU_DEVICE_ERROR(cudaErrorNoKernelImageForDevice,
                      "no kernel image is available for execution on the device"),
+    CPU_DEVICE_ERROR(cudaErrorUnsupportedLimit, "limit is not supported on this architecture"),
     CPU_DEVICE_ERROR(cudaErrorPeerAccessUnsupported,
                      "peer access is not supported between these two devices"),
     CPU_DEVICE_ERROR(cudaErrorOperatingSystem,
@@ -117,6 +134,27 @@ constexpr error_text kErrors[] = {
     CPU_DEVICE_ERROR(cudaErrorCooperativeLaunchTooLarge, "too many blocks in cooperative launch"),
     CPU_DEVICE_ERROR(cudaErrorNotPermitted, "operation not permitted"),
     CPU_DEVICE_ERROR(cudaErrorNotSupported, "operation not supported"),
+    CPU_DEVICE_ERROR(cudaErrorStreamCaptureUnsupported,
+                     "operation not permitted when stream is capturing"),
+    CPU_DEVICE_ERROR(cudaErrorStreamCaptureInvalidated,
+                     "operation failed due to a previous error during capture"),
+    CPU_DEVICE_ERROR(cudaErrorStreamCaptureMerge,
+                     "operation would result in a merge of separate capture sequences"),
+    CPU_DEVICE_ERROR(cudaErrorStreamCaptureUnmatched, "capture was not ended in the same stream"),
+    CPU_DEVICE_ERROR(cudaErrorStreamCaptureUnjoined, "capturing stream has unjoined work"),
+    CPU_DEVICE_ERROR(cudaErrorStreamCaptureIsolation,
+                     "dependency created on uncaptured work in another stream"),
+    CPU_DEVICE_ERROR(cudaErrorStreamCaptureImplicit,
+                     "operation would make the legacy stream depend on a capturing blocking "
+                     "stream"),
+    CPU_DEVICE_ERROR(cudaErrorCapturedEvent,
+                     "operation not permitted on an event last recorded in a capturing stream"),
+    CPU_DEVICE_ERROR(cudaErrorStreamCaptureWrongThread,
+                     "attempt to terminate a thread-local capture sequence from another thread"),
+    CPU_DEVICE_ERROR(cudaErrorTimeout, "timeout expired"),
+    CPU_DEVICE_ERROR(cudaErrorGraphExecUpdateFailure,
+                     "the graph update was not performed because it included changes which "
+                     "violated constraints specific to instantiated graph update"),
     CPU_DEVICE_ERROR(cudaErrorUnknown, "unknown error"),
 };
 #undef CPU_DEVICE_ERROR
@@ -127,26 +165,6 @@ const error_text* find_error(cudaError_t error) {
   return nullptr;
 }
 
-bool is_device(int device) { return device >= 0 && device < device_count(); }
-
-cudaError_t no_such_device(int device) {
-  if (device_count() == 0) return fail(cudaErrorNoDevice);
-  return fail(cudaErrorInvalidDevice,
-              "there is no device " + std::to_string(device) + ": the numbers are 0 to " +
-                  std::to_string(device_count() - 1) + " (CPU_DEVICE_COUNT sets how many)");
-}
-
-int host_clock_khz() {
-  std::FILE* file = std::fopen("/proc/cpuinfo", "r");
-  if (file == nullptr) return 1000000;
-  char line[256];
-  double mhz = 1000;
-  while (std::fgets(line, sizeof line, file) != nullptr)
-    if (std::sscanf(line, "cpu MHz : %lf", &mhz) == 1) break;
-  std::fclose(file);
-  return static_cast<int>(mhz * 1000);
-}
-
 }  // namespace
 
 std::recursive_mutex& api_mutex() {
@@ -154,9 +172,14 @@ std::recursive_mutex& api_mutex() {
   return *mutex;
 }
 
-int device_count() {
-  static const int count = count_devices();
-  return count;
+int device_count() { return static_cast<int>(visible_devices().size()); }
+int device_slot(int device) { return visible_devices()[static_cast<std::size_t>(device)]; }
+bool is_device(int device) { return device >= 0 && device < device_count(); }
+cudaError_t no_such_device(int device) {
+  if (device_count() == 0) return fail(cudaErrorNoDevice);
+  return fail(cudaErrorInvalidDevice,
+              "there is no device " + std::to_string(device) + ": the numbers are 0 to " +
+                  std::to_string(device_count() - 1) + " (CPU_DEVICE_COUNT sets how many)");
 }
 int current_device() { return tls_device; }
 
@@ -169,38 +192,15 @@ cudaError_t fail(cudaError_t error, const std::string& sentence) {
 cudaError_t pending_error() {
   if (device_count() == 0) return cudaErrorNoDevice;
   const std::lock_guard lock(api_mutex());
-  return states[static_cast<std::size_t>(tls_device)].broken;
+  return states()[static_cast<std::size_t>(tls_device)].broken;
 }
 
 void break_device(int device, cudaError_t error) {
   const std::lock_guard lock(api_mutex());
-  cudaError_t& broken = states[static_cast<std::size_t>(device)].broken;
+  cudaError_t& broken = states()[static_cast<std::size_t>(device)].broken;
   if (broken != cudaSuccess) return;
   broken = error;
   unsettled.fetch_add(1, std::memory_order_relaxed);
-}
-
-cudaError_t function_attributes(cudaFuncAttributes* attributes, const void* kernel) {
-  if (attributes == nullptr || kernel == nullptr) return fail(cudaErrorInvalidDeviceFunction);
-  *attributes = {};
-  attributes->maxThreadsPerBlock = static_cast<int>(kMaxThreads);
-  attributes->numRegs = 32;
-  attributes->ptxVersion = attributes->binaryVersion = 90;
-  attributes->maxDynamicSharedSizeBytes = static_cast<int>(kSharedLimit);
-  return cudaSuccess;
-}
-
-cudaError_t active_blocks(int* blocks, int block_size, std::size_t dynamic_shared_bytes) {
-  if (blocks == nullptr || block_size < 1) return fail(cudaErrorInvalidValue);
-  if (block_size > static_cast<int>(kMaxThreads) || dynamic_shared_bytes > kSharedOptinLimit) {
-    *blocks = 0;
-    return cudaSuccess;
-  }
-  int fitting = 2048 / block_size;
-  if (dynamic_shared_bytes > 0)
-    fitting = std::min(fitting, static_cast<int>(228 * 1024 / (dynamic_shared_bytes + 1024)));
-  *blocks = std::clamp(fitting, 1, 32);
-  return cudaSuccess;
 }
 
 }  // namespace cpu_device
@@ -245,196 +245,10 @@ cudaError_t cudaInitDevice(int device, unsigned int, unsigned int) {
   return is_device(device) ? cudaSuccess : no_such_device(device);
 }
 
-cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
-  if (p == nullptr) return fail(cudaErrorInvalidValue);
-  if (!is_device(device)) return no_such_device(device);
-  *p = {};
-  std::snprintf(p->name, sizeof p->name, "CPU device, %u worker%s", worker_count(),
-                worker_count() == 1 ? "" : "s");
-  p->uuid.bytes[0] = static_cast<char>(device + 1);
-  p->totalGlobalMem = device_capacity();
-  p->sharedMemPerBlock = kSharedLimit;
-  p->regsPerBlock = p->regsPerMultiprocessor = 65536;
-  p->warpSize = 32;
-  p->memPitch = 2147483647;
-  p->maxThreadsPerBlock = static_cast<int>(kMaxThreads);
-  p->maxThreadsDim[0] = p->maxThreadsDim[1] = 1024;
-  p->maxThreadsDim[2] = 64;
-  p->maxGridSize[0] = 2147483647;
-  p->maxGridSize[1] = p->maxGridSize[2] = 65535;
-  p->totalConstMem = 65536;
-  p->major = 9;
-  p->minor = 0;
-  p->textureAlignment = 256;  // what cudaMalloc gives
-  p->texturePitchAlignment = 32;
-  p->multiProcessorCount = static_cast<int>(worker_count());
-  p->integrated = 0;
-  p->canMapHostMemory = 1;
-  set_texture_limits(*p);
-  p->concurrentKernels = 1;
-  p->pciBusID = device;
-  p->asyncEngineCount = 2;
-  p->unifiedAddressing = 1;
-  p->memoryBusWidth = 64;
-  p->l2CacheSize = static_cast<int>(std::max(0L, sysconf(_SC_LEVEL2_CACHE_SIZE)));
-  p->maxThreadsPerMultiProcessor = 2048;
-  p->streamPrioritiesSupported = 1;
-  p->globalL1CacheSupported = p->localL1CacheSupported = 1;
-  p->sharedMemPerMultiprocessor = 228 * 1024;
-  p->managedMemory = 1;
-  p->concurrentManagedAccess = 1;
-  p->canUseHostPointerForRegisteredMem = 1;
-  p->cooperativeLaunch = 0;
-  p->sharedMemPerBlockOptin = kSharedOptinLimit;
-  p->maxBlocksPerMultiProcessor = 32;
-  p->reservedSharedMemPerBlock = 1024;
-  p->hostRegisterSupported = 1;
-  p->memoryPoolsSupported = 1;
-  return cudaSuccess;
-}
-
-cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
-  if (value == nullptr) return fail(cudaErrorInvalidValue);
-  cudaDeviceProp p;
-  const cudaError_t status = cudaGetDeviceProperties(&p, device);
-  if (status != cudaSuccess) return status;
-  switch (attribute) {
-    case cudaDevAttrMaxThreadsPerBlock:
-      *value = p.maxThreadsPerBlock;
-      break;
-    case cudaDevAttrMaxBlockDimX:
-      *value = p.maxThreadsDim[0];
-      break;
-    case cudaDevAttrMaxBlockDimY:
-      *value = p.maxThreadsDim[1];
-      break;
-    case cudaDevAttrMaxBlockDimZ:
-      *value = p.maxThreadsDim[2];
-      break;
-    case cudaDevAttrMaxGridDimX:
-      *value = p.maxGridSize[0];
-      break;
-    case cudaDevAttrMaxGridDimY:
-      *value = p.maxGridSize[1];
-      break;
-    case cudaDevAttrMaxGridDimZ:
-      *value = p.maxGridSize[2];
-      break;
-    case cudaDevAttrMaxSharedMemoryPerBlock:
-      *value = static_cast<int>(p.sharedMemPerBlock);
-      break;
-    case cudaDevAttrTotalConstantMemory:
-      *value = static_cast<int>(p.totalConstMem);
-      break;
-    case cudaDevAttrWarpSize:
-      *value = p.warpSize;
-      break;
-    case cudaDevAttrMaxPitch:
-      *value = static_cast<int>(p.memPitch);
-      break;
-    case cudaDevAttrMaxRegistersPerBlock:
-      *value = p.regsPerBlock;
-      break;
-    case cudaDevAttrClockRate: {
-      static const int khz = host_clock_khz();  // one answer, though the host's clock moves
-      *value = khz;
-      break;
-    }
-    case cudaDevAttrTextureAlignment:
-      *value = static_cast<int>(p.textureAlignment);
-      break;
-    case cudaDevAttrTexturePitchAlignment:
-      *value = static_cast<int>(p.texturePitchAlignment);
-      break;
-    case cudaDevAttrGpuOverlap:
-      *value = 1;
-      break;
-    case cudaDevAttrMultiProcessorCount:
-      *value = p.multiProcessorCount;
-      break;
-    case cudaDevAttrKernelExecTimeout:
-      *value = 1;
-      break;  // the watchdog
-    case cudaDevAttrIntegrated:
-      *value = p.integrated;
-      break;
-    case cudaDevAttrCanMapHostMemory:
-      *value = p.canMapHostMemory;
-      break;
-    case cudaDevAttrComputeMode:
-      *value = 0;
-      break;
-    case cudaDevAttrConcurrentKernels:
-      *value = p.concurrentKernels;
-      break;
-    case cudaDevAttrEccEnabled:
-      *value = p.ECCEnabled;
-      break;
-    case cudaDevAttrMemoryClockRate:
-      *value = 1600000;
-      break;  // nominal: hosts do not tell
-    case cudaDevAttrGlobalMemoryBusWidth:
-      *value = p.memoryBusWidth;
-      break;
-    case cudaDevAttrL2CacheSize:
-      *value = p.l2CacheSize;
-      break;
-    case cudaDevAttrMaxThreadsPerMultiProcessor:
-      *value = p.maxThreadsPerMultiProcessor;
-      break;
-    case cudaDevAttrAsyncEngineCount:
-      *value = p.asyncEngineCount;
-      break;
-    case cudaDevAttrUnifiedAddressing:
-      *value = p.unifiedAddressing;
-      break;
-    case cudaDevAttrComputeCapabilityMajor:
-      *value = p.major;
-      break;
-    case cudaDevAttrComputeCapabilityMinor:
-      *value = p.minor;
-      break;
-    case cudaDevAttrStreamPrioritiesSupported:
-      *value = p.streamPrioritiesSupported;
-      break;
-    case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
-      *value = static_cast<int>(p.sharedMemPerMultiprocessor);
-      break;
-    case cudaDevAttrMaxRegistersPerMultiprocessor:
-      *value = p.regsPerMultiprocessor;
-      break;
-    case cudaDevAttrManagedMemory:
-      *value = p.managedMemory;
-      break;
-    case cudaDevAttrPageableMemoryAccess:
-      *value = p.pageableMemoryAccess;
-      break;
-    case cudaDevAttrConcurrentManagedAccess:
-      *value = p.concurrentManagedAccess;
-      break;
-    case cudaDevAttrCooperativeLaunch:
-      *value = p.cooperativeLaunch;
-      break;
-    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
-      *value = static_cast<int>(p.sharedMemPerBlockOptin);
-      break;
-    case cudaDevAttrMaxBlocksPerMultiprocessor:
-      *value = p.maxBlocksPerMultiProcessor;
-      break;
-    case cudaDevAttrMemoryPoolsSupported:
-      *value = p.memoryPoolsSupported;
-      break;
-    default:
-      return fail(cudaErrorInvalidValue, "cudaDeviceGetAttribute: attribute " +
-                                             std::to_string(static_cast<int>(attribute)) +
-                                             " is not known to the CPU device");
-  }
-  return cudaSuccess;
-}
-
 cudaError_t cudaChooseDevice(int* device, const cudaDeviceProp* wanted) {
   if (device == nullptr || wanted == nullptr) return fail(cudaErrorInvalidValue);
   if (device_count() == 0) return fail(cudaErrorNoDevice);
+  CPU_DEVICE_RETURN_PENDING_ERROR();
   *device = 0;  // all of them are alike
   return cudaSuccess;
 }
@@ -443,6 +257,9 @@ cudaError_t cudaDeviceSynchronize() {
   if (inside_kernel())
     return fail(cudaErrorNotPermitted, "cudaDeviceSynchronize() was called inside a kernel");
   if (device_count() == 0) return fail(cudaErrorNoDevice);
+  if (const cudaError_t status = refuse_in_capture("cudaDeviceSynchronize", true);
+      status != cudaSuccess)
+    return status;
   finish_device(tls_device);
   CPU_DEVICE_RETURN_PENDING_ERROR();
   return cudaSuccess;
@@ -454,8 +271,9 @@ cudaError_t cudaDeviceReset() {
   finish_device(tls_device);
   forget_streams(tls_device);
   forget_textures(tls_device);
+  forget_settings(tls_device);
   release_device(tls_device);
-  device_state& state = states[static_cast<std::size_t>(tls_device)];
+  device_state& state = states()[static_cast<std::size_t>(tls_device)];
   if (state.broken != cudaSuccess) unsettled.fetch_sub(1, std::memory_order_relaxed);
   state = {};
   tls_last_error = cudaSuccess;
@@ -472,13 +290,13 @@ cudaError_t cudaRuntimeGetVersion(int* version) { return cudaDriverGetVersion(ve
 cudaError_t cudaSetDeviceFlags(unsigned int flags) {
   if ((flags & ~0x1FU) != 0) return fail(cudaErrorInvalidValue);
   CPU_DEVICE_RETURN_PENDING_ERROR();
-  states[static_cast<std::size_t>(tls_device)].flags = flags | cudaDeviceMapHost;
+  states()[static_cast<std::size_t>(tls_device)].flags = flags | cudaDeviceMapHost;
   return cudaSuccess;
 }
 cudaError_t cudaGetDeviceFlags(unsigned int* flags) {
   if (flags == nullptr) return fail(cudaErrorInvalidValue);
   CPU_DEVICE_RETURN_PENDING_ERROR();
-  *flags = states[static_cast<std::size_t>(tls_device)].flags;
+  *flags = states()[static_cast<std::size_t>(tls_device)].flags;
   return cudaSuccess;
 }
 
@@ -493,14 +311,14 @@ cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned int flags) {
   if (flags != 0) return fail(cudaErrorInvalidValue);
   if (!is_device(peer) || peer == tls_device) return no_such_device(peer);
   const std::lock_guard lock(api_mutex());
-  if (!states[static_cast<std::size_t>(tls_device)].peers.insert(peer).second)
+  if (!states()[static_cast<std::size_t>(tls_device)].peers.insert(peer).second)
     return fail(cudaErrorPeerAccessAlreadyEnabled);
   return cudaSuccess;
 }
 cudaError_t cudaDeviceDisablePeerAccess(int peer) {
   if (!is_device(peer)) return no_such_device(peer);
   const std::lock_guard lock(api_mutex());
-  if (states[static_cast<std::size_t>(tls_device)].peers.erase(peer) == 0)
+  if (states()[static_cast<std::size_t>(tls_device)].peers.erase(peer) == 0)
     return fail(cudaErrorPeerAccessNotEnabled);
   return cudaSuccess;
 }
@@ -508,6 +326,6 @@ cudaError_t cudaDeviceDisablePeerAccess(int peer) {
 namespace cpu_device {
 bool peer_enabled(int device, int peer) {
   const std::lock_guard lock(api_mutex());
-  return states[static_cast<std::size_t>(device)].peers.count(peer) != 0;
+  return states()[static_cast<std::size_t>(device)].peers.count(peer) != 0;
 }
 }  // namespace cpu_device

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <string>
 
+#include "cpu_device/graphs.h"
 #include "cpu_device/runtime_api.h"
 
 namespace cpu_device {
@@ -16,6 +17,10 @@ namespace cpu_device {
 std::recursive_mutex& api_mutex();
 
 int device_count();
+bool is_device(int device);
+cudaError_t no_such_device(int device);
+/// Which of the devices there are, where CUDA_VISIBLE_DEVICES chooses or reorders.
+int device_slot(int device);
 /// The calling host thread's device.
 int current_device();
 
@@ -37,8 +42,10 @@ void break_device(int device, cudaError_t error);
     if (pending != cudaSuccess) return ::cpu_device::fail(pending); \
   } while (false)
 
-/// Puts work at the end of a stream. It runs now (eager) or later (stream_policy).
-cudaError_t enqueue(cudaStream_t stream, std::function<void()> work);
+/// Puts work at the end of a stream. It runs now (eager) or later (stream_policy). In a captured
+/// stream it becomes a node of this type instead.
+cudaError_t enqueue(cudaStream_t stream, std::function<void()> work,
+                    cudaGraphNodeType type = cudaGraphNodeTypeMemcpy);
 /// As enqueue, and comes back when it has run.
 cudaError_t enqueue_and_wait(cudaStream_t stream, std::function<void()> work);
 /// Runs everything that was queued on a device.
@@ -48,8 +55,18 @@ bool is_stream(cudaStream_t stream);
 void forget_streams(int device);
 /// textures.cpp: the arrays of a device and what refers to them; and what textures may measure.
 void forget_textures(int device);
+void forget_settings(int device);
+/// memory_api.cpp: memory of cudaMallocAsync.
+cudaError_t allocate_async(void** pointer, std::size_t bytes, int device, const void* made_at);
+/// launch.cpp: the dynamic shared memory that a kernel may ask for.
+std::size_t shared_limit_of(const void* kernel);
 void set_texture_limits(cudaDeviceProp& properties);
 /// True if asynchronous work may still be waiting (deferred and interleaved order).
 bool runs_late();
+/// True if work on this stream may run after the call that puts it there.
+bool keeps_work(cudaStream_t stream);
+/// Fails for calls that must not be made while a stream is captured; those that wait for the whole
+/// device must not be made in any mode.
+cudaError_t refuse_in_capture(const char* function, bool device_wide = false);
 
 }  // namespace cpu_device

@@ -49,6 +49,9 @@ namespace {
 
 constexpr std::size_t kStackBytes = 256 * 1024;  // of which the lowest page is a guard
 constexpr unsigned kStacksPerMapping = 64;
+// A guard page splits a mapping, and a process may have 65530 parts of mappings (vm.max_map_count):
+// stacks beyond this number have a guard only at the low end of their mapping.
+constexpr unsigned kGuardedStacks = 24 * 1024;
 constexpr std::size_t kPage = 4096;
 
 __extension__ typedef unsigned __int128 uint128;  // products of two 64-bit numbers
@@ -127,9 +130,11 @@ void map_stacks(worker& w) {
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
   if (map == MAP_FAILED) throw std::bad_alloc();
   tls_owner.stack_mappings.push_back(map);
+  static std::atomic<unsigned> mapped{0};
+  const bool guarded = mapped.fetch_add(kStacksPerMapping) < kGuardedStacks;
   for (unsigned i = kStacksPerMapping; i-- > 0;) {
     char* low = static_cast<char*>(map) + i * kStackBytes;
-    mprotect(low, kPage, PROT_NONE);
+    if (guarded || i == 0) mprotect(low, kPage, PROT_NONE);
     auto* f = new fiber;
     f->low = low + kPage;
     // Tops at different offsets within a page: otherwise the busy ends of all stacks would fall
@@ -305,6 +310,24 @@ void block_barrier(const char* file, int line) {
   }
   fiber* me = w.current;
   if (arrive(w, me, "__syncthreads()", file, line)) release_barrier(w);
+  wait_for_others(w, me);
+}
+
+bool launched_cooperatively() {
+  const worker* w = tls_worker;
+  return w != nullptr && w->launch != nullptr && w->launch->meeting != nullptr;
+}
+
+void grid_barrier(const char* file, int line) {
+  worker& w = worker_in_kernel("this_grid().sync()");
+  fiber* me = w.current;
+  // The block's last thread waits for the other blocks: with the OS thread, since no thread of
+  // this block could go on.
+  if (arrive(w, me, "this_grid().sync()", file, line)) {
+    if (w.mixed) stuck(w);
+    meet_other_blocks(w, file, line);
+    release_barrier(w);
+  }
   wait_for_others(w, me);
 }
 
@@ -515,6 +538,7 @@ void run_blocks(void* argument) {
     w.current = &w.base;
     if (launch.shared_bytes != 0) std::memset(p.dynamic_shared, 0xFF, launch.shared_bytes);
     launch.run(launch.arguments);
+    if (launch.meeting != nullptr) leave_grid(w);
   }
 }
 
@@ -525,6 +549,12 @@ void report_problem(worker& w, running_launch& launch) {
     case failure::kind::stuck:
       text = describe_stuck_block(w);
       break;
+    case failure::kind::stuck_grid:
+      text = describe_stuck_grid(w);
+      break;
+    case failure::kind::abandoned:
+      w.problem = {};
+      return;
     case failure::kind::fault:
       text = describe_fault(w, error);
       break;
@@ -539,6 +569,7 @@ void report_problem(worker& w, running_launch& launch) {
   }
   int none = 0;
   if (launch.error.compare_exchange_strong(none, error)) report(text);  // the first block speaks
+  if (launch.meeting != nullptr) break_grid(launch);
   w.problem = {};
 }
 
@@ -555,7 +586,9 @@ void work_on(running_launch& launch) {
       w.shared_end - (launch.shared_bytes + 15) / 16 * 16;  // its end is close to the guard page
 
   const std::uint64_t chunk =
-      std::max<std::uint64_t>(1, launch.block_count / (std::uint64_t{worker_count()} * 32));
+      launch.meeting != nullptr
+          ? 1
+          : std::max<std::uint64_t>(1, launch.block_count / (std::uint64_t{worker_count()} * 32));
   w.base.own_top = static_cast<char*>(__builtin_frame_address(0));
   progress.self = &w;
   w.in_kernel.store(true, std::memory_order_release);
@@ -593,19 +626,28 @@ class worker_pool {
     static auto* pool = new worker_pool;  // never destroyed: its threads may outlive main
     return *pool;
   }
+  /// One OS thread a block: more of them, so they are not woken for ordinary launches.
+  static worker_pool& cooperative() {
+    static auto* pool = new worker_pool;
+    return *pool;
+  }
 
-  void run(running_launch& launch, unsigned helpers) {
-    if (helpers == 0) {
-      work_on(launch);
-      return;
-    }
+  /// With as many helpers as can be had: false if all are needed and the system has not enough.
+  bool run(running_launch& launch, unsigned helpers) {
     {
       std::unique_lock lock(mutex_);
       if (owner_ != getpid()) {  // after a fork the threads are gone
         owner_ = getpid();
         threads_ = 0;
       }
-      for (; threads_ < helpers; ++threads_) start_thread();
+      while (threads_ < helpers && start_thread()) ++threads_;
+      if (threads_ < helpers && launch.meeting != nullptr) return false;
+      helpers = std::min(helpers, threads_);
+      if (helpers == 0) {
+        lock.unlock();
+        work_on(launch);
+        return true;
+      }
       launch_ = &launch;
       wanted_ = helpers;
       busy_ = 0;
@@ -615,10 +657,11 @@ class worker_pool {
     std::unique_lock lock(mutex_);
     launch_ = nullptr;  // helpers that have not woken yet need not
     done_.wait(lock, [&] { return busy_ == 0; });
+    return true;
   }
 
  private:
-  void start_thread() {
+  bool start_thread() {
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, 1 << 20);
@@ -631,11 +674,8 @@ class worker_pool {
         },
         this);
     pthread_attr_destroy(&attributes);
-    if (status != 0) {
-      std::fprintf(stderr, "CPU device: cannot start a worker thread: %s\n", std::strerror(status));
-      std::abort();
-    }
-    pthread_detach(thread);
+    if (status == 0) pthread_detach(thread);
+    return status == 0;
   }
 
   [[noreturn]] void help() {
@@ -708,6 +748,8 @@ unsigned worker_count() {
   return count;
 }
 
+unsigned blocks_per_worker() { return std::clamp(1024 / worker_count(), 2U, 32U); }
+
 void set_thread_order(thread_order order, unsigned seed) {
   const std::lock_guard lock(order_mutex);
   order_now() = {order, seed};
@@ -732,8 +774,13 @@ cudaError_t run_launch(running_launch& launch) {
   static std::atomic<std::uint32_t> serials{1};
   launch.first_serial = serials.fetch_add(static_cast<std::uint32_t>(launch.block_count));
   const watchdog guard(launch);
-  const std::uint64_t helpers = std::min<std::uint64_t>(worker_count(), launch.block_count) - 1;
-  worker_pool::instance().run(launch, static_cast<unsigned>(helpers));
+  if (launch.meeting != nullptr) {
+    if (!worker_pool::cooperative().run(launch, static_cast<unsigned>(launch.block_count) - 1))
+      return cudaErrorLaunchOutOfResources;
+  } else {
+    const std::uint64_t helpers = std::min<std::uint64_t>(worker_count(), launch.block_count) - 1;
+    worker_pool::instance().run(launch, static_cast<unsigned>(helpers));
+  }
   return static_cast<cudaError_t>(launch.error.load());
 }
 

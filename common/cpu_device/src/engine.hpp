@@ -17,6 +17,25 @@
 
 namespace cpu_device {
 
+/// Where the blocks of a cooperative launch wait for each other.
+struct grid_meeting {
+  struct place {  // of one block
+    const char* file = nullptr;
+    int line = 0;
+    std::uint32_t generation = 0;  // of the meeting it came to, from 1
+    bool left = false;
+  };
+  explicit grid_meeting(std::uint32_t block_count) : blocks(block_count), places(block_count) {}
+
+  std::uint32_t blocks;
+  std::atomic<std::uint64_t> counts{0};      // blocks that wait; times 2^32: blocks that have left
+  std::atomic<std::uint32_t> generation{1};  // a futex: counts the meetings
+  std::atomic<bool> broken{false};           // a block failed, or some will never come
+  std::atomic<bool> incomplete{false};       // ... the latter
+  std::atomic<std::uint32_t> checked_at{0};  // the check build's clock when all had come
+  std::vector<place> places;                 // by the blocks' linear numbers
+};
+
 /// A kernel on its way through all of its blocks.
 struct running_launch {
   launch_site site;
@@ -32,7 +51,8 @@ struct running_launch {
   std::uint32_t first_serial = 1;  // block b of this launch has the serial number first_serial + b
   std::uint64_t block_step = 1, block_first = 0;  // random order: a walk that meets every block
   std::atomic<std::uint64_t> next_block{0};
-  std::atomic<int> error{0};  // cudaError_t of the first block that failed
+  std::atomic<int> error{0};              // cudaError_t of the first block that failed
+  std::unique_ptr<grid_meeting> meeting;  // of a cooperative launch
 };
 
 /// A stack, and the CUDA thread that waits on it.
@@ -59,7 +79,16 @@ struct warp_group : warp_exchange {
 
 /// Why a block was given up; the report is written after the jump out of it.
 struct failure {
-  enum class kind { none, stuck, fault, time_limit, misuse } what = kind::none;
+  // abandoned: another block of the cooperative launch failed, and has said so
+  enum class kind {
+    none,
+    stuck,
+    stuck_grid,
+    abandoned,
+    fault,
+    time_limit,
+    misuse
+  } what = kind::none;
   int signal = 0;
   void* address = nullptr;  // of the access that failed
   void* pc = nullptr;
@@ -100,6 +129,7 @@ struct worker {
 
   void* abort_sp = nullptr;
   std::atomic<bool> in_kernel{false};
+  std::atomic<bool> waits_for_blocks{false};  // in this_grid().sync(), for the other blocks
   failure problem;
   std::uint32_t serial = 0;  // of the running block, among all blocks of all launches
   void* watch = nullptr;     // check.cpp: what it remembers for this worker
@@ -117,6 +147,14 @@ bool inside_kernel();
 
 /// Runs every block; returns the error of the first block that failed.
 cudaError_t run_launch(running_launch& launch);
+
+/// grid.cpp. Waits until all blocks of the cooperative launch wait here; gives the block up if
+/// that can never be.
+void meet_other_blocks(worker& w, const char* file, int line);
+/// The running block has ended: the others must not wait for it.
+void leave_grid(worker& w);
+/// A block has failed: the others must not wait for it.
+void break_grid(running_launch& launch);
 
 /// Gives the running block up: writes nothing, jumps out of it.
 [[noreturn]] void give_up_block(worker& w);
@@ -143,11 +181,16 @@ void watch_faults_on_this_thread();
 /// The order of the launches that follow.
 thread_order current_order(unsigned& seed);
 
+/// How many blocks one worker stands for at the same time: what cudaOccupancy... counts with. All
+/// workers together have at most 1024, since each block of a cooperative launch is an OS thread.
+unsigned blocks_per_worker();
+
 constexpr std::size_t kSharedLimit = 48 * 1024;        // without opting in
 constexpr std::size_t kSharedOptinLimit = 227 * 1024;  // the most a kernel may opt in to
 
 // faults.cpp: texts
 std::string describe_stuck_block(worker& w);
+std::string describe_stuck_grid(worker& w);
 std::string describe_fault(worker& w, cudaError_t& error);
 std::string describe_time_limit(worker& w);
 std::string describe_block(const worker& w);

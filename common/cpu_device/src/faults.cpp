@@ -182,7 +182,8 @@ class watch_thread {
         deadline = now + std::chrono::seconds(1);  // again, should a worker not have stopped
         const std::lock_guard workers_lock(workers_mutex);
         for (worker* w : workers())
-          if (w->launch == launch && w->in_kernel.load(std::memory_order_acquire))
+          if (w->launch == launch && w->in_kernel.load(std::memory_order_acquire) &&
+              !w->waits_for_blocks.load(std::memory_order_acquire))  // it waits for a slow one
             pthread_kill(w->os_thread, kTimeSignal);
       }
     }
@@ -274,7 +275,7 @@ std::string describe_stuck_block(worker& w) {
         "that get there, or move the call out of the condition.";
   else
     text +=
-        "\n  Every thread of a block must reach every __syncthreads(); here some never will. "
+        "\n  Every thread of a block must reach every barrier; here some never will. "
         "Try: move the barrier out of the if or the loop, and put the condition around the work "
         "only.";
   return text;

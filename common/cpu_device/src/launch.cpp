@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "cpu_device/launch_api.h"
 #include "device.hpp"
 #include "engine.hpp"
 #include "memory.hpp"
@@ -15,6 +16,11 @@ namespace {
 
 std::map<const void*, std::size_t>& opted_in() {  // kernels that may have more shared memory
   static auto* all = new std::map<const void*, std::size_t>;
+  return *all;
+}
+
+std::map<const void*, known_kernel>& known_kernels() {
+  static auto* all = new std::map<const void*, known_kernel>;
   return *all;
 }
 
@@ -49,8 +55,7 @@ cudaError_t check_shape(const launch_site& site, const launch_shape& shape, cons
                  "the grid " + extent(g) +
                      " is too large: at most (2147483647, 65535, 65535) blocks. A negative number "
                      "looks like a huge one here.");
-  std::size_t limit = kSharedLimit;
-  if (const auto it = opted_in().find(kernel); it != opted_in().end()) limit = it->second;
+  const std::size_t limit = shared_limit_of(kernel);
   if (shape.shared_bytes > limit)
     return wrong(cudaErrorInvalidValue,
                  std::to_string(shape.shared_bytes) +
@@ -58,6 +63,17 @@ cudaError_t check_shape(const launch_site& site, const launch_shape& shape, cons
                      " without cudaFuncSetAttribute(kernel, "
                      "cudaFuncAttributeMaxDynamicSharedMemorySize, bytes), " +
                      std::to_string(kSharedOptinLimit) + " with it.");
+  if (shape.cooperative) {
+    int fitting = 0;
+    active_blocks(&fitting, static_cast<int>(b.x * b.y * b.z), shape.shared_bytes);
+    const std::uint64_t most = std::uint64_t{worker_count()} * static_cast<unsigned>(fitting);
+    if (std::uint64_t{g.x} * g.y * g.z > most)
+      return wrong(cudaErrorCooperativeLaunchTooLarge,
+                   "the grid " + extent(g) + " has more blocks than can run at the same time, " +
+                       std::to_string(most) +
+                       " of this size. Try: cudaOccupancyMaxActiveBlocksPerMultiprocessor times "
+                       "the device's multiProcessorCount, and a grid-stride loop.");
+  }
   return cudaSuccess;
 }
 
@@ -87,6 +103,12 @@ cudaError_t check_pointer(const launch_site& site, const void* pointer, unsigned
 
 }  // namespace
 
+std::size_t shared_limit_of(const void* kernel) {
+  const std::lock_guard lock(api_mutex());
+  const auto it = opted_in().find(kernel);
+  return it != opted_in().end() ? it->second : kSharedLimit;
+}
+
 cudaError_t set_function_attribute(const void* kernel, cudaFuncAttribute attribute, int value) {
   if (kernel == nullptr) return fail(cudaErrorInvalidDeviceFunction);
   if (attribute == cudaFuncAttributePreferredSharedMemoryCarveout) return cudaSuccess;
@@ -98,28 +120,61 @@ cudaError_t set_function_attribute(const void* kernel, cudaFuncAttribute attribu
   return cudaSuccess;
 }
 
-void submit(const launch_site& site, const launch_shape& shape, const kernel_call& call) {
+void note_kernel(const void* kernel, const known_kernel& how) {
+  const std::lock_guard lock(api_mutex());
+  known_kernels()[kernel] = how;
+}
+
+const char* name_of_kernel(const void* kernel) {
+  const std::lock_guard lock(api_mutex());
+  const auto it = known_kernels().find(kernel);
+  return it == known_kernels().end() ? "a kernel" : it->second.name;
+}
+
+cudaError_t launch_by_address(const void* kernel, const launch_shape& shape, void** arguments,
+                              const char* file, int line) {
+  const std::lock_guard lock(api_mutex());
+  const auto it = known_kernels().find(kernel);
+  if (it == known_kernels().end())
+    return fail(cudaErrorInvalidDeviceFunction,
+                "the launch at " + short_name(file) + ":" + std::to_string(line) +
+                    " fails: the address is none of a kernel. Try: name the kernel in the call, or "
+                    "in a cast, (void*)kernel.");
+  return it->second.launch({it->second.name, file, line}, shape, kernel, arguments);
+}
+
+cudaError_t shape_of(const cudaLaunchConfig_t* config, launch_shape& shape) {
+  if (config == nullptr || (config->numAttrs != 0 && config->attrs == nullptr))
+    return fail(cudaErrorInvalidValue);
+  shape = {config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream, false};
+  for (unsigned i = 0; i < config->numAttrs; ++i) {
+    const cudaLaunchAttribute& a = config->attrs[i];
+    if (a.id == cudaLaunchAttributeCooperative) shape.cooperative = a.val.cooperative != 0;
+    const auto& cluster = a.val.clusterDim;
+    if (a.id == cudaLaunchAttributeClusterDimension && cluster.x * cluster.y * cluster.z != 1)
+      return fail(cudaErrorNotSupported, "the CPU device has no clusters of blocks");
+  }
+  return cudaSuccess;
+}
+
+cudaError_t submit(const launch_site& site, const launch_shape& shape, const kernel_call& call) {
   if (inside_kernel()) {
     report(launch_of(site) + " happens inside a kernel: the CPU device has no dynamic parallelism");
-    fail(cudaErrorNotSupported);
-    return;
+    return fail(cudaErrorNotSupported);
   }
-  if (const cudaError_t pending = pending_error(); pending != cudaSuccess) {
-    fail(pending);
-    return;
-  }
+  CPU_DEVICE_RETURN_PENDING_ERROR();
   const std::lock_guard lock(api_mutex());
-  if (check_shape(site, shape, call.kernel) != cudaSuccess) return;
-  if (!is_stream(shape.stream)) {
-    fail(cudaErrorInvalidResourceHandle, launch_of(site) + " fails: its stream does not exist.");
-    return;
-  }
+  const cudaError_t wrong_shape = check_shape(site, shape, call.kernel);
+  if (wrong_shape != cudaSuccess) return wrong_shape;
+  if (!is_stream(shape.stream))
+    return fail(cudaErrorInvalidResourceHandle,
+                launch_of(site) + " fails: its stream does not exist.");
   const int device = current_device();
   for (unsigned i = 0; i < call.pointer_count; ++i) {
     const cudaError_t status = check_pointer(site, call.pointers[i], call.pointer_positions[i]);
     if (status != cudaSuccess) {
       break_device(device, status);
-      return;
+      return cudaSuccess;  // as on a GPU: who synchronises is told
     }
   }
   const auto execute = [site, shape, device, run = call.run](const void* arguments) {
@@ -132,16 +187,18 @@ void submit(const launch_site& site, const launch_shape& shape, const kernel_cal
     launch.arguments = arguments;
     launch.device = device;
     launch.order = current_order(launch.seed);
+    if (shape.cooperative)
+      launch.meeting = std::make_unique<grid_meeting>(shape.grid.x * shape.grid.y * shape.grid.z);
     const cudaError_t error = run_launch(launch);
     if (error != cudaSuccess) break_device(device, error);
     if (check_slack(site.kernel)) break_device(device, cudaErrorIllegalAddress);
   };
-  if (!runs_late()) {
-    enqueue(shape.stream, [&] { execute(call.arguments); });  // runs before enqueue comes back
-    return;
-  }
+  if (!keeps_work(shape.stream))  // runs before enqueue comes back
+    return enqueue(
+        shape.stream, [&] { execute(call.arguments); }, cudaGraphNodeTypeKernel);
   const std::shared_ptr<void> kept(call.clone(call.arguments), call.destroy);
-  enqueue(shape.stream, [execute, kept] { execute(kept.get()); });
+  return enqueue(
+      shape.stream, [execute, kept] { execute(kept.get()); }, cudaGraphNodeTypeKernel);
 }
 
 }  // namespace cpu_device

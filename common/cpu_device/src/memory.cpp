@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <deque>
@@ -35,9 +36,20 @@ constexpr std::size_t kMaxFreed = 256;
 constexpr int kPoison = 0xFF;
 
 std::shared_mutex table_mutex;
-std::map<std::uintptr_t, allocation> table;  // by begin
-std::deque<allocation> freed;                // address space kept, not memory
-std::map<int, std::size_t> in_use;           // device memory by device
+std::atomic<pid_t> owner{0};  // the process that allocated last: not the parent of a forked one
+// Never destroyed: static objects may free their memory when the program ends.
+std::map<std::uintptr_t, allocation>& allocations() {  // by begin
+  static auto* all = new std::map<std::uintptr_t, allocation>;
+  return *all;
+}
+std::deque<allocation>& freed_ones() {  // address space kept, not memory
+  static auto* all = new std::deque<allocation>;
+  return *all;
+}
+std::map<int, std::size_t>& bytes_in_use() {  // device memory by device
+  static auto* all = new std::map<int, std::size_t>;
+  return *all;
+}
 
 std::uintptr_t number(const void* p) { return reinterpret_cast<std::uintptr_t>(p); }
 
@@ -68,27 +80,25 @@ const char* touched_slack(const allocation& a) {
   return nullptr;
 }
 
-struct leak_reporter {
-  ~leak_reporter() {
-    if (worker_count() == 0) return;
-    const std::shared_lock lock(table_mutex);
-    std::size_t bytes = 0, count = 0;
-    const allocation* first = nullptr;
-    for (const auto& [begin, a] : table) {
-      if (a.kind == memory_kind::registered) continue;
-      ++count;
-      bytes += a.bytes;
-      if (first == nullptr) first = &a;
-    }
-    if (count == 0 || pid != getpid()) return;
-    explain(std::to_string(count) + (count == 1 ? " allocation (" : " allocations (") +
-            human_bytes(bytes) + ") never freed; one of them is " + describe(*first) +
-            ". Each cudaMalloc needs its cudaFree, also on the way out of an error.");
-  }
-  pid_t pid = getpid();
-};
-
 }  // namespace
+
+/// After the last static object is gone, so that those may free what they hold.
+__attribute__((destructor)) void report_leaks() {
+  if (owner != getpid()) return;
+  const std::shared_lock lock(table_mutex);
+  std::size_t bytes = 0, count = 0;
+  const allocation* first = nullptr;
+  for (const auto& [begin, a] : allocations()) {
+    if (!a.ours()) continue;
+    ++count;
+    bytes += a.bytes;
+    if (first == nullptr) first = &a;
+  }
+  if (count == 0) return;
+  explain(std::to_string(count) + (count == 1 ? " allocation (" : " allocations (") +
+          human_bytes(bytes) + ") never freed; one of them is " + describe(*first) +
+          ". Each cudaMalloc needs its cudaFree, also on the way out of an error.");
+}
 
 std::size_t device_capacity() {
   static const std::size_t bytes = [] {
@@ -105,18 +115,18 @@ std::size_t device_capacity() {
 
 std::size_t device_bytes_in_use(int device) {
   const std::shared_lock lock(table_mutex);
-  const auto it = in_use.find(device);
-  return it == in_use.end() ? 0 : it->second;
+  const auto it = bytes_in_use().find(device);
+  return it == bytes_in_use().end() ? 0 : it->second;
 }
 
 void* allocate(std::size_t bytes, memory_kind kind, int device, unsigned flags,
                const void* made_at) {
-  static const leak_reporter reporter;
+  owner = getpid();
   if (bytes > device_capacity() * 8) return nullptr;  // also keeps the arithmetic from wrapping
   const bool counts = kind == memory_kind::device || kind == memory_kind::managed;
   {
     const std::unique_lock lock(table_mutex);
-    std::size_t& used = in_use[device];
+    std::size_t& used = bytes_in_use()[device];
     if (counts) {
       if (bytes > device_capacity() - std::min(used, device_capacity())) return nullptr;
       used += bytes;
@@ -129,7 +139,7 @@ void* allocate(std::size_t bytes, memory_kind kind, int device, unsigned flags,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (map == MAP_FAILED) {
     const std::unique_lock lock(table_mutex);
-    if (counts) in_use[device] -= bytes;
+    if (counts) bytes_in_use()[device] -= bytes;
     return nullptr;
   }
   char* low = static_cast<char*>(map) + kPage;
@@ -151,30 +161,30 @@ void* allocate(std::size_t bytes, memory_kind kind, int device, unsigned flags,
   if (&cpu_device_watch_memory != nullptr)
     cpu_device_watch_memory(a.begin, bytes, kind == memory_kind::device ? 1 : 0);
   const std::unique_lock lock(table_mutex);
-  table[number(a.begin)] = a;
+  allocations()[number(a.begin)] = a;
   return a.begin;
 }
 
 bool release(void* pointer, bool device_memory, std::string* why_not) {
   const std::unique_lock lock(table_mutex);
-  const auto it = table.find(number(pointer));
+  const auto it = allocations().find(number(pointer));
   const auto fits = [&](const allocation& a) {
     return device_memory ? a.kind == memory_kind::device || a.kind == memory_kind::managed
                          : a.kind == memory_kind::pinned;
   };
-  if (it == table.end() || !fits(it->second)) {
-    if (it != table.end()) {
+  if (it == allocations().end() || !fits(it->second)) {
+    if (it != allocations().end()) {
       *why_not = device_memory ? "the pointer came from cudaMallocHost or cudaHostAlloc, which "
                                  "cudaFreeHost frees"
                                : "the pointer came from cudaMalloc, which cudaFree frees";
       return false;
     }
-    for (const allocation& a : freed)
+    for (const allocation& a : freed_ones())
       if (a.begin == pointer) {
         *why_not = "this memory was freed before (a double free)";
         return false;
       }
-    for (const auto& [begin, a] : table)
+    for (const auto& [begin, a] : allocations())
       if (number(pointer) > begin && number(pointer) < begin + a.bytes) {
         *why_not = "the pointer points into an allocation, not to its begin";
         return false;
@@ -183,9 +193,9 @@ bool release(void* pointer, bool device_memory, std::string* why_not) {
     return false;
   }
   allocation a = it->second;
-  table.erase(it);
+  allocations().erase(it);
   if (&cpu_device_unwatch_memory != nullptr) cpu_device_unwatch_memory(a.begin, a.bytes);
-  if (a.kind != memory_kind::pinned) in_use[a.device] -= a.bytes;
+  if (a.kind != memory_kind::pinned) bytes_in_use()[a.device] -= a.bytes;
   // Keep the addresses, give the memory back: a later use faults and can be explained.
   if (mmap(a.mapping, a.mapping_bytes, PROT_NONE,
            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED) {
@@ -193,18 +203,18 @@ bool release(void* pointer, bool device_memory, std::string* why_not) {
     return true;
   }
   a.freed = true;
-  freed.push_back(a);
-  if (freed.size() > kMaxFreed) {
-    munmap(freed.front().mapping, freed.front().mapping_bytes);
-    freed.pop_front();
+  freed_ones().push_back(a);
+  if (freed_ones().size() > kMaxFreed) {
+    munmap(freed_ones().front().mapping, freed_ones().front().mapping_bytes);
+    freed_ones().pop_front();
   }
   return true;
 }
 
 std::optional<allocation> find_allocation(const void* address) {
   const std::shared_lock lock(table_mutex);
-  auto it = table.upper_bound(number(address));
-  if (it == table.begin()) return std::nullopt;
+  auto it = allocations().upper_bound(number(address));
+  if (it == allocations().begin()) return std::nullopt;
   --it;
   const allocation& a = it->second;
   // One past the end still names the allocation: an empty range may stand there.
@@ -214,7 +224,7 @@ std::optional<allocation> find_allocation(const void* address) {
 
 std::optional<allocation> find_freed(const void* address) {
   const std::shared_lock lock(table_mutex);
-  for (auto it = freed.rbegin(); it != freed.rend(); ++it)
+  for (auto it = freed_ones().rbegin(); it != freed_ones().rend(); ++it)
     if (number(address) >= number(it->begin) && number(address) < number(it->begin) + it->bytes)
       return *it;
   return std::nullopt;
@@ -226,9 +236,9 @@ std::optional<allocation> find_near(const void* address) {
            number(address) < number(a.mapping) + a.mapping_bytes;
   };
   const std::shared_lock lock(table_mutex);
-  for (const auto& [begin, a] : table)
+  for (const auto& [begin, a] : allocations())
     if (inside(a)) return a;
-  for (auto it = freed.rbegin(); it != freed.rend(); ++it)
+  for (auto it = freed_ones().rbegin(); it != freed_ones().rend(); ++it)
     if (inside(*it)) return *it;
   return std::nullopt;
 }
@@ -237,8 +247,8 @@ bool check_slack(const char* after_what) {
   std::vector<std::string> found;
   {
     const std::shared_lock lock(table_mutex);
-    for (const auto& [begin, a] : table) {
-      if (a.kind == memory_kind::registered || slack_of(a) == 0) continue;
+    for (const auto& [begin, a] : allocations()) {
+      if (!a.ours() || slack_of(a) == 0) continue;
       const char* touched = touched_slack(a);
       if (touched == nullptr) continue;
       const auto past = static_cast<std::size_t>(touched - (a.begin + a.bytes));
@@ -257,7 +267,7 @@ void release_device(int device) {
   std::vector<void*> mine;
   {
     const std::shared_lock lock(table_mutex);
-    for (const auto& [begin, a] : table)
+    for (const auto& [begin, a] : allocations())
       if (a.device == device && (a.kind == memory_kind::device || a.kind == memory_kind::managed))
         mine.push_back(a.begin);
   }
@@ -267,10 +277,10 @@ void release_device(int device) {
 
 cudaError_t register_host(void* pointer, std::size_t bytes, unsigned flags) {
   const std::unique_lock lock(table_mutex);
-  const auto next = table.lower_bound(number(pointer));
-  const bool overlaps_next = next != table.end() && next->first < number(pointer) + bytes;
+  const auto next = allocations().lower_bound(number(pointer));
+  const bool overlaps_next = next != allocations().end() && next->first < number(pointer) + bytes;
   bool overlaps_previous = false;
-  if (next != table.begin()) {
+  if (next != allocations().begin()) {
     const auto previous = std::prev(next);
     overlaps_previous = previous->first + previous->second.bytes > number(pointer);
   }
@@ -281,22 +291,30 @@ cudaError_t register_host(void* pointer, std::size_t bytes, unsigned flags) {
   a.kind = memory_kind::registered;
   a.flags = flags;
   if (&cpu_device_watch_memory != nullptr) cpu_device_watch_memory(pointer, bytes, 0);
-  table[number(pointer)] = a;
+  allocations()[number(pointer)] = a;
   return cudaSuccess;
+}
+
+void note_symbol(void* pointer, std::size_t bytes) {
+  const std::unique_lock lock(table_mutex);
+  allocation& a = allocations()[number(pointer)];
+  a.begin = static_cast<char*>(pointer);
+  a.bytes = bytes;
+  a.kind = memory_kind::symbol;
 }
 
 bool unregister_host(void* pointer) {
   const std::unique_lock lock(table_mutex);
-  const auto it = table.find(number(pointer));
-  if (it == table.end() || it->second.kind != memory_kind::registered) return false;
+  const auto it = allocations().find(number(pointer));
+  if (it == allocations().end() || it->second.kind != memory_kind::registered) return false;
   if (&cpu_device_unwatch_memory != nullptr) cpu_device_unwatch_memory(pointer, it->second.bytes);
-  table.erase(it);
+  allocations().erase(it);
   return true;
 }
 
 std::string describe(const allocation& a) {
   static constexpr const char* kNames[] = {"device memory", "managed memory", "pinned host memory",
-                                           "registered host memory"};
+                                           "registered host memory", "a __device__ variable"};
   std::string text = kNames[static_cast<int>(a.kind)];
   text += " (" + human_bytes(a.bytes);
   const std::string place = source_place(a.made_at);
@@ -306,16 +324,16 @@ std::string describe(const allocation& a) {
 
 std::size_t live_allocations() {
   const std::shared_lock lock(table_mutex);
-  return static_cast<std::size_t>(std::count_if(table.begin(), table.end(), [](const auto& entry) {
-    return entry.second.kind != memory_kind::registered;
-  }));
+  return static_cast<std::size_t>(
+      std::count_if(allocations().begin(), allocations().end(),
+                    [](const auto& entry) { return entry.second.ours(); }));
 }
 
 std::size_t live_bytes() {
   const std::shared_lock lock(table_mutex);
   std::size_t bytes = 0;
-  for (const auto& [begin, a] : table)
-    if (a.kind != memory_kind::registered) bytes += a.bytes;
+  for (const auto& [begin, a] : allocations())
+    if (a.ours()) bytes += a.bytes;
   return bytes;
 }
 

@@ -12,9 +12,12 @@
 
 namespace cpu_device {
 
-enum class memory_kind { device, managed, pinned, registered };
+enum class memory_kind { device, managed, pinned, registered, symbol };
 
 struct allocation {
+  /// Memory that the CPU device made, and that is to be freed.
+  bool ours() const { return kind != memory_kind::registered && kind != memory_kind::symbol; }
+
   char* begin = nullptr;
   std::size_t bytes = 0;
   memory_kind kind = memory_kind::device;
@@ -50,6 +53,8 @@ void release_device(int device);
 
 cudaError_t register_host(void* pointer, std::size_t bytes, unsigned flags);
 bool unregister_host(void* pointer);
+/// A __device__ or __constant__ variable whose address the program has asked for: device memory.
+void note_symbol(void* pointer, std::size_t bytes);
 
 /// "device memory (400 bytes, cudaMalloc at add.cu:12)" and the like.
 std::string describe(const allocation& a);

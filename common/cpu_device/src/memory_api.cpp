@@ -16,23 +16,25 @@ namespace {
 
 constexpr std::size_t kPitchAlignment = 512;
 
-bool for_host(const allocation& a) { return a.kind != memory_kind::device; }
+bool for_host(const allocation& a) {
+  return a.kind != memory_kind::device && a.kind != memory_kind::symbol;
+}
 
 cudaError_t get_memory(void** pointer, std::size_t bytes, memory_kind kind, unsigned flags,
-                       const void* made_at, const char* function) {
+                       const void* made_at, const char* function, int device = current_device()) {
   if (pointer == nullptr) return fail(cudaErrorInvalidValue);
   if (inside_kernel())
     return fail(cudaErrorNotSupported, std::string(function) + " was called inside a kernel");
   CPU_DEVICE_RETURN_PENDING_ERROR();
+  if (const cudaError_t status = refuse_in_capture(function); status != cudaSuccess) return status;
   *pointer = nullptr;
   if (bytes == 0) return kind == memory_kind::managed ? fail(cudaErrorInvalidValue) : cudaSuccess;
-  void* memory = allocate(bytes, kind, current_device(), flags, made_at);
+  void* memory = allocate(bytes, kind, device, flags, made_at);
   if (memory == nullptr)
     return fail(cudaErrorMemoryAllocation,
                 std::string(function) + ": " + human_bytes(bytes) + " do not fit; device " +
-                    std::to_string(current_device()) + " has " + human_bytes(device_capacity()) +
-                    ", of which " + human_bytes(device_bytes_in_use(current_device())) +
-                    " are in use.");
+                    std::to_string(device) + " has " + human_bytes(device_capacity()) +
+                    ", of which " + human_bytes(device_bytes_in_use(device)) + " are in use.");
   *pointer = memory;
   return cudaSuccess;
 }
@@ -42,6 +44,7 @@ cudaError_t give_memory_back(void* pointer, bool device_memory, const char* func
     return fail(cudaErrorNotSupported, std::string(function) + " was called inside a kernel");
   CPU_DEVICE_RETURN_PENDING_ERROR();
   if (pointer == nullptr) return cudaSuccess;
+  if (const cudaError_t status = refuse_in_capture(function); status != cudaSuccess) return status;
   const std::lock_guard lock(api_mutex());
   for (int d = 0; d < device_count(); ++d) finish_device(d);  // nobody may still use it
   std::string why;
@@ -151,10 +154,13 @@ cudaError_t fill(const char* function, void* pointer, std::size_t pitch, int val
   const cudaError_t status = check_side(function, {pointer, pitch, "memory"}, width, height, true,
                                         cudaMemcpyDefault, &pageable);
   if (status != cudaSuccess) return status;
-  return enqueue(stream, [=] {
-    for (std::size_t row = 0; row < height; ++row)
-      std::memset(static_cast<char*>(pointer) + row * pitch, value, width);
-  });
+  return enqueue(
+      stream,
+      [=] {
+        for (std::size_t row = 0; row < height; ++row)
+          std::memset(static_cast<char*>(pointer) + row * pitch, value, width);
+      },
+      cudaGraphNodeTypeMemset);
 }
 
 }  // namespace
@@ -223,14 +229,17 @@ cudaError_t cudaMallocPitch(void** pointer, std::size_t* pitch, std::size_t widt
   return get_memory(pointer, *pitch * height, memory_kind::device, 0, __builtin_return_address(0),
                     "cudaMallocPitch");
 }
-cudaError_t cudaMallocAsync(void** pointer, std::size_t bytes, cudaStream_t stream) {
-  if (!is_stream(stream)) return fail(cudaErrorInvalidResourceHandle);
-  return get_memory(pointer, bytes, memory_kind::device, 0, __builtin_return_address(0),
-                    "cudaMallocAsync");
+cudaError_t cpu_device::allocate_async(void** pointer, std::size_t bytes, int device,
+                                       const void* made_at) {
+  return get_memory(pointer, bytes, memory_kind::device, 0, made_at, "cudaMallocAsync", device);
 }
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
   if (!is_stream(stream)) return fail(cudaErrorInvalidResourceHandle);
   if (pointer == nullptr) return cudaSuccess;
+  cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+  if (stream != nullptr && cudaStreamIsCapturing(stream, &capture) == cudaSuccess &&
+      capture != cudaStreamCaptureStatusNone)
+    return refuse_in_capture("cudaFreeAsync", true);
   if (!find_allocation(pointer)) return give_memory_back(pointer, true, "cudaFreeAsync");
   return enqueue(stream, [pointer] {
     std::string why;
@@ -254,6 +263,7 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
     return cudaSuccess;
   }
   switch (a->kind) {
+    case memory_kind::symbol:
     case memory_kind::device:
       *attributes = {cudaMemoryTypeDevice, a->device, address, nullptr};
       break;
@@ -333,6 +343,14 @@ cudaError_t check_symbol(const char* function, const void* symbol, std::size_t s
   return cudaSuccess;
 }
 }  // namespace
+
+cudaError_t symbol_address(void** pointer, const volatile void* symbol, std::size_t bytes) {
+  if (pointer == nullptr) return fail(cudaErrorInvalidValue);
+  CPU_DEVICE_RETURN_PENDING_ERROR();
+  *pointer = const_cast<void*>(symbol);
+  note_symbol(*pointer, bytes);
+  return cudaSuccess;
+}
 
 cudaError_t copy_to_symbol(void* symbol, std::size_t symbol_bytes, const void* from,
                            std::size_t bytes, std::size_t offset, cudaMemcpyKind kind,

@@ -21,7 +21,10 @@ namespace {
 
 std::mutex report_mutex;
 std::size_t reports = 0;
-std::string last;
+std::string& last() {  // never destroyed: reports come until the very end
+  static auto* text = new std::string;
+  return *text;
+}
 
 void print(const std::string& text) {
   std::fflush(stdout);  // so that the program's own output stands before what it led to
@@ -33,7 +36,7 @@ void print(const std::string& text) {
 void report(const std::string& text) {
   const std::lock_guard lock(report_mutex);
   ++reports;
-  last = text;
+  last() = text;
   print(text);
 }
 
@@ -49,7 +52,7 @@ std::size_t report_count() {
 
 std::string last_report() {
   const std::lock_guard lock(report_mutex);
-  return last;
+  return last();
 }
 
 std::string ranges(const std::vector<unsigned>& numbers) {

@@ -24,7 +24,8 @@ std::string source_place(const void* pc);
 /// The same with whole paths for many addresses, in their order: much faster than one by one.
 std::vector<std::string> source_places(const std::vector<const void*>& pcs);
 
-/// The same, if the instruction itself is the program's; empty if it is a library's, inlined or not.
+/// The same, if the instruction itself is the program's; empty if it is a library's, inlined or
+/// not.
 std::string own_source_place(const void* pc);
 
 /// The last part of a path: reports name files as students do.

@@ -4,6 +4,9 @@
 // Streams are queues of work, kept in the order that CUDA promises: a stream in its own order, the
 // default stream before and after every blocking stream's work, and behind awaited events.
 
+#include "streams.hpp"
+
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -19,39 +22,18 @@
 #include "engine.hpp"
 #include "report.hpp"
 
-struct stream_work {
-  std::uint64_t serial;
-  std::function<void()> run;
-  CUstream_st* awaited = nullptr;  // run this stream up to awaited_serial first
-  std::uint64_t awaited_serial = 0;
-};
-
-struct CUstream_st {
-  std::uint64_t made = 0;  // counts streams
-  int device = 0;
-  unsigned flags = cudaStreamDefault;
-  std::deque<stream_work> queue;
-};
-
-struct CUevent_st {
-  int device = 0;
-  unsigned flags = cudaEventDefault;
-  bool recorded = false;
-  bool reached = false;  // the record has run
-  CUstream_st* stream = nullptr;
-  std::uint64_t serial = 0;
-  std::chrono::steady_clock::time_point time;
-};
-
 namespace cpu_device {
-namespace {
 
-std::uint64_t serial_now = 0;
-std::uint64_t streams_made = 0;
 std::set<CUstream_st*>& streams() {
   static auto* all = new std::set<CUstream_st*>;
   return *all;
 }
+
+namespace {
+
+constexpr int kGreatestPriority = -5;  // priorities are kept, and change nothing
+std::uint64_t serial_now = 0;
+std::uint64_t streams_made = 0;
 std::set<CUevent_st*>& events() {
   static auto* all = new std::set<CUevent_st*>;
   return *all;
@@ -87,7 +69,9 @@ CUstream_st* default_stream(int device) {
   return stream;
 }
 
-/// The stream a handle names; 0, cudaStreamLegacy and cudaStreamPerThread are the default stream.
+}  // namespace
+
+/// 0, cudaStreamLegacy and cudaStreamPerThread are the default stream.
 CUstream_st* resolve(cudaStream_t stream) {
   if (stream == nullptr || stream == cudaStreamLegacy || stream == cudaStreamPerThread)
     return default_stream(current_device());
@@ -99,6 +83,18 @@ bool is_default(const CUstream_st* stream) {  // which may have been destroyed
     if (its_default == stream) return true;
   return false;
 }
+cudaError_t bad_stream() {
+  return fail(cudaErrorInvalidResourceHandle,
+              "this stream does not exist: it was destroyed, or never created");
+}
+bool is_event(cudaEvent_t event) { return event != nullptr && events().count(event) != 0; }
+cudaError_t bad_event() {
+  return fail(cudaErrorInvalidResourceHandle,
+              "this event does not exist: it was destroyed, or never created");
+}
+
+namespace {
+
 bool is_blocking(const CUstream_st* stream) { return (stream->flags & cudaStreamNonBlocking) == 0; }
 
 bool exists(CUstream_st* stream) { return streams().count(stream) != 0 || is_default(stream); }
@@ -176,28 +172,24 @@ void run_until(CUstream_st* stream, std::uint64_t serial) {
   }
 }
 
-cudaError_t bad_stream() {
-  return fail(cudaErrorInvalidResourceHandle,
-              "this stream does not exist: it was destroyed, or never created");
-}
-
 cudaError_t put(cudaStream_t handle, stream_work work, bool wait) {
   const std::lock_guard lock(api_mutex());
   CUstream_st* stream = resolve(handle);
   if (stream == nullptr) return bad_stream();
+  if (node_draft* draft = current_draft()) {
+    *draft = {work.type, std::move(work.run)};
+    return cudaSuccess;
+  }
+  // Only asynchronous calls can name a captured stream, so nobody waits for this.
+  if (stream->capture) return capture_work(*stream, std::move(work));
+  if (const cudaError_t implicit = check_implicit_wait(*stream); implicit != cudaSuccess)
+    return implicit;
   work.serial = ++serial_now;
   const std::uint64_t serial = work.serial;
   stream->queue.push_back(std::move(work));
   unsettled.fetch_add(1, std::memory_order_relaxed);
   if (wait || policy() == stream_policy::eager) run_until(stream, serial);
   return cudaSuccess;
-}
-
-bool is_event(cudaEvent_t event) { return event != nullptr && events().count(event) != 0; }
-
-cudaError_t bad_event() {
-  return fail(cudaErrorInvalidResourceHandle,
-              "this event does not exist: it was destroyed, or never created");
 }
 
 }  // namespace
@@ -215,11 +207,21 @@ bool runs_late() {
   return policy() != stream_policy::eager;
 }
 
-cudaError_t enqueue(cudaStream_t stream, std::function<void()> work) {
-  return put(stream, {0, std::move(work)}, false);
+cudaError_t enqueue(cudaStream_t stream, std::function<void()> work, cudaGraphNodeType type) {
+  return put(stream, {0, std::move(work), nullptr, 0, type}, false);
 }
 cudaError_t enqueue_and_wait(cudaStream_t stream, std::function<void()> work) {
-  return put(stream, {0, std::move(work)}, true);
+  return put(stream, {0, std::move(work), nullptr, 0, cudaGraphNodeTypeMemcpy}, true);
+}
+
+void mark_reached(CUevent_st* event) {
+  if (!is_event(event)) return;
+  event->recorded = event->reached = true;
+  event->time = std::chrono::steady_clock::now();
+}
+void await_event(CUevent_st* event) {
+  if (is_event(event) && event->recorded && !event->reached && event->stream != nullptr)
+    run_until(event->stream, event->serial);
 }
 
 cudaError_t catch_up(cudaStream_t stream) {
@@ -248,6 +250,7 @@ void forget_streams(int device) {
   for (auto it = streams().begin(); it != streams().end();) {
     if ((*it)->device == device) {
       unsettled.fetch_sub((*it)->queue.size(), std::memory_order_relaxed);
+      leave_capture(*it);
       delete *it;
       it = streams().erase(it);
     } else {
@@ -284,12 +287,16 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int flags) 
 cudaError_t cudaStreamCreate(cudaStream_t* stream) {
   return cudaStreamCreateWithFlags(stream, cudaStreamDefault);
 }
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int flags, int) {
-  return cudaStreamCreateWithFlags(stream, flags);
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int flags, int priority) {
+  const std::lock_guard lock(api_mutex());
+  const cudaError_t status = cudaStreamCreateWithFlags(stream, flags);
+  if (status == cudaSuccess) (*stream)->priority = std::clamp(priority, kGreatestPriority, 0);
+  return status;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   const std::lock_guard lock(api_mutex());
   if (stream == nullptr || streams().count(stream) == 0) return bad_stream();
+  leave_capture(stream);
   run_until(stream, serial_now);  // a GPU, too, finishes what is queued
   streams().erase(stream);
   for (CUevent_st* event : events())
@@ -303,6 +310,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
     const std::lock_guard lock(api_mutex());
     CUstream_st* stream = resolve(handle);
     if (stream == nullptr) return bad_stream();
+    if (const cudaError_t status = refuse_capturing(*stream); status != cudaSuccess) return status;
     run_until(stream, serial_now);
   }
   CPU_DEVICE_RETURN_PENDING_ERROR();
@@ -313,6 +321,7 @@ cudaError_t cudaStreamQuery(cudaStream_t handle) {
   const std::lock_guard lock(api_mutex());
   CUstream_st* stream = resolve(handle);
   if (stream == nullptr) return bad_stream();
+  if (const cudaError_t status = refuse_capturing(*stream); status != cudaSuccess) return status;
   if (stream->queue.empty()) return cudaSuccess;
   run_until(stream, stream->queue.front().serial);  // who polls must see the end some day
   return cudaErrorNotReady;
@@ -325,30 +334,68 @@ cudaError_t cudaStreamGetFlags(cudaStream_t handle, unsigned int* flags) {
   *flags = stream->flags;
   return cudaSuccess;
 }
+cudaError_t cudaStreamGetPriority(cudaStream_t handle, int* priority) {
+  const std::lock_guard lock(api_mutex());
+  CUstream_st* stream = resolve(handle);
+  if (stream == nullptr) return bad_stream();
+  if (priority == nullptr) return fail(cudaErrorInvalidValue);
+  *priority = stream->priority;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamGetId(cudaStream_t handle, unsigned long long* id) {
+  const std::lock_guard lock(api_mutex());
+  CUstream_st* stream = resolve(handle);
+  if (stream == nullptr) return bad_stream();
+  if (id == nullptr) return fail(cudaErrorInvalidValue);
+  static unsigned long long ids = 0;
+  if (stream->id == 0) stream->id = ++ids;
+  *id = stream->id;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamGetDevice(cudaStream_t handle, int* device) {
+  const std::lock_guard lock(api_mutex());
+  CUstream_st* stream = resolve(handle);
+  if (stream == nullptr) return bad_stream();
+  if (device == nullptr) return fail(cudaErrorInvalidValue);
+  *device = stream->device;
+  return cudaSuccess;
+}
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  CPU_DEVICE_RETURN_PENDING_ERROR();
   if (least != nullptr) *least = 0;
-  if (greatest != nullptr) *greatest = 0;
+  if (greatest != nullptr) *greatest = kGreatestPriority;
   return cudaSuccess;
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags) {
-  if (flags != 0) return fail(cudaErrorInvalidValue);
+  if ((flags & ~cudaEventWaitExternal) != 0) return fail(cudaErrorInvalidValue);
   CPU_DEVICE_RETURN_PENDING_ERROR();
   const std::lock_guard lock(api_mutex());
   if (!is_event(event)) return bad_event();
-  if (!event->recorded || event->reached) {
-    return resolve(stream) != nullptr ? cudaSuccess : bad_stream();
-  }
-  return put(stream, {0, {}, event->stream, event->serial}, false);
+  CUstream_st* waiting = resolve(stream);
+  if (waiting == nullptr) return bad_stream();
+  if (waiting->capture && flags == cudaEventWaitExternal)
+    return put(stream, {0, [event] { await_event(event); }, nullptr, 0, cudaGraphNodeTypeWaitEvent},
+               false);
+  if (waiting->capture || event->capture) return capture_wait(*waiting, *event);
+  if (!event->recorded || event->reached) return cudaSuccess;
+  return put(stream, {0, {}, event->stream, event->serial, cudaGraphNodeTypeWaitEvent}, false);
 }
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn, void* user_data) {
   if (fn == nullptr) return fail(cudaErrorInvalidValue);
   CPU_DEVICE_RETURN_PENDING_ERROR();
-  return enqueue(stream, [=] { fn(user_data); });
+  return enqueue(
+      stream, [=] { fn(user_data); }, cudaGraphNodeTypeHost);
 }
 cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t fn, void* user_data,
                                   unsigned int flags) {
   if (fn == nullptr || flags != 0) return fail(cudaErrorInvalidValue);
   CPU_DEVICE_RETURN_PENDING_ERROR();
+  {
+    const std::lock_guard lock(api_mutex());
+    CUstream_st* on = resolve(stream);
+    if (on == nullptr) return bad_stream();
+    if (on->capture) return refuse_capturing(*on);  // cudaLaunchHostFunc can be captured
+  }
   return enqueue(stream, [=] { fn(stream, pending_error(), user_data); });
 }
 
@@ -372,13 +419,16 @@ cudaError_t cudaEventCreate(cudaEvent_t* event, unsigned int flags) {
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
   const std::lock_guard lock(api_mutex());
   if (!is_event(event)) return bad_event();
-  if (event->recorded && !event->reached && event->stream != nullptr)
-    run_until(event->stream, event->serial);  // its record must not find it gone
+  await_event(event);  // its record must not find it gone
   events().erase(event);
   delete event;
   return cudaSuccess;
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  return cudaEventRecordWithFlags(event, stream, cudaEventRecordDefault);
+}
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned int flags) {
+  if ((flags & ~cudaEventRecordExternal) != 0) return fail(cudaErrorInvalidValue);
   CPU_DEVICE_RETURN_PENDING_ERROR();
   const std::lock_guard lock(api_mutex());
   if (!is_event(event)) return bad_event();
@@ -388,6 +438,14 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
     return fail(cudaErrorInvalidResourceHandle,
                 "cudaEventRecord: the event belongs to device " + std::to_string(event->device) +
                     ", the stream to device " + std::to_string(on->device));
+  if (on->capture) {
+    if (flags != cudaEventRecordExternal) return capture_event(*event, *on);
+    return put(stream,
+               {0, [event] { mark_reached(event); }, nullptr, 0, cudaGraphNodeTypeEventRecord},
+               false);
+  }
+  event->capture = nullptr;
+  event->last.clear();
   event->recorded = true;
   event->reached = false;
   event->stream = on;
@@ -396,9 +454,8 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   return put(stream,
              {0,
               [event, serial] {
-                if (!is_event(event) || event->serial != serial) return;  // recorded again since
-                event->reached = true;
-                event->time = std::chrono::steady_clock::now();
+                if (is_event(event) && event->serial == serial)  // not recorded again since
+                  mark_reached(event);
               }},
              false);
 }
@@ -406,8 +463,9 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   {
     const std::lock_guard lock(api_mutex());
     if (!is_event(event)) return bad_event();
-    if (event->recorded && !event->reached && event->stream != nullptr)
-      run_until(event->stream, event->serial);
+    if (event->capture)
+      return fail(cudaErrorCapturedEvent, "the event was recorded in a captured stream");
+    await_event(event);
   }
   CPU_DEVICE_RETURN_PENDING_ERROR();
   return cudaSuccess;
@@ -416,6 +474,8 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
   CPU_DEVICE_RETURN_PENDING_ERROR();
   const std::lock_guard lock(api_mutex());
   if (!is_event(event)) return bad_event();
+  if (event->capture)
+    return fail(cudaErrorCapturedEvent, "the event was recorded in a captured stream");
   if (!event->recorded || event->reached) return cudaSuccess;
   if (event->stream != nullptr && !event->stream->queue.empty())
     run_until(event->stream, event->stream->queue.front().serial);

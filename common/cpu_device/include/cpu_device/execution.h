@@ -57,6 +57,7 @@ struct launch_shape {
   dim3 grid, block;
   std::size_t shared_bytes;
   cudaStream_t stream;
+  bool cooperative = false;  ///< all blocks run at the same time and may wait for each other
 };
 
 /// A kernel with its arguments, type erased: what the engine needs to run it now or later.
@@ -72,8 +73,8 @@ struct kernel_call {
 };
 
 /// Checks the configuration and the pointers, then runs or queues the kernel. Failures are
-/// found with cudaGetLastError(), as on a GPU.
-void submit(const launch_site& site, const launch_shape& shape, const kernel_call& call);
+/// returned, and found with cudaGetLastError(), as on a GPU.
+cudaError_t submit(const launch_site& site, const launch_shape& shape, const kernel_call& call);
 
 /// The end of run_threads() on one stack: goes on with a waiting thread, or returns when the
 /// whole block has finished.
@@ -113,8 +114,8 @@ CPU_DEVICE_UNWATCHED void run_threads(const void* stored) {
 }
 
 template <class Call, class... Args>
-void submit_call(const launch_site& site, const launch_shape& shape, const Call& call,
-                 const void* kernel, const Args&... args) {
+cudaError_t submit_call(const launch_site& site, const launch_shape& shape, const Call& call,
+                        const void* kernel, const Args&... args) {
   const void* pointers[sizeof...(Args) + 1];
   unsigned positions[sizeof...(Args) + 1];
   unsigned count = 0, position = 0;
@@ -128,10 +129,11 @@ void submit_call(const launch_site& site, const launch_shape& shape, const Call&
     }
   };
   (note(args), ...);
-  submit(site, shape,
-         {&run_threads<Call>, &call,
-          [](const void* a) -> void* { return new Call(*static_cast<const Call*>(a)); },
-          [](void* a) { delete static_cast<Call*>(a); }, kernel, pointers, positions, count});
+  return submit(
+      site, shape,
+      {&run_threads<Call>, &call,
+       [](const void* a) -> void* { return new Call(*static_cast<const Call*>(a)); },
+       [](void* a) { delete static_cast<Call*>(a); }, kernel, pointers, positions, count});
 }
 
 /// A kernel known at compile time: its body can be inlined into run_threads().

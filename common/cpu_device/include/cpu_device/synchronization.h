@@ -19,6 +19,9 @@ enum class vote { none, count, all, any };
 
 /// Waits until every thread of the block waits here.
 void block_barrier(const char* file, int line);
+/// Waits until every thread of every block of a cooperative launch waits in a grid barrier.
+void grid_barrier(const char* file, int line);
+bool launched_cooperatively();
 int block_vote(vote kind, int predicate, const char* file, int line);
 
 /// What one warp function sees once every lane named in the mask has arrived.

@@ -1,0 +1,151 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Launches by a function call in place of <<<...>>>, cooperative ones among them.
+//
+// These functions take the kernel's address and pointers to its arguments, so somebody has to know
+// the arguments' types. Where a kernel is named in such a call, or is cast to void*, the rewriter
+// writes  ::cpu_device::remember_kernel("name", kernel)  around its name.
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+#include "cpu_device/execution.h"
+#include "cpu_device/synchronization.h"
+
+namespace cpu_device {
+
+/// How to launch a kernel of which only the address is known.
+struct known_kernel {
+  const char* name;
+  cudaError_t (*launch)(const launch_site& site, const launch_shape& shape, const void* kernel,
+                        void** arguments);
+};
+void note_kernel(const void* kernel, const known_kernel& how);
+cudaError_t launch_by_address(const void* kernel, const launch_shape& shape, void** arguments,
+                              const char* file, int line);
+
+template <class... P>
+cudaError_t launch_with(const launch_site& site, const launch_shape& shape, const void* kernel,
+                        void** arguments) {
+  auto* function = reinterpret_cast<void (*)(P...)>(const_cast<void*>(kernel));
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return submit_call(
+        site, shape,
+        typename pointer_launch<P...>::call{function, {*static_cast<P*>(arguments[I])...}}, kernel,
+        *static_cast<P*>(arguments[I])...);
+  }
+  (std::index_sequence_for<P...>());
+}
+
+template <class... P>
+auto remember_kernel(const char* name, void (*kernel)(P...)) {
+  note_kernel(reinterpret_cast<const void*>(kernel), {name, &launch_with<P...>});
+  return kernel;
+}
+
+}  // namespace cpu_device
+
+// --- by address and pointers to the arguments ---------------------------------------------------
+
+inline cudaError_t cudaLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** arguments,
+                                    std::size_t shared_bytes = 0, cudaStream_t stream = nullptr,
+                                    CPU_DEVICE_HERE) {
+  return cpu_device::launch_by_address(kernel, {grid, block, shared_bytes, stream, false},
+                                       arguments, file, line);
+}
+template <class... P>
+cudaError_t cudaLaunchKernel(void (*kernel)(P...), dim3 grid, dim3 block, void** arguments,
+                             std::size_t shared_bytes = 0, cudaStream_t stream = nullptr,
+                             CPU_DEVICE_HERE) {
+  return cudaLaunchKernel(reinterpret_cast<const void*>(kernel), grid, block, arguments,
+                          shared_bytes, stream, file, line);
+}
+
+/// All blocks run at the same time, so this_grid().sync() can be used; there may be as many as
+/// cudaOccupancyMaxActiveBlocksPerMultiprocessor times the number of multiprocessors.
+inline cudaError_t cudaLaunchCooperativeKernel(const void* kernel, dim3 grid, dim3 block,
+                                               void** arguments, std::size_t shared_bytes = 0,
+                                               cudaStream_t stream = nullptr, CPU_DEVICE_HERE) {
+  return cpu_device::launch_by_address(kernel, {grid, block, shared_bytes, stream, true}, arguments,
+                                       file, line);
+}
+template <class... P>
+cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(P...), dim3 grid, dim3 block,
+                                        void** arguments, std::size_t shared_bytes = 0,
+                                        cudaStream_t stream = nullptr, CPU_DEVICE_HERE) {
+  return cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(kernel), grid, block, arguments,
+                                     shared_bytes, stream, file, line);
+}
+
+// --- with attributes ----------------------------------------------------------------------------
+
+enum cudaLaunchAttributeID {
+  cudaLaunchAttributeIgnore = 0,
+  cudaLaunchAttributeAccessPolicyWindow = 1,
+  cudaLaunchAttributeCooperative = 2,
+  cudaLaunchAttributeSynchronizationPolicy = 3,
+  cudaLaunchAttributeClusterDimension = 4,
+  cudaLaunchAttributeClusterSchedulingPolicyPreference = 5,
+  cudaLaunchAttributeProgrammaticStreamSerialization = 6,
+  cudaLaunchAttributePriority = 8,
+};
+union cudaLaunchAttributeValue {
+  char pad[64];
+  int cooperative;
+  struct {
+    unsigned int x, y, z;
+  } clusterDim;
+  int programmaticStreamSerializationAllowed;
+  int priority;
+};
+struct cudaLaunchAttribute {
+  cudaLaunchAttributeID id;
+  cudaLaunchAttributeValue val;
+};
+struct cudaLaunchConfig_t {
+  dim3 gridDim;
+  dim3 blockDim;
+  std::size_t dynamicSmemBytes;
+  cudaStream_t stream;
+  cudaLaunchAttribute* attrs;
+  unsigned int numAttrs;
+};
+
+namespace cpu_device {
+/// The shape that a configuration asks for; fails for attributes that are not there (clusters).
+cudaError_t shape_of(const cudaLaunchConfig_t* config, launch_shape& shape);
+const char* name_of_kernel(const void* kernel);
+}  // namespace cpu_device
+
+inline cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* kernel,
+                                       void** arguments, CPU_DEVICE_HERE) {
+  cpu_device::launch_shape shape{};
+  const cudaError_t status = cpu_device::shape_of(config, shape);
+  if (status != cudaSuccess) return status;
+  return cpu_device::launch_by_address(kernel, shape, arguments, file, line);
+}
+template <class... P>
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, void (*kernel)(P...),
+                                void** arguments, CPU_DEVICE_HERE) {
+  return cudaLaunchKernelExC(config, reinterpret_cast<const void*>(kernel), arguments, file, line);
+}
+
+/// The arguments are converted to the kernel's parameters, as in a call.
+template <class... P, class... Args>
+cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(P...),
+                               Args&&... arguments) {
+  static_assert(sizeof...(P) == sizeof...(Args), "the kernel takes another number of arguments");
+  cpu_device::launch_shape shape{};
+  const cudaError_t status = cpu_device::shape_of(config, shape);
+  if (status != cudaSuccess) return status;
+  const auto* address = reinterpret_cast<const void*>(kernel);
+  const auto launch = [&](P... args) {
+    return cpu_device::submit_call(
+        {cpu_device::name_of_kernel(address), "cudaLaunchKernelEx", 0}, shape,
+        typename cpu_device::pointer_launch<P...>::call{kernel, {args...}}, address, args...);
+  };
+  return launch(std::forward<Args>(arguments)...);
+}

@@ -1,0 +1,123 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Streams, events, captures and graphs as the runtime keeps them. Internal to the CPU device.
+// Everything here is used under api_mutex().
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cpu_device/graphs.h"
+#include "device.hpp"
+
+struct CUgraphNode_st {
+  cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
+  std::function<void()> work;           // empty: nothing to do
+  std::vector<CUgraphNode_st*> before;  // what it depends on
+  CUgraph_st* graph = nullptr;
+};
+
+struct CUgraph_st {
+  std::vector<std::unique_ptr<CUgraphNode_st>> nodes;  // in the order in which they were added
+};
+
+namespace cpu_device {
+
+/// What is recorded between cudaStreamBeginCapture and cudaStreamEndCapture.
+struct stream_capture {
+  unsigned long long id = 0;
+  CUstream_st* origin = nullptr;
+  cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
+  std::thread::id host_thread;
+  bool valid = true;
+  std::unique_ptr<CUgraph_st> graph;
+  std::set<CUstream_st*> streams;  // the origin, and those that joined through events
+};
+
+struct stream_work {
+  std::uint64_t serial;
+  std::function<void()> run;
+  CUstream_st* awaited = nullptr;  // run this stream up to awaited_serial first
+  std::uint64_t awaited_serial = 0;
+  cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
+};
+
+}  // namespace cpu_device
+
+struct CUstream_st {
+  std::uint64_t made = 0;  // counts streams
+  int device = 0;
+  unsigned flags = cudaStreamDefault;
+  int priority = 0;
+  unsigned long long id = 0;
+  std::deque<cpu_device::stream_work> queue;
+  std::shared_ptr<cpu_device::stream_capture> capture;  // null: none
+  std::vector<CUgraphNode_st*> last;  // of the capture: what the next node depends on
+};
+
+struct CUevent_st {
+  int device = 0;
+  unsigned flags = cudaEventDefault;
+  bool recorded = false;
+  bool reached = false;  // the record has run
+  CUstream_st* stream = nullptr;
+  std::uint64_t serial = 0;
+  std::chrono::steady_clock::time_point time;
+  std::shared_ptr<cpu_device::stream_capture> capture;  // recorded into this one
+  std::vector<CUgraphNode_st*> last;
+};
+
+namespace cpu_device {
+
+// streams.cpp
+/// The stream a handle names; null if none.
+CUstream_st* resolve(cudaStream_t stream);
+bool is_default(const CUstream_st* stream);
+bool is_event(cudaEvent_t event);
+cudaError_t bad_stream();
+cudaError_t bad_event();
+std::set<CUstream_st*>& streams();
+/// Runs what the event was recorded behind.
+void await_event(CUevent_st* event);
+void mark_reached(CUevent_st* event);
+
+// capture.cpp
+/// A node of an explicit graph that the next call on a stream describes, instead of running.
+struct node_draft {
+  cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
+  std::function<void()> work;
+};
+/// While it lives, this host thread's stream work goes into `draft`.
+class drafting {
+ public:
+  explicit drafting(node_draft& draft);
+  ~drafting();
+  drafting(const drafting&) = delete;
+  drafting& operator=(const drafting&) = delete;
+};
+node_draft* current_draft();
+/// Adds the work to the capture of its stream.
+cudaError_t capture_work(CUstream_st& stream, stream_work work);
+cudaError_t capture_event(CUevent_st& event, CUstream_st& stream);
+cudaError_t capture_wait(CUstream_st& stream, CUevent_st& event);
+/// Fails, and spoils the capture, when work on the default stream would have to wait for a stream
+/// that is being captured.
+cudaError_t check_implicit_wait(const CUstream_st& stream);
+/// Fails, and spoils the capture, for calls that ask how far a capturing stream has come.
+cudaError_t refuse_capturing(CUstream_st& stream);
+void leave_capture(CUstream_st* stream);
+
+/// Adds a node that comes after `before`.
+CUgraphNode_st* add_node(CUgraph_st& graph, cudaGraphNodeType type, std::function<void()> work,
+                         std::vector<CUgraphNode_st*> before);
+cudaError_t keep_graph(std::unique_ptr<CUgraph_st> graph, cudaGraph_t* handle);
+
+}  // namespace cpu_device
