@@ -14,8 +14,8 @@ A file tests/CC_chapter/<name>.equivalent holds any number of these:
       all of a kind, in every line that has no entry of its own
 
 What stands behind the colon is the line of the solution as it is, without the white space around
-it. An entry that fits no mutation is an error, and so is one whose mutation is caught: the list
-cannot rot.
+it. An entry that fits no mutation is an error, and so is one whose mutation is caught (of an entry for
+every line: all of them): the list cannot rot.
 """
 
 import re

@@ -236,6 +236,7 @@ class Report:
     verdicts: Dict[Mutation, Verdict] = field(default_factory=dict)
     listed: Dict[str, equivalents.Equivalent] = field(default_factory=dict)
     seconds: float = 0.0
+    whole: bool = True  # all mutations were tried, not only some of them
 
     def survivors(self) -> List[Mutation]:
         return [
@@ -243,9 +244,17 @@ class Report:
         ]
 
     def wrongly_listed(self) -> List[Mutation]:
-        return [
-            m for m, v in self.verdicts.items() if v.way != SURVIVES and m.name in self.listed
-        ]
+        """Caught ones; of an entry for every line, if all of its own are caught."""
+        needed = {id(self.listed[m.name]) for m, v in self.verdicts.items()
+                  if v.way == SURVIVES and m.name in self.listed}
+        wrong = []
+        for mutation, verdict in self.verdicts.items():
+            entry = self.listed.get(mutation.name)
+            if entry is None or verdict.way == SURVIVES:
+                continue
+            if entry.text != equivalents.EVERY_LINE or (self.whole and id(entry) not in needed):
+                wrong.append(mutation)
+        return wrong
 
     def summary(self) -> str:
         ways = [v.way for v in self.verdicts.values()]
@@ -324,6 +333,7 @@ def mutate(
     build.build(root, PRESET, device, targets, "the tests", jobs=jobs)
     reports = []
     for report, found in loaded:
+        report.whole = not only
         _try_all(root, report, _chosen(found, only), jobs)
         reports.append(report)
         print(report.summary())

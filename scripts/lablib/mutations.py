@@ -16,7 +16,7 @@ from typing import Callable, Dict, Iterator, List, Optional, Tuple
 
 _TOKEN = re.compile(
     r"""
-    (?P<skip>\s+|//[^\n]*|/\*.*?\*/|^[ \t]*\#(?:\\\n|[^\n])*)
+    (?P<skip>^[ \t]*\#(?:\\\n|[^\n])*|\n|[^\S\n]+|//[^\n]*|/\*.*?\*/)
   | (?P<string>(?:u8|[uUL])?(?:R"(?P<mark>[^(\s]*)\(.*?\)(?P=mark)"
                               |"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'))
   | (?P<number>\.?\d(?:'?[\w.]|(?<=[eEpP])[+-])*)
@@ -426,7 +426,7 @@ def wrong_bytes(source: Source) -> Iterator[Edit]:
             if source.get(i - 1) == "*":
                 yield source.tokens[i - 2].end, source.tokens[close].end, ""
             elif source.get(close + 1) == "*":
-                yield source.edit(i, close + 1, "")
+                yield source.tokens[i].start, source.tokens[close + 2].start, ""
 
 
 def int_for_size(source: Source) -> Iterator[Edit]:
