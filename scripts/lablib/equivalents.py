@@ -10,6 +10,8 @@ A file tests/CC_chapter/<name>.equivalent holds any number of these:
       why no test can tell, in indented lines
     off_by_one.2: c[i] = a[i] + b[i];
       only the second of its kind in that line
+    no_guard in one_block: if (i < n) sum[i] = a[i] + b[i];
+      only where that line stands in the function one_block
     int_for_size: *
       all of a kind, in every line that has no entry of its own
 
@@ -27,12 +29,14 @@ from lablib.errors import LabError
 from lablib.mutations import KINDS, Mutation
 
 EVERY_LINE = "*"
+_ENTRY = r"([a-z_]+)(?:\.(\d+))?(?: in (\w+))?:\s*(.*\S)\s*"
 
 
 @dataclass
 class Equivalent:
     kind: str
     ordinal: Optional[int]
+    function: Optional[str]
     text: str  # of the solution's line
     line: int  # in the file of equivalents
     reason: str = ""
@@ -41,6 +45,7 @@ class Equivalent:
         return (
             self.kind == mutation.kind
             and self.ordinal in (None, mutation.ordinal)
+            and self.function in (None, mutation.function)
             and self.text in (EVERY_LINE, text_of_line.strip())
         )
 
@@ -63,7 +68,7 @@ def parse_lines(lines: List[str], name: str) -> List[Equivalent]:
                 raise LabError(f"{name}:{number}: a reason before the first entry.")
             found[-1].reason = f"{found[-1].reason} {line.strip()}".strip()
             continue
-        match = re.fullmatch(r"([a-z_]+)(?:\.(\d+))?:\s*(.*\S)\s*", line)
+        match = re.fullmatch(_ENTRY, line)
         if match is None:
             raise LabError(f"{name}:{number}: '{line}' is not understood: `kind: line` is expected.")
         if match[1] not in kinds:
@@ -73,7 +78,8 @@ def parse_lines(lines: List[str], name: str) -> List[Equivalent]:
             )
         if found and not found[-1].reason:
             break
-        found.append(Equivalent(match[1], int(match[2]) if match[2] else None, match[3], number))
+        ordinal = int(match[2]) if match[2] else None
+        found.append(Equivalent(match[1], ordinal, match[3], match[4], number))
     for entry in found:
         if not entry.reason:
             raise LabError(
@@ -88,8 +94,10 @@ def match_all(
     """The entry of each mutation that has one, by the mutation's name."""
     lines = text.split("\n")
     found: Dict[str, Equivalent] = {}
-    # The narrower entry counts: a line before every line, a number before all numbers.
-    for entry in sorted(entries, key=lambda e: (e.text == EVERY_LINE, e.ordinal is None)):
+    # The narrower entry counts: a line before every line, a number before all numbers, …
+    for entry in sorted(
+        entries, key=lambda e: (e.text == EVERY_LINE, e.ordinal is None, e.function is None)
+    ):
         fitting = [m for m in mutations if entry.fits(m, lines[m.line - 1])]
         if not fitting:
             raise LabError(

@@ -32,7 +32,8 @@ PRESET = "cpu"
 LAUNCH_LIMIT = "5"  # seconds for one launch of a kernel
 # A variable that a mutation leaves unused would be an error, which says nothing about the tests.
 ALLOWED = ["-Wno-unused", "-Wno-unused-parameter", "-Wno-unused-value", "-g0"]
-CHECKED = ["-fsanitize=thread"]
+# Races, and indices outside of an array of known size: those the cpu-asan build would find, too.
+CHECKED = ["-fsanitize=thread,bounds", "-fsanitize-undefined-trap-on-error"]
 WAYS = ("compiler", "test", "report", "crash", "time-out", "check build")
 SURVIVES = "survives"
 

@@ -43,6 +43,7 @@ class Mutation:
     start: int
     end: int
     replacement: str
+    function: str = ""  # the name of the one that it stands in
 
     @property
     def name(self) -> str:
@@ -175,6 +176,23 @@ class Source:
             if self.get(j) == "{" and j in self.partner:
                 found.append((j, self.partner[j], is_void))
         return found
+
+    def function_at(self, place: int) -> str:
+        """The name of the innermost function around a place of the text; "" outside of all."""
+        name = ""
+        for i, token in enumerate(self.tokens):
+            if token.start > place:
+                break
+            if token.text != "{" or self.tokens[self.partner.get(i, i)].end <= place:
+                continue
+            j = i - 1
+            while self.get(j) in ("const", "noexcept", "override"):
+                j -= 1
+            head = self.partner.get(j, 0) - 1
+            if self.get(j) == ")" and head >= 0 and self.tokens[head].kind == "name":
+                if self.get(head) not in ("if", "for", "while", "switch", "catch"):
+                    name = self.get(head)
+        return name
 
     def is_in_function(self, i: int) -> bool:
         """Whether the token stands in the braces of a function (or of a lambda)."""
@@ -570,8 +588,9 @@ def find(text: str) -> List[Mutation]:
         for start, end, replacement in sorted(set(kind(source))):
             line = bisect_right(starts, start)
             ordinals[line] = ordinals.get(line, 0) + 1
+            where = source.function_at(start)
             found.append(
-                Mutation(kind.__name__, line, ordinals[line], start, end, replacement)
+                Mutation(kind.__name__, line, ordinals[line], start, end, replacement, where)
             )
     order = {kind.__name__: number for number, kind in enumerate(KINDS)}
     return sorted(found, key=lambda m: (m.line, order[m.kind], m.ordinal))

@@ -28,8 +28,8 @@ class EquivalentsTest(unittest.TestCase):
             "# a comment\ncomparison: if (a || b) c:  \n  because\n  it is so\n\noff_by_one.2: *\n  x\n"
         )
         self.assertEqual(
-            ("comparison", None, "if (a || b) c:", 2, "because it is so"),
-            (first.kind, first.ordinal, first.text, first.line, first.reason),
+            ("comparison", None, None, "if (a || b) c:", 2, "because it is so"),
+            (first.kind, first.ordinal, first.function, first.text, first.line, first.reason),
         )
         self.assertEqual(("off_by_one", 2, "*"), (second.kind, second.ordinal, second.text))
 
@@ -51,6 +51,11 @@ class EquivalentsTest(unittest.TestCase):
         )
         self.assertEqual({"off_by_one@2.2"}, set(self.match("off_by_one.2: a[i] = b[i];\n  x\n")))
         self.assertEqual({"comparison@3.1"}, set(self.match("comparison: *\n  x\n")))
+
+    def test_an_entry_may_name_its_function(self):
+        self.assertEqual({"comparison@3.1"}, set(self.match("comparison in f: *\n  x\n")))
+        with self.assertRaisesRegex(LabError, "no mutation fits"):
+            self.match("comparison in g: *\n  x\n")
 
     def test_the_narrower_entry_counts(self):
         found = self.match("off_by_one: *\n  all\noff_by_one: a[i] = b[i];\n  line\n")

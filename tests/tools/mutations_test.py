@@ -245,6 +245,15 @@ class NamesTest(unittest.TestCase):
         more = [m.name for m in mutations.find(self.TEXT + "void g() { __syncthreads(); }\n")]
         self.assertEqual(names, more[: len(names)])
 
+    def test_the_function(self):
+        text = (
+            "__global__ void __launch_bounds__(9) k(int n) { if (a < b) { c; } }\n"
+            "struct s { void m() const { if (a < b) c; } };\n"
+            "bool x = a < b;\n"
+        )
+        found = [m for m in mutations.find(text) if m.kind == "comparison"]
+        self.assertEqual(["k", "m", ""], [m.function for m in found])
+
     def test_the_changed_line(self):
         mutation = next(m for m in mutations.find(self.TEXT) if m.name == "off_by_one@2.2")
         self.assertEqual(("a[i] = b[i];", "a[i] = b[i + 1];"), mutation.changed_line(self.TEXT))
