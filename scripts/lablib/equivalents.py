@@ -16,8 +16,8 @@ A file tests/CC_chapter/<name>.equivalent holds any number of these:
       all of a kind, in every line that has no entry of its own
 
 What stands behind the colon is the line of the solution as it is, without the white space around
-it. An entry that fits no mutation is an error, and so is one whose mutation is caught (of an entry for
-every line: all of them): the list cannot rot.
+it. An entry that fits no mutation is an error, and so is one whose mutation is caught (of an entry
+for every line: all of them): the list cannot rot.
 """
 
 import re
@@ -70,7 +70,9 @@ def parse_lines(lines: List[str], name: str) -> List[Equivalent]:
             continue
         match = re.fullmatch(_ENTRY, line)
         if match is None:
-            raise LabError(f"{name}:{number}: '{line}' is not understood: `kind: line` is expected.")
+            raise LabError(
+                f"{name}:{number}: '{line}' is not understood: `kind: line` is expected."
+            )
         if match[1] not in kinds:
             raise LabError(
                 f"{name}:{number}: there is no kind '{match[1]}':"

@@ -246,8 +246,11 @@ class Report:
 
     def wrongly_listed(self) -> List[Mutation]:
         """Caught ones; of an entry for every line, if all of its own are caught."""
-        needed = {id(self.listed[m.name]) for m, v in self.verdicts.items()
-                  if v.way == SURVIVES and m.name in self.listed}
+        needed = {
+            id(self.listed[m.name])
+            for m, v in self.verdicts.items()
+            if v.way == SURVIVES and m.name in self.listed
+        }
         wrong = []
         for mutation, verdict in self.verdicts.items():
             entry = self.listed.get(mutation.name)

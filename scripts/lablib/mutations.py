@@ -206,7 +206,7 @@ class Source:
         return False
 
     def spaced(self, i: int) -> bool:
-        """Whether there is white space on both sides: an operator, not the bracket of a template."""
+        """Whether there is white space on both sides: an operator, no bracket of a template."""
         token = self.tokens[i]
         return self.text[token.start - 1].isspace() and self.text[token.end].isspace()
 
@@ -251,7 +251,7 @@ def no_free(source: Source) -> Iterator[Edit]:
     names = {
         token.text
         for token in source.tokens
-        if re.fullmatch(r"cuda(Free\w*|\w+Destroy\w*|HostUnregister)", token.text)
+        if re.fullmatch(r"cuda(Free\w*|\w*Destroy\w*|HostUnregister)", token.text)
     }
     yield from _without_calls(source, *names)
 

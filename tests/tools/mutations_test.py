@@ -91,7 +91,9 @@ class KindsTest(unittest.TestCase):
             "void f() { float sum = 1; for (int i = 0; i < n; ++i) g(i); }",
             "void f() { float sum = 0; for (int i = 1; i < n; ++i) g(i); }",
         )
-        self.assert_changes("starts_at_one", "void f() { A s[4] = {}; }", "void f() { A s[4] = {1}; }")
+        self.assert_changes(
+            "starts_at_one", "void f() { A s[4] = {}; }", "void f() { A s[4] = {1}; }"
+        )
         # What a call fills in, a default argument, and a member's first value.
         self.assert_changes("starts_at_one", "void f() { int d = 0, v = 0; g(&d); h(&v, d); }")
         self.assert_changes("starts_at_one", "void f(int a = 0); struct s { int a = 0; };")
@@ -124,11 +126,15 @@ class KindsTest(unittest.TestCase):
         self.assert_changes("comparison", "{ a < b; }", "{ a <= b; }")
         self.assert_changes("comparison", "{ a >= b; }", "{ a > b; }")
         self.assert_changes("comparison", "{ a <\n b; }", "{ a <=\n b; }")
-        self.assert_changes("comparison", "template <class T> v<int> f; k<<<a, b>>>(c); p->q; a << b;")
+        self.assert_changes(
+            "comparison", "template <class T> v<int> f; k<<<a, b>>>(c); p->q; a << b;"
+        )
 
     def test_no_rounding_up(self):
         self.assert_changes("no_rounding_up", "{ (n + kT - 1) / kT; }", "{ (n) / kT; }")
-        self.assert_changes("no_rounding_up", "{ g((w.x + b.x - 1) / b.x); }", "{ g((w.x) / b.x); }")
+        self.assert_changes(
+            "no_rounding_up", "{ g((w.x + b.x - 1) / b.x); }", "{ g((w.x) / b.x); }"
+        )
         self.assert_changes("no_rounding_up", "{ (n + kT - 1) * kT; (n - 1) / kT; }")
 
     def test_one_less(self):
@@ -164,8 +170,12 @@ class KindsTest(unittest.TestCase):
         self.assert_changes("dimension_is_one", "{ f(blockDim.x); blockDim.x / 2; }")
 
     def test_plain_update(self):
-        self.assert_changes("plain_update", "{ atomicAdd(&a[i], f(1, 2)); }", "{ *(&a[i]) += (f(1, 2)); }")
-        self.assert_changes("plain_update", "{ if (x) atomicMax(p, v); }", "{ if (x) *(p) = max(*(p), (v)); }")
+        self.assert_changes(
+            "plain_update", "{ atomicAdd(&a[i], f(1, 2)); }", "{ *(&a[i]) += (f(1, 2)); }"
+        )
+        self.assert_changes(
+            "plain_update", "{ if (x) atomicMax(p, v); }", "{ if (x) *(p) = max(*(p), (v)); }"
+        )
         self.assert_changes(
             "plain_update",
             "{ old = atomicExch(p, v); }",
@@ -173,10 +183,14 @@ class KindsTest(unittest.TestCase):
         )
 
     def test_wrong_direction(self):
-        self.assert_changes("wrong_direction", "{ f(cudaMemcpyHostToDevice); }", "{ f(cudaMemcpyDeviceToHost); }")
+        self.assert_changes(
+            "wrong_direction", "{ f(cudaMemcpyHostToDevice); }", "{ f(cudaMemcpyDeviceToHost); }"
+        )
 
     def test_swapped_copy(self):
-        self.assert_changes("swapped_copy", "{ cudaMemcpy(f(a, b), c, n, d); }", "{ cudaMemcpy(c, f(a, b), n, d); }")
+        self.assert_changes(
+            "swapped_copy", "{ cudaMemcpy(f(a, b), c, n, d); }", "{ cudaMemcpy(c, f(a, b), n, d); }"
+        )
 
     def test_wrong_bytes(self):
         self.assert_changes("wrong_bytes", "{ f(n * sizeof(int), 1); }", "{ f(n, 1); }")
@@ -187,7 +201,9 @@ class KindsTest(unittest.TestCase):
     def test_int_for_size(self):
         self.assert_changes("int_for_size", "void f(std::size_t n) { std::size_t i = n; }",
                             "void f(std::size_t n) { int i = n; }")
-        self.assert_changes("int_for_size", "void f() { g(std::size_t{a} * b); }", "void f() { g((a) * b); }")
+        self.assert_changes(
+            "int_for_size", "void f() { g(std::size_t{a} * b); }", "void f() { g((a) * b); }"
+        )
 
     def test_wrong_shared_bytes(self):
         self.assert_changes("wrong_shared_bytes", "{ k<<<a, b, c * 4>>>(); }",
@@ -196,7 +212,11 @@ class KindsTest(unittest.TestCase):
 
     def test_wrong_stream(self):
         self.assert_changes("wrong_stream", "{ k<<<a, b, 0, s>>>(); }", "{ k<<<a, b, 0, 0>>>(); }")
-        self.assert_changes("wrong_stream", "{ cudaMemcpyAsync(a, b, c, d, s); }", "{ cudaMemcpyAsync(a, b, c, d, 0); }")
+        self.assert_changes(
+            "wrong_stream",
+            "{ cudaMemcpyAsync(a, b, c, d, s); }",
+            "{ cudaMemcpyAsync(a, b, c, d, 0); }",
+        )
         self.assert_changes("wrong_stream", "{ k<<<a, b>>>(); }")
 
     def test_early_return(self):
@@ -205,7 +225,9 @@ class KindsTest(unittest.TestCase):
             "__global__ void k() { if (i < n) f(); __syncthreads(); if (a) g(); }",
             "__global__ void k() { if (!(i < n)) return; else f(); __syncthreads(); if (a) g(); }",
         )
-        self.assert_changes("early_return", "__device__ int k() { if (i < n) f(); __syncthreads(); }")
+        self.assert_changes(
+            "early_return", "__device__ int k() { if (i < n) f(); __syncthreads(); }"
+        )
         self.assert_changes("early_return", "void k() { if (i < n) f(); __syncthreads(); }")
 
     def test_off_by_one(self):
@@ -216,7 +238,9 @@ class KindsTest(unittest.TestCase):
             "{ a[i] = b[(i * 2) + 1][j]; }",
             "{ a[i] = b[i * 2][j + 1]; }",
         )
-        self.assert_changes("off_by_one", "[[maybe_unused]] float t[kTile][kTile]; f([&] { }); a[0];")
+        self.assert_changes(
+            "off_by_one", "[[maybe_unused]] float t[kTile][kTile]; f([&] { }); a[0];"
+        )
 
 
 class NamesTest(unittest.TestCase):
