@@ -4,7 +4,10 @@
 """`scripts/lab dev mutate`: the list of equivalents, the commands, what a run says, and all of it
 with a fake Ninja, compiler and tests."""
 
+import signal
+import subprocess
 import sys
+import time
 import unittest
 
 from fakes import LabTest, script
@@ -131,6 +134,9 @@ text = open(object).read()
 with open(program, "w") as file:
     file.write("#!{python}\\nimport sys\\ntext = " + repr(text) + '''
 print("[ RUN      ] Suite.case", flush=True)
+if "TAKES LONG" in text and "__sync" not in text:
+    import time
+    time.sleep(100)
 wrong = "if (true)" in text or ("__sync" not in text and "-fsanitize=thread" in text)
 print("[  FAILED  ] Suite.case (0 ms)" if wrong else "[       OK ] Suite.case (0 ms)", flush=True)
 sys.exit(wrong)
@@ -218,6 +224,26 @@ class MutateTest(LabTest):
         done = self.mutate("05.1", "--only", "no_barrier", "--only", "no_guard@3.1")
         self.assert_status(0, done)
         self.assertIn("2 mutations, caught 1 by test, 1 by check build", done.stdout)
+
+    def test_ctrl_c_ends_it_and_leaves_nothing_behind(self):
+        self.solution.write_text(SOLUTION + "// TAKES LONG\n")
+        process = subprocess.Popen(
+            [str(self.root / "scripts/lab"), "dev", "mutate", "05.1", "--only", "no_barrier"],
+            cwd=self.root,
+            env=self.env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        folder = self.root / "build/cpu/mutants/05.1"
+        program = folder / "no_barrier@4.1/mutant_test"
+        while not program.exists() and process.poll() is None:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        output = process.communicate(timeout=30)[0]
+        self.assertEqual(130, process.returncode, output)
+        self.assertEqual([], list(folder.iterdir()))
 
     def test_it_needs_exercises(self):
         self.assert_status(2, self.mutate())
