@@ -83,8 +83,8 @@ std::vector<wrong_result<T>> wrong_results_of(const std::vector<T>& right, std::
   add("never written", std::vector<T>(n, never_written<T>()));
   add("a stale result", random_values<T>(n, seed + 1));
   add_edit("reversed", [](auto& v) { std::ranges::reverse(v); });
-  add_edit("shifted to the left", [](auto& v) { std::ranges::rotate(v, v.begin() + 1); });
-  add_edit("shifted to the right", [](auto& v) { std::ranges::rotate(v, v.end() - 1); });
+  add_edit("shifted to the left", [](auto& v) { std::rotate(v.begin(), v.begin() + 1, v.end()); });
+  add_edit("shifted to the right", [](auto& v) { std::rotate(v.begin(), v.end() - 1, v.end()); });
   add_edit("two swapped", [&](auto& v) { std::swap(v[anywhere()], v[anywhere()]); });
   add_edit("the last never written", [](auto& v) { v.back() = never_written<T>(); });
   add_edit("the first never written", [](auto& v) { v.front() = never_written<T>(); });
@@ -335,7 +335,7 @@ TEST(PictureChecker, TakesWhatIsRightAndRefusesTheRest) {
             std::swap(picture.at(x, y), picture.at(picture.width() - 1 - x, y));
       });
       refuses_edit("shifted", [](lab::bitmap& picture) {
-        std::ranges::rotate(picture.pixels(), picture.pixels().begin() + 1);
+        std::rotate(picture.pixels().begin(), picture.pixels().begin() + 1, picture.pixels().end());
       });
       refuses_edit("red and blue swapped", [](lab::bitmap& picture) {
         for (lab::rgba& pixel : picture.pixels()) std::swap(pixel.r, pixel.b);
