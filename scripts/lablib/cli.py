@@ -14,8 +14,8 @@ import sys
 from pathlib import Path
 from typing import Callable, Dict, List, NoReturn, Optional, Tuple
 
-from lablib import authoring, build, course_check, device, doctor, hints, profiling, programs
-from lablib import starters, testing, verify, watching
+from lablib import authoring, build, course_check, device, doctor, hints, mutate, profiling
+from lablib import programs, starters, testing, verify, watching
 from lablib.console import paint, say
 from lablib.errors import FAILED, INTERRUPTED, OK, USAGE, LabError
 from lablib.exercises import Exercise, find_exercises, resolve_all, resolve_one
@@ -185,7 +185,10 @@ def _parser() -> Tuple[_Parser, Dict[str, _Parser]]:
 
     command = add("dev", "For authors of exercises.")
     parts = command.add_subparsers(
-        dest="part", metavar="new|check|starters|bugs|rename", parser_class=_Parser, required=True
+        dest="part",
+        metavar="new|check|mutate|starters|bugs|rename",
+        parser_class=_Parser,
+        required=True,
     )
     part = parts.add_parser("new", description="A new exercise that works, for you to replace.")
     part.add_argument("number", metavar="ID", help="its number, such as 05.9")
@@ -217,6 +220,22 @@ def _parser() -> Tuple[_Parser, Dict[str, _Parser]]:
     )
     exercise(part, nargs="*")
     on_device(part)
+    jobs(part)
+    part = parts.add_parser(
+        "mutate",
+        description="Make general mistakes at every place of a solution where they fit, and see"
+        " that its tests catch each one, on the CPU device.",
+    )
+    exercise(part, nargs="*")
+    part.add_argument("--all", action="store_true", help="of all exercises")
+    part.add_argument("--list", action="store_true", help="only show the mistakes")
+    part.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="only this one, or this kind, such as no_barrier; may be given several times",
+    )
     jobs(part)
     return parser, table
 
@@ -420,6 +439,7 @@ def dev_command(root: Path, options: argparse.Namespace, rest: List[str]) -> int
         "check": _dev_check,
         "starters": _dev_starters,
         "bugs": _dev_bugs,
+        "mutate": _dev_mutate,
     }
     return parts[options.part](root, options)
 
@@ -495,6 +515,17 @@ def _dev_bugs(root: Path, options: argparse.Namespace) -> int:
     chosen = _chosen_device(options)
     build.require_packages(root)
     return verify.verify_bugs(root, exercises, chosen, options.jobs)
+
+
+def _dev_mutate(root: Path, options: argparse.Namespace) -> int:
+    if bool(options.id) == options.all:
+        raise LabError("`lab dev mutate` needs exercises, or --all.", USAGE)
+    exercises = find_exercises(root) if options.all else resolve_all(root, options.id)
+    if options.list:
+        return mutate.list_mutations(root, exercises, options.only)
+    build.require_packages(root)
+    chosen = device.Device("cpu", "its checks are a part of what catches mistakes")
+    return mutate.mutate(root, exercises, chosen, options.jobs or verify.cores(), options.only)
 
 
 COMMANDS: Dict[str, Callable[[Path, argparse.Namespace, List[str]], int]] = {

@@ -58,6 +58,10 @@ class Exercise:
         return self.tests_folder / f"{self.name}.bugs"
 
     @property
+    def equivalents_file(self) -> Path:
+        return self.tests_folder / f"{self.name}.equivalent"
+
+    @property
     def hints_file(self) -> Path:
         return self.folder / "hints.md"
 

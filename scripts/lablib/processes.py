@@ -9,6 +9,7 @@ import selectors
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,8 +51,11 @@ def install_signal_handlers() -> None:
 
 @contextlib.contextmanager
 def uninterrupted():
-    """A Ctrl-C that comes in here is heard at the end of it."""
+    """A Ctrl-C that comes in here is heard at the end of it. (Only the main thread hears it.)"""
     global _held, _pending
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
     _held += 1
     try:
         yield

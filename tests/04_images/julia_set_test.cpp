@@ -226,6 +226,11 @@ TEST(OneThreadPerBlock, RefusesMoreRowsThanAGridHas) {
                lab::invalid_input);
 }
 
+TEST(OneThreadPerBlock, DrawsAsManyRowsAsAGridHas) {
+  EXPECT_TRUE(
+      is_exact(step::one_thread_per_block, {.width = 1, .height = 65'535, .max_iterations = 20}));
+}
+
 TEST(Blocks16x16, DrawsMoreRowsThanAGridHasBlocks) {
   EXPECT_TRUE(is_exact(step::blocks_16x16, {.width = 2, .height = 65'537, .max_iterations = 20}));
 }

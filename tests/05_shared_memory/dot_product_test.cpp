@@ -3,6 +3,8 @@
 
 #include "dot_product.hpp"
 
+#include <cuda_runtime.h>
+
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +14,7 @@
 #include <tuple>
 #include <vector>
 
+#include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
@@ -117,6 +120,22 @@ TEST_P(EachStep, CountsEveryElementOfTheLastRoundsOnce) {
     vector a(kSize), b(kSize, 3.0F);
     a[static_cast<std::size_t>(place)] = static_cast<float>(place) + 7;
     EXPECT_TRUE(is_exact(which(), a, b)) << "the element is at " << place;
+  }
+}
+
+TEST_P(EachStep, ReadsNothingBehindTheLastElement) {
+  // Vectors of as many elements as the device runs threads at the same time, once to four times:
+  // they end with a round, and on the CPU device where memory ends, so that a read behind them is
+  // reported.
+  int device = 0, processors = 0, threads = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&threads, cudaDevAttrMaxThreadsPerMultiProcessor, device));
+  for (const std::size_t rounds : {1, 2, 3, 4}) {
+    const std::size_t n =
+        rounds * static_cast<std::size_t>(processors) * static_cast<std::size_t>(threads);
+    EXPECT_TRUE(is_exact(which(), whole_numbers(n, 1, -3, 3), whole_numbers(n, 2, -3, 2)))
+        << rounds << " rounds of threads";
   }
 }
 

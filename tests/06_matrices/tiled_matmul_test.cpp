@@ -135,16 +135,20 @@ TEST_P(EachSeed, MultipliesRandomMatrices) {
 
 TEST_P(EachStep, LeavesTheOtherRowsAloneWhenOneHoldsInfinities) {
   // A tile that sticks out of A must not bring along the next row, whose numbers lie behind the
-  // end of this one: infinity times a zero of B would be a NaN.
-  const shape size{20, 21, 19};
-  auto a = lab::random_floats(size.m * size.k, 5, 1, 2);
-  const auto b = lab::random_floats(size.k * size.n, 6, 1, 2);
+  // end of this one: infinity times a zero of B would be a NaN. Of the last four numbers that are
+  // loaded together, one, two or three belong to the row.
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  for (std::size_t i = 0; i < 7; ++i) a[11 * size.k + i] = kInfinity;
-  const auto c = multiply(which(), a, b, size).c;
-  EXPECT_TRUE(matches(check(c, a, b, size)));
-  EXPECT_EQ(c[11 * size.n], kInfinity);
-  EXPECT_TRUE(std::isfinite(c[10 * size.n])) << "the infinities of row 11 are in row 10";
+  for (const std::size_t k : {17, 18, 19}) {
+    SCOPED_TRACE("k = " + std::to_string(k));
+    const shape size{20, 21, k};
+    auto a = lab::random_floats(size.m * size.k, 5, 1, 2);
+    const auto b = lab::random_floats(size.k * size.n, 6, 1, 2);
+    for (std::size_t i = 0; i < 7; ++i) a[11 * size.k + i] = kInfinity;
+    const auto c = multiply(which(), a, b, size).c;
+    EXPECT_TRUE(matches(check(c, a, b, size)));
+    EXPECT_EQ(c[11 * size.n], kInfinity);
+    EXPECT_TRUE(std::isfinite(c[10 * size.n])) << "the infinities of row 11 are in row 10";
+  }
 }
 
 TEST_P(EachStep, MakesAnEmptyProduct) {

@@ -102,6 +102,23 @@ TEST(TestMain, FailsATestThatLeavesDeviceMemoryAllocated) {
       << result.output;
 }
 
+TEST(TestMain, FailsATestThatLeavesAStreamOrAnEvent) {
+  if (misbehaving()) {
+    cudaStream_t stream = nullptr;
+    CUDA_CHECK(cudaStreamCreate(&stream));
+    cudaEvent_t event = nullptr, destroyed = nullptr;
+    CUDA_CHECK(cudaEventCreate(&event));
+    CUDA_CHECK(cudaEventCreate(&destroyed));
+    CUDA_CHECK(cudaEventDestroy(destroyed));
+    return;
+  }
+  const outcome result = run_again("TestMain.FailsATestThatLeavesAStreamOrAnEvent",
+                                   "LAB_TEST_MISBEHAVE=1", "--gtest_repeat=1");
+  EXPECT_EQ(result.code, 1);
+  for (const char* what : {"streams that nobody destroys: 1", "events that nobody destroys: 1"})
+    EXPECT_NE(result.output.find(what), std::string::npos) << result.output;
+}
+
 void reads_nothing(const int*) {}
 
 /// Launches a kernel with a host pointer, as a program behind the rewriter would.

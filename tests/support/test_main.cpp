@@ -67,13 +67,16 @@ class thread_orders : public ::testing::EmptyTestEventListener {
   std::string order_;
 };
 
-/// Fails tests that leak device memory or that the CPU device had something to say about.
+/// Fails tests that leak device memory, streams or events, or that the CPU device had something to
+/// say about.
 class device_watch : public ::testing::EmptyTestEventListener {
  public:
   void OnTestStart(const ::testing::TestInfo&) override {
     reports_are_expected = false;
     allocations_ = cpu_device::live_allocations();
     bytes_ = cpu_device::live_bytes();
+    streams_ = cpu_device::live_streams();
+    events_ = cpu_device::live_events();
     reports_ = cpu_device::report_count();
   }
 
@@ -85,6 +88,10 @@ class device_watch : public ::testing::EmptyTestEventListener {
                     << cpu_device::live_bytes() - bytes_ << " bytes";
     else if (allocations < allocations_)
       ADD_FAILURE() << "this test freed device memory that was allocated before it began";
+    if (const std::size_t now = cpu_device::live_streams(); now > streams_)
+      ADD_FAILURE() << "this test leaves streams that nobody destroys: " << now - streams_;
+    if (const std::size_t now = cpu_device::live_events(); now > events_)
+      ADD_FAILURE() << "this test leaves events that nobody destroys: " << now - events_;
     const std::size_t reports = cpu_device::report_count() - reports_;
     if (reports != 0 && !reports_are_expected)
       ADD_FAILURE() << "the CPU device reported "
@@ -98,6 +105,8 @@ class device_watch : public ::testing::EmptyTestEventListener {
  private:
   std::size_t allocations_ = 0;
   std::size_t bytes_ = 0;
+  std::size_t streams_ = 0;
+  std::size_t events_ = 0;
   std::size_t reports_ = 0;
 };
 

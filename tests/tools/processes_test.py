@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import tempfile
 import time
 import unittest
@@ -94,6 +95,30 @@ class RunTest(unittest.TestCase):
                 os.kill(os.getpid(), signal.SIGINT)
                 reached = True
         self.assertTrue(reached)
+
+    def test_another_thread_does_not_keep_the_main_one_from_hearing(self):
+        inside, leave = threading.Event(), threading.Event()
+
+        def hold():
+            with processes.uninterrupted():
+                inside.set()
+                leave.wait(20)
+
+        before = signal.getsignal(signal.SIGINT)
+        self.addCleanup(signal.signal, signal.SIGINT, before)
+        signal.signal(signal.SIGINT, processes._on_signal)
+        thread = threading.Thread(target=hold)
+        thread.start()
+        self.addCleanup(thread.join)
+        self.addCleanup(leave.set)
+        self.assertTrue(inside.wait(20))
+        heard = False
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+            signal.sigtimedwait([], 0)  # somewhere for it to arrive
+        except processes.Interrupted:
+            heard = True
+        self.assertTrue(heard)
 
     def test_an_interruption_stops_the_group(self):
         runner = script(

@@ -30,6 +30,10 @@ void set_stream_policy(stream_policy policy);
 std::size_t live_allocations();
 std::size_t live_bytes();
 
+/// Streams and events that have not been destroyed, over all devices.
+std::size_t live_streams();
+std::size_t live_events();
+
 /// How many OS threads run blocks. CPU_DEVICE_WORKERS sets it; otherwise the cores we may use.
 unsigned worker_count();
 

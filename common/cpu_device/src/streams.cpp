@@ -267,6 +267,16 @@ void forget_streams(int device) {
   }
 }
 
+std::size_t live_streams() {
+  const std::lock_guard lock(api_mutex());
+  return streams().size();
+}
+
+std::size_t live_events() {
+  const std::lock_guard lock(api_mutex());
+  return events().size();
+}
+
 }  // namespace cpu_device
 
 using namespace cpu_device;

@@ -14,6 +14,7 @@
 #include "hash_table_cpu.hpp"
 #include "lab/closeness.hpp"
 #include "lab/random.hpp"
+#include "lab/sorting.hpp"
 
 namespace lab::hash_table_cpu {
 
@@ -66,20 +67,17 @@ inline comparison check(const table& t, std::span<const std::uint32_t> keys,
                        text(static_cast<std::size_t>(lost))};
   }
 
-  // Both as sorted lists of numbers, key in the upper half.
+  // Both as lists of numbers, with the key in the upper half.
   std::vector<std::uint64_t> present(t.pool.size()), expected(keys.size());
   std::transform(t.pool.begin(), t.pool.end(), present.begin(),
                  [](const entry& e) { return std::uint64_t{e.key} << 32 | e.value; });
   std::transform(
       keys.begin(), keys.end(), values.begin(), expected.begin(),
       [](std::uint32_t key, std::uint32_t value) { return std::uint64_t{key} << 32 | value; });
-  std::sort(present.begin(), present.end());
-  std::sort(expected.begin(), expected.end());
-  const auto [is, should] = std::mismatch(present.begin(), present.end(), expected.begin());
-  if (is != present.end())
-    return {false, "the table does not hold what was inserted: where key " + text(*should >> 32) +
-                       " with value " + text(*should & 0xFFFFFFFF) + " should be, there is key " +
-                       text(*is >> 32) + " with value " + text(*is & 0xFFFFFFFF)};
+  const comparison same = compare_multiset(present, expected, [&](std::uint64_t both) {
+    return "key " + text(both >> 32) + " with value " + text(both & 0xFFFFFFFF);
+  });
+  if (!same.ok) return {false, "the table does not hold what was inserted: " + same.message};
   return {true, "all " + text(reached) + " entries stand in their buckets"};
 }
 
