@@ -359,7 +359,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
       *value = p.canMapHostMemory;
       break;
     case cudaDevAttrComputeMode:
-      *value = 0;
+      *value = cudaComputeModeDefault;
       break;
     case cudaDevAttrConcurrentKernels:
       *value = p.concurrentKernels;
