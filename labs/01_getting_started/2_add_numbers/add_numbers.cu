@@ -22,8 +22,7 @@ namespace {
 // Pointers of a kernel lead to the device's memory: two numbers there, and room for their sum.
 __global__ void add_two(const int* numbers, int* sum) {
   // TODO(1): thread 0 stores the sum of both numbers; the other threads do nothing. C++ does not
-  //          say what an int does that overflows, but an unsigned wraps around: calculate with
-  //          that.
+  //          say what an int does that overflows, but an unsigned wraps around: use that.
   (void)numbers, (void)sum;
 }
 
