@@ -328,12 +328,13 @@ std::string describe_fault(worker& w, cudaError_t& error) {
 std::string describe_time_limit(worker& w) {
   std::string text = "stopped " + describe_block(w) + ", thread " + position(threadIdx);
   const fiber& f = *w.current;
-  if (f.what != nullptr && f.position == progress.position) {
+  const std::string line = source_places({static_cast<char*>(w.problem.pc) + 1}).front();
+  const bool in_engine = line.find("/cpu_device/src/") != std::string::npos;
+  if (f.what != nullptr && (in_engine || f.position == progress.position)) {
     // It comes by a barrier again and again: a better place to name than one in the engine.
     text += ", which last waited in " + std::string(f.what) + " at " + place(f.file, f.line);
-  } else if (const std::string line = source_place(static_cast<char*>(w.problem.pc) + 1);
-             !line.empty()) {
-    text += ", near " + line;
+  } else if (!line.empty() && !in_engine) {
+    text += ", near " + short_name(line.c_str());
   }
   char seconds[32];
   std::snprintf(seconds, sizeof seconds, "%g", time_limit_seconds());

@@ -180,6 +180,14 @@ struct cudaDeviceProp {
   int hostNumaMultinodeIpcSupported;
 };
 
+/// Who may use a device: the answers to cudaDevAttrComputeMode. The CPU device is always open.
+enum cudaComputeMode {
+  cudaComputeModeDefault = 0,
+  cudaComputeModeExclusive = 1,
+  cudaComputeModeProhibited = 2,
+  cudaComputeModeExclusiveProcess = 3
+};
+
 enum cudaDeviceAttr {
   cudaDevAttrMaxThreadsPerBlock = 1,
   cudaDevAttrMaxBlockDimX = 2,

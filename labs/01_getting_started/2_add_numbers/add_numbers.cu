@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 01.2 add_numbers: two numbers go to the device, one comes back.
+// Edit:  this file, from TODO(1) to TODO(4). add_numbers.hpp says what is asked for.
+// Run:   scripts/lab run 01.2 -- --step by_hand --a 2 --b 7     (then --step owner)
+// Test:  scripts/lab test 01.2
+// Hints: scripts/lab hint 01.2                  Chapter: docs/01_getting_started.md
+
+#include <cuda_runtime.h>
+
+#include <span>
+
+#include "add_numbers.hpp"
+#include "lab/cuda_check.hpp"
+#include "lab/device_buffer.hpp"
+#include "lab/errors.hpp"
+
+namespace lab::add_numbers {
+namespace {
+
+// Pointers of a kernel lead to the device's memory: two numbers there, and room for their sum.
+__global__ void add_two(const int* numbers, int* sum) {
+  // TODO(1): thread 0 stores the sum of both numbers; the other threads do nothing. C++ does not
+  //          say what an int does that overflows, but an unsigned wraps around: use that.
+  (void)numbers, (void)sum;
+}
+
+// --- by_hand: each error is looked at, and what has been allocated so far is freed ---------------
+
+int add_by_hand(int a, int b, unsigned threads) {
+  const int numbers[] = {a, b};   // this is memory of the host,
+  int* device_numbers = nullptr;  // and these two will point to the device's
+  int* device_sum = nullptr;
+
+  const cudaError_t first_allocation = cudaMalloc(&device_numbers, sizeof numbers);
+  CUDA_CHECK(first_allocation);  // throws unless it is cudaSuccess; there is nothing to free yet
+
+  const cudaError_t second_allocation = cudaMalloc(&device_sum, sizeof(int));
+  if (second_allocation != cudaSuccess) {
+    (void)cudaFree(device_numbers);
+    CUDA_CHECK(second_allocation);
+  }
+
+  // TODO(2): copy the numbers to the device. Invariant, here and below: whatever fails, all that
+  //          has been allocated is freed before the exception leaves this function.
+  (void)threads, (void)add_two, (void)cudaFree(device_sum), (void)cudaFree(device_numbers);
+  throw not_written("step by_hand", 1);  // 1, 2 and 3 are this step
+
+  // TODO(3): launch add_two in one block, and ask whether CUDA has accepted it. Copy the sum back
+  //          (cudaMemcpy waits for the kernel), free both, and return the sum.
+}
+
+// --- owner: the same, and the destructors free ---------------------------------------------------
+
+int add_with_owners(int a, int b, unsigned threads) {
+  const int numbers[] = {a, b};
+  // TODO(4): lab::device_buffer<int> owns device memory. Made from a std::span of host values it
+  //          has a copy of them, made from a number it has that many elements; data() is the
+  //          pointer for the kernel, and to_vector() copies its elements back. It throws by itself.
+  //          The launch is still yours to check.
+  (void)numbers, (void)threads;
+  throw not_written("step owner", 4);
+}
+
+}  // namespace
+
+int add(step which, int a, int b, unsigned threads) {
+  return which == step::by_hand ? add_by_hand(a, b, threads) : add_with_owners(a, b, threads);
+}
+
+}  // namespace lab::add_numbers

@@ -1,0 +1,172 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 01.5 error_handling: no error goes unseen, and not every error is the end.
+// Edit:  this file, from TODO(1) to TODO(5). error_handling.hpp says what is asked for.
+// Run:   scripts/lab run 01.5 -- --threads 4000     (and with --sticky)
+// Test:  scripts/lab test 01.5
+// Hints: scripts/lab hint 01.5                  Chapter: docs/01_getting_started.md
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <string>
+
+#include "error_handling.hpp"
+#include "lab/cuda_check.hpp"
+#include "lab/device_buffer.hpp"
+#include "lab/errors.hpp"
+
+namespace lab::error_handling {
+namespace {
+
+// --- a macro of your own: nothing of CUDA_CHECK may be used for it -------------------------------
+
+/// Throws failed_call unless `status` is cudaSuccess.
+void check_status(cudaError_t status, const char* call, const char* file, int line) {
+  // TODO(1): cudaGetErrorName and cudaGetErrorString have the words. The runtime has noted the
+  //          error as well, for cudaGetLastError(). Invariant: nobody is told of an error twice.
+  // BEGIN SOLUTION
+  // STUB: (void)status, (void)call, (void)file, (void)line;
+  // STUB: throw not_written("check_status", 1);
+  if (status == cudaSuccess) return;
+  (void)cudaGetLastError();  // asking takes it away
+  throw failed_call({cudaGetErrorName(status), cudaGetErrorString(status), call, file, line});
+  // END SOLUTION
+}
+
+// TODO(2): a function cannot see how its argument was written, or where; a macro can. Hand over the
+//          call, its text, the file and the line. The call is made once.
+// BEGIN SOLUTION
+// STUB: #define CHECK(...) check_status((__VA_ARGS__), "?", "?", 0)
+#define CHECK(...) check_status((__VA_ARGS__), #__VA_ARGS__, __FILE__, __LINE__)
+// END SOLUTION
+
+// --- mistakes ------------------------------------------------------------------------------------
+
+__global__ void write_number(unsigned* to) { *to = 1; }
+
+/// Whatever is wrong here, CHECK throws.
+void make(mistake which) {
+  [[maybe_unused]] int number = 0;         // on the host
+  [[maybe_unused]] int* memory = nullptr;  // to be memory of the device
+  switch (which) {
+    case mistake::invalid_value:
+      CHECK(cudaMalloc(static_cast<int**>(nullptr), sizeof(int)));
+      break;
+    // TODO(3): the other mistakes, each with CHECK around the call that tells. A launch tells
+    //          nothing: ask. The last one happens after the launch: wait, and CHECK that.
+    // BEGIN SOLUTION
+    // STUB: default:
+    // STUB:   (void)write_number;
+    // STUB:   throw not_written("this mistake", 3);
+    case mistake::invalid_pointer:
+      CHECK(cudaFree(&number));
+      break;
+    case mistake::bad_direction:
+      CHECK(cudaMemcpy(&number, &number, sizeof number, static_cast<cudaMemcpyKind>(9)));
+      break;
+    case mistake::bad_configuration:
+      write_number<<<1, 1025>>>(nullptr);  // not a single thread runs
+      CHECK(cudaGetLastError());
+      break;
+    case mistake::out_of_memory:
+      CHECK(cudaMalloc(&memory, std::size_t{1} << 50));  // a million gibibytes
+      break;
+    case mistake::illegal_address:
+      write_number<<<1, 1>>>(nullptr);
+      CHECK(cudaGetLastError());  // the launch itself is fine
+      CHECK(cudaDeviceSynchronize());
+      break;
+      // END SOLUTION
+  }
+}
+
+}  // namespace
+
+bool is_lost() {
+  // TODO(4): take the last error out of the runtime. Then make some call that cannot fail by
+  //          itself, such as cudaDeviceSynchronize(): does it fail all the same?
+  // BEGIN SOLUTION
+  // STUB: throw not_written("is_lost", 4);
+  (void)cudaGetLastError();
+  return cudaDeviceSynchronize() != cudaSuccess;
+  // END SOLUTION
+}
+
+// --- recovery ------------------------------------------------------------------------------------
+
+namespace {
+
+/// Each thread writes its own number in the grid, if there is a place for it.
+__global__ void write_numbers(unsigned* values, std::size_t n) {
+  const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i < n) values[i] = static_cast<unsigned>(i);
+}
+
+}  // namespace
+
+numbering number(std::size_t n, unsigned threads) {
+  if (threads == 0) throw invalid_input("error_handling: a block needs at least one thread");
+  if (n > kMostNumbers)
+    throw invalid_input("error_handling: " + std::to_string(n) + " numbers are more than the " +
+                        std::to_string(kMostNumbers) + " that one launch can write");
+  numbering out;
+  if (n == 0) return out;  // a grid of no blocks would be an error
+  out.threads = threads;
+  device_buffer<unsigned> values(n);
+
+  // TODO(5): this is finished, and it is wrong. Run it with --threads 1000, then with 4000. What
+  //          does the program say, and what does CUDA? Repair it: no launch goes unchecked. If CUDA
+  //          refuses the configuration, keep what it said in out.refused and try half as many
+  //          threads. Every other error belongs to the caller.
+  // BEGIN SOLUTION
+  // STUB: const auto blocks = static_cast<unsigned>((n + threads - 1) / threads);
+  // STUB: write_numbers<<<blocks, threads>>>(values.data(), n);
+  for (bool done = false; !done;) {
+    try {
+      const auto blocks = static_cast<unsigned>((n + out.threads - 1) / out.threads);
+      write_numbers<<<blocks, out.threads>>>(values.data(), n);
+      CHECK(cudaGetLastError());
+      done = true;
+    } catch (const failed_call& error) {
+      if (error.why.name != "cudaErrorInvalidConfiguration" || out.threads == 1) throw;
+      out.refused.push_back(error.why);
+      out.threads /= 2;
+    }
+  }
+  // END SOLUTION
+  out.values = values.to_vector();  // waits for the kernel
+  return out;
+}
+
+// --- given ---------------------------------------------------------------------------------------
+
+checked check_code(int code) {
+  checked out;
+  const auto status = static_cast<cudaError_t>(code);
+  const auto call = [&out, status] {
+    ++out.calls;
+    return status;
+  };
+  try {
+    if (code % 2 == 0)
+      CHECK(call());  // one statement, and the else below is this if's
+    else
+      CHECK(call());
+  } catch (const failed_call& error) {
+    out.thrown = error.why;
+  }
+  return out;
+}
+
+std::optional<failure> provoke(mistake which) {
+  try {
+    make(which);
+  } catch (const failed_call& error) {
+    return error.why;
+  }
+  return std::nullopt;
+}
+
+}  // namespace lab::error_handling

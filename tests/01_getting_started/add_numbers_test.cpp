@@ -1,0 +1,113 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "add_numbers.hpp"
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "lab/cuda_check.hpp"
+#include "lab/errors.hpp"
+#include "lab/random.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+
+// That no device memory stays behind is checked after each test (see lab_testing.hpp).
+
+namespace {
+
+using lab::add_numbers::add;
+using lab::add_numbers::reference;
+using lab::add_numbers::step;
+
+constexpr int kMost = std::numeric_limits<int>::max();
+constexpr int kLeast = std::numeric_limits<int>::min();
+
+const char* name_of(step which) { return which == step::by_hand ? "by_hand" : "owner"; }
+
+class EachStep : public ::testing::TestWithParam<step> {
+ protected:
+  step which() const { return GetParam(); }
+};
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::Values(step::by_hand, step::owner),
+                         [](const auto& test) { return name_of(test.param); });
+
+// --- sums ----------------------------------------------------------------------------------------
+
+TEST_P(EachStep, AddsTheBooksNumbers) { EXPECT_EQ(add(which(), 2, 7), 9); }
+
+TEST_P(EachStep, AddsZerosAndNegativeNumbers) {
+  EXPECT_EQ(add(which(), 0, 0), 0);
+  EXPECT_EQ(add(which(), 0, 5), 5);
+  EXPECT_EQ(add(which(), 5, 0), 5);
+  EXPECT_EQ(add(which(), -7, 3), -4);
+  EXPECT_EQ(add(which(), 7, -3), 4);
+  EXPECT_EQ(add(which(), -7, -3), -10);
+}
+
+TEST_P(EachStep, WrapsAroundWhereTheSumDoesNotFit) {
+  EXPECT_EQ(add(which(), kMost, 0), kMost);
+  EXPECT_EQ(add(which(), kLeast, 0), kLeast);
+  EXPECT_EQ(add(which(), kMost, 1), kLeast);
+  EXPECT_EQ(add(which(), kLeast, -1), kMost);
+  EXPECT_EQ(add(which(), kMost, kMost), -2);
+  EXPECT_EQ(add(which(), kLeast, kLeast), 0);
+  EXPECT_EQ(add(which(), kMost, kLeast), -1);
+}
+
+TEST_P(EachStep, AddsWhatItIsGivenNow) {
+  // The second sum must not be the first one's, left in memory that is given out again.
+  EXPECT_EQ(add(which(), 10, 20), 30);
+  EXPECT_EQ(add(which(), 1, 2), 3);
+}
+
+class EachSeed : public ::testing::TestWithParam<std::tuple<step, std::uint64_t>> {};
+INSTANTIATE_TEST_SUITE_P(Steps, EachSeed,
+                         ::testing::Combine(::testing::Values(step::by_hand, step::owner),
+                                            ::testing::Values(1, 2, 3)),
+                         [](const auto& test) {
+                           return std::string(name_of(std::get<0>(test.param))) + "_seed" +
+                                  std::to_string(std::get<1>(test.param));
+                         });
+
+TEST_P(EachSeed, AddsRandomNumbers) {
+  const auto& [which, seed] = GetParam();
+  const auto numbers = lab::random_ints(100, seed, kLeast, kMost);  // half of the sums wrap around
+  for (std::size_t i = 0; i < numbers.size(); i += 2)
+    EXPECT_EQ(add(which, numbers[i], numbers[i + 1]), reference(numbers[i], numbers[i + 1]))
+        << numbers[i] << " + " << numbers[i + 1];
+}
+
+// --- the launch ----------------------------------------------------------------------------------
+
+TEST_P(EachStep, NeedsOneThreadAndBearsMore) {
+  for (const unsigned threads : {1U, 2U, 31U, 32U, 33U, 1023U, 1024U})
+    EXPECT_EQ(add(which(), 40, 2, threads), 42) << "in a block of " << threads << " threads";
+}
+
+TEST_P(EachStep, SaysSoWhenCudaRefusesTheLaunch) {
+  for (const unsigned threads : {0U, 1025U, 2000U, 4294967295U}) {
+    try {
+      const int sum = add(which(), 40, 2, threads);
+      ADD_FAILURE() << "a block of " << threads << " threads gave " << sum;
+    } catch (const lab::cuda_error& error) {
+      EXPECT_EQ(cudaGetErrorName(error.code()), std::string("cudaErrorInvalidConfiguration"));
+      EXPECT_EQ(error.file(), "add_numbers.cu");
+    }
+    EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "the next check of a launch would find it";
+  }
+}
+
+TEST_P(EachStep, WorksAgainAfterARefusedLaunch) {
+  EXPECT_THROW(add(which(), 1, 2, 2000), lab::cuda_error);
+  EXPECT_EQ(add(which(), 3, 4), 7);
+}
+
+}  // namespace

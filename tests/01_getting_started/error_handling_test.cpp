@@ -1,0 +1,254 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "error_handling.hpp"
+
+#include <cuda_runtime.h>
+#ifdef __CPU_DEVICE__
+#include <cpu_device.h>
+#endif
+
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <limits>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "lab/closeness.hpp"
+#include "lab/cuda_check.hpp"
+#include "lab/errors.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+
+namespace {
+
+using lab::error_handling::check_code;
+using lab::error_handling::checked;
+using lab::error_handling::expected_function;
+using lab::error_handling::expected_name;
+using lab::error_handling::failure;
+using lab::error_handling::is_lost;
+using lab::error_handling::kMostNumbers;
+using lab::error_handling::mistake;
+using lab::error_handling::number;
+using lab::error_handling::numbering;
+using lab::error_handling::provoke;
+using lab::error_handling::reference_threads;
+using lab::error_handling::reference_values;
+using lab::testing::matches;
+
+struct named_mistake {
+  mistake value;
+  const char* name;
+};
+constexpr named_mistake kHarmless[] = {{mistake::invalid_value, "invalid_value"},
+                                       {mistake::invalid_pointer, "invalid_pointer"},
+                                       {mistake::bad_direction, "bad_direction"},
+                                       {mistake::bad_configuration, "bad_configuration"},
+                                       {mistake::out_of_memory, "out_of_memory"}};
+
+bool ends_with(const std::string& text, const std::string& end) {
+  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+/// Leaves an error in the runtime, as a call does whose return value nobody looks at.
+void leave_an_error() { (void)cudaMalloc(static_cast<void**>(nullptr), 4); }
+
+// --- the macro -----------------------------------------------------------------------------------
+
+class EachError : public ::testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(
+    Code, EachError,
+    ::testing::Values(cudaErrorInvalidValue, cudaErrorMemoryAllocation,
+                      cudaErrorInvalidConfiguration, cudaErrorInvalidMemcpyDirection,
+                      cudaErrorInvalidDevice, cudaErrorInvalidResourceHandle, cudaErrorNotReady,
+                      cudaErrorIllegalAddress, cudaErrorLaunchFailure, cudaErrorUnknown),
+    [](const auto& test) {
+      return std::string(cudaGetErrorName(static_cast<cudaError_t>(test.param)));
+    });
+
+TEST_P(EachError, IsThrownWithItsNameAndItsText) {
+  const checked got = check_code(GetParam());
+  ASSERT_TRUE(got.thrown.has_value());
+  const auto code = static_cast<cudaError_t>(GetParam());
+  EXPECT_EQ(got.thrown->name, cudaGetErrorName(code));
+  EXPECT_EQ(got.thrown->text, cudaGetErrorString(code));
+}
+
+TEST_P(EachError, IsThrownWithTheCallAndItsPlace) {
+  const checked got = check_code(GetParam());
+  ASSERT_TRUE(got.thrown.has_value());
+  EXPECT_EQ(got.thrown->call, "call()");
+  EXPECT_TRUE(ends_with(got.thrown->file, "error_handling.cu")) << got.thrown->file;
+  EXPECT_GT(got.thrown->line, 0);
+}
+
+TEST_P(EachError, TakesOneCall) { EXPECT_EQ(check_code(GetParam()).calls, 1); }
+
+TEST(Check, LetsSuccessPass) {
+  const checked got = check_code(cudaSuccess);
+  EXPECT_FALSE(got.thrown.has_value());
+  EXPECT_EQ(got.calls, 1);
+}
+
+TEST(Check, KnowsItsLine) {
+  // Even numbers are checked in the if, odd ones in the else, two lines further down.
+  const auto even = check_code(cudaErrorMemoryAllocation), odd = check_code(cudaErrorInvalidValue);
+  ASSERT_TRUE(even.thrown && odd.thrown);
+  EXPECT_EQ(odd.thrown->line, even.thrown->line + 2);
+}
+
+TEST(Check, TakesTheErrorOutOfTheRuntime) {
+  leave_an_error();
+  ASSERT_EQ(cudaPeekAtLastError(), cudaErrorInvalidValue);
+  (void)check_code(cudaErrorInvalidValue);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "the next check of a launch would find it";
+}
+
+// --- mistakes ------------------------------------------------------------------------------------
+
+class Harmless : public ::testing::TestWithParam<named_mistake> {};
+INSTANTIATE_TEST_SUITE_P(Mistake, Harmless, ::testing::ValuesIn(kHarmless),
+                         [](const auto& test) { return test.param.name; });
+
+TEST_P(Harmless, HasItsName) {
+  const auto got = provoke(GetParam().value);
+  ASSERT_TRUE(got.has_value()) << "nothing was thrown";
+  EXPECT_EQ(got->name, expected_name(GetParam().value));
+}
+
+TEST_P(Harmless, IsFoundInTheCallThatMakesIt) {
+  const auto got = provoke(GetParam().value);
+  ASSERT_TRUE(got.has_value()) << "nothing was thrown";
+  EXPECT_EQ(got->call.rfind(expected_function(GetParam().value) + "(", 0), 0U) << got->call;
+  EXPECT_TRUE(ends_with(got->file, "error_handling.cu")) << got->file;
+}
+
+TEST_P(Harmless, IsForgottenByTheRuntime) {
+  (void)provoke(GetParam().value);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "the next check of a launch would find it";
+}
+
+TEST_P(Harmless, LeavesADeviceThatWorks) {
+  (void)provoke(GetParam().value);
+  EXPECT_FALSE(is_lost());
+  EXPECT_TRUE(matches(lab::compare_exact(number(1000, 128).values, reference_values(1000))));
+}
+
+TEST(Harmless, AllHavePlacesOfTheirOwn) {
+  std::set<int> lines;
+  for (const named_mistake& one : kHarmless)
+    if (const auto got = provoke(one.value)) lines.insert(got->line);
+  EXPECT_EQ(lines.size(), std::size(kHarmless));
+}
+
+TEST(IsLost, TellsALastErrorFromAStickyOne) {
+  EXPECT_FALSE(is_lost()) << "nothing has happened";
+  leave_an_error();
+  EXPECT_FALSE(is_lost()) << "the error has been asked for, and is gone";
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "is_lost() takes it out";
+}
+
+// --- a sticky error: it costs a process its device, so this happens in another process -----------
+
+[[noreturn]] void follow_a_null_pointer_and_say() {
+#ifdef __CPU_DEVICE__
+  // As on a GPU, the kernel is not done when the launch comes back.
+  cpu_device::set_stream_policy(cpu_device::stream_policy::deferred);
+#endif
+  try {
+    const auto got = provoke(mistake::illegal_address);
+    std::fprintf(stderr, "RESULT %s in %s, %s", got ? got->name.c_str() : "nothing",
+                 got ? got->call.c_str() : "-", is_lost() ? "lost" : "not lost");
+    std::fprintf(stderr, ", then %s", is_lost() ? "lost" : "not lost");
+    int* memory = nullptr;
+    std::fprintf(stderr, ", cudaMalloc: %s\n", cudaGetErrorName(cudaMalloc(&memory, 4)));
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "RESULT %s\n", error.what());
+  }
+  std::fflush(stderr);
+  std::_Exit(0);
+}
+
+TEST(StickyDeathTest, AKernelThatFollowsANullPointerCostsTheDevice) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a new process, not a copy of this one
+  EXPECT_EXIT(follow_a_null_pointer_and_say(), ::testing::ExitedWithCode(0),
+              "RESULT cudaErrorIllegalAddress in cudaDeviceSynchronize\\(\\), lost, then lost, "
+              "cudaMalloc: cudaErrorIllegalAddress");
+  EXPECT_FALSE(is_lost()) << "here, in this process";
+}
+
+[[noreturn]] void number_on_a_lost_device() {
+  try {
+    (void)provoke(mistake::illegal_address);
+    (void)number(10, 1);
+    std::fprintf(stderr, "RESULT nothing was thrown\n");
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "RESULT %s\n", error.what());
+  }
+  std::fflush(stderr);
+  std::_Exit(0);
+}
+
+TEST(StickyDeathTest, RecoveryPassesOnWhatItCannotHelp) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(number_on_a_lost_device(), ::testing::ExitedWithCode(0),
+              "RESULT .*cudaErrorIllegalAddress");
+}
+
+// --- recovery ------------------------------------------------------------------------------------
+
+unsigned largest_block() {
+  int most = 0;
+  CUDA_CHECK(cudaDeviceGetAttribute(&most, cudaDevAttrMaxThreadsPerBlock, 0));
+  return static_cast<unsigned>(most);
+}
+
+class Threads : public ::testing::TestWithParam<unsigned> {};
+INSTANTIATE_TEST_SUITE_P(Block, Threads,
+                         ::testing::Values(1, 2, 31, 32, 33, 255, 256, 1000, 1023, 1024, 1025, 2000,
+                                           2047, 2048, 2049, 4000, 65'536, 1'000'003, 4294967295U),
+                         [](const auto& test) { return std::to_string(test.param); });
+
+TEST_P(Threads, NumberWhateverTheBlock) {
+  for (const std::size_t n : {1, 2, 31, 32, 33, 1023, 1024, 1025, 5003}) {
+    const numbering got = number(n, GetParam());
+    EXPECT_TRUE(matches(lab::compare_exact(got.values, reference_values(n)))) << "n = " << n;
+    EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "the next check of a launch would find it";
+  }
+}
+
+TEST_P(Threads, AreHalvedUntilTheyFit) {
+  const numbering got = number(100, GetParam());
+  EXPECT_EQ(got.threads, reference_threads(GetParam(), largest_block()));
+  std::size_t halvings = 0;
+  for (unsigned threads = GetParam(); threads > largest_block(); threads /= 2) ++halvings;
+  ASSERT_EQ(got.refused.size(), halvings);
+  for (const failure& each : got.refused) {
+    EXPECT_EQ(each.name, "cudaErrorInvalidConfiguration");
+    EXPECT_EQ(each.call, "cudaGetLastError()");
+  }
+}
+
+TEST(Numbers, OfNothingAreNone) {
+  const numbering got = number(0, 4000);
+  EXPECT_TRUE(got.values.empty());
+  EXPECT_EQ(got.threads, 0U) << "nothing is launched";
+  EXPECT_TRUE(got.refused.empty());
+}
+
+TEST(Numbers, NeedAThread) {
+  EXPECT_THROW((void)number(10, 0), lab::invalid_input);
+  EXPECT_THROW((void)number(0, 0), lab::invalid_input);
+}
+
+TEST(Numbers, ThatNoGridCanWriteAreRefused) {
+  constexpr std::size_t kLargest = std::numeric_limits<std::size_t>::max();
+  for (const std::size_t n : {kMostNumbers + 1, std::size_t{1} << 32, kLargest})
+    EXPECT_THROW((void)number(n, 128), lab::invalid_input) << n;
+}
+
+}  // namespace

@@ -1,0 +1,150 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "hello_gpu.hpp"
+
+#include <cuda_runtime.h>
+#ifdef __CPU_DEVICE__
+#include <cpu_device.h>
+#endif
+
+#include <algorithm>
+#include <cstdio>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "lab/cuda_check.hpp"
+#include "lab/errors.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+
+namespace {
+
+using lab::hello_gpu::check;
+using lab::hello_gpu::greet;
+using lab::hello_gpu::kMostLines;
+using lab::testing::matches;
+
+/// What one call of greet() prints; everything, since the output is read when it has returned.
+std::string printed_by(unsigned blocks, unsigned threads) {
+  ::testing::internal::CaptureStdout();
+  try {
+    greet(blocks, threads);
+  } catch (...) {
+    (void)::testing::internal::GetCapturedStdout();
+    throw;
+  }
+  return ::testing::internal::GetCapturedStdout();
+}
+
+// --- one line a thread ---------------------------------------------------------------------------
+
+struct launch {
+  unsigned blocks, threads;
+};
+std::string name_of(const ::testing::TestParamInfo<launch>& test) {
+  return std::to_string(test.param.blocks) + "_blocks_of_" + std::to_string(test.param.threads);
+}
+
+class Greeting : public ::testing::TestWithParam<launch> {};
+
+// Blocks and threads differ, so that they cannot be mixed up; around a warp (32), the largest block
+// (1024), and the most lines.
+INSTANTIATE_TEST_SUITE_P(Launch, Greeting,
+                         ::testing::Values(launch{2, 5}, launch{5, 2}, launch{1, 1}, launch{1, 2},
+                                           launch{2, 1}, launch{1, 31}, launch{1, 32},
+                                           launch{1, 33}, launch{33, 1}, launch{3, 257},
+                                           launch{13, 11}, launch{1, 1023}, launch{1, 1024},
+                                           launch{1025, 1}, launch{8, 1024}, launch{kMostLines, 1}),
+                         name_of);
+
+TEST_P(Greeting, IsOneLineFromEveryThread) {
+  const auto [blocks, threads] = GetParam();
+  const std::string printed = printed_by(blocks, threads);
+  EXPECT_TRUE(matches(check(printed, blocks, threads)));
+  EXPECT_EQ(std::count(printed.begin(), printed.end(), '\n'), long{blocks} * threads);
+}
+
+TEST(Greetings, SayWhatTheContractSays) {
+  EXPECT_EQ(printed_by(1, 1), "Hello from block 0, thread 0\n");
+}
+
+TEST(Greetings, AreTheSameTheSecondTime) {
+  EXPECT_TRUE(matches(check(printed_by(3, 4), 3, 4)));
+  EXPECT_TRUE(matches(check(printed_by(3, 4), 3, 4)));
+}
+
+// --- the host waits ------------------------------------------------------------------------------
+
+TEST(Greetings, ArePrintedBeforeTheFunctionReturns) {
+#ifdef __CPU_DEVICE__
+  // The kernel now runs as late as CUDA allows: when somebody waits for it.
+  cpu_device::set_stream_policy(cpu_device::stream_policy::deferred);
+#endif
+  std::string printed;
+  EXPECT_NO_THROW(printed = printed_by(2, 5));
+#ifdef __CPU_DEVICE__
+  cpu_device::set_stream_policy(cpu_device::stream_policy::eager);
+#endif
+  EXPECT_TRUE(matches(check(printed, 2, 5)));
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+}
+
+// --- refusals ------------------------------------------------------------------------------------
+
+class BadLaunch : public ::testing::TestWithParam<launch> {};
+INSTANTIATE_TEST_SUITE_P(Launch, BadLaunch,
+                         ::testing::Values(launch{0, 1}, launch{1, 0}, launch{0, 0},
+                                           launch{0, 4294967295U}, launch{1, 1025}, launch{7, 1025},
+                                           launch{1, kMostLines}),
+                         name_of);
+
+TEST_P(BadLaunch, IsCudasErrorAndPrintsNothing) {
+  const auto [blocks, threads] = GetParam();
+  ::testing::internal::CaptureStdout();
+  cudaError_t code = cudaSuccess;
+  std::string where;
+  try {
+    greet(blocks, threads);
+  } catch (const lab::cuda_error& error) {
+    code = error.code();
+    where = error.file();
+  } catch (const lab::not_written&) {
+    (void)::testing::internal::GetCapturedStdout();
+    throw;
+  }
+  EXPECT_EQ(::testing::internal::GetCapturedStdout(), "");
+  EXPECT_EQ(cudaGetErrorName(code), std::string("cudaErrorInvalidConfiguration"));
+  EXPECT_EQ(where, "hello_gpu.cu");
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "the next check of a launch would find it";
+}
+
+TEST(Greetings, WorkAgainAfterABadLaunch) {
+  EXPECT_THROW(printed_by(1, 1025), lab::cuda_error);
+  EXPECT_TRUE(matches(check(printed_by(2, 5), 2, 5)));
+}
+
+TEST(Greetings, OfTooManyThreadsAreRefused) {
+  constexpr unsigned kLargest = std::numeric_limits<unsigned>::max();
+  EXPECT_THROW(printed_by(kMostLines + 1, 1), lab::invalid_input);
+  EXPECT_THROW(printed_by(9, 1000), lab::invalid_input);
+  EXPECT_THROW(printed_by(kLargest, kLargest), lab::invalid_input);
+}
+
+// --- the check itself ----------------------------------------------------------------------------
+
+TEST(Check, RejectsWhatIsMissingTwiceOrStrange) {
+  const std::string a = "Hello from block 0, thread 0\n", b = "Hello from block 0, thread 1\n";
+  EXPECT_TRUE(check(a + b, 1, 2));
+  EXPECT_TRUE(check(b + a, 1, 2));
+  EXPECT_FALSE(check("", 1, 2));
+  EXPECT_FALSE(check(a, 1, 2));
+  EXPECT_FALSE(check(a + a, 1, 2));
+  EXPECT_FALSE(check(a + b + b, 1, 2));
+  EXPECT_FALSE(check(a + b + "\n", 1, 2));
+  EXPECT_FALSE(check(a + b.substr(0, b.size() - 1), 1, 2));
+  EXPECT_FALSE(check(a + b, 2, 1));
+}
+
+}  // namespace
