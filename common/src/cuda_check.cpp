@@ -29,7 +29,8 @@ const char* what_to_try(cudaError_t code) {
     case cudaErrorInvalidMemcpyDirection:
       return "the last argument says from where to where: cudaMemcpyHostToDevice or DeviceToHost";
     case cudaErrorInvalidValue:
-      return "look at the arguments: pointers, sizes, and which side each pointer is on";
+      return "look at the arguments: pointers, sizes, and which side each pointer is on; after a "
+             "launch: no grid and no block may be empty, and a block has at most 1024 threads";
     case cudaErrorIllegalAddress:
       return "a kernel accessed memory that is not its own; the program's check on the CPU device "
              "names the line";

@@ -431,7 +431,8 @@ def swapped_copy(source: Source) -> Iterator[Edit]:
         parts = source.arguments(i + 1)
         if len(parts) >= 4:
             texts = [source.between(*part) for part in parts[:2]]
-            yield source.edit(parts[0][0], parts[1][1], f"{texts[1]}, {texts[0]}")
+            if texts[0] != texts[1]:
+                yield source.edit(parts[0][0], parts[1][1], f"{texts[1]}, {texts[0]}")
 
 
 def wrong_bytes(source: Source) -> Iterator[Edit]:

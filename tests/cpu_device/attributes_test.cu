@@ -164,7 +164,9 @@ TEST(Symbols, HaveAnAddressAndASize) {
   int back[3] = {};
   ASSERT_EQ(cudaMemcpyFromSymbol(back, variable, sizeof back), cudaSuccess);
   EXPECT_EQ(back[0] + back[1] + back[2], 21);
+#ifdef __CPU_DEVICE__  // a GPU's library follows the null pointer
   EXPECT_EQ(cudaGetSymbolSize(nullptr, variable), cudaErrorInvalidValue);
+#endif
   cudaGetLastError();
 }
 

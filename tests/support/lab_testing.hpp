@@ -13,6 +13,7 @@
 //   LAB_REQUIRE_GPU=1 is set.
 #pragma once
 
+#include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
 #include "lab/closeness.hpp"
@@ -25,5 +26,11 @@ namespace lab::testing {
 /// Announces that the running test makes the CPU device report a mistake. Without a report, the
 /// test then fails. On a GPU, where there are no reports, it changes nothing.
 void expect_reports();
+
+/// Whether CUDA says with this error that there can be no such grid or block. CUDA 12 had a name for
+/// it; CUDA 13 calls it an invalid value.
+inline bool is_refused_launch(cudaError_t code) {
+  return code == cudaErrorInvalidValue || code == cudaErrorInvalidConfiguration;
+}
 
 }  // namespace lab::testing

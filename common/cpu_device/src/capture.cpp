@@ -121,6 +121,12 @@ cudaError_t refuse_capturing(CUstream_st& stream) {
       "A stream that is being captured runs nothing, so it cannot be asked how far it is.");
 }
 
+cudaError_t refuse_captured(CUevent_st& event) {
+  return spoil(*event.capture, cudaErrorCapturedEvent,
+               "The event was recorded in a stream that is being captured: it will happen when the "
+               "graph runs.");
+}
+
 cudaError_t refuse_in_capture(const char* function, bool device_wide) {
   const std::lock_guard lock(api_mutex());
   for (stream_capture* capture : captures()) {

@@ -65,7 +65,7 @@ cudaError_t cudaDeviceGetLimit(std::size_t* value, cudaLimit limit) {
   CPU_DEVICE_RETURN_PENDING_ERROR();
   const std::lock_guard lock(api_mutex());
   const auto it = here().limits.find(limit);
-  if (it == here().limits.end()) return fail(cudaErrorUnsupportedLimit);
+  if (it == here().limits.end()) return fail(cudaErrorInvalidValue);
   *value = it->second;
   return cudaSuccess;
 }

@@ -33,25 +33,29 @@ std::string launch_of(const launch_site& site) {
          std::to_string(site.line);
 }
 
+/// What CUDA 13 calls a grid or a block that cannot be. Until CUDA 12 it was
+/// cudaErrorInvalidConfiguration, as documents still say.
+constexpr cudaError_t kRefused = cudaErrorInvalidValue;
+
 cudaError_t check_shape(const launch_site& site, const launch_shape& shape, const void* kernel) {
   const dim3 g = shape.grid, b = shape.block;
   const auto wrong = [&](cudaError_t error, const std::string& why) {
     return fail(error, launch_of(site) + " fails: " + why);
   };
   if (g.x == 0 || g.y == 0 || g.z == 0)
-    return wrong(cudaErrorInvalidConfiguration,
+    return wrong(kRefused,
                  "the grid " + extent(g) +
                      " has no blocks. An empty input needs no launch at all; n / 256 is 0 for "
                      "small n, (n + 255) / 256 is not.");
   if (b.x == 0 || b.y == 0 || b.z == 0)
-    return wrong(cudaErrorInvalidConfiguration, "the block " + extent(b) + " has no threads.");
+    return wrong(kRefused, "the block " + extent(b) + " has no threads.");
   if (b.x > 1024 || b.y > 1024 || b.z > 64 || std::size_t{b.x} * b.y * b.z > kMaxThreads)
     return wrong(
-        cudaErrorInvalidConfiguration,
+        kRefused,
         "the block " + extent(b) +
             " is too large: at most 1024 threads, and (1024, 1024, 64) in each direction.");
   if (g.x > 2147483647U || g.y > 65535 || g.z > 65535)
-    return wrong(cudaErrorInvalidConfiguration,
+    return wrong(kRefused,
                  "the grid " + extent(g) +
                      " is too large: at most (2147483647, 65535, 65535) blocks. A negative number "
                      "looks like a huge one here.");
@@ -136,7 +140,7 @@ cudaError_t launch_by_address(const void* kernel, const launch_shape& shape, voi
   const std::lock_guard lock(api_mutex());
   const auto it = known_kernels().find(kernel);
   if (it == known_kernels().end())
-    return fail(cudaErrorInvalidDeviceFunction,
+    return fail(cudaErrorInvalidResourceHandle,
                 "the launch at " + short_name(file) + ":" + std::to_string(line) +
                     " fails: the address is none of a kernel. Try: name the kernel in the call, or "
                     "in a cast, (void*)kernel.");

@@ -473,8 +473,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   {
     const std::lock_guard lock(api_mutex());
     if (!is_event(event)) return bad_event();
-    if (event->capture)
-      return fail(cudaErrorCapturedEvent, "the event was recorded in a captured stream");
+    if (event->capture) return refuse_captured(*event);
     await_event(event);
   }
   CPU_DEVICE_RETURN_PENDING_ERROR();
@@ -484,8 +483,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
   CPU_DEVICE_RETURN_PENDING_ERROR();
   const std::lock_guard lock(api_mutex());
   if (!is_event(event)) return bad_event();
-  if (event->capture)
-    return fail(cudaErrorCapturedEvent, "the event was recorded in a captured stream");
+  if (event->capture) return refuse_captured(*event);
   if (!event->recorded || event->reached) return cudaSuccess;
   if (event->stream != nullptr && !event->stream->queue.empty())
     run_until(event->stream, event->stream->queue.front().serial);

@@ -113,6 +113,8 @@ cudaError_t capture_wait(CUstream_st& stream, CUevent_st& event);
 cudaError_t check_implicit_wait(const CUstream_st& stream);
 /// Fails, and spoils the capture, for calls that ask how far a capturing stream has come.
 cudaError_t refuse_capturing(CUstream_st& stream);
+/// Fails, and spoils the capture, for calls that ask whether a captured event has happened.
+cudaError_t refuse_captured(CUevent_st& event);
 void leave_capture(CUstream_st* stream);
 
 /// Adds a node that comes after `before`.

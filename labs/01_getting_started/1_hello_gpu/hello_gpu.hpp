@@ -18,9 +18,9 @@ inline constexpr unsigned kMostLines = 8192;
 /// Blocks, and the threads of a block, are counted from 0. All lines have been printed when the
 /// function returns.
 ///
-/// Throws lab::cuda_error (cudaErrorInvalidConfiguration), and prints nothing, when CUDA refuses
-/// the launch: no blocks, no threads, more threads than a block may have. Throws lab::invalid_input
-/// for more than kMostLines lines.
+/// Throws lab::cuda_error, and prints nothing, when CUDA refuses the launch: no blocks, no threads,
+/// more threads than a block may have. (CUDA 13 says cudaErrorInvalidValue, CUDA 12 said
+/// cudaErrorInvalidConfiguration.) Throws lab::invalid_input for more than kMostLines lines.
 ///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, 3.2.1 and 3.2.2; the grid of 2 x 5 from the Kazan
 /// course on CUDA programming technology, chapters 1 and 3.

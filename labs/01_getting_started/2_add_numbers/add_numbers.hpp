@@ -18,8 +18,8 @@ enum class step {
 /// The kernel runs in one block of `threads` threads, and thread 0 does the work. One is enough;
 /// the parameter is there so that you can ask for what CUDA refuses.
 ///
-/// Throws lab::cuda_error when CUDA reports an error: cudaErrorInvalidConfiguration for 0 threads,
-/// and for more than a block may have. All device memory has been freed when the function is left,
+/// Throws lab::cuda_error when CUDA reports an error: cudaErrorInvalidValue (in CUDA 12
+/// cudaErrorInvalidConfiguration) for 0 threads, and for more than a block may have. All device memory has been freed when the function is left,
 /// in every way.
 ///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, 3.2.3; the Kazan course on CUDA programming

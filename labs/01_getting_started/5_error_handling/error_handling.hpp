@@ -68,6 +68,12 @@ bool is_lost();
 
 // --- recovery ------------------------------------------------------------------------------------
 
+/// Whether a launch's error of this name says that there can be no such grid or block. CUDA 12 had
+/// a name for just that; CUDA 13 calls it an invalid value, as many other things.
+inline bool is_refused_launch(const std::string& name) {
+  return name == "cudaErrorInvalidValue" || name == "cudaErrorInvalidConfiguration";
+}
+
 /// As many blocks of one thread fit in a grid, so blocks can always be made small enough.
 inline constexpr std::size_t kMostNumbers = 2147483647;
 
@@ -78,7 +84,7 @@ struct numbering {
 };
 
 /// Has a kernel write 0, 1, 2, … n - 1, in blocks of `threads` threads. When CUDA refuses such a
-/// launch as an invalid configuration, tries half as many threads (rounded down), and so on.
+/// launch (is_refused_launch), tries half as many threads (rounded down), and so on.
 /// Nothing is launched for n = 0.
 ///
 /// Throws lab::invalid_input for 0 threads and for more than kMostNumbers numbers; failed_call or

@@ -48,7 +48,7 @@ bool show(const named_mistake& one, bool should_be_lost) {
     std::printf("    nothing was thrown\n");
   }
   std::printf("    %s\n", lost ? "sticky: every further call fails" : "the device can be used");
-  return what && what->name == lab::error_handling::expected_name(one.value) &&
+  return what && lab::error_handling::is_named(one.value, what->name) &&
          lost == should_be_lost;
 }
 

@@ -13,23 +13,23 @@
 
 namespace lab::error_handling {
 
-/// What CUDA calls the error of this mistake. (A pointer that is not the device's has no name of
-/// its own any more: cudaErrorInvalidDevicePointer is not returned since CUDA 10.1.)
-inline std::string expected_name(mistake which) {
+/// Whether CUDA calls the error of this mistake so. (A pointer that is not the device's has no name
+/// of its own any more: cudaErrorInvalidDevicePointer is not returned since CUDA 10.1.)
+inline bool is_named(mistake which, const std::string& name) {
   switch (which) {
     case mistake::invalid_value:
     case mistake::invalid_pointer:
-      return "cudaErrorInvalidValue";
+      return name == "cudaErrorInvalidValue";
     case mistake::bad_direction:
-      return "cudaErrorInvalidMemcpyDirection";
+      return name == "cudaErrorInvalidMemcpyDirection";
     case mistake::bad_configuration:
-      return "cudaErrorInvalidConfiguration";
+      return is_refused_launch(name);
     case mistake::out_of_memory:
-      return "cudaErrorMemoryAllocation";
+      return name == "cudaErrorMemoryAllocation";
     case mistake::illegal_address:
-      return "cudaErrorIllegalAddress";
+      return name == "cudaErrorIllegalAddress";
   }
-  return {};
+  return false;
 }
 
 /// The function that returns it. A launch returns nothing and is asked about.

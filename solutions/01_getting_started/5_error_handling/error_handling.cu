@@ -130,7 +130,7 @@ numbering number(std::size_t n, unsigned threads) {
       CHECK(cudaGetLastError());
       done = true;
     } catch (const failed_call& error) {
-      if (error.why.name != "cudaErrorInvalidConfiguration" || out.threads == 1) throw;
+      if (!is_refused_launch(error.why.name) || out.threads == 1) throw;
       out.refused.push_back(error.why);
       out.threads /= 2;
     }
