@@ -27,6 +27,8 @@ void set_stream_policy(stream_policy policy);
 /// Device, managed and pinned host allocations that have not been freed, over all devices.
 std::size_t live_allocations();
 std::size_t live_bytes();
+/// Events that have not been destroyed, over all devices.
+std::size_t live_events();
 
 /// How many OS threads run blocks. CPU_DEVICE_WORKERS sets it; otherwise the cores we may use.
 unsigned worker_count();
