@@ -6,6 +6,7 @@
 #include <cpu_device.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <string>
 #include <thread>
 #include <vector>
@@ -241,6 +242,18 @@ TEST(Events, MeasureAndRefuseWhatWasNotRecorded) {
   for (cudaEvent_t e : {start, stop, untimed}) EXPECT_EQ(cudaEventDestroy(e), cudaSuccess);
   EXPECT_EQ(cudaEventDestroy(start), cudaErrorInvalidResourceHandle);
   cudaGetLastError();
+}
+
+TEST(Events, AreCountedUntilTheyAreDestroyed) {
+  const std::size_t before = cpu_device::live_events();
+  cudaEvent_t first = nullptr, second = nullptr;
+  ASSERT_EQ(cudaEventCreate(&first), cudaSuccess);
+  ASSERT_EQ(cudaEventCreate(&second), cudaSuccess);
+  EXPECT_EQ(cpu_device::live_events(), before + 2);
+  EXPECT_EQ(cudaEventDestroy(first), cudaSuccess);
+  EXPECT_EQ(cpu_device::live_events(), before + 1);
+  EXPECT_EQ(cudaEventDestroy(second), cudaSuccess);
+  EXPECT_EQ(cpu_device::live_events(), before);
 }
 
 TEST(Events, AreNotReadyBeforeTheirWorkRan) {

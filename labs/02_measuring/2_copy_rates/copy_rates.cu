@@ -1,0 +1,112 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 02.2 copy_rates: how fast is the way to the device, and why does the host's memory matter?
+// Edit:  this file, from TODO(1) to TODO(4). copy_rates.hpp says what is asked for.
+// Run:   scripts/lab run 02.2
+// Test:  scripts/lab test 02.2
+// Hints: scripts/lab hint 02.2                     Chapter: docs/02_measuring.md
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+
+#include "copy_rates.hpp"
+#include "lab/cuda_check.hpp"
+#include "lab/device_buffer.hpp"
+#include "lab/errors.hpp"
+#include "lab/timer.hpp"
+
+namespace lab::copy_rates {
+namespace {
+
+// --- pinned memory: host memory that stays where it is -------------------------------------------
+
+/// Owns n bytes of pinned memory; n = 0 owns nothing.
+class pinned_bytes {
+ public:
+  explicit pinned_bytes(std::size_t n) : size_(n) {
+    if (n == 0) return;
+    // TODO(1): allocate n bytes of pinned memory, without any special flags, and keep the pointer
+    //          in data_.
+    throw not_written("pinned memory", 1);
+  }
+  ~pinned_bytes() {
+    if (data_ == nullptr) return;
+    // TODO(1): give it back. It did not come from malloc, nor from cudaMalloc. (CUDA_CHECK_NOTHROW)
+  }
+  pinned_bytes(const pinned_bytes&) = delete;
+  pinned_bytes& operator=(const pinned_bytes&) = delete;
+
+  std::span<std::uint8_t> span() { return {data_, size_}; }
+
+ private:
+  std::uint8_t* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+// --- the copies, and how long they take ----------------------------------------------------------
+
+/// Copies all of `host` to `device`, or back, `copies` times. Returns the time of one copy.
+float time_copies(direction which, std::span<std::uint8_t> host, std::uint8_t* device,
+                  unsigned copies) {
+  event_timer timer;
+  timer.start();
+  for (unsigned i = 0; i < copies; ++i) {
+    // TODO(2): one copy, and nothing else, for it is being timed. Destination first, then source,
+    //          bytes, and from where to where.
+    (void)which, (void)host, (void)device;
+    throw not_written("the copies", 2);
+  }
+  timer.stop();
+  // TODO(3): the mean time of one copy.
+  throw not_written("the time of one copy", 3);
+}
+
+/// What CUDA says of host memory. (Given.)
+bool is_pinned(const void* memory) {
+  cudaPointerAttributes attributes{};
+  CUDA_CHECK(cudaPointerGetAttributes(&attributes, memory));
+  return attributes.type == cudaMemoryTypeHost;
+}
+
+}  // namespace
+
+// --- given: the source holds the bytes, the destination holds something else ---------------------
+
+result copy(memory where, direction which, std::span<const std::uint8_t> bytes, unsigned copies) {
+  if (copies == 0) throw invalid_input("copy_rates: 0 copies take no time; ask for at least one");
+  const std::size_t n = bytes.size();
+  if (n == 0) return {};
+
+  std::vector<std::uint8_t> ordinary(where == memory::pageable ? n : 0);
+  pinned_bytes pinned(where == memory::pinned ? n : 0);
+  const std::span<std::uint8_t> host = where == memory::pageable ? ordinary : pinned.span();
+  device_buffer<std::uint8_t> device(n);  // filled with 0xFF
+
+  result r;
+  r.pinned = is_pinned(host.data());
+  r.arrived.resize(n);
+  if (which == direction::to_device) {
+    std::copy(bytes.begin(), bytes.end(), host.begin());
+    r.milliseconds = time_copies(which, host, device.data(), copies);
+    device.copy_to(r.arrived);
+  } else {
+    device.copy_from(bytes);
+    // Writing to it also makes the system find the pages, which would be in the time otherwise.
+    std::fill(host.begin(), host.end(), std::uint8_t{0xFF});
+    r.milliseconds = time_copies(which, host, device.data(), copies);
+    std::copy(host.begin(), host.end(), r.arrived.begin());
+  }
+  return r;
+}
+
+// --- from a time to a rate -----------------------------------------------------------------------
+
+double gigabytes_per_second(std::size_t bytes, double milliseconds) {
+  // TODO(4): 10^9 bytes are a gigabyte, 1000 ms a second. Without time there is no rate: 0.
+  (void)bytes, (void)milliseconds;
+  throw not_written("the rate", 4);
+}
+
+}  // namespace lab::copy_rates

@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 02.3 quarter_circle_pi: sixteen thousand threads add up the area of a quarter circle.
+// Edit:  this file, from TODO(1) to TODO(4). quarter_circle_pi.hpp says what is asked for.
+// Run:   scripts/lab run 02.3
+// Test:  scripts/lab test 02.3
+// Hints: scripts/lab hint 02.3                     Chapter: docs/02_measuring.md
+
+#include <cuda_runtime.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "lab/cuda_check.hpp"
+#include "lab/device_buffer.hpp"
+#include "lab/errors.hpp"
+#include "lab/timer.hpp"
+#include "quarter_circle_pi.hpp"
+
+namespace lab::quarter_circle_pi {
+namespace {
+
+// Number is float or double: the compiler makes a kernel for each.
+
+/// The height of the circle above the middle of strip i of n.
+template <class Number>
+__device__ Number height(std::size_t i, std::size_t n) {
+  // TODO(1): x is the strip's middle, then sqrt(1 - x * x). Everything in Number: a 0.5 without
+  //          an f is a double, and makes a calculation of floats one of doubles. Number(0.5) is
+  //          right for both.
+  return static_cast<Number>(i + n);
+}
+
+template <class Number>
+__global__ void sum_heights(Number* partial, std::size_t n) {
+  // A number for each thread of the grid: the threads of all blocks before this one come first.
+  const std::size_t thread = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  const std::size_t threads = std::size_t{gridDim.x} * blockDim.x;
+
+  // TODO(2): deal out the n strips, neighbours to the same thread: each gets n / threads of them,
+  //          and the first n % threads threads one more. Add up the heights of this thread's
+  //          strips, and store the sum in its own place. Invariants: every strip belongs to exactly
+  //          one thread; every thread stores a sum, also one without strips.
+  (void)partial, (void)thread, (void)threads, (void)height<Number>(0, n);
+}
+
+template <class Number>
+result estimate_in(std::size_t strips) {
+  device_buffer<Number> device_partial(kPartialSums);
+  event_timer timer;
+  timer.start();
+  // TODO(3): launch sum_heights with kBlocks blocks of kThreads threads, and ask whether CUDA has
+  //          accepted it. (Behind timer.stop(), for the time.)
+  (void)strips, (void)sum_heights<Number>;
+  throw not_written("the sum of the heights", 1);  // 1 to 4
+  timer.stop();
+
+  std::vector<Number> partial(kPartialSums);
+  double sum = 0;
+  // TODO(4): copy the partial sums to the host. cudaMemcpy counts bytes, and waits for the kernel;
+  //          if that has failed, this call says so. Then add them up, in double.
+  return {4 * sum / static_cast<double>(strips), timer.milliseconds()};
+}
+
+}  // namespace
+
+result estimate(precision type, std::size_t strips) {
+  if (strips == 0 || strips > kMostStrips)
+    throw invalid_input("quarter_circle_pi: a quarter circle cannot be cut into " +
+                        std::to_string(strips) + " strips; it must be 1 to " +
+                        std::to_string(kMostStrips));
+  return type == precision::in_float ? estimate_in<float>(strips) : estimate_in<double>(strips);
+}
+
+}  // namespace lab::quarter_circle_pi

@@ -1,0 +1,149 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 02.1 event_timing: how long does a kernel run, if its launch does not wait for it?
+// Edit:  this file, from TODO(1) to TODO(5). event_timing.hpp says what is asked for.
+// Run:   scripts/lab run 02.1
+// Test:  scripts/lab test 02.1
+// Hints: scripts/lab hint 02.1                     Chapter: docs/02_measuring.md
+
+#include <cuda_runtime.h>
+
+#include <string>
+
+#include "event_timing.hpp"
+#include "lab/cuda_check.hpp"
+#include "lab/device_buffer.hpp"
+#include "lab/errors.hpp"
+#include "lab/timer.hpp"
+
+namespace lab::event_timing {
+namespace {
+
+/// Does nothing for as many cycles of the device's clock, and stores how many it were. (Given.)
+__global__ void let_pass(long long cycles, long long* counted) {
+  if (threadIdx.x == 0) {
+    const long long begin = clock64();
+    long long passed = 0;
+    while (passed < cycles) passed = clock64() - begin;
+    *counted = passed;
+  }
+}
+
+// --- an event: a mark in the device's queue ------------------------------------------------------
+
+class event {
+ public:
+  event() {
+    // TODO(1): create event_.
+    // BEGIN SOLUTION
+    // STUB: throw not_written("creating an event", 1);
+    CUDA_CHECK(cudaEventCreate(&event_));
+    // END SOLUTION
+  }
+  ~event() {
+    // TODO(1): destroy it. A destructor runs however a function is left, after an exception too, so
+    //          it must not throw itself: CUDA_CHECK_NOTHROW.
+    // BEGIN SOLUTION
+    CUDA_CHECK_NOTHROW(cudaEventDestroy(event_));
+    // END SOLUTION
+  }
+  event(const event&) = delete;
+  event& operator=(const event&) = delete;
+
+  void record() {
+    // TODO(2): put the mark behind everything that the device has been given so far. The device
+    //          notes the time when it gets there; the host goes on at once.
+    // BEGIN SOLUTION
+    // STUB: throw not_written("recording an event", 2);
+    CUDA_CHECK(cudaEventRecord(event_));
+    // END SOLUTION
+  }
+
+  cudaEvent_t get() const { return event_; }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+// --- the time between two events -----------------------------------------------------------------
+
+float milliseconds_between(const event& start, const event& stop) {
+  float milliseconds = 0;
+  // TODO(3): wait until the device has reached the *later* mark, then ask for the time between.
+  // BEGIN SOLUTION
+  // STUB: (void)start.get(), (void)stop.get(), (void)milliseconds;
+  // STUB: throw not_written("the time between two events", 3);
+  CUDA_CHECK(cudaEventSynchronize(stop.get()));
+  CUDA_CHECK(cudaEventElapsedTime(&milliseconds, start.get(), stop.get()));
+  // END SOLUTION
+  return milliseconds;
+}
+
+/// Asks without waiting. True if CUDA answers that it does not know yet.
+bool is_too_early(const event& start, const event& stop) {
+  // TODO(4): ask for the time between, but do not wait first. cudaErrorNotReady is an answer here
+  //          and no failure. Invariant: it is not left behind for the next cudaGetLastError(),
+  //          which would take it for the error of a launch. Every other error is one.
+  // BEGIN SOLUTION
+  // STUB: (void)start, (void)stop;
+  // STUB: throw not_written("asking too early", 4);
+  float unknown = 0;
+  const cudaError_t answer = cudaEventElapsedTime(&unknown, start.get(), stop.get());
+  if (answer == cudaErrorNotReady) {
+    (void)cudaGetLastError();  // forgets it
+    return true;
+  }
+  CUDA_CHECK(answer);
+  return false;
+  // END SOLUTION
+}
+
+void require_possible(long long cycles) {
+  if (cycles < 0 || cycles > kMostCycles)
+    throw invalid_input("event_timing: a kernel cannot let " + std::to_string(cycles) +
+                        " cycles pass; it must be 0 to " + std::to_string(kMostCycles));
+}
+
+}  // namespace
+
+times measure(long long first_cycles, long long second_cycles, unsigned threads) {
+  require_possible(first_cycles);
+  require_possible(second_cycles);
+  device_buffer<long long> counted(2);  // one number for each kernel
+  event before, between, behind;
+
+  times t;
+  const host_timer host;  // the host's clock, from here on
+  // TODO(5): hand five things to the device, in this order: a mark, the first kernel, a mark, the
+  //          second kernel, a mark. Each kernel is one block of `threads` threads and has a number
+  //          of its own in `counted`. Ask after each launch whether CUDA has accepted it.
+  // BEGIN SOLUTION
+  // STUB: (void)threads, (void)let_pass, (void)is_too_early, (void)milliseconds_between;
+  // STUB: before.record();
+  // STUB: throw not_written("three marks around two kernels", 5);
+  before.record();
+  let_pass<<<1, threads>>>(first_cycles, counted.data());
+  CUDA_CHECK(cudaGetLastError());
+  between.record();
+  let_pass<<<1, threads>>>(second_cycles, counted.data() + 1);
+  CUDA_CHECK(cudaGetLastError());
+  behind.record();
+  // END SOLUTION
+  t.launched_ms = host.milliseconds();
+
+  t.too_early = is_too_early(before, behind);
+  t.asked_ms = host.milliseconds();
+
+  t.both_ms = milliseconds_between(before, behind);
+  t.waited_ms = host.milliseconds();
+  t.first_ms = milliseconds_between(before, between);
+  t.second_ms = milliseconds_between(between, behind);
+
+  const auto cycles = counted.to_vector();
+  t.first_cycles = cycles[0];
+  t.second_cycles = cycles[1];
+  return t;
+}
+
+}  // namespace lab::event_timing

@@ -1,0 +1,171 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "copy_rates.hpp"
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "lab/device_limits.hpp"
+#include "lab/errors.hpp"
+#include "lab/random.hpp"
+#include "lab/report.hpp"
+#include "lab/timer.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+
+namespace {
+
+using lab::copy_rates::copy;
+using lab::copy_rates::direction;
+using lab::copy_rates::gigabytes_per_second;
+using lab::copy_rates::memory;
+using lab::testing::matches;
+using vector = std::vector<std::uint8_t>;
+
+struct way {
+  memory where;
+  direction which;
+  const char* name;
+};
+constexpr way kWays[] = {{memory::pageable, direction::to_device, "pageable_to_device"},
+                         {memory::pinned, direction::to_device, "pinned_to_device"},
+                         {memory::pageable, direction::to_host, "pageable_to_host"},
+                         {memory::pinned, direction::to_host, "pinned_to_host"}};
+
+::testing::AssertionResult arrives(const way& w, const vector& bytes, unsigned copies = 1) {
+  return matches(lab::compare_exact(copy(w.where, w.which, bytes, copies).arrived, bytes));
+}
+
+// --- every byte, at every size -------------------------------------------------------------------
+
+class Copy : public ::testing::TestWithParam<std::tuple<way, std::size_t>> {};
+// Around a page (4096) and around 64 KiB, below which some copies of pageable memory go another
+// way; a megabyte and a bit; a prime.
+INSTANTIATE_TEST_SUITE_P(Ways, Copy,
+                         ::testing::Combine(::testing::ValuesIn(kWays),
+                                            ::testing::Values(1, 2, 31, 32, 33, 255, 256, 257, 4095,
+                                                              4096, 4097, 65535, 65536, 65537,
+                                                              104'729, (1 << 20) + 3)),
+                         [](const auto& test) {
+                           return std::string(std::get<0>(test.param).name) + "_n" +
+                                  std::to_string(std::get<1>(test.param));
+                         });
+
+TEST_P(Copy, BringsEveryByte) {
+  const auto& [w, n] = GetParam();
+  vector bytes = lab::random_bytes(n, n + 1);
+  bytes.front() = 0x5A;  // neither 0 nor 0xFF, which may lie there before
+  bytes.back() = 0xA5;
+  EXPECT_TRUE(arrives(w, bytes));
+}
+
+class EachWay : public ::testing::TestWithParam<way> {};
+INSTANTIATE_TEST_SUITE_P(Ways, EachWay, ::testing::ValuesIn(kWays),
+                         [](const auto& test) { return test.param.name; });
+
+TEST_P(EachWay, UsesTheMemoryThatWasAskedFor) {
+  const auto& [where, which, name] = GetParam();
+  EXPECT_EQ(copy(where, which, vector(1000, 7)).pinned, where == memory::pinned);
+}
+
+TEST_P(EachWay, BringsTheSameBytesManyTimes) {
+  const vector bytes = lab::random_bytes(5003, 3);
+  for (const unsigned copies : {2U, 3U, 100U}) EXPECT_TRUE(arrives(GetParam(), bytes, copies));
+}
+
+TEST_P(EachWay, ForgetsThePreviousCall) {
+  EXPECT_TRUE(arrives(GetParam(), vector(10'000, 0x11)));
+  EXPECT_TRUE(arrives(GetParam(), vector(9'999, 0x22)));
+  EXPECT_TRUE(arrives(GetParam(), lab::random_bytes(10'000, 5)));
+}
+
+TEST_P(EachWay, BringsNothingInNoTime) {
+  const auto& [where, which, name] = GetParam();
+  const auto r = copy(where, which, {});
+  EXPECT_TRUE(r.arrived.empty());
+  EXPECT_EQ(r.milliseconds, 0.0F);
+}
+
+TEST_P(EachWay, RefusesNoCopiesAtAll) {
+  const auto& [where, which, name] = GetParam();
+  EXPECT_THROW((void)copy(where, which, vector(10, 1), 0), lab::invalid_input);
+  EXPECT_THROW((void)copy(where, which, {}, 0), lab::invalid_input);
+  EXPECT_TRUE(arrives(GetParam(), vector(10, 1)));  // and goes on
+}
+
+TEST_P(EachWay, LeavesItsInputAlone) {
+  const auto& [where, which, name] = GetParam();
+  const vector bytes = lab::random_bytes(2000, 8), before = bytes;
+  (void)copy(where, which, bytes, 3);
+  EXPECT_EQ(bytes, before);
+}
+
+TEST_P(EachWay, GivesTheTimeOfOneCopy) {
+  // All of them together were not longer under way than the whole call took. A hundredth is for
+  // the two clocks, which are not the same one.
+  const auto& [where, which, name] = GetParam();
+  const vector bytes(300'000, 1);
+  constexpr unsigned kCopies = 200;
+  const lab::host_timer clock;
+  const double one = static_cast<double>(copy(where, which, bytes, kCopies).milliseconds);
+  EXPECT_GT(one, 0);
+  EXPECT_LE(kCopies * one, 1.01 * clock.milliseconds());
+}
+
+// --- the rate ------------------------------------------------------------------------------------
+
+void expect_rate(std::size_t bytes, double milliseconds, double expected) {
+  // Three divisions, each off by 2^-53 at most; 1e-14 is 90 of these.
+  EXPECT_TRUE(matches(
+      lab::compare(gigabytes_per_second(bytes, milliseconds), expected, lab::tolerance{0, 1e-14})));
+}
+
+TEST(Rate, IsInBillionsOfBytesASecond) {
+  expect_rate(1'000'000'000, 1000, 1);
+  expect_rate(1'000'000, 1, 1);
+  expect_rate(3'500'000, 0.5, 7);
+  expect_rate(1, 1e-6, 1);
+  expect_rate(std::size_t{40} << 20, 8, 5.24288);           // the book's 40 MiB
+  expect_rate(std::size_t{1} << 46, 1e6, 70.368744177664);  // more than 32 bits hold
+}
+
+TEST(Rate, IsNothingForNoBytesOrNoTime) {
+  EXPECT_EQ(gigabytes_per_second(0, 5), 0);
+  EXPECT_EQ(gigabytes_per_second(5, 0), 0);
+  EXPECT_EQ(gigabytes_per_second(0, 0), 0);
+  EXPECT_EQ(gigabytes_per_second(5, -1), 0);
+}
+
+// --- only a GPU shows ----------------------------------------------------------------------------
+
+double median_ms(memory where, direction which, const vector& bytes) {
+  std::vector<float> times;
+  for (int i = 0; i < 11; ++i) times.push_back(copy(where, which, bytes, 4).milliseconds);
+  return lab::summarize(times).median_ms;
+}
+
+class OnAGpu : public ::testing::TestWithParam<direction> {};
+INSTANTIATE_TEST_SUITE_P(Direction, OnAGpu,
+                         ::testing::Values(direction::to_device, direction::to_host),
+                         [](const auto& test) {
+                           return test.param == direction::to_device ? "to_device" : "to_host";
+                         });
+
+TEST_P(OnAGpu, PinnedIsNotSlowerThanPageable) {
+  if (lab::on_cpu_device()) GTEST_SKIP() << "on the CPU device all host memory is the same";
+  int integrated = 0;
+  ASSERT_EQ(cudaDeviceGetAttribute(&integrated, cudaDevAttrIntegrated, 0), cudaSuccess);
+  if (integrated != 0) GTEST_SKIP() << "this GPU uses the host's memory chips";
+  const vector bytes(std::size_t{40} << 20, 1);
+  // A tenth for machines on which they are equally fast.
+  EXPECT_LE(median_ms(memory::pinned, GetParam(), bytes),
+            1.1 * median_ms(memory::pageable, GetParam(), bytes));
+}
+
+}  // namespace

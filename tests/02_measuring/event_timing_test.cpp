@@ -1,0 +1,176 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "event_timing.hpp"
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <limits>
+#include <string>
+
+#ifdef __CPU_DEVICE__
+#include <cpu_device.h>
+#endif
+
+#include "lab/cuda_check.hpp"
+#include "lab/errors.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+
+namespace {
+
+using lab::event_timing::check;
+using lab::event_timing::kMostCycles;
+using lab::event_timing::measure;
+using lab::event_timing::times;
+using lab::testing::matches;
+
+constexpr long long kShort = 3'000'000, kLong = 9'000'000;  // some milliseconds
+
+/// When the CPU device does asynchronous work: at once, or as late as CUDA allows. A GPU does as
+/// it likes.
+enum class when { at_once, late };
+#ifdef __CPU_DEVICE__
+constexpr when kWhen[] = {when::at_once, when::late};
+#else
+constexpr when kWhen[] = {when::at_once};
+#endif
+
+std::size_t live_events() {
+#ifdef __CPU_DEVICE__
+  return cpu_device::live_events();
+#else
+  return 0;  // a GPU does not tell
+#endif
+}
+
+/// Each test leaves as many events behind as it found, and no error.
+class Measure : public ::testing::TestWithParam<when> {
+ protected:
+  void SetUp() override {
+#ifdef __CPU_DEVICE__
+    using cpu_device::stream_policy;
+    cpu_device::set_stream_policy(late() ? stream_policy::deferred : stream_policy::eager);
+#endif
+    events_ = live_events();
+  }
+  void TearDown() override {
+    EXPECT_EQ(live_events(), events_) << "events that nobody destroyed, or destroyed twice";
+    EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess) << "the next check of a launch would find it";
+#ifdef __CPU_DEVICE__
+    cpu_device::set_stream_policy(cpu_device::stream_policy::eager);
+#endif
+  }
+  static bool late() { return GetParam() == when::late; }
+
+ private:
+  std::size_t events_ = 0;
+};
+INSTANTIATE_TEST_SUITE_P(Work, Measure, ::testing::ValuesIn(kWhen), [](const auto& test) {
+  return test.param == when::late ? "late" : "at_once";
+});
+
+cudaError_t error_of_launch(unsigned threads) {
+  try {
+    (void)measure(100, 100, threads);
+  } catch (const lab::cuda_error& error) {
+    return error.code();
+  }
+  return cudaSuccess;
+}
+
+TEST_P(Measure, AddsUpForAShortAndALongKernel) {
+  EXPECT_TRUE(matches(check(measure(kShort, kLong), kShort, kLong)));
+}
+
+TEST_P(Measure, AddsUpForALongAndAShortKernel) {
+  EXPECT_TRUE(matches(check(measure(kLong, kShort), kLong, kShort)));
+}
+
+TEST_P(Measure, AddsUpIfOneKernelDoesNothing) {
+  EXPECT_TRUE(matches(check(measure(0, kLong), 0, kLong)));
+  EXPECT_TRUE(matches(check(measure(kLong, 0), kLong, 0)));
+}
+
+TEST_P(Measure, AddsUpIfBothDoNothing) { EXPECT_TRUE(matches(check(measure(0, 0), 0, 0))); }
+
+TEST_P(Measure, LetsOnlyTheFirstThreadCount) {
+  for (const unsigned threads : {2U, 32U, 33U, 1024U})
+    EXPECT_TRUE(matches(check(measure(kShort, kShort + 1, threads), kShort, kShort + 1)));
+}
+
+TEST_P(Measure, TheWholeIsNotShorterThanAPart) {
+  const times t = measure(kShort, kShort);
+  EXPECT_GE(t.both_ms, t.first_ms);
+  EXPECT_GE(t.both_ms, t.second_ms);
+}
+
+TEST_P(Measure, IsToldToAskLater) {
+  // check() demands it wherever the kernels cannot be through. The CPU device is predictable.
+  const times t = measure(kLong, kLong);
+  EXPECT_TRUE(matches(check(t, kLong, kLong)));
+  if (!lab::on_cpu_device()) GTEST_SKIP() << "whether a GPU is through already is a matter of luck";
+  EXPECT_EQ(t.too_early, late());
+}
+
+TEST_P(Measure, ForgetsThePreviousCall) {
+  EXPECT_TRUE(matches(check(measure(kLong, kLong), kLong, kLong)));
+  const times t = measure(0, kShort);
+  EXPECT_TRUE(matches(check(t, 0, kShort)));
+  EXPECT_LT(t.first_cycles, kLong) << "the number of the call before";
+}
+
+TEST_P(Measure, RefusesCyclesThatCannotPass) {
+  constexpr long long kLargest = std::numeric_limits<long long>::max();
+  for (const long long cycles : {-1LL, -kLargest - 1, kMostCycles + 1, kLargest}) {
+    EXPECT_THROW((void)measure(cycles, 0), lab::invalid_input) << cycles;
+    EXPECT_THROW((void)measure(0, cycles), lab::invalid_input) << cycles;
+  }
+}
+
+TEST_P(Measure, ReportsALaunchThatIsRefused) {
+  EXPECT_EQ(error_of_launch(0), cudaErrorInvalidConfiguration);
+  EXPECT_EQ(error_of_launch(1025), cudaErrorInvalidConfiguration);
+  EXPECT_TRUE(matches(check(measure(kShort, kShort), kShort, kShort)));  // and goes on
+}
+
+// --- check() itself: what it must not let pass ---------------------------------------------------
+
+times plausible() {
+  times t;
+  t.first_ms = 10, t.second_ms = 20, t.both_ms = 30;
+  t.launched_ms = 0.1, t.asked_ms = 0.2, t.waited_ms = 31;
+  t.too_early = true;
+  t.first_cycles = 1001, t.second_cycles = 2001;
+  return t;
+}
+
+TEST(Check, TakesTimesThatAddUp) { EXPECT_TRUE(matches(check(plausible(), 1000, 2000))); }
+
+TEST(Check, RefusesTimesThatCannotBe) {
+  const auto refuses = [](auto change) {
+    times t = plausible();
+    change(t);
+    return !check(t, 1000, 2000).ok;
+  };
+  EXPECT_TRUE(refuses([](times& t) { t = times{}; }));
+  EXPECT_TRUE(refuses([](times& t) { t.first_ms = std::numeric_limits<float>::quiet_NaN(); }));
+  EXPECT_TRUE(refuses([](times& t) { t.second_ms = -20; }));
+  EXPECT_TRUE(refuses([](times& t) { t.both_ms = 29; }));
+  EXPECT_TRUE(refuses([](times& t) { t.both_ms = 31; }));
+  EXPECT_TRUE(refuses([](times& t) { t.second_cycles = 1999; }));
+  EXPECT_TRUE(refuses([](times& t) { t.first_cycles = 1'000'000'000; }));
+  EXPECT_TRUE(refuses([](times& t) { t.waited_ms = 29; }));
+  EXPECT_TRUE(refuses([](times& t) { t.waited_ms = 0.15; }));
+}
+
+TEST(Check, RefusesATimeThatIsToldTooEarly) {
+  times t = plausible();
+  t.first_cycles = t.second_cycles = 10'000'000;  // 1 ms at 10 GHz, and more on a GPU
+  ASSERT_TRUE(check(t, 10'000'000, 10'000'000).ok);
+  t.too_early = false;
+  EXPECT_FALSE(check(t, 10'000'000, 10'000'000).ok);
+}
+
+}  // namespace

@@ -1,0 +1,125 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "quarter_circle_pi.hpp"
+
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <numbers>
+#include <string>
+#include <tuple>
+
+#include "lab/errors.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+
+namespace {
+
+using lab::quarter_circle_pi::error_bound;
+using lab::quarter_circle_pi::estimate;
+using lab::quarter_circle_pi::kMostStrips;
+using lab::quarter_circle_pi::precision;
+using lab::quarter_circle_pi::reference;
+using lab::quarter_circle_pi::rounding_bound;
+using lab::quarter_circle_pi::truncation_bound;
+using lab::testing::matches;
+constexpr double kPi = std::numbers::pi;
+
+constexpr precision kTypes[] = {precision::in_float, precision::in_double};
+std::string name_of(precision type) {
+  return type == precision::in_float ? "in_float" : "in_double";
+}
+
+::testing::AssertionResult follows_the_formula(precision type, std::size_t n) {
+  return matches(
+      lab::compare(estimate(type, n).pi, reference(n), {.absolute = rounding_bound(type, n)}));
+}
+
+// --- what the reference says ---------------------------------------------------------------------
+
+TEST(Reference, IsTheFormula) {
+  EXPECT_DOUBLE_EQ(reference(1), 4 * std::sqrt(0.75));
+  EXPECT_DOUBLE_EQ(reference(2), 2 * (std::sqrt(15.0 / 16) + std::sqrt(7.0 / 16)));
+}
+
+TEST(Reference, IsAbovePiByLessThanTheBound) {
+  for (std::size_t n = 1; n < 100'000; n = n * 3 / 2 + 1) {
+    EXPECT_GT(reference(n), kPi) << n;
+    EXPECT_LT(reference(n) - kPi, truncation_bound(n)) << n;
+  }
+}
+
+TEST(Reference, LeavesABoundThatNoticesTheLastStrip) {
+  // Its height is about sqrt(1 / n). A bound above that would let a lost strip pass.
+  for (const double n : {1.0, 16'384.0, 1'000'003.0})
+    EXPECT_LT(rounding_bound(precision::in_double, static_cast<std::size_t>(n)),
+              4 * std::sqrt(1 / n) / n);
+}
+
+// --- every number of strips ----------------------------------------------------------------------
+
+class Estimate : public ::testing::TestWithParam<std::tuple<precision, std::size_t>> {};
+// Fewer strips than threads, as many, more; around a warp and a block; a prime.
+INSTANTIATE_TEST_SUITE_P(Strips, Estimate,
+                         ::testing::Combine(::testing::ValuesIn(kTypes),
+                                            ::testing::Values(1, 2, 3, 31, 32, 33, 255, 256, 257,
+                                                              1021, 16383, 16384, 16385, 32767,
+                                                              32768, 32769, 100'003, 1'000'003)),
+                         [](const auto& test) {
+                           return name_of(std::get<0>(test.param)) + "_n" +
+                                  std::to_string(std::get<1>(test.param));
+                         });
+
+TEST_P(Estimate, FollowsTheFormula) {
+  const auto& [type, n] = GetParam();
+  EXPECT_TRUE(follows_the_formula(type, n));
+}
+
+TEST_P(Estimate, IsAsNearToPiAsItMustBe) {
+  const auto& [type, n] = GetParam();
+  EXPECT_TRUE(matches(lab::compare(estimate(type, n).pi, kPi, {.absolute = error_bound(type, n)})));
+}
+
+TEST(EstimateInDouble, ComesNearerWithMoreStrips) {
+  // Four times as many strips make the error 8 times smaller, in the long run.
+  double before = std::fabs(estimate(precision::in_double, 1).pi - kPi);
+  for (std::size_t n = 4; n <= 1 << 20; n *= 4) {
+    const double now = std::fabs(estimate(precision::in_double, n).pi - kPi);
+    EXPECT_LT(now, before / 7) << n << " strips";
+    before = now;
+  }
+}
+
+TEST(EstimateInDouble, HasMoreDigitsThanAFloat) {
+  const double off = std::fabs(estimate(precision::in_double, 1 << 20).pi - kPi);
+  EXPECT_LT(off, truncation_bound(1 << 20) + 1e-11) << "which is 1.9e-9; a float has 7 digits";
+}
+
+class EachType : public ::testing::TestWithParam<precision> {};
+INSTANTIATE_TEST_SUITE_P(Types, EachType, ::testing::ValuesIn(kTypes),
+                         [](const auto& test) { return name_of(test.param); });
+
+TEST_P(EachType, RefusesNumbersOfStripsThatMakeNoSense) {
+  constexpr std::size_t kLargest = std::numeric_limits<std::size_t>::max();
+  for (const std::size_t n : {std::size_t{0}, kMostStrips + 1, kLargest})
+    EXPECT_THROW((void)estimate(GetParam(), n), lab::invalid_input) << n;
+  EXPECT_TRUE(follows_the_formula(GetParam(), 1));  // and goes on
+}
+
+TEST_P(EachType, ForgetsThePreviousCall) {
+  for (const std::size_t n : {50'000UL, 3UL, 70'001UL, 1UL})
+    EXPECT_TRUE(follows_the_formula(GetParam(), n)) << n;
+}
+
+TEST_P(EachType, SaysTheSameTwice) {
+  EXPECT_EQ(estimate(GetParam(), 77'777).pi, estimate(GetParam(), 77'777).pi);
+}
+
+TEST_P(EachType, SaysHowLongItTook) {
+  const float milliseconds = estimate(GetParam(), 1000).kernel_ms;
+  EXPECT_GT(milliseconds, 0.0F);
+  EXPECT_LT(milliseconds, 60'000.0F);
+}
+
+}  // namespace
