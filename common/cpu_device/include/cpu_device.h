@@ -29,9 +29,6 @@ void set_stream_policy(stream_policy policy);
 /// Device, managed and pinned host allocations that have not been freed, over all devices.
 std::size_t live_allocations();
 std::size_t live_bytes();
-/// Events that have not been destroyed, over all devices.
-std::size_t live_events();
-
 /// Streams and events that have not been destroyed, over all devices.
 std::size_t live_streams();
 std::size_t live_events();

@@ -196,11 +196,6 @@ cudaError_t put(cudaStream_t handle, stream_work work, bool wait) {
 
 std::atomic<std::size_t> unsettled{0};
 
-std::size_t live_events() {
-  const std::lock_guard lock(api_mutex());
-  return events().size();
-}
-
 void set_stream_policy(stream_policy wanted) {
   const std::lock_guard lock(api_mutex());
   for (int d = 0; d < device_count(); ++d) finish_device(d);
