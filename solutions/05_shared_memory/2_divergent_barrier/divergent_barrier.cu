@@ -1,0 +1,125 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 05.2 divergent_barrier: two kernels that are finished, compile, and are wrong. Repair them.
+// Edit:  this file: TODO(1) and TODO(2). divergent_barrier.hpp says what the kernels are to do.
+// Run:   scripts/lab run 05.2 -- --step sums     (then --step means)
+// Test:  scripts/lab test 05.2
+// Hints: scripts/lab hint 05.2                   Chapter: docs/05_shared_memory.md
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <string>
+
+#include "divergent_barrier.hpp"
+#include "lab/cuda_check.hpp"
+#include "lab/device_buffer.hpp"
+#include "lab/errors.hpp"
+#include "lab/timer.hpp"
+
+namespace lab::divergent_barrier {
+namespace {
+
+// --- a sum for each block ------------------------------------------------------------------------
+
+// TODO(1): somebody wanted to save time: in a level of the tree most threads add nothing, so why
+//          should they wait? Run this kernel on the CPU device, read the report, and repair it.
+//          Invariant: every thread of the block reaches every __syncthreads(), and reaches it as
+//          often as all the others.
+__global__ void sum_each_block(const float* values, float* sums, std::size_t n) {
+  __shared__ float cache[kBlock];
+  const unsigned thread = threadIdx.x;
+  const std::size_t i = std::size_t{blockIdx.x} * kBlock + thread;
+  cache[thread] = i < n ? values[i] : 0.0F;
+  __syncthreads();
+
+  for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
+    // BEGIN SOLUTION
+    // STUB: if (thread < half) {
+    // STUB:   cache[thread] += cache[thread + half];
+    // STUB:   __syncthreads();
+    // STUB: }
+    if (thread < half) cache[thread] += cache[thread + half];
+    __syncthreads();  // outside the if: the threads that add nothing arrive, too
+    // END SOLUTION
+  }
+  if (thread == 0) sums[blockIdx.x] = cache[0];
+}
+
+// --- each number less the mean of its column -----------------------------------------------------
+
+constexpr unsigned kColumns = 32;  // of a block: a row of its threads is a warp
+
+// TODO(2): the same idea once more, in a tree that goes down the columns: row y adds row y + half.
+//          This time *all* threads need the result. Run it: the report has two lines of this file.
+//          What does each of the two groups of threads wait for?
+__global__ void subtract_column_means(const float* table, float* result, std::size_t columns) {
+  __shared__ float tile[kRows][kColumns];
+  const unsigned x = threadIdx.x, y = threadIdx.y;
+  const std::size_t column = std::size_t{blockIdx.x} * kColumns + x;
+  const float mine = column < columns ? table[y * columns + column] : 0.0F;
+  tile[y][x] = mine;
+
+  for (unsigned half = kRows / 2; half > 0; half /= 2) {
+    // BEGIN SOLUTION
+    // STUB: if (y < half) {
+    // STUB:   __syncthreads();  // what the level before has added is in place
+    // STUB:   tile[y][x] += tile[y + half][x];
+    // STUB: }
+    __syncthreads();  // what the level before has added is in place; outside the if: all arrive
+    if (y < half) tile[y][x] += tile[y + half][x];
+    // END SOLUTION
+  }
+  __syncthreads();  // the sums of the columns are complete
+  if (column < columns) result[y * columns + column] = mine - tile[0][x] / kRows;
+}
+
+// --- given: the grids ----------------------------------------------------------------------------
+
+/// How many blocks of `size` things n things need, rounded up.
+unsigned blocks_for(std::size_t n, std::size_t size) {
+  constexpr std::size_t kMost = 0x7FFF'FFFF;  // blocks in a grid
+  const std::size_t blocks = n / size + (n % size != 0 ? 1 : 0);
+  if (blocks > kMost)
+    throw invalid_input("divergent_barrier: " + std::to_string(blocks) +
+                        " blocks are needed, and a grid has at most " + std::to_string(kMost));
+  return static_cast<unsigned>(blocks);
+}
+
+}  // namespace
+
+result sums_of_blocks(std::span<const float> values) {
+  const unsigned blocks = blocks_for(values.size(), kBlock);
+  if (blocks == 0) return {};  // a grid of no blocks would be an error
+
+  const device_buffer device_values(values);
+  device_buffer<float> device_sums(blocks);
+  event_timer timer;
+  timer.start();
+  sum_each_block<<<blocks, kBlock>>>(device_values.data(), device_sums.data(), values.size());
+  timer.stop();
+  CUDA_CHECK(cudaGetLastError());
+  return {device_sums.to_vector(), timer.milliseconds()};
+}
+
+result minus_column_means(std::span<const float> table) {
+  if (table.size() % kRows != 0)
+    throw invalid_input("divergent_barrier: a table of " + std::to_string(table.size()) +
+                        " numbers cannot have " + std::to_string(kRows) + " rows of equal length");
+  const std::size_t columns = table.size() / kRows;
+  const unsigned blocks = blocks_for(columns, kColumns);
+  if (blocks == 0) return {};
+
+  const device_buffer device_table(table);
+  device_buffer<float> device_result(table.size());
+  event_timer timer;
+  timer.start();
+  subtract_column_means<<<blocks, dim3(kColumns, kRows)>>>(device_table.data(),
+                                                           device_result.data(), columns);
+  timer.stop();
+  CUDA_CHECK(cudaGetLastError());
+  return {device_result.to_vector(), timer.milliseconds()};
+}
+
+}  // namespace lab::divergent_barrier

@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 05.3 shared_bitmap: a picture through shared memory, from which a barrier is missing.
+// Edit:  this file: TODO(1) and TODO(2). shared_bitmap.hpp says what the picture shows.
+// Run:   scripts/lab run 05.3       and look at shared_bitmap.png
+// Test:  scripts/lab test 05.3
+// Hints: scripts/lab hint 05.3      Chapter: docs/05_shared_memory.md
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+
+#include "lab/cuda_check.hpp"
+#include "lab/device_buffer.hpp"
+#include "lab/errors.hpp"
+#include "lab/timer.hpp"
+#include "shared_bitmap.hpp"
+
+namespace lab::shared_bitmap {
+namespace {
+
+/// One period of a wave, in device memory.
+struct wave {
+  const int* values;
+  unsigned period;
+};
+
+// A block draws a tile: each thread computes one point, and shows another thread's.
+// TODO(1): a barrier is missing. Run the program, look at the picture, and ask `scripts/lab check
+//          05.3`: it names two lines. Where must the barrier stand, and where would it do nothing?
+// TODO(2): with the barrier, pictures whose sides are no multiples of kTile are still wrong (try
+//          --width 1000). Who may not leave early, and whose point is missing at the edges?
+//          Invariant: behind the barrier the tile is complete, and only pixels of the picture are
+//          written.
+__global__ void draw_tiles(int width, int height, wave across, wave down, int* greens) {
+  __shared__ int tile[kTile][kTile];
+  const unsigned i = threadIdx.x, j = threadIdx.y;  // the place in the tile
+  const unsigned x = blockIdx.x * kTile + i;
+  const unsigned y = blockIdx.y * kTile + j;
+  const bool in_picture = x < static_cast<unsigned>(width) && y < static_cast<unsigned>(height);
+  // BEGIN SOLUTION
+  // STUB: if (!in_picture) return;
+  // STUB:
+  // STUB: tile[i][j] = across.values[x % across.period] * down.values[y % down.period] / kBright;
+  // STUB: greens[std::size_t{y} * width + x] = tile[kTile - 1 - i][kTile - 1 - j];
+  // Points outside of the picture, too: turned, they may be inside.
+  tile[i][j] = across.values[x % across.period] * down.values[y % down.period] / kBright;
+  __syncthreads();  // the tile is complete; no thread has left
+  if (in_picture) greens[std::size_t{y} * width + x] = tile[kTile - 1 - i][kTile - 1 - j];
+  // END SOLUTION
+}
+
+// --- given ---------------------------------------------------------------------------------------
+
+void require_wave(std::span<const int> values, const char* name) {
+  if (values.empty())
+    throw invalid_input(std::string("shared_bitmap: the wave ") + name + " has no values");
+  if (std::ranges::any_of(values, [](int value) { return value < 0 || value > kBright; }))
+    throw invalid_input(std::string("shared_bitmap: the wave ") + name +
+                        " has a value that is not from 0 to " + std::to_string(kBright));
+}
+
+dim3 grid_for(int width, int height) {
+  if (width < 1 || height < 1)
+    throw invalid_input("shared_bitmap: a picture of " + std::to_string(width) + " x " +
+                        std::to_string(height) + " pixels has nothing to show");
+  const auto tiles = [](int side) { return static_cast<unsigned>((side - 1) / kTile + 1); };
+  constexpr unsigned kMost = 65'535;  // blocks of a grid in y; in x there can be more than needed
+  if (tiles(height) > kMost)
+    throw invalid_input("shared_bitmap: " + std::to_string(tiles(height)) +
+                        " rows of tiles are needed, and a grid has at most " +
+                        std::to_string(kMost));
+  return dim3(tiles(width), tiles(height));
+}
+
+}  // namespace
+
+result draw(int width, int height, std::span<const int> across, std::span<const int> down) {
+  const dim3 blocks = grid_for(width, height);
+  require_wave(across, "across");
+  require_wave(down, "down");
+
+  const device_buffer device_across(across), device_down(down);
+  device_buffer<int> greens(static_cast<std::size_t>(width) * static_cast<std::size_t>(height));
+  event_timer timer;
+  timer.start();
+  draw_tiles<<<blocks, dim3(kTile, kTile)>>>(
+      width, height, {device_across.data(), static_cast<unsigned>(across.size())},
+      {device_down.data(), static_cast<unsigned>(down.size())}, greens.data());
+  timer.stop();
+  CUDA_CHECK(cudaGetLastError());
+  return {greens.to_vector(), timer.milliseconds()};
+}
+
+}  // namespace lab::shared_bitmap

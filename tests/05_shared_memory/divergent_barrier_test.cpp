@@ -1,0 +1,146 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "divergent_barrier.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lab/device_limits.hpp"
+#include "lab/errors.hpp"
+#include "lab/random.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+
+namespace {
+
+using lab::divergent_barrier::kRows;
+using lab::divergent_barrier::mean_bound;
+using lab::divergent_barrier::minus_column_means;
+using lab::divergent_barrier::reference_means;
+using lab::divergent_barrier::reference_sums;
+using lab::divergent_barrier::sum_bound;
+using lab::divergent_barrier::sums_of_blocks;
+using lab::testing::matches;
+using vector = std::vector<float>;
+
+vector whole_numbers(std::size_t n, std::uint64_t seed, int low, int high) {
+  const std::vector<int> numbers = lab::random_ints(n, seed, low, high);
+  return vector(numbers.begin(), numbers.end());
+}
+
+constexpr const char* kTooEarly =
+    "\nA sum that is not complete was read: some threads were let past the last barrier while "
+    "others were still adding. Which barriers did the two groups wait at?";
+
+// --- sums ----------------------------------------------------------------------------------------
+
+class Sums : public ::testing::TestWithParam<std::size_t> {};
+// Around a warp (32), a block (256) and some blocks; a prime.
+INSTANTIATE_TEST_SUITE_P(Sizes, Sums,
+                         ::testing::Values(1, 31, 32, 33, 127, 128, 129, 255, 256, 257, 511, 512,
+                                           513, 1021, 10 * 256 + 1, 33 * 1024 + 7),
+                         [](const auto& test) { return "n" + std::to_string(test.param); });
+
+TEST_P(Sums, AreExactForWholeNumbers) {
+  const vector values = whole_numbers(GetParam(), GetParam() + 1, -999, 1234);
+  EXPECT_TRUE(matches(lab::compare(sums_of_blocks(values).values, reference_sums(values), {})));
+}
+
+TEST_P(Sums, AreWithinTheBoundForRandomNumbers) {
+  const vector values = lab::random_floats(GetParam(), GetParam() + 2, -100, 300);
+  EXPECT_TRUE(matches(lab::compare(sums_of_blocks(values).values, reference_sums(values),
+                                   {.absolute = sum_bound(values)})));
+}
+
+TEST(SumsOfBlocks, MeetAtOneBarrier) {
+  if (!lab::on_cpu_device())
+    GTEST_SKIP() << "a GPU may give the right sums although threads skip a barrier; "
+                    "compute-sanitizer --tool synccheck sees it, and so does the CPU device";
+  // The CPU device reports a barrier that some threads skip, and the report fails the test.
+  EXPECT_EQ(sums_of_blocks(vector(256, 1.0F)).values, vector{256.0F});
+}
+
+TEST(SumsOfBlocks, AreNoneForNoValues) { EXPECT_TRUE(sums_of_blocks({}).values.empty()); }
+
+TEST(SumsOfBlocks, CountEachPlaceOnce) {
+  for (const std::size_t place : {0U, 1U, 31U, 32U, 127U, 128U, 255U, 256U, 511U, 512U, 515U}) {
+    vector values(516);
+    values[place] = static_cast<float>(place) + 7;
+    EXPECT_TRUE(matches(lab::compare(sums_of_blocks(values).values, reference_sums(values), {})))
+        << "the only value is at " << place;
+  }
+}
+
+TEST(SumsOfBlocks, ForgetThePreviousCall) {
+  EXPECT_EQ(sums_of_blocks(vector(512, 3.0F)).values, (vector{768, 768}));
+  EXPECT_EQ(sums_of_blocks(vector(258, 2.0F)).values, (vector{512, 4}));
+}
+
+// --- means ---------------------------------------------------------------------------------------
+
+class Means : public ::testing::TestWithParam<std::size_t> {};
+// Around the 32 columns of a block, and some blocks; a prime.
+INSTANTIATE_TEST_SUITE_P(Columns, Means,
+                         ::testing::Values(1, 2, 31, 32, 33, 63, 64, 65, 127, 128, 129, 1021,
+                                           10 * 32 + 1),
+                         [](const auto& test) { return "n" + std::to_string(test.param); });
+
+TEST_P(Means, AreExactForWholeNumbers) {
+  const vector table = whole_numbers(kRows * GetParam(), GetParam() + 3, -500, 900);
+  EXPECT_TRUE(matches(lab::compare(minus_column_means(table).values, reference_means(table), {})))
+      << kTooEarly;
+}
+
+TEST_P(Means, AreComplete) {
+  // All positive: no part of a sum is as large as the whole one.
+  const vector table = whole_numbers(kRows * GetParam(), GetParam() + 4, 1, 77);
+  EXPECT_TRUE(matches(lab::compare(minus_column_means(table).values, reference_means(table), {})))
+      << kTooEarly;
+}
+
+TEST_P(Means, AreWithinTheBoundForRandomNumbers) {
+  const vector table = lab::random_floats(kRows * GetParam(), GetParam() + 5, -100, 300);
+  EXPECT_TRUE(matches(lab::compare(minus_column_means(table).values, reference_means(table),
+                                   {.absolute = mean_bound(table)})))
+      << kTooEarly;
+}
+
+TEST(MinusColumnMeans, KeepsAnEmptyTable) { EXPECT_TRUE(minus_column_means({}).values.empty()); }
+
+TEST(MinusColumnMeans, RefusesRowsOfDifferentLengths) {
+  EXPECT_THROW(minus_column_means(vector(1)), lab::invalid_input);
+  EXPECT_THROW(minus_column_means(vector(kRows - 1)), lab::invalid_input);
+  EXPECT_THROW(minus_column_means(vector(5 * kRows + 1)), lab::invalid_input);
+}
+
+TEST(MinusColumnMeans, TakesEachRowIntoAccount) {
+  constexpr std::size_t kColumns = 37;
+  for (std::size_t row = 0; row < kRows; ++row) {
+    vector table(kRows * kColumns);
+    for (std::size_t column = 0; column < kColumns; ++column)
+      table[row * kColumns + column] = 8.0F * static_cast<float>(column + 1);
+    EXPECT_TRUE(matches(lab::compare(minus_column_means(table).values, reference_means(table), {})))
+        << "all rows are 0 but row " << row << kTooEarly;
+  }
+}
+
+TEST(MinusColumnMeans, ForgetsThePreviousCall) {
+  EXPECT_EQ(minus_column_means(vector(kRows * 40, 3.0F)).values, vector(kRows * 40));
+  vector table(kRows * 40);
+  table[0] = 8;
+  EXPECT_TRUE(matches(lab::compare(minus_column_means(table).values, reference_means(table), {})));
+}
+
+TEST(BothKernels, SayHowLongTheyTook) {
+  const vector ones(kRows * 100, 1.0F);
+  for (const float milliseconds :
+       {sums_of_blocks(ones).kernel_ms, minus_column_means(ones).kernel_ms}) {
+    EXPECT_GT(milliseconds, 0.0F);
+    EXPECT_LT(milliseconds, 60'000.0F);
+  }
+}
+
+}  // namespace

@@ -1,0 +1,125 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "shared_bitmap.hpp"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lab/errors.hpp"
+#include "lab/random.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+
+namespace {
+
+using lab::shared_bitmap::draw;
+using lab::shared_bitmap::reference;
+using lab::shared_bitmap::sine_wave;
+using lab::testing::matches;
+using wave = std::vector<int>;
+
+::testing::AssertionResult is_right(int width, int height, const wave& across, const wave& down) {
+  return matches(lab::compare_exact(draw(width, height, across, down).greens,
+                                    reference(width, height, across, down)));
+}
+
+/// Periods that have nothing to do with the tiles, two different waves: each tile is unlike its
+/// neighbours, so what another block left in shared memory is not right by chance.
+wave random_wave(std::size_t period, std::uint64_t seed) {
+  return lab::random_ints(period, seed, 0, 255);
+}
+
+class Picture : public ::testing::TestWithParam<std::pair<int, int>> {};
+// Around a tile (16) and some tiles; wide and high ones; primes.
+INSTANTIATE_TEST_SUITE_P(Sizes, Picture,
+                         ::testing::Values(std::pair{16, 16}, std::pair{32, 16}, std::pair{16, 48},
+                                           std::pair{1, 1}, std::pair{15, 15}, std::pair{17, 16},
+                                           std::pair{16, 17}, std::pair{31, 33}, std::pair{1, 100},
+                                           std::pair{100, 1}, std::pair{97, 211},
+                                           std::pair{211, 101}, std::pair{320, 240}),
+                         [](const auto& test) {
+                           return std::to_string(test.param.first) + "x" +
+                                  std::to_string(test.param.second);
+                         });
+
+TEST_P(Picture, IsExact) {
+  const auto [width, height] = GetParam();
+  const auto seed = static_cast<std::uint64_t>(1000 * width + height);
+  EXPECT_TRUE(is_right(width, height, random_wave(101, seed), random_wave(67, seed + 1)));
+}
+
+class EachSeed : public ::testing::TestWithParam<std::uint64_t> {};
+INSTANTIATE_TEST_SUITE_P(Seeds, EachSeed, ::testing::Values(1, 2, 3),
+                         [](const auto& test) { return "seed" + std::to_string(test.param); });
+
+TEST_P(EachSeed, IsExactOnManyTiles) {
+  EXPECT_TRUE(
+      is_right(30 * 16, 20 * 16, random_wave(157, GetParam()), random_wave(211, GetParam() + 10)));
+}
+
+TEST(Draw, MakesTheBlobsOfTheBook) {
+  const wave sines = sine_wave(128);
+  const auto greens = draw(256, 256, sines, sines).greens;
+  EXPECT_TRUE(matches(lab::compare_exact(greens, reference(256, 256, sines, sines))));
+  // The middle of a blob is at (32, 32). Its tile begins at (32, 32), and turned, that is (47, 47).
+  EXPECT_EQ(greens[47 * 256 + 47], 255);
+  EXPECT_EQ(greens[(47 + 64) * 256 + 47], 0);  // half a period further down it is dark
+}
+
+TEST(Draw, TurnsATileByHalfATurn) {
+  wave across(32), down(32);
+  across[3] = 255, down[5] = 255;  // one bright point: (3, 5)
+  const auto greens = draw(32, 32, across, down).greens;
+  for (int y = 0; y < 32; ++y)
+    for (int x = 0; x < 32; ++x)
+      EXPECT_EQ(greens[static_cast<std::size_t>(32 * y + x)], x == 12 && y == 10 ? 255 : 0)
+          << "at x = " << x << ", y = " << y;
+}
+
+TEST(Draw, ShowsPointsFromBeyondTheEdge) {
+  // In a picture of 3 x 2 pixels all that is seen are points outside of it.
+  wave across(16), down(16);
+  for (int i = 0; i < 16; ++i) across[static_cast<std::size_t>(i)] = 10 * i;
+  down.assign(16, 255);
+  EXPECT_EQ(draw(3, 2, across, down).greens, (std::vector<int>{150, 140, 130, 150, 140, 130}));
+}
+
+TEST(Draw, RepeatsShortWaves) {
+  EXPECT_TRUE(is_right(50, 40, {255}, {7}));
+  EXPECT_TRUE(is_right(50, 40, {255, 0, 9}, {200, 100}));
+}
+
+TEST(Draw, RefusesPicturesOfNothing) {
+  const wave ones(4, 1);
+  EXPECT_THROW(draw(0, 16, ones, ones), lab::invalid_input);
+  EXPECT_THROW(draw(16, 0, ones, ones), lab::invalid_input);
+  EXPECT_THROW(draw(-16, 16, ones, ones), lab::invalid_input);
+}
+
+TEST(Draw, RefusesPicturesThatAreTooHighForAGrid) {
+  const wave ones(4, 1);
+  EXPECT_THROW(draw(1, 65'535 * 16 + 1, ones, ones), lab::invalid_input);
+}
+
+TEST(Draw, RefusesWavesThatAreNone) {
+  const wave ones(4, 1), none, negative = {3, -1}, too_bright = {256};
+  for (const wave& wrong : {none, negative, too_bright}) {
+    EXPECT_THROW(draw(16, 16, wrong, ones), lab::invalid_input);
+    EXPECT_THROW(draw(16, 16, ones, wrong), lab::invalid_input);
+  }
+}
+
+TEST(Draw, ForgetsThePreviousCall) {
+  EXPECT_TRUE(is_right(64, 64, random_wave(101, 1), random_wave(67, 2)));
+  EXPECT_TRUE(is_right(64, 64, random_wave(101, 3), random_wave(67, 4)));
+}
+
+TEST(Draw, SaysHowLongItTook) {
+  const wave ones(4, 1);
+  EXPECT_GT(draw(64, 64, ones, ones).kernel_ms, 0.0F);
+}
+
+}  // namespace
