@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 03.3 gram_schmidt: the contract. What the program and the tests expect of gram_schmidt.cu.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace lab::gram_schmidt {
+
+/// Two orders of the same operations. In numbers without rounding they would agree.
+enum class step {
+  classical,  ///< each vector: all its projections, computed from it as it was given, at once
+  modified,   ///< each finished vector is taken out of all later ones, as they are by then
+};
+
+struct result {
+  std::vector<float> b;    ///< as long as a, and in the same order
+  float milliseconds = 0;  ///< from the first kernel to the last, sums on the host included
+};
+
+/// Makes vectors orthogonal: b_0 = a_0, and b_i is a_i without its projections on b_0 … b_(i-1):
+///
+///     b_i = a_i - sum over k < i of (a_i, b_k) / (b_k, b_k) * b_k
+///
+/// So any two b are perpendicular, up to rounding, and b_0 … b_i span what a_0 … a_i span. The
+/// lengths are not made 1.
+///
+/// `a` holds `count` vectors of `length` components, one after the other. How far the results may
+/// be off is in reference.hpp. No vectors have no result.
+///
+/// Throws lab::invalid_input when a.size() is not count * length; when a component, or the sum of
+/// the squares of a vector, is infinite or not a number; when there are more vectors than
+/// components; and, naming the vector, when the vectors are linearly dependent. As dependent counts
+/// a vector of which no more is left than count * 2^-20 of its length, since that much may be
+/// rounding; and one so short that the squares of its components are 0 in float.
+/// Throws lab::cuda_error when CUDA reports an error. None leaves device memory behind.
+///
+/// From: the Kazan course on CUDA programming technology, chapter 5, homework.
+result orthogonalize(step which, std::span<const float> a, std::size_t count, std::size_t length);
+
+}  // namespace lab::gram_schmidt

@@ -1,0 +1,107 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 03.4 ptx_and_sass: reading what the compiler has made of a kernel.
+// Edit:  this file, from TODO(1) to TODO(5): answers, no kernels. ptx_and_sass.hpp says what is
+//        asked for, listings.hpp is what to read; the program shows it, too.
+// Run:   scripts/lab run 03.4 -- --show ptx_add
+// Test:  scripts/lab test 03.4
+// Hints: scripts/lab hint 03.4                     Chapter: docs/03_vectors.md
+
+#include <cuda_runtime.h>
+
+#include <limits>
+#include <string>
+
+#include "lab/cuda_check.hpp"
+#include "lab/device_buffer.hpp"
+#include "lab/errors.hpp"
+#include "ptx_and_sass.hpp"
+
+namespace lab::ptx_and_sass {
+
+// --- what you have read --------------------------------------------------------------------------
+
+counts add_in_ptx() {
+  // TODO(1): count in the PTX of ptx_add. A load from a kernel's parameters is no load from global
+  //          memory, and an addition of addresses is no addition of floats.
+  throw not_written("ptx_add in PTX", 1);
+}
+
+counts saxpy_in_ptx() {
+  // TODO(2): the same for ptx_saxpy. Where are its multiplication and its addition?
+  throw not_written("ptx_saxpy in PTX", 2);
+}
+
+roles roles_in_add() {
+  // TODO(3): who is who in the PTX of ptx_add: i, the answer to `i < n`, the address of sum[i], and
+  //          the number of bytes from an element to the next.
+  throw not_written("the roles of the registers", 3);
+}
+
+counts add_in_sass() {
+  // TODO(4): ptx_add again, in SASS. The names are other ones: LDG, STG, FADD, FFMA.
+  throw not_written("ptx_add in SASS", 4);
+}
+
+counts saxpy_in_sass() {
+  // TODO(5): ptx_saxpy in SASS. IMAD multiplies and adds, too. What?
+  throw not_written("ptx_saxpy in SASS", 5);
+}
+
+}  // namespace lab::ptx_and_sass
+
+// --- given: the kernels --------------------------------------------------------------------------
+// Without extern "C" their names in the listings would be "mangled": _Z7ptx_addPKfS0_Pfi.
+
+extern "C" __global__ void ptx_add(const float* a, const float* b, float* sum, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) sum[i] = a[i] + b[i];
+}
+
+extern "C" __global__ void ptx_saxpy(float s, const float* x, float* y, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = s * x[i] + y[i];
+}
+
+namespace lab::ptx_and_sass {
+namespace {
+
+constexpr int kThreads = 256;
+
+/// The common length, as the kernels want it.
+int length_of(std::span<const float> a, std::span<const float> b) {
+  if (a.size() != b.size())
+    throw invalid_input("ptx_and_sass: vectors of " + std::to_string(a.size()) + " and " +
+                        std::to_string(b.size()) + " elements; they must be equally long");
+  // Less than the largest int by a block: i is computed before it is compared.
+  if (a.size() > static_cast<std::size_t>(std::numeric_limits<int>::max() - kThreads))
+    throw invalid_input("ptx_and_sass: " + std::to_string(a.size()) +
+                        " elements are more than these kernels, which use int, can count");
+  return static_cast<int>(a.size());
+}
+
+}  // namespace
+
+std::vector<float> add(std::span<const float> a, std::span<const float> b) {
+  const int n = length_of(a, b);
+  if (n == 0) return {};
+  const device_buffer device_a(a), device_b(b);
+  device_buffer<float> sum(a.size());
+  ptx_add<<<(n + kThreads - 1) / kThreads, kThreads>>>(device_a.data(), device_b.data(), sum.data(),
+                                                       n);
+  CUDA_CHECK(cudaGetLastError());
+  return sum.to_vector();
+}
+
+std::vector<float> saxpy(float s, std::span<const float> x, std::span<const float> y) {
+  const int n = length_of(x, y);
+  if (n == 0) return {};
+  const device_buffer device_x(x);
+  device_buffer device_y(y);
+  ptx_saxpy<<<(n + kThreads - 1) / kThreads, kThreads>>>(s, device_x.data(), device_y.data(), n);
+  CUDA_CHECK(cudaGetLastError());
+  return device_y.to_vector();
+}
+
+}  // namespace lab::ptx_and_sass

@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 03.4 ptx_and_sass: what the listings say.
+#pragma once
+
+#include <cmath>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "listings.hpp"
+#include "ptx_and_sass.hpp"
+#include "reader.hpp"
+
+namespace lab::ptx_and_sass {
+
+inline counts count_ptx(std::string_view listing, std::string_view kernel) {
+  const auto all = instructions_of(listing, kernel);
+  return {count(all, "ld.global"), count(all, "st.global"),
+          count(all, "add.f32") + count(all, "add.rn.f32") + count(all, "add.ftz.f32"),
+          count(all, "fma.rn")};
+}
+
+inline counts count_sass(std::string_view listing, std::string_view kernel) {
+  const auto all = instructions_of(listing, kernel);
+  return {count(all, "LDG"), count(all, "STG"), count(all, "FADD"), count(all, "FFMA")};
+}
+
+/// By what they do: i comes out of the multiplication and addition of whole numbers, the guard out
+/// of the comparison, and what is stored goes to the address of sum[i].
+inline roles find_roles(std::string_view listing, std::string_view kernel) {
+  roles found;
+  for (const instruction& next : instructions_of(listing, kernel)) {
+    if (is(next, "mad.lo.s32")) found.index = next.operands.at(0);
+    if (is(next, "setp")) found.guard = next.operands.at(0);
+    if (is(next, "bra")) found.guard_leaves = next.predicate == "@" + found.guard;
+    if (is(next, "mul.wide.s32")) found.element_bytes = std::stoi(next.operands.at(2));
+    if (is(next, "st.global")) {
+      const std::string& place = next.operands.at(0);
+      found.sum_address = place.substr(1, place.size() - 2);  // without the brackets
+    }
+  }
+  return found;
+}
+
+struct finding {
+  std::string question;
+  bool right;
+};
+
+/// The questions, one by one, and whether an answer is what the listing says.
+inline std::vector<finding> compare_counts(const std::string& where, const counts& answer,
+                                           const counts& listing) {
+  return {{where + ": loads from global memory", answer.global_loads == listing.global_loads},
+          {where + ": stores to global memory", answer.global_stores == listing.global_stores},
+          {where + ": additions of floats", answer.float_additions == listing.float_additions},
+          {where + ": fused multiply-adds of floats", answer.float_fused == listing.float_fused}};
+}
+inline std::vector<finding> compare_roles(const roles& answer, const roles& listing) {
+  return {
+      {"ptx_add in PTX: the register with i", answer.index == listing.index},
+      {"ptx_add in PTX: the predicate register", answer.guard == listing.guard},
+      {"ptx_add in PTX: who leaves", answer.guard_leaves == listing.guard_leaves},
+      {"ptx_add in PTX: the address of sum[i]", answer.sum_address == listing.sum_address},
+      {"ptx_add in PTX: bytes between elements", answer.element_bytes == listing.element_bytes}};
+}
+
+/// saxpy in double: a product and a sum of floats, and how far one or two roundings may lead away.
+/// Fused it is one rounding, of the result; otherwise the product's comes first. Either way at most
+/// 2^-24 of the product and 2^-24 of the sum.
+inline double saxpy_reference(float s, float x, float y) {
+  return static_cast<double>(s) * static_cast<double>(x) + static_cast<double>(y);
+}
+inline double saxpy_bound(float s, float x, float y) {
+  const double product = std::fabs(static_cast<double>(s) * static_cast<double>(x));
+  return 0x1p-24 * (2 * product + std::fabs(static_cast<double>(y))) * (1 + 0x1p-23);
+}
+
+}  // namespace lab::ptx_and_sass

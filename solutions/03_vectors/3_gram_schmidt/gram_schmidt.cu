@@ -1,0 +1,215 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 03.3 gram_schmidt: an algorithm of several kernels, and where the host has to step in.
+// Edit:  this file, from TODO(1) to TODO(6). gram_schmidt.hpp says what is asked for.
+// Run:   scripts/lab run 03.3 -- --step classical     (then --step modified)
+// Test:  scripts/lab test 03.3
+// Hints: scripts/lab hint 03.3                        Chapter: docs/03_vectors.md
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "gram_schmidt.hpp"
+#include "lab/cuda_check.hpp"
+#include "lab/device_buffer.hpp"
+#include "lab/errors.hpp"
+#include "lab/timer.hpp"
+
+namespace lab::gram_schmidt {
+namespace {
+
+constexpr unsigned kThreads = 256;
+
+// Vectors lie one after the other: component i of vector k of `rows` is rows[k * length + i].
+
+// --- both steps: dot products --------------------------------------------------------------------
+
+/// Block k works on (rows_k, v). Each of its threads adds up some of the products, and stores its
+/// sum: partial[k * blockDim.x + threadIdx.x].
+__global__ void dots(const float* rows, const float* v, float* partial, std::size_t length) {
+  // TODO(1): the block's threads take turns: thread t has the components t, t + blockDim.x, …
+  //          Invariant: every thread stores, also one that has no component at all.
+  // BEGIN SOLUTION
+  // STUB: (void)rows, (void)v, (void)partial, (void)length;
+  const float* row = rows + std::size_t{blockIdx.x} * length;
+  float sum = 0;
+  for (std::size_t i = threadIdx.x; i < length; i += blockDim.x) sum += row[i] * v[i];
+  partial[std::size_t{blockIdx.x} * blockDim.x + threadIdx.x] = sum;
+  // END SOLUTION
+}
+
+/// (rows_0, v), … (rows_(count-1), v), on the host. `partial` has kThreads places for each.
+std::vector<double> dot_products(const float* rows, std::size_t count, const float* v,
+                                 std::size_t length, device_buffer<float>& partial) {
+  std::vector<double> result(count);
+  if (count == 0) return result;  // a grid of no blocks would be an error
+  // TODO(2): launch a block for each of the rows, fetch its partial sums (cudaMemcpy: `partial` may
+  //          be longer than what was written), and add them up in double.
+  // BEGIN SOLUTION
+  // STUB: (void)rows, (void)v, (void)length, (void)partial, (void)dots;
+  // STUB: throw not_written("the dot products", 1);  // 1 and 2 are the dot products
+  dots<<<static_cast<unsigned>(count), kThreads>>>(rows, v, partial.data(), length);
+  CUDA_CHECK(cudaGetLastError());
+  std::vector<float> sums(count * kThreads);
+  CUDA_CHECK(cudaMemcpy(sums.data(), partial.data(), sums.size() * sizeof(float),
+                        cudaMemcpyDeviceToHost));  // waits for the kernel
+  for (std::size_t k = 0; k < sums.size(); ++k)
+    result[k / kThreads] += static_cast<double>(sums[k]);
+  return result;
+  // END SOLUTION
+}
+
+// --- given: what the host keeps an eye on --------------------------------------------------------
+
+struct workspace {
+  device_buffer<float> b, partial, coefficients;
+  std::vector<double> squares;  // (b_k, b_k) of the vectors that are done
+  std::span<const float> a;
+  std::size_t count, length;
+
+  float* vector(std::size_t k) { return b.data() + k * length; }
+
+  /// To be called when b_k is done: adds (b_k, b_k) to `squares`. Throws invalid_input if next to
+  /// nothing is left of a_k.
+  void finish(std::size_t k) {
+    squares.push_back(dot_products(vector(k), 1, vector(k), length, partial)[0]);
+    double before = 0;
+    for (const float component : a.subspan(k * length, length))
+      before += static_cast<double>(component) * static_cast<double>(component);
+    const double least = static_cast<double>(count) * 0x1p-20;
+    if (!(squares[k] > least * least * before))
+      throw invalid_input(
+          "gram_schmidt: the vectors are linearly dependent: nothing is left of vector " +
+          std::to_string(k) + " without its projections on those before it");
+  }
+
+  /// Takes coefficients to the device, into `coefficients`.
+  void upload(const std::vector<float>& values) {
+    CUDA_CHECK(cudaMemcpy(coefficients.data(), values.data(), values.size() * sizeof(float),
+                          cudaMemcpyHostToDevice));
+  }
+};
+
+// --- step classical ------------------------------------------------------------------------------
+
+/// v -= c_0 * rows_0 + … + c_(count-1) * rows_(count-1)
+__global__ void subtract_all_from_one(float* v, const float* rows, const float* c,
+                                      std::size_t count, std::size_t length) {
+  // TODO(3): one thread for each component of v, which goes through all the rows. It reads and
+  //          writes its component of v once.
+  // BEGIN SOLUTION
+  // STUB: (void)v, (void)rows, (void)c, (void)count, (void)length;
+  const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i < length) {
+    float mine = v[i];
+    for (std::size_t k = 0; k < count; ++k) mine -= c[k] * rows[k * length + i];
+    v[i] = mine;
+  }
+  // END SOLUTION
+}
+
+void classical(workspace& w) {
+  // TODO(4): for each vector: the dot products with all b that are done, from the vector as it was
+  //          given; the coefficients (a_i, b_k) / (b_k, b_k); upload() them; subtract; finish().
+  // BEGIN SOLUTION
+  // STUB: (void)w, (void)subtract_all_from_one, (void)&workspace::upload, (void)&workspace::finish;
+  // STUB: throw not_written("step classical", 3);  // 3 and 4 are this step
+  const auto blocks = static_cast<unsigned>((w.length + kThreads - 1) / kThreads);
+  for (std::size_t i = 0; i < w.count; ++i) {
+    const std::vector<double> products =
+        dot_products(w.vector(0), i, w.vector(i), w.length, w.partial);
+    std::vector<float> c(i);
+    for (std::size_t k = 0; k < i; ++k) c[k] = static_cast<float>(products[k] / w.squares[k]);
+    w.upload(c);
+    subtract_all_from_one<<<blocks, kThreads>>>(w.vector(i), w.vector(0), w.coefficients.data(), i,
+                                                w.length);
+    CUDA_CHECK(cudaGetLastError());
+    w.finish(i);
+  }
+  // END SOLUTION
+}
+
+// --- step modified -------------------------------------------------------------------------------
+
+/// rows_k -= c_k * v, for all rows: block k has row k.
+__global__ void subtract_one_from_all(float* rows, const float* v, const float* c,
+                                      std::size_t length) {
+  // TODO(5): the threads of a block take turns, as in TODO(1).
+  // BEGIN SOLUTION
+  // STUB: (void)rows, (void)v, (void)c, (void)length;
+  float* row = rows + std::size_t{blockIdx.x} * length;
+  const float mine = c[blockIdx.x];
+  for (std::size_t i = threadIdx.x; i < length; i += blockDim.x) row[i] -= mine * v[i];
+  // END SOLUTION
+}
+
+void modified(workspace& w) {
+  // TODO(6): for each vector, when its turn comes: finish() it, nothing will be subtracted from it
+  //          any more. Then take its share out of all the vectors behind it, as they are by now.
+  //          Behind the last one there are none.
+  // BEGIN SOLUTION
+  // STUB: (void)w, (void)subtract_one_from_all;
+  // STUB: throw not_written("step modified", 5);  // 5 and 6 are this step
+  for (std::size_t k = 0; k < w.count; ++k) {
+    w.finish(k);
+    const std::size_t behind = w.count - k - 1;
+    if (behind == 0) break;
+    float* rows = w.vector(k + 1);
+    const std::vector<double> products =
+        dot_products(rows, behind, w.vector(k), w.length, w.partial);
+    std::vector<float> c(behind);
+    for (std::size_t j = 0; j < behind; ++j) c[j] = static_cast<float>(products[j] / w.squares[k]);
+    w.upload(c);
+    subtract_one_from_all<<<static_cast<unsigned>(behind), kThreads>>>(
+        rows, w.vector(k), w.coefficients.data(), w.length);
+    CUDA_CHECK(cudaGetLastError());
+  }
+  // END SOLUTION
+}
+
+// --- given ---------------------------------------------------------------------------------------
+
+void require_sensible(std::span<const float> a, std::size_t count, std::size_t length) {
+  if (length == 0 ? !a.empty() : a.size() / length != count || a.size() % length != 0)
+    throw invalid_input("gram_schmidt: " + std::to_string(a.size()) + " numbers are not " +
+                        std::to_string(count) + " vectors of " + std::to_string(length));
+  if (count > length)
+    throw invalid_input("gram_schmidt: " + std::to_string(count) + " vectors of only " +
+                        std::to_string(length) + " components are always linearly dependent");
+  for (std::size_t k = 0; k < count; ++k) {
+    float square = 0;
+    for (const float component : a.subspan(k * length, length)) square += component * component;
+    if (!std::isfinite(square))
+      throw invalid_input("gram_schmidt: vector " + std::to_string(k) +
+                          " has a component that is infinite, not a number or too large to square");
+  }
+}
+
+}  // namespace
+
+result orthogonalize(step which, std::span<const float> a, std::size_t count, std::size_t length) {
+  require_sensible(a, count, length);
+  if (count == 0) return {};
+  workspace w{device_buffer(a),
+              device_buffer<float>(count * kThreads),
+              device_buffer<float>(count),
+              {},
+              a,
+              count,
+              length};
+  event_timer timer;
+  timer.start();
+  if (which == step::classical)
+    classical(w);
+  else
+    modified(w);
+  timer.stop();
+  return {w.b.to_vector(), timer.milliseconds()};
+}
+
+}  // namespace lab::gram_schmidt

@@ -1,0 +1,311 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "gram_schmidt.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "lab/errors.hpp"
+#include "lab/random.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+
+namespace {
+
+using lab::gram_schmidt::check;
+using lab::gram_schmidt::largest_cosine;
+using lab::gram_schmidt::nearly_parallel;
+using lab::gram_schmidt::orthogonalize;
+using lab::gram_schmidt::staircase;
+using lab::gram_schmidt::staircase_result;
+using lab::gram_schmidt::step;
+using lab::testing::matches;
+using vector = std::vector<float>;
+
+struct named_step {
+  step value;
+  const char* name;
+};
+constexpr named_step kSteps[] = {{step::classical, "classical"}, {step::modified, "modified"}};
+
+::testing::AssertionResult is_right(step which, const vector& a, std::size_t count,
+                                    std::size_t length) {
+  return matches(check(which, a, orthogonalize(which, a, count, length).b, count, length));
+}
+
+/// Whole numbers, vectors of the given length, each different from the others in every place.
+vector orthogonal_vectors(std::size_t length) {
+  // Signs so that any two rows differ in just half of their places; row k times k + 1.
+  vector a(length * length);
+  for (std::size_t k = 0; k < length; ++k)
+    for (std::size_t i = 0; i < length; ++i)
+      a[k * length + i] = static_cast<float>(k + 1) * (__builtin_parityll(k & i) != 0 ? -1 : 1);
+  return a;
+}
+
+// --- every step, at every shape
+// -------------------------------------------------------------------
+
+struct shape {
+  std::size_t count, length;
+};
+
+class Shapes : public ::testing::TestWithParam<std::tuple<named_step, shape>> {
+ protected:
+  step which() const { return std::get<0>(GetParam()).value; }
+  std::size_t count() const { return std::get<1>(GetParam()).count; }
+  std::size_t length() const { return std::get<1>(GetParam()).length; }
+};
+
+// Around a warp and a block of 256 components, where the threads begin to take turns; one vector,
+// two, a square; a prime.
+INSTANTIATE_TEST_SUITE_P(
+    Steps, Shapes,
+    ::testing::Combine(::testing::ValuesIn(kSteps),
+                       ::testing::Values(shape{1, 1}, shape{1, 300}, shape{2, 2}, shape{2, 3},
+                                         shape{3, 31}, shape{5, 32}, shape{4, 33}, shape{32, 33},
+                                         shape{7, 255}, shape{8, 256}, shape{9, 257}, shape{3, 511},
+                                         shape{12, 513}, shape{40, 1021})),
+    [](const auto& test) {
+      const shape& its = std::get<1>(test.param);
+      return std::string(std::get<0>(test.param).name) + "_" + std::to_string(its.count) + "_of_" +
+             std::to_string(its.length);
+    });
+
+TEST_P(Shapes, AreOrthogonalAndSpanTheSame) {
+  const auto a = lab::random_floats(count() * length(), 10 * count() + length(), -3, 5);
+  EXPECT_TRUE(is_right(which(), a, count(), length()));
+}
+
+class EachStep : public ::testing::TestWithParam<named_step> {
+ protected:
+  step which() const { return GetParam().value; }
+  void expect_refusal(const vector& a, std::size_t count, std::size_t length,
+                      const std::string& word) const {
+    try {
+      orthogonalize(which(), a, count, length);
+      ADD_FAILURE() << "not refused; a sentence with '" << word << "' was expected";
+    } catch (const lab::invalid_input& error) {
+      EXPECT_NE(std::string(error.what()).find(word), std::string::npos) << error.what();
+    }
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
+                         [](const auto& test) { return test.param.name; });
+
+// --- results that are known
+// -----------------------------------------------------------------------
+
+TEST_P(EachStep, LeavesOrthogonalVectorsAsTheyAre) {
+  // Their dot products are whole numbers, and 0: there is nothing to round.
+  const vector a = orthogonal_vectors(64);
+  EXPECT_TRUE(matches(lab::compare_exact(orthogonalize(which(), a, 64, 64).b, a)));
+}
+
+TEST_P(EachStep, LeavesTheFirstVectorAsItIs) {
+  const auto a = lab::random_floats(4 * 300, 3, -9, 9);
+  const auto b = orthogonalize(which(), a, 4, 300).b;
+  EXPECT_TRUE(matches(
+      lab::compare_exact(vector(b.begin(), b.begin() + 300), vector(a.begin(), a.begin() + 300))));
+}
+
+TEST_P(EachStep, IsExactWhereTheCoefficientsAreSimple) {
+  // The coefficient of (1, 1, 1, 1) is 1, then 2; that of (3, -1, -1, -1) is 1/2.
+  const vector a = {1, 1, 1, 1, 4, 0, 0, 0, 3.5F, 3.5F, 0.5F, 0.5F};
+  const vector b = {1, 1, 1, 1, 3, -1, -1, -1, 0, 2, -1, -1};
+  EXPECT_TRUE(matches(lab::compare_exact(orthogonalize(which(), a, 3, 4).b, b)));
+}
+
+TEST_P(EachStep, MakesOfTheStaircaseWhatTheClosedFormSays) {
+  for (const std::size_t n : {1, 2, 3, 4, 31, 33, 64, 100}) {
+    const auto b = orthogonalize(which(), staircase(n), n, n).b;
+    // Each of up to n projections rounds at most twice, and so does its coefficient, of vectors
+    // that are no longer than sqrt(n): far above what is seen, far below the smallest component.
+    EXPECT_TRUE(matches(lab::compare(
+        b, staircase_result(n),
+        {.absolute = 4 * static_cast<double>(n) * std::sqrt(static_cast<double>(n)) * 0x1p-24})))
+        << n << " vectors";
+    EXPECT_TRUE(matches(check(which(), staircase(n), b, n, n))) << n << " vectors";
+  }
+}
+
+TEST_P(EachStep, DoesNotMindHowLongTheVectorsAre) {
+  // Powers of two change no digit: the results are the same ones, scaled.
+  constexpr std::size_t kCount = 6, kLength = 40;
+  const auto a = lab::random_floats(kCount * kLength, 5, -1, 2);
+  vector scaled = a, expected = orthogonalize(which(), a, kCount, kLength).b;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const int exponent = 3 * static_cast<int>(i / kLength) - 9;
+    scaled[i] = std::ldexp(scaled[i], exponent);
+    expected[i] = std::ldexp(expected[i], exponent);
+  }
+  EXPECT_TRUE(
+      matches(lab::compare_exact(orthogonalize(which(), scaled, kCount, kLength).b, expected)));
+}
+
+// --- the difference between the two
+// ---------------------------------------------------------------
+
+TEST(Classical, LosesItWhereVectorsAreNearlyParallel) {
+  // Of a_1 and a_2 only (0, -e, e, 0) and (0, -e, 0, e) remain. The classical step has computed
+  // a_2's share of b_1 from a_2 as it was given, and it was 0.
+  const auto b = orthogonalize(step::classical, nearly_parallel(), 3, 4).b;
+  EXPECT_NEAR(largest_cosine(b, 3, 4), 0.5, 1e-3);
+}
+
+TEST(Modified, KeepsItWhereVectorsAreNearlyParallel) {
+  const auto b = orthogonalize(step::modified, nearly_parallel(), 3, 4).b;
+  EXPECT_LT(largest_cosine(b, 3, 4), 0x1p-12);
+  EXPECT_TRUE(matches(check(step::modified, nearly_parallel(), b, 3, 4)));
+}
+
+// --- refusals
+// -------------------------------------------------------------------------------------
+
+TEST_P(EachStep, HasNoResultForNoVectors) {
+  EXPECT_TRUE(orthogonalize(which(), {}, 0, 0).b.empty());
+  EXPECT_TRUE(orthogonalize(which(), {}, 0, 17).b.empty());
+}
+
+TEST_P(EachStep, RefusesWrongSizes) {
+  expect_refusal(vector(11, 1.0F), 3, 4, "11");
+  expect_refusal(vector(13, 1.0F), 3, 4, "13");
+  expect_refusal(vector(5, 1.0F), 0, 4, "5");
+  expect_refusal(vector(5, 1.0F), 5, 0, "5");
+  expect_refusal({}, 3, 4, "3");
+  expect_refusal(vector(4, 1.0F), (std::size_t{1} << 62) + 1, 4, "4");  // times 4 that is 4 again
+}
+
+TEST_P(EachStep, RefusesMoreVectorsThanComponents) {
+  expect_refusal(lab::random_floats(5 * 4, 1, -1, 1), 5, 4, "dependent");
+  expect_refusal({}, 3, 0, "dependent");
+}
+
+TEST_P(EachStep, RefusesASumOfTheOthersAndNamesIt) {
+  constexpr std::size_t kLength = 300;
+  auto a = lab::random_floats(6 * kLength, 8, -1, 1);
+  for (std::size_t i = 0; i < kLength; ++i)
+    a[4 * kLength + i] = 2 * a[i] - 0.5F * a[2 * kLength + i] + a[3 * kLength + i];
+  expect_refusal(a, 6, kLength, "vector 4 ");
+}
+
+TEST_P(EachStep, RefusesParallelVectorsAndTheZeroVector) {
+  expect_refusal({1, 2, 3, -3, -6, -9}, 2, 3, "vector 1 ");
+  expect_refusal({0, 0, 0, 1, 2, 3}, 2, 3, "vector 0 ");
+  expect_refusal({1, 2, 3, 0, 0, 0}, 2, 3, "vector 1 ");
+}
+
+TEST_P(EachStep, RefusesWhatIsNoNumber) {
+  for (const float bad :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), -1e30F}) {
+    expect_refusal({1, 2, 3, 4, bad, 6}, 2, 3, "vector 1 ");
+    expect_refusal({bad, 2, 3, 4, 5, 6}, 2, 3, "vector 0 ");
+  }
+}
+
+TEST_P(EachStep, WorksAgainAfterARefusalAndForgetsThePreviousCall) {
+  const auto large = lab::random_floats(20 * 400, 1, -1, 1);
+  const auto small = lab::random_floats(3 * 5, 2, -1, 1);
+  EXPECT_TRUE(is_right(which(), large, 20, 400));
+  expect_refusal(vector(6, 1.0F), 2, 3, "dependent");
+  EXPECT_TRUE(is_right(which(), small, 3, 5));
+  EXPECT_TRUE(is_right(which(), large, 20, 400));
+}
+
+TEST_P(EachStep, SaysHowLongItTook) {
+  const float milliseconds = orthogonalize(which(), staircase(10), 10, 10).milliseconds;
+  EXPECT_GT(milliseconds, 0.0F);
+  EXPECT_LT(milliseconds, 60'000.0F);
+}
+
+// --- the check itself: what it must reject
+// ----------------------------------------------------------
+
+class Check : public ::testing::Test {
+ protected:
+  static constexpr std::size_t kCount = 8, kLength = 50;
+  const vector a = lab::random_floats(kCount * kLength, 77, -1, 2);
+
+  /// A right result, computed in double.
+  vector right() const {
+    const auto rows = lab::gram_schmidt::rows_of(a, kCount, kLength);
+    std::vector<lab::gram_schmidt::wide_vector> exact;
+    vector b;
+    for (std::size_t j = 0; j < kCount; ++j) {
+      exact.push_back(lab::gram_schmidt::next_vector(step::modified, rows[j], exact, j));
+      for (const double component : exact[j]) b.push_back(static_cast<float>(component));
+    }
+    return b;
+  }
+  bool accepts(const vector& b) const {
+    return check(step::modified, a, b, kCount, kLength).ok &&
+           check(step::classical, a, b, kCount, kLength).ok;
+  }
+};
+
+TEST_F(Check, AcceptsARightResult) {
+  EXPECT_TRUE(matches(check(step::modified, a, right(), kCount, kLength)));
+  EXPECT_TRUE(matches(check(step::classical, a, right(), kCount, kLength)));
+}
+
+TEST_F(Check, RejectsWhatIsNotOrthogonal) {
+  EXPECT_FALSE(accepts(a));
+  auto b = right();
+  b[5 * kLength + 3] += 0.001F;
+  EXPECT_FALSE(accepts(b));
+}
+
+TEST_F(Check, KnowsTheConditionOfSimpleVectors) {
+  using lab::gram_schmidt::condition;
+  EXPECT_DOUBLE_EQ(condition({{3, 0}}), 1);
+  EXPECT_DOUBLE_EQ(condition({{0, 5, 0}, {2, 0, 0}, {0, 0, 1}}), 3);  // count: of Frobenius norms
+  // Of lengths 1, at 60 degrees: R = (1 1/2; 0 s), its inverse (1 -1/(2s); 0 1/s), s * s = 3/4.
+  EXPECT_DOUBLE_EQ(condition({{7, 0}, {1, std::sqrt(3.0)}}),
+                   std::sqrt(2 * (1 + 1.0 / 3 + 4.0 / 3)));
+  EXPECT_GT(condition({{1, 0}, {1, 1e-6}}), 1e6);
+}
+
+TEST_F(Check, TellsTheStepsApartWhereTheyDiffer) {
+  const auto hard = nearly_parallel();
+  const vector classical = orthogonalize(step::classical, hard, 3, 4).b;
+  const vector modified = orthogonalize(step::modified, hard, 3, 4).b;
+  EXPECT_TRUE(matches(check(step::classical, hard, classical, 3, 4)));
+  EXPECT_FALSE(check(step::classical, hard, modified, 3, 4).ok);
+  EXPECT_FALSE(check(step::modified, hard, classical, 3, 4).ok);
+}
+
+TEST_F(Check, RejectsNaNZerosAndMissingVectors) {
+  auto b = right();
+  b.back() = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_FALSE(accepts(b));
+  EXPECT_FALSE(accepts(vector(a.size(), 0.0F)));
+  b = right();
+  b.resize(b.size() - kLength);
+  EXPECT_FALSE(accepts(b));
+}
+
+TEST_F(Check, RejectsOrthogonalVectorsOfAnotherSpan) {
+  vector unit(a.size(), 0.0F);
+  for (std::size_t k = 0; k < kCount; ++k) unit[k * kLength + k] = 1;
+  EXPECT_FALSE(accepts(unit));
+}
+
+TEST_F(Check, RejectsVectorsThatAreTurnedScaledOrInAnotherOrder) {
+  for (const float factor : {-1.0F, 0.5F, 1.0001F}) {
+    auto b = right();
+    for (std::size_t i = 3 * kLength; i < 4 * kLength; ++i) b[i] *= factor;
+    EXPECT_FALSE(accepts(b)) << "factor " << factor;
+  }
+  auto b = right();
+  std::swap_ranges(b.begin() + 2 * kLength, b.begin() + 3 * kLength, b.begin() + 4 * kLength);
+  EXPECT_FALSE(accepts(b));
+}
+
+}  // namespace

@@ -1,0 +1,231 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "math_functions.hpp"
+
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "lab/errors.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+
+namespace {
+
+using lab::math_functions::argument;
+using lab::math_functions::error_bound;
+using lab::math_functions::errors;
+using lab::math_functions::evaluate;
+using lab::math_functions::exact;
+using lab::math_functions::function;
+using lab::math_functions::kExponent;
+using lab::math_functions::measure;
+using lab::math_functions::precision;
+using lab::math_functions::reference;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+struct named_function {
+  function value;
+  const char* name;
+};
+constexpr named_function kFunctions[] = {{function::sine, "sin"},
+                                         {function::exponential, "exp"},
+                                         {function::exponential10, "exp10"},
+                                         {function::logarithm, "log"},
+                                         {function::power, "pow"}};
+struct named_precision {
+  precision value;
+  const char* name;
+};
+constexpr named_precision kPrecisions[] = {
+    {precision::intrinsic, "intrinsic"}, {precision::single, "single"}, {precision::full, "full"}};
+
+/// Every value is within the bound that is documented for it.
+::testing::AssertionResult is_within_the_bounds(function f, precision p, std::size_t first,
+                                                std::size_t n) {
+  std::vector<double> bounds(360);  // only 360 values are different
+  for (std::size_t i = 0; i < 360; ++i) bounds[i] = error_bound(f, p, argument(f, i));
+  const auto values = evaluate(f, p, first, n).values;
+  const auto expected = reference(f, first, n);
+  if (values.size() != n)
+    return ::testing::AssertionFailure() << values.size() << " values instead of " << n;
+  for (std::size_t i = 0; i < n; ++i) {
+    const double error = std::fabs(static_cast<double>(values[i] - expected[i]));
+    const double bound = bounds[(first + i) % 360];
+    if (!(error <= bound))
+      return ::testing::AssertionFailure()
+             << "element " << first + i << ", x = " << argument(f, first + i) << ": got "
+             << values[i] << ", off by " << error << ", and " << bound << " is allowed";
+  }
+  return ::testing::AssertionSuccess();
+}
+
+// --- every function in every precision
+// ------------------------------------------------------------
+
+class Function : public ::testing::TestWithParam<std::tuple<named_function, named_precision>> {
+ protected:
+  function f() const { return std::get<0>(GetParam()).value; }
+  precision p() const { return std::get<1>(GetParam()).value; }
+};
+INSTANTIATE_TEST_SUITE_P(All, Function,
+                         ::testing::Combine(::testing::ValuesIn(kFunctions),
+                                            ::testing::ValuesIn(kPrecisions)),
+                         [](const auto& test) {
+                           return std::string(std::get<0>(test.param).name) + "_" +
+                                  std::get<1>(test.param).name;
+                         });
+
+TEST_P(Function, IsWithinItsBoundAllAroundTheCircle) {
+  EXPECT_TRUE(is_within_the_bounds(f(), p(), 0, 360));
+}
+
+TEST_P(Function, HasTheRightLengthAroundWarpsBlocksAndCircles) {
+  for (const std::size_t n : {1, 31, 32, 33, 255, 256, 257, 359, 361, 10 * 256 + 1, 7919})
+    EXPECT_TRUE(is_within_the_bounds(f(), p(), 0, n)) << n << " elements";
+}
+
+TEST_P(Function, ContinuesWhereItIsTold) {
+  const auto whole = evaluate(f(), p(), 0, 2000).values;
+  for (const std::size_t first : {1, 89, 359, 360, 1111}) {
+    const auto piece = evaluate(f(), p(), first, 700).values;
+    ASSERT_EQ(piece.size(), 700U);
+    for (std::size_t i = 0; i < piece.size(); ++i)
+      ASSERT_EQ(piece[i], whole[first + i]) << "element " << i << " after " << first;
+  }
+}
+
+TEST_P(Function, CountsBeyondThirtyTwoBits) {
+  // 2^32 is no multiple of 360, so a number that loses its upper half is somewhere else.
+  for (const std::size_t first :
+       {(std::size_t{1} << 31) - 100, (std::size_t{1} << 32) - 100, (std::size_t{1} << 40) + 17})
+    EXPECT_TRUE(is_within_the_bounds(f(), p(), first, 500)) << "from " << first;
+}
+
+TEST_P(Function, HasNoValuesForNoElements) {
+  EXPECT_TRUE(evaluate(f(), p(), 123, 0).values.empty());
+}
+
+TEST_P(Function, RefusesNumbersThatOverflow) {
+  EXPECT_THROW(evaluate(f(), p(), ~std::size_t{0}, 2), lab::invalid_input);
+}
+
+TEST_P(Function, SaysHowLongItTook) {
+  const float milliseconds = evaluate(f(), p(), 0, 1000).kernel_ms;
+  EXPECT_GT(milliseconds, 0.0F);
+  EXPECT_LT(milliseconds, 60'000.0F);
+}
+
+// --- the three precisions beside each other
+// -------------------------------------------------------
+
+class EachFunction : public ::testing::TestWithParam<named_function> {
+ protected:
+  function f() const { return GetParam().value; }
+  errors errors_of(precision p) const {
+    return measure(evaluate(f(), p, 0, 360).values, reference(f(), 0, 360));
+  }
+};
+INSTANTIATE_TEST_SUITE_P(All, EachFunction, ::testing::ValuesIn(kFunctions),
+                         [](const auto& test) { return test.param.name; });
+
+TEST_P(EachFunction, HasTheLargestErrorAsIntrinsicAndTheSmallestInDouble) {
+  const errors intrinsic = errors_of(precision::intrinsic), single = errors_of(precision::single),
+               full = errors_of(precision::full);
+  EXPECT_GT(intrinsic.mean, single.mean) << "is the intrinsic really used?";
+  EXPECT_GT(single.mean, full.mean);
+  EXPECT_GT(intrinsic.max, full.max);
+  // A double has 29 digits more than a float. Whoever goes through a float on the way loses them.
+  EXPECT_GT(single.mean, 1e6 * full.mean) << "is there a double in single, or a float in full?";
+}
+
+TEST(Grid, ReachesMoreElementsThanItHasThreads) {
+  constexpr std::size_t kSize = 8192 * 256 + 257;
+  for (const auto& p : kPrecisions)
+    EXPECT_TRUE(is_within_the_bounds(function::logarithm, p.value, 5, kSize)) << p.name;
+}
+
+TEST_P(EachFunction, IsAFloatUnlessItIsFull) {
+  for (const auto p : {precision::intrinsic, precision::single})
+    for (const double value : evaluate(f(), p, 0, 360).values)
+      ASSERT_EQ(value, static_cast<double>(static_cast<float>(value)));
+}
+
+TEST(KnownValues, AreThere) {
+  // Ninety degrees, half a circle; e, ten and x to powers that everybody knows.
+  EXPECT_NEAR(evaluate(function::sine, precision::full, 90, 1).values.at(0), 1, 1e-15);
+  EXPECT_NEAR(evaluate(function::sine, precision::single, 270, 1).values.at(0), -1, 1e-6);
+  EXPECT_NEAR(evaluate(function::sine, precision::intrinsic, 180, 1).values.at(0), 0, 1e-6);
+  EXPECT_EQ(evaluate(function::exponential, precision::full, 360, 1).values.at(0), 1);
+  EXPECT_EQ(evaluate(function::exponential10, precision::full, 720, 1).values.at(0), 1);
+  EXPECT_NEAR(evaluate(function::logarithm, precision::full, 359, 1).values.at(0),
+              std::log(2 * 3.14159265358979), 1e-6);  // 360 degrees
+  EXPECT_NEAR(evaluate(function::power, precision::single, 180, 1).values.at(0),
+              std::pow(3.14159265358979, 2.5), 1e-4);
+  EXPECT_EQ(evaluate(function::power, precision::intrinsic, 0, 1).values.at(0), 0);
+}
+
+// --- measuring
+// ------------------------------------------------------------------------------------
+
+errors measured(const std::vector<double>& values, const std::vector<long double>& exact_values) {
+  return measure(values, exact_values);
+}
+
+TEST(Measure, FindsMeanLargestAndItsPlace) {
+  const errors found = measured({1, 2.5, 3, -4.25}, {1, 2, 3, -4});
+  EXPECT_EQ(found.mean, 0.1875);
+  EXPECT_EQ(found.max, 0.5);
+  EXPECT_EQ(found.worst, 1U);
+}
+
+TEST(Measure, TakesErrorsWithoutTheirSigns) {
+  const errors found = measured({0, 0}, {3, -1});
+  EXPECT_EQ(found.mean, 2);
+  EXPECT_EQ(found.max, 3);
+  EXPECT_EQ(found.worst, 0U);
+}
+
+TEST(Measure, NamesTheFirstOfEqualErrorsAndTheLastElementToo) {
+  EXPECT_EQ(measured({1, 3, 5, 3}, {1, 1, 5, 1}).worst, 1U);
+  EXPECT_EQ(measured({1, 1, 5, 3}, {1, 1, 5, 1}).worst, 3U);
+}
+
+TEST(Measure, LetsNoNaNSlipThrough) {
+  for (const double bad : {kNan, kInfinity, -kInfinity}) {
+    const errors found = measured({1, 1.5, bad, 7}, {1, 1, 1, 1});
+    EXPECT_EQ(found.mean, kInfinity) << "with " << bad;
+    EXPECT_EQ(found.max, kInfinity) << "with " << bad;
+    EXPECT_EQ(found.worst, 2U) << "with " << bad;
+  }
+  EXPECT_EQ(measured({1}, {static_cast<long double>(kNan)}).max, kInfinity);
+}
+
+TEST(Measure, KeepsSmallErrorsBesideALargeNumberOfOthers) {
+  std::vector<double> values(100'000, 1.0);
+  const std::vector<long double> ones(values.size(), 1.0L);
+  values.back() += 0x1p-40;
+  const errors found = measured(values, ones);
+  EXPECT_EQ(found.max, 0x1p-40);
+  EXPECT_EQ(found.worst, values.size() - 1);
+  EXPECT_DOUBLE_EQ(found.mean, 0x1p-40 / 1e5);
+}
+
+TEST(Measure, IsZeroForNothingAndForNoErrors) {
+  EXPECT_EQ(measured({}, {}).mean, 0);
+  EXPECT_EQ(measured({}, {}).max, 0);
+  EXPECT_EQ(measured({2, 3}, {2, 3}).mean, 0);
+}
+
+TEST(Measure, RefusesDifferentLengths) {
+  EXPECT_THROW(measured({1, 2}, {1}), lab::invalid_input);
+  EXPECT_THROW(measured({}, {1}), lab::invalid_input);
+}
+
+}  // namespace

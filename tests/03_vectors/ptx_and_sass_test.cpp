@@ -1,0 +1,152 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "ptx_and_sass.hpp"
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "lab/errors.hpp"
+#include "lab/random.hpp"
+#include "lab_testing.hpp"
+#include "own_code.hpp"
+#include "reference.hpp"
+
+namespace {
+
+using namespace lab::ptx_and_sass;
+
+/// Says which answers are wrong, and not what would be right.
+void expect_right(const std::vector<finding>& findings) {
+  for (const finding& next : findings)
+    EXPECT_TRUE(next.right) << next.question << ": read it again";
+}
+
+TEST(Answers, CountAddInPtx) {
+  expect_right(compare_counts("ptx_add in PTX", add_in_ptx(), count_ptx(kAddPtx, "ptx_add")));
+}
+TEST(Answers, CountSaxpyInPtx) {
+  expect_right(
+      compare_counts("ptx_saxpy in PTX", saxpy_in_ptx(), count_ptx(kSaxpyPtx, "ptx_saxpy")));
+}
+TEST(Answers, KnowWhoIsWhoInAdd) {
+  expect_right(compare_roles(roles_in_add(), find_roles(kAddPtx, "ptx_add")));
+}
+TEST(Answers, CountAddInSass) {
+  expect_right(compare_counts("ptx_add in SASS", add_in_sass(), count_sass(kAddSass, "ptx_add")));
+}
+TEST(Answers, CountSaxpyInSass) {
+  expect_right(
+      compare_counts("ptx_saxpy in SASS", saxpy_in_sass(), count_sass(kSaxpySass, "ptx_saxpy")));
+}
+
+// --- this build's own code
+// ------------------------------------------------------------------------
+
+class OwnCode : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!mine.missing.empty()) GTEST_SKIP() << mine.missing;
+  }
+  const own_code mine = read_own_code();
+};
+
+TEST_F(OwnCode, HasThePtxThatTheAnswersSay) {
+  expect_right(
+      compare_counts("this build's ptx_add in PTX", add_in_ptx(), count_ptx(mine.ptx, "ptx_add")));
+  expect_right(compare_counts("this build's ptx_saxpy in PTX", saxpy_in_ptx(),
+                              count_ptx(mine.ptx, "ptx_saxpy")));
+}
+
+TEST_F(OwnCode, HasTheSassThatTheAnswersSay) {
+  expect_right(compare_counts("this build's ptx_add in SASS", add_in_sass(),
+                              count_sass(mine.sass, "ptx_add")));
+  expect_right(compare_counts("this build's ptx_saxpy in SASS", saxpy_in_sass(),
+                              count_sass(mine.sass, "ptx_saxpy")));
+}
+
+// --- the kernels of the listings
+// ------------------------------------------------------------------
+
+class Size : public ::testing::TestWithParam<std::size_t> {};
+INSTANTIATE_TEST_SUITE_P(Kernels, Size,
+                         ::testing::Values(0, 1, 31, 32, 33, 255, 256, 257, 1021, 10 * 256 + 1));
+
+TEST_P(Size, IsAddedExactly) {
+  const std::size_t n = GetParam();
+  const auto a = lab::random_floats(n, n + 1, -9, 9), b = lab::random_floats(n, n + 2, -9, 30);
+  std::vector<float> expected(n);
+  for (std::size_t i = 0; i < n; ++i) expected[i] = a[i] + b[i];
+  EXPECT_TRUE(lab::testing::matches(lab::compare_exact(add(a, b), expected)));
+}
+
+TEST_P(Size, IsMultipliedAndAddedWithinTwoRoundings) {
+  const std::size_t n = GetParam();
+  const auto x = lab::random_floats(n, n + 3, -9, 9), y = lab::random_floats(n, n + 4, -9, 30);
+  const auto result = saxpy(-1.7F, x, y);
+  ASSERT_EQ(result.size(), n);
+  for (std::size_t i = 0; i < n; ++i)
+    ASSERT_TRUE(lab::inside(static_cast<double>(result[i]), saxpy_reference(-1.7F, x[i], y[i]),
+                            {.absolute = saxpy_bound(-1.7F, x[i], y[i])}))
+        << "element " << i;
+}
+
+TEST(Kernels, RefuseVectorsOfDifferentLengths) {
+  const std::vector<float> three(3), four(4);
+  EXPECT_THROW(add(three, four), lab::invalid_input);
+  EXPECT_THROW(saxpy(1, four, three), lab::invalid_input);
+}
+
+// --- the reader: what it must not miss, and what it must not take for something else
+// ----------------
+
+TEST(Reader, TakesLinesApart) {
+  const instruction load = parse_line("\t@!%p3 ld.global.f32 \t%f1, [%rd8+4];  // a comment; two");
+  EXPECT_EQ(load.predicate, "@!%p3");
+  EXPECT_EQ(load.opcode, "ld.global.f32");
+  EXPECT_EQ(load.operands, (std::vector<std::string>{"%f1", "[%rd8+4]"}));
+  const instruction leave = parse_line("        /*0070*/  @P0 EXIT ;   /* 0x000000000000094d */");
+  EXPECT_EQ(leave.predicate, "@P0");
+  EXPECT_EQ(leave.opcode, "EXIT");
+  EXPECT_TRUE(leave.operands.empty());
+}
+
+TEST(Reader, SeesNoInstructionWhereThereIsNone) {
+  for (const char* line :
+       {"", "   ", "{", "$L__BB0_2:", "  .reg .f32 %f<4>;", "// ld.global.f32 a;",
+        "/* 0x000fe20000000800 */", ".param .u64 ptx_add_param_0,"})
+    EXPECT_EQ(parse_line(line).opcode, "") << line;
+}
+
+TEST(Reader, KnowsAnInstructionInAllItsForms) {
+  EXPECT_TRUE(is(parse_line("ld.global.nc.f32 %f1, [%rd1];"), "ld.global"));
+  EXPECT_TRUE(is(parse_line("LDG.E.SYS R2, [R2] ;"), "LDG"));
+  EXPECT_FALSE(is(parse_line("ld.param.u64 %rd1, [p];"), "ld.global"));
+  EXPECT_FALSE(is(parse_line("LDGSTS.E [R1], [R2] ;"), "LDG"));
+  EXPECT_FALSE(is(parse_line("add.s64 %rd1, %rd2, %rd3;"), "add.f32"));
+}
+
+TEST(Reader, StaysInsideOfTheKernel) {
+  const std::string listing =
+      ".visible .entry first(\n.param .u32 p\n)\n{\nadd.f32 %f1, %f1, %f2;\nret;\n}\n"
+      ".visible .entry first_too(\n)\n{\nadd.f32 %f1, %f1, %f2;\nadd.f32 %f1, %f1, %f2;\nret;\n}\n";
+  EXPECT_EQ(count(instructions_of(listing, "first"), "add.f32"), 1);
+  EXPECT_EQ(count(instructions_of(listing, "first_too"), "add.f32"), 2);
+  EXPECT_TRUE(instructions_of(listing, "fir").empty());
+  const std::string machine =
+      "\t\tFunction : one\n FADD R1, R1, R2 ;\n\t\tFunction : two\n FFMA R1, R1, R2, R3 ;\n"
+      "\t\tFunction : one\n FADD R1, R1, R2 ;\n";  // the last for another architecture
+  EXPECT_EQ(count(instructions_of(machine, "one"), "FADD"), 1);
+  EXPECT_EQ(count(instructions_of(machine, "two"), "FFMA"), 1);
+}
+
+TEST(Reader, FindsEveryInstructionOfTheListings) {
+  // From ld.param to ret, and from the first address (0000) to the last (0140, 0130).
+  EXPECT_EQ(instructions_of(kAddPtx, "ptx_add").size(), 22U);
+  EXPECT_EQ(instructions_of(kSaxpyPtx, "ptx_saxpy").size(), 20U);
+  EXPECT_EQ(instructions_of(kAddSass, "ptx_add").size(), 0x140U / 16 + 1);
+  EXPECT_EQ(instructions_of(kSaxpySass, "ptx_saxpy").size(), 0x130U / 16 + 1);
+}
+
+}  // namespace
