@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 06.1 create_matrix: two indices, a thread for each element, and any grid and block.
+// Edit:  this file, from TODO(1) to TODO(3). create_matrix.hpp says what is asked for.
+// Run:   scripts/lab run 06.1 -- --grid-x 1 --grid-y 1 --block-x 4 --block-y 2
+// Test:  scripts/lab test 06.1
+// Hints: scripts/lab hint 06.1                      Chapter: docs/06_matrices.md
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <string>
+
+#include "create_matrix.hpp"
+#include "lab/cuda_check.hpp"
+#include "lab/device_buffer.hpp"
+#include "lab/errors.hpp"
+#include "lab/timer.hpp"
+
+namespace lab::create_matrix {
+namespace {
+
+/// A limit of the device that is in use, such as cudaDevAttrMaxGridDimX.
+[[maybe_unused]] std::size_t device_limit(cudaDeviceAttr which) {
+  int device = 0, value = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&value, which, device));
+  return static_cast<std::size_t>(value);
+}
+
+__global__ void fill(int* elements, std::size_t rows, std::size_t columns) {
+  // TODO(2): make A[y][x] = 10 * y + x. Find this thread's y and x in the whole grid. From there
+  //          it goes on to the right and down, in strides as wide and as high as the grid.
+  //          Invariant: whatever the grid, each element belongs to exactly one thread, and nothing
+  //          outside of the matrix is touched.
+  (void)elements, (void)rows, (void)columns;
+}
+
+void launch(int* elements, std::size_t rows, std::size_t columns, launch_shape shape) {
+  // TODO(3): launch `fill` with this grid and this block: a dim3 has an x and a y.
+  (void)elements, (void)rows, (void)columns, (void)shape, (void)fill;
+  throw not_written("launching the kernel", 3);
+}
+
+// --- given: what is refused ----------------------------------------------------------------------
+
+void require(std::size_t value, std::size_t most, const std::string& what) {
+  if (value == 0 || value > most)
+    throw invalid_input("create_matrix: " + std::to_string(value) + " " + what +
+                        "; this device launches 1 to " + std::to_string(most));
+}
+
+void require_launchable(launch_shape shape) {
+  require(shape.grid_x, device_limit(cudaDevAttrMaxGridDimX), "blocks in x");
+  require(shape.grid_y, device_limit(cudaDevAttrMaxGridDimY), "blocks in y");
+  require(shape.block_x, device_limit(cudaDevAttrMaxBlockDimX), "threads of a block in x");
+  require(shape.block_y, device_limit(cudaDevAttrMaxBlockDimY), "threads of a block in y");
+  require(std::size_t{shape.block_x} * shape.block_y, device_limit(cudaDevAttrMaxThreadsPerBlock),
+          "threads in a block");
+}
+
+void require_elements_of_int(std::size_t rows, std::size_t columns) {
+  constexpr auto kMost = static_cast<std::size_t>(std::numeric_limits<int>::max());
+  const bool fits = columns - 1 <= kMost && rows - 1 <= (kMost - (columns - 1)) / 10;
+  if (!fits)
+    throw invalid_input("create_matrix: the last element of " + std::to_string(rows) + " rows of " +
+                        std::to_string(columns) + " is more than an int can be");
+}
+
+}  // namespace
+
+launch_shape covering(std::size_t rows, std::size_t columns) {
+  constexpr unsigned kSide = 16;
+  launch_shape shape{1, 1, kSide, kSide};
+  // TODO(1): set grid_x and grid_y. As few blocks as cover all columns (x) and all rows (y), but
+  //          at least 1 and at most the device's cudaDevAttrMaxGridDimX and …Y.
+  (void)rows, (void)columns;
+  throw not_written("the grid that covers a matrix", 1);
+  return shape;
+}
+
+result create(std::size_t rows, std::size_t columns, launch_shape shape) {
+  require_launchable(shape);
+  if (rows == 0 || columns == 0) return {};
+  require_elements_of_int(rows, columns);
+
+  device_buffer<int> elements(rows * columns);
+  event_timer timer;
+  timer.start();
+  launch(elements.data(), rows, columns, shape);
+  timer.stop();
+  CUDA_CHECK(cudaGetLastError());  // a launch returns nothing; what went wrong is asked for
+
+  result out{elements.to_vector()};  // waits until the kernel is done
+  out.kernel_ms = timer.milliseconds();
+  return out;
+}
+
+}  // namespace lab::create_matrix

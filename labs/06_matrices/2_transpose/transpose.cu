@@ -1,0 +1,145 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 06.2 transpose: rows become columns, and memory is read and written along its rows all the same.
+// Edit:  this file, from TODO(1) to TODO(6). transpose.hpp says what is asked for.
+// Run:   scripts/lab run 06.2 -- --step naive       (tile, padded_tile)
+// Test:  scripts/lab test 06.2
+// Hints: scripts/lab hint 06.2                      Chapter: docs/06_matrices.md
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <string>
+
+#include "lab/cuda_check.hpp"
+#include "lab/device_buffer.hpp"
+#include "lab/errors.hpp"
+#include "lab/timer.hpp"
+#include "transpose.hpp"
+
+namespace lab::transpose {
+namespace {
+
+/// The grid of blocks that take `high` rows and `wide` columns of the matrix each. x goes along the
+/// columns.
+[[maybe_unused]] dim3 grid_for(std::size_t rows, std::size_t columns, unsigned high,
+                               unsigned wide) {
+  int device = 0, limit = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxGridDimY, device));
+  const std::size_t down = (rows + high - 1) / high;
+  const std::size_t across = (columns + wide - 1) / wide;
+  if (down > static_cast<std::size_t>(limit))
+    throw invalid_input("transpose: " + std::to_string(rows) + " rows need " +
+                        std::to_string(down) + " rows of blocks, and a grid has at most " +
+                        std::to_string(limit));
+  return dim3(static_cast<unsigned>(across), static_cast<unsigned>(down));
+}
+
+constexpr unsigned kWarp = 32;                        // threads of a block in x, in all three steps
+[[maybe_unused]] constexpr unsigned kThreadRows = 8;  // and in y, in naive and padded_tile
+
+// --- naive: neighbours read neighbours, and write a whole column apart ---------------------------
+
+__global__ void naive(const float* from, float* to, std::size_t rows, std::size_t columns) {
+  // TODO(1): this thread moves one element: from row y and column x to row x and column y. The two
+  //          matrices have rows of different lengths. Nothing outside of them is touched.
+  (void)from, (void)to, (void)rows, (void)columns;
+}
+
+void launch_naive(const float* from, float* to, std::size_t rows, std::size_t columns) {
+  // TODO(2): launch naive with blocks of kWarp x kThreadRows threads: grid_for() counts them.
+  (void)from, (void)to, (void)rows, (void)columns, (void)naive;
+  throw not_written("step naive", 1);  // 1 and 2 are this step
+}
+
+// --- tile: the turn is made in shared memory -----------------------------------------------------
+// A block copies a tile into shared memory row by row, and out of it column by column: what a
+// warp writes to global memory is a row again. Requires blocks of kWarp x kWarp threads.
+
+__global__ void tile(const float* from, float* to, std::size_t rows, std::size_t columns) {
+  [[maybe_unused]] __shared__ float elements[kWarp][kWarp];  // [y][x], as in the matrix
+  // TODO(3): bring the block's tile into shared memory, each thread one element, then write the
+  //          tile's transpose to its place in the result.
+  //          Invariants: neighbours in x read neighbours in memory, and write neighbours. Nobody
+  //          reads an element of the tile that has not been brought: every thread reaches the
+  //          barrier, also those outside of the matrix.
+  (void)from, (void)to, (void)rows, (void)columns;
+}
+
+void launch_tile(const float* from, float* to, std::size_t rows, std::size_t columns) {
+  // TODO(4): launch it: a block of kWarp x kWarp threads for each tile.
+  (void)from, (void)to, (void)rows, (void)columns, (void)tile;
+  throw not_written("step tile", 3);  // 3 and 4 are this step
+}
+
+// --- padded_tile: no bank twice, and many loads under way ----------------------------------------
+// One column more moves each row of the tile by one bank, so a column lies in 32 different ones.
+// And a thread has 16 elements: it asks for all of them before it waits for the first.
+// Requires blocks of kWarp x kThreadRows threads.
+
+constexpr unsigned kSide = 64;  // of the tile: two warps wide
+[[maybe_unused]] constexpr unsigned kAcross = kSide / kWarp, kDown = kSide / kThreadRows;
+static_assert(kSide % kWarp == 0 && kSide % kThreadRows == 0, "the same work for each thread");
+
+__global__ void __launch_bounds__(kWarp* kThreadRows)
+    padded_tile(const float* from, float* to, std::size_t rows, std::size_t columns) {
+  // +1 column: no bank conflict down a column
+  [[maybe_unused]] __shared__ float elements[kSide][kSide + 1];
+  // TODO(5): as in `tile`, but this thread has kDown rows, kThreadRows apart, and in each of them
+  //          kAcross elements, kWarp apart. First load them all into an array of its own, then put
+  //          them into the tile: the loads do not wait for each other. Unrolled loops with constant
+  //          bounds keep that array in registers.
+  (void)from, (void)to, (void)rows, (void)columns;
+}
+
+void launch_padded_tile(const float* from, float* to, std::size_t rows, std::size_t columns) {
+  // TODO(6): launch it: a block of kWarp x kThreadRows threads for each tile of kSide x kSide.
+  (void)from, (void)to, (void)rows, (void)columns, (void)padded_tile;
+  throw not_written("step padded_tile", 5);  // 5 and 6 are this step
+}
+
+// --- given ---------------------------------------------------------------------------------------
+
+void launch(step which, const float* from, float* to, std::size_t rows, std::size_t columns) {
+  switch (which) {
+    case step::naive:
+      return launch_naive(from, to, rows, columns);
+    case step::tile:
+      return launch_tile(from, to, rows, columns);
+    case step::padded_tile:
+      return launch_padded_tile(from, to, rows, columns);
+  }
+  throw invalid_input("transpose: there is no such step");
+}
+
+/// Asked by division, since rows * columns may overflow.
+bool has_shape(std::size_t elements, std::size_t rows, std::size_t columns) {
+  if (rows == 0 || columns == 0) return elements == 0;
+  return elements / rows == columns && elements % rows == 0;
+}
+
+}  // namespace
+
+result transpose(step which, std::span<const float> matrix, std::size_t rows, std::size_t columns) {
+  if (!has_shape(matrix.size(), rows, columns))
+    throw invalid_input("transpose: the matrix has " + std::to_string(matrix.size()) +
+                        " elements, and " + std::to_string(rows) + " x " + std::to_string(columns) +
+                        " are needed");
+  if (matrix.empty()) return {};  // a grid of no blocks would be an error
+
+  const device_buffer from(matrix);
+  device_buffer<float> to(matrix.size());
+  event_timer timer;
+  timer.start();
+  launch(which, from.data(), to.data(), rows, columns);
+  timer.stop();
+  CUDA_CHECK(cudaGetLastError());  // a launch returns nothing; what went wrong is asked for
+
+  result out{to.to_vector()};  // waits until the kernel is done
+  out.kernel_ms = timer.milliseconds();
+  return out;
+}
+
+}  // namespace lab::transpose

@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 06.2 transpose: the contract. What the program and the tests expect of transpose.cu.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace lab::transpose {
+
+/// Three ways, in the order in which they are written.
+enum class step {
+  naive,        ///< each thread moves one element from global memory to global memory
+  tile,         ///< a block of 32 x 32 threads takes a tile of 32 x 32 through shared memory
+  padded_tile,  ///< 32 x 8 threads, a tile of 64 x 64 with one column more than it needs
+};
+
+struct result {
+  std::vector<float> transposed;  ///< columns rows of `rows` elements each, row-major
+  float kernel_ms = 0;            ///< the time of the kernel alone
+};
+
+/// The transpose of a matrix of any shape: element [x * rows + y] of the result is element
+/// [y * columns + x] of `matrix`, bit for bit. Where rows or columns is 0, the result is empty.
+///
+/// Throws lab::invalid_input when the matrix has not rows * columns elements, or more rows than
+/// the blocks of the step can cover in the current device's largest grid; lab::cuda_error when CUDA
+/// reports an error. Neither leaves device memory behind.
+///
+/// From: the Kazan course on CUDA programming technology, chapter 6 (1000 x 2000 floats, blocks of
+/// 16 x 16). The tiles are ours.
+result transpose(step which, std::span<const float> matrix, std::size_t rows, std::size_t columns);
+
+}  // namespace lab::transpose

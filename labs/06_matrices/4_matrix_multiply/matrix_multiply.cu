@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 06.4 matrix_multiply: C = A · B, a thread for each element of C, in float and in double.
+// Edit:  this file, TODO(1) and TODO(2). matrix_multiply.hpp says what is asked for.
+// Run:   scripts/lab run 06.4 -- --type double         (float)
+// Test:  scripts/lab test 06.4
+// Hints: scripts/lab hint 06.4                      Chapter: docs/06_matrices.md
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <string>
+
+#include "lab/cuda_check.hpp"
+#include "lab/device_buffer.hpp"
+#include "lab/errors.hpp"
+#include "lab/timer.hpp"
+#include "matrix_multiply.hpp"
+
+namespace lab::matrix_multiply {
+namespace {
+
+constexpr unsigned kSide = 16;  // of a block: 16 x 16 threads, as in the text
+
+/// One kernel for both precisions: T is float or double.
+template <class T>
+__global__ void product(const T* a, const T* b, T* c, shape size) {
+  // TODO(1): this thread's element of C is the sum over i of A[row][i] * B[i][column], added up in
+  //          T. x goes along the columns of C.
+  //          Invariant: A, B and C have rows of different lengths (k, n and n), and a thread
+  //          outside of C touches nothing.
+  (void)a, (void)b, (void)c, (void)size;
+}
+
+template <class T>
+void launch(const T* a, const T* b, T* c, shape size) {
+  int device = 0, limit = 0;  // of rows of blocks
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxGridDimY, device));
+  // TODO(2): launch `product` with blocks of kSide x kSide threads, as few as cover C. Refuse more
+  //          rows of blocks than `limit`, by an invalid_input that names it.
+  (void)a, (void)b, (void)c, (void)size, (void)product<T>, (void)kSide;
+  throw not_written("the product", 1);
+}
+
+// --- given ---------------------------------------------------------------------------------------
+
+/// Asked by division, since rows * columns may overflow.
+void require_matrix(const char* name, std::size_t elements, std::size_t rows, std::size_t columns) {
+  const bool right = rows == 0 || columns == 0 ? elements == 0
+                                               : elements / rows == columns && elements % rows == 0;
+  if (!right)
+    throw invalid_input(std::string("matrix_multiply: ") + name + " has " +
+                        std::to_string(elements) + " elements, and " + std::to_string(rows) +
+                        " x " + std::to_string(columns) + " are needed");
+}
+
+template <class T>
+result<T> multiply_on_device(std::span<const T> a, std::span<const T> b, shape size) {
+  require_matrix("A", a.size(), size.m, size.k);
+  require_matrix("B", b.size(), size.k, size.n);
+  if (size.m == 0 || size.n == 0) return {};  // a grid of no blocks would be an error
+
+  const device_buffer device_a(a);
+  const device_buffer device_b(b);
+  device_buffer<T> device_c(size.m * size.n);
+
+  event_timer timer;
+  timer.start();
+  launch(device_a.data(), device_b.data(), device_c.data(), size);
+  timer.stop();
+  CUDA_CHECK(cudaGetLastError());  // a launch returns nothing; what went wrong is asked for
+
+  result<T> out{device_c.to_vector()};  // waits until the kernel is done
+  out.kernel_ms = timer.milliseconds();
+  return out;
+}
+
+}  // namespace
+
+result<float> multiply(std::span<const float> a, std::span<const float> b, shape size) {
+  return multiply_on_device(a, b, size);
+}
+
+result<double> multiply(std::span<const double> a, std::span<const double> b, shape size) {
+  return multiply_on_device(a, b, size);
+}
+
+}  // namespace lab::matrix_multiply

@@ -1,0 +1,209 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "create_matrix.hpp"
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <limits>
+#include <ostream>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "lab/closeness.hpp"
+#include "lab/cuda_check.hpp"
+#include "lab/errors.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+
+namespace lab::create_matrix {
+
+void PrintTo(const launch_shape& shape, std::ostream* out) {
+  *out << "grid " << shape.grid_x << " x " << shape.grid_y << ", block " << shape.block_x << " x "
+       << shape.block_y;
+}
+
+}  // namespace lab::create_matrix
+
+namespace {
+
+using lab::create_matrix::covering;
+using lab::create_matrix::create;
+using lab::create_matrix::launch_shape;
+using lab::create_matrix::reference;
+using lab::testing::matches;
+
+struct matrix_size {
+  std::size_t rows, columns;
+};
+
+void PrintTo(const matrix_size& size, std::ostream* out) {
+  *out << size.rows << " rows, " << size.columns << " columns";
+}
+
+unsigned device_limit(cudaDeviceAttr which) {
+  int device = 0, value = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&value, which, device));
+  return static_cast<unsigned>(value);
+}
+
+std::string name_of(matrix_size size, launch_shape shape) {
+  return std::to_string(size.rows) + "x" + std::to_string(size.columns) + "_grid" +
+         std::to_string(shape.grid_x) + "x" + std::to_string(shape.grid_y) + "_block" +
+         std::to_string(shape.block_x) + "x" + std::to_string(shape.block_y);
+}
+
+void expect_right_matrix(matrix_size size, launch_shape shape) {
+  EXPECT_TRUE(matches(lab::compare_exact(create(size.rows, size.columns, shape).elements,
+                                         reference(size.rows, size.columns))));
+}
+
+// --- every matrix, every launch ------------------------------------------------------------------
+
+class Matrix : public ::testing::TestWithParam<std::tuple<matrix_size, launch_shape>> {};
+
+TEST_P(Matrix, IsTheSameForEveryLaunch) {
+  const auto& [size, shape] = GetParam();
+  expect_right_matrix(size, shape);
+}
+
+// The text's 10 x 10; one row, one column; around a block (16) and a warp (32); never square but
+// for the text's. Grids that are too small in one direction, in both, exact, and far too large.
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, Matrix,
+    ::testing::Combine(::testing::Values(matrix_size{10, 10}, matrix_size{1, 1}, matrix_size{1, 97},
+                                         matrix_size{97, 1}, matrix_size{3, 5}, matrix_size{15, 17},
+                                         matrix_size{16, 32}, matrix_size{17, 31},
+                                         matrix_size{33, 16}, matrix_size{31, 130},
+                                         matrix_size{101, 67}),
+                       ::testing::Values(launch_shape{1, 1, 1, 1}, launch_shape{1, 1, 10, 10},
+                                         launch_shape{10, 10, 1, 1}, launch_shape{2, 5, 5, 2},
+                                         launch_shape{3, 1, 7, 1}, launch_shape{1, 3, 1, 7},
+                                         launch_shape{1, 1, 32, 32}, launch_shape{2, 3, 16, 8},
+                                         launch_shape{1, 1, 1024, 1}, launch_shape{1, 1, 2, 512},
+                                         launch_shape{9, 9, 16, 16})),
+    [](const auto& info) { return name_of(std::get<0>(info.param), std::get<1>(info.param)); });
+
+TEST(Create, NumbersTheElementsOfTenByTenInOrder) {
+  const auto elements = create(10, 10, {1, 1, 10, 10}).elements;
+  ASSERT_EQ(elements.size(), 100U);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(elements[static_cast<std::size_t>(i)], i);
+}
+
+TEST(Create, GivesNeighboursInARowConsecutiveNumbers) {
+  const auto elements = create(2, 3, {1, 1, 2, 2}).elements;
+  EXPECT_EQ(elements, (std::vector<int>{0, 1, 2, 10, 11, 12}));
+}
+
+TEST(Create, MakesAnEmptyMatrix) {
+  EXPECT_TRUE(create(0, 5, {1, 1, 4, 4}).elements.empty());
+  EXPECT_TRUE(create(5, 0, {1, 1, 4, 4}).elements.empty());
+  EXPECT_TRUE(create(0, 0, covering(0, 0)).elements.empty());
+}
+
+TEST(Create, MakesWhatIsAskedForNow) {
+  // As many elements twice, in another shape: a result left in memory would be wrong.
+  expect_right_matrix({12, 20}, {1, 1, 8, 8});
+  expect_right_matrix({20, 12}, {1, 1, 8, 8});
+}
+
+TEST(Create, TakesMoreRowsThanAGridHasBlocksOfOneThread) {
+  const std::size_t rows = device_limit(cudaDevAttrMaxGridDimY) + 3;
+  expect_right_matrix({rows, 2}, {2, 7, 1, 64});
+}
+
+// --- the grid that covers a matrix ---------------------------------------------------------------
+
+void expect_grid(std::size_t rows, std::size_t columns, unsigned x, unsigned y) {
+  const launch_shape shape = covering(rows, columns);
+  EXPECT_EQ(shape.block_x, 16U);
+  EXPECT_EQ(shape.block_y, 16U);
+  EXPECT_EQ(shape.grid_x, x) << rows << " rows, " << columns << " columns";
+  EXPECT_EQ(shape.grid_y, y) << rows << " rows, " << columns << " columns";
+}
+
+TEST(Covering, HasAsFewBlocksAsCoverTheMatrix) {
+  expect_grid(10, 10, 1, 1);
+  expect_grid(16, 16, 1, 1);
+  expect_grid(15, 17, 2, 1);
+  expect_grid(17, 16, 1, 2);
+  expect_grid(33, 100, 7, 3);
+  expect_grid(1, 1'000'000, 62'500, 1);
+}
+
+TEST(Covering, HasAtLeastOneBlock) {
+  expect_grid(0, 0, 1, 1);
+  expect_grid(0, 40, 3, 1);
+}
+
+TEST(Covering, HasNoMoreBlocksThanTheDevicesGrid) {
+  const unsigned most_x = device_limit(cudaDevAttrMaxGridDimX);
+  const unsigned most_y = device_limit(cudaDevAttrMaxGridDimY);
+  constexpr std::size_t kHuge = std::numeric_limits<std::size_t>::max();
+  expect_grid(kHuge, kHuge, most_x, most_y);
+  expect_grid(std::size_t{16} * most_y, 1, 1, most_y);
+  expect_grid(std::size_t{16} * most_y + 1, 1, 1, most_y);
+}
+
+TEST(Covering, MakesRightMatrices) {
+  for (const matrix_size size : {matrix_size{10, 10}, {1, 33}, {33, 1}, {48, 31}, {257, 130}})
+    expect_right_matrix(size, covering(size.rows, size.columns));
+}
+
+// --- refusals ------------------------------------------------------------------------------------
+
+TEST(Create, RefusesALaunchOfNothing) {
+  for (const launch_shape shape :
+       {launch_shape{0, 1, 4, 4}, {1, 0, 4, 4}, {1, 1, 0, 4}, {1, 1, 4, 0}}) {
+    EXPECT_THROW(create(3, 4, shape), lab::invalid_input);
+    EXPECT_THROW(create(0, 0, shape), lab::invalid_input) << "also for an empty matrix";
+  }
+}
+
+void expect_refusal_naming(unsigned limit, launch_shape shape) {
+  try {
+    create(3, 4, shape);
+    FAIL() << "not refused";
+  } catch (const lab::invalid_input& error) {
+    EXPECT_NE(std::string(error.what()).find(std::to_string(limit)), std::string::npos)
+        << error.what();
+  }
+}
+
+TEST(Create, RefusesMoreThanTheDeviceLaunchesAndNamesTheLimit) {
+  const unsigned most_x = device_limit(cudaDevAttrMaxGridDimX);
+  const unsigned most_y = device_limit(cudaDevAttrMaxGridDimY);
+  const unsigned most_threads = device_limit(cudaDevAttrMaxThreadsPerBlock);
+  expect_refusal_naming(most_x, {most_x + 1, 1, 1, 1});
+  expect_refusal_naming(most_y, {1, most_y + 1, 1, 1});
+  expect_refusal_naming(most_threads, {1, 1, most_threads / 2, 3});
+  expect_refusal_naming(most_threads, {1, 1, 3, most_threads / 2});
+  expect_refusal_naming(device_limit(cudaDevAttrMaxBlockDimX),
+                        {1, 1, device_limit(cudaDevAttrMaxBlockDimX) + 1, 1});
+  expect_refusal_naming(device_limit(cudaDevAttrMaxBlockDimY),
+                        {1, 1, 1, device_limit(cudaDevAttrMaxBlockDimY) + 1});
+  expect_right_matrix({3, 4}, {1, 1, 1, 1});  // and works again afterwards
+}
+
+TEST(Create, RefusesElementsThatAnIntCannotHold) {
+  constexpr std::size_t kMost = std::numeric_limits<int>::max();
+  const launch_shape one;
+  EXPECT_THROW(create(kMost / 10 + 2, 1, one), lab::invalid_input);
+  EXPECT_THROW(create(1, kMost + 2, one), lab::invalid_input);
+  EXPECT_THROW(create(2, kMost, one), lab::invalid_input);
+  constexpr std::size_t kHuge = std::numeric_limits<std::size_t>::max();
+  EXPECT_THROW(create(kHuge, kHuge, one), lab::invalid_input);
+}
+
+// --- time ----------------------------------------------------------------------------------------
+
+TEST(Create, SaysHowLongItTook) {
+  const float milliseconds = create(40, 50, covering(40, 50)).kernel_ms;
+  EXPECT_GT(milliseconds, 0.0F);
+  EXPECT_LT(milliseconds, 60'000.0F);
+}
+
+}  // namespace

@@ -1,0 +1,229 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "matrix_multiply.hpp"
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <ostream>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "lab/closeness.hpp"
+#include "lab/cuda_check.hpp"
+#include "lab/errors.hpp"
+#include "lab/random.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+
+namespace lab::matrix_multiply {
+
+void PrintTo(const shape& size, std::ostream* out) {
+  *out << "m = " << size.m << ", n = " << size.n << ", k = " << size.k;
+}
+
+}  // namespace lab::matrix_multiply
+
+namespace {
+
+using lab::matrix_multiply::multiply;
+using lab::matrix_multiply::shape;
+using lab::testing::matches;
+
+template <class T>
+std::span<const T> view(const std::vector<T>& values) {
+  return values;
+}
+
+/// Random numbers that need all the bits of T: a double made of two floats.
+template <class T>
+std::vector<T> random_matrix(std::size_t n, std::uint64_t seed, float low, float high) {
+  const auto coarse = lab::random_floats(n, seed, low, high);
+  const auto fine = lab::random_floats(n, seed + 1000, -1, 1);
+  std::vector<T> values(n);
+  for (std::size_t i = 0; i < n; ++i)
+    values[i] = static_cast<T>(coarse[i]) + static_cast<T>(fine[i]) * static_cast<T>(0x1p-27);
+  return values;
+}
+
+template <class T>
+lab::comparison check(const std::vector<T>& c, const std::vector<T>& a, const std::vector<T>& b,
+                      shape size, std::size_t row_stride = 1) {
+  return lab::matrix_multiply::check(view(c), view(a), view(b), size, row_stride);
+}
+
+template <class T>
+void expect_right_product(shape size, std::uint64_t seed) {
+  const auto a = random_matrix<T>(size.m * size.k, seed, -1, 3);
+  const auto b = random_matrix<T>(size.k * size.n, seed + 1, -20, 10);
+  EXPECT_TRUE(matches(check(multiply(view(a), view(b), size).c, a, b, size)))
+      << ::testing::PrintToString(size);
+}
+
+/// Whole numbers: nothing is rounded, so every order of the sums gives the same.
+template <class T>
+void expect_exact_product(shape size) {
+  const auto a_ints = lab::random_ints(size.m * size.k, 1, -30, 50);
+  const auto b_ints = lab::random_ints(size.k * size.n, 2, -70, 60);
+  ASSERT_LT(50.0 * 70.0 * static_cast<double>(size.k), 0x1p24) << "the sums would be rounded";
+  const std::vector<T> a(a_ints.begin(), a_ints.end()), b(b_ints.begin(), b_ints.end());
+  std::vector<double> expected(size.m * size.n);
+  for (std::size_t row = 0; row < size.m; ++row)
+    for (std::size_t i = 0; i < size.k; ++i)
+      for (std::size_t column = 0; column < size.n; ++column)
+        expected[row * size.n + column] +=
+            static_cast<double>(a_ints[row * size.k + i] * b_ints[i * size.n + column]);
+  EXPECT_TRUE(matches(lab::compare_exact(multiply(view(a), view(b), size).c, expected)));
+}
+
+std::string name_of(shape size) {
+  return "m" + std::to_string(size.m) + "_n" + std::to_string(size.n) + "_k" +
+         std::to_string(size.k);
+}
+
+// --- every shape, in both precisions -------------------------------------------------------------
+
+class Product : public ::testing::TestWithParam<shape> {};
+
+TEST_P(Product, OfFloatsIsRightToTheLastBit) { expect_exact_product<float>(GetParam()); }
+TEST_P(Product, OfDoublesIsRightToTheLastBit) { expect_exact_product<double>(GetParam()); }
+
+// The text's shape, and Ulm's 16 x 16; around the block's side of 16 in each direction, and no two
+// directions alike; thin ones; primes.
+INSTANTIATE_TEST_SUITE_P(Shapes, Product,
+                         ::testing::Values(shape{100, 150, 200}, shape{16, 16, 16}, shape{1, 1, 1},
+                                           shape{1, 5, 3}, shape{3, 1, 7}, shape{7, 4, 1},
+                                           shape{15, 17, 16}, shape{16, 15, 17}, shape{17, 16, 15},
+                                           shape{31, 33, 32}, shape{32, 31, 33}, shape{33, 32, 31},
+                                           shape{1, 200, 100}, shape{200, 1, 100}, shape{3, 5, 515},
+                                           shape{101, 103, 107}),
+                         [](const auto& info) { return name_of(info.param); });
+
+template <class T>
+class Precision : public ::testing::Test {};
+
+struct name_of_type {
+  template <class T>
+  static std::string GetName(int) {
+    return std::is_same_v<T, float> ? "float" : "double";
+  }
+};
+using both = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(Precision, both, name_of_type);
+
+TYPED_TEST(Precision, MultipliesTheMatricesOfTheTextForSeeds1To3) {
+  for (std::uint64_t seed = 1; seed <= 3; ++seed)
+    expect_right_product<TypeParam>({100, 150, 200}, 100 * seed);
+}
+
+TYPED_TEST(Precision, StaysWithinTheBoundOfItsType) {
+  // Doubles that are added up in float are off by 2^29 times as much as is allowed.
+  expect_right_product<TypeParam>({33, 47, 1000}, 5);
+}
+
+TYPED_TEST(Precision, KeepsRowsWithInfinitiesApart) {
+  const shape size{20, 21, 19};
+  auto a = random_matrix<TypeParam>(size.m * size.k, 5, 1, 2);
+  const auto b = random_matrix<TypeParam>(size.k * size.n, 6, 1, 2);
+  constexpr TypeParam kInfinity = std::numeric_limits<TypeParam>::infinity();
+  a[11 * size.k] = kInfinity;
+  const auto c = multiply(view(a), view(b), size).c;
+  ASSERT_EQ(c.size(), size.m * size.n);
+  for (std::size_t row = 0; row < size.m; ++row)
+    for (std::size_t column = 0; column < size.n; ++column)
+      EXPECT_EQ(c[row * size.n + column] == kInfinity, row == 11) << row << ", " << column;
+}
+
+TYPED_TEST(Precision, MakesAnEmptyProduct) {
+  const std::vector<TypeParam> none, six(6, TypeParam{1});
+  EXPECT_TRUE(multiply(view(none), view(six), {0, 3, 2}).c.empty());
+  EXPECT_TRUE(multiply(view(six), view(none), {3, 0, 2}).c.empty());
+  EXPECT_TRUE(multiply(view(none), view(none), {0, 0, 0}).c.empty());
+}
+
+TYPED_TEST(Precision, AddsNothingWhereKIsZero) {
+  const std::vector<TypeParam> none;
+  const auto c = multiply(view(none), view(none), {3, 5, 0}).c;
+  EXPECT_TRUE(matches(lab::compare_exact(c, std::vector<TypeParam>(15))));
+}
+
+TYPED_TEST(Precision, LeavesItsInputsAlone) {
+  const auto a = random_matrix<TypeParam>(30 * 40, 7, -1, 1);
+  const auto b = random_matrix<TypeParam>(40 * 50, 8, -1, 1);
+  auto a_given = a, b_given = b;
+  multiply(view(a_given), view(b_given), {30, 50, 40});
+  EXPECT_EQ(a_given, a);
+  EXPECT_EQ(b_given, b);
+}
+
+TYPED_TEST(Precision, MultipliesWhatIsThereNow) {
+  // The same shape twice: a result left in memory that is given out again would be wrong.
+  expect_right_product<TypeParam>({50, 60, 70}, 1);
+  expect_right_product<TypeParam>({50, 60, 70}, 2);
+}
+
+// --- refusals ------------------------------------------------------------------------------------
+
+TYPED_TEST(Precision, RefusesMatricesOfOtherSizes) {
+  const std::vector<TypeParam> six(6, TypeParam{1}), twelve(12, TypeParam{1}), none;
+  EXPECT_NO_THROW(multiply(view(six), view(twelve), {2, 4, 3}));
+  EXPECT_THROW(multiply(view(six), view(twelve), {2, 4, 2}), lab::invalid_input);
+  EXPECT_THROW(multiply(view(six), view(twelve), {3, 4, 3}), lab::invalid_input);
+  EXPECT_THROW(multiply(view(six), view(twelve), {2, 3, 3}), lab::invalid_input);
+  EXPECT_THROW(multiply(view(none), view(twelve), {2, 4, 3}), lab::invalid_input);
+  EXPECT_THROW(multiply(view(six), view(none), {2, 4, 3}), lab::invalid_input);
+  EXPECT_THROW(multiply(view(six), view(six), {2, 0, 3}), lab::invalid_input);
+  constexpr std::size_t kHuge = std::size_t{1} << 32;  // its square is 2^64, which is 0 again
+  EXPECT_THROW(multiply(view(none), view(none), {kHuge, kHuge, kHuge}), lab::invalid_input);
+}
+
+TYPED_TEST(Precision, RefusesMoreRowsThanAGridHasBlocksAndNamesTheLimit) {
+  int device = 0, limit = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxGridDimY, device));
+  const std::size_t rows = static_cast<std::size_t>(limit) * 16 + 1;
+  const std::vector<TypeParam> a(rows), b(1);
+  try {
+    multiply(view(a), view(b), {rows, 1, 1});
+    FAIL() << rows << " rows were not refused";
+  } catch (const lab::invalid_input& error) {
+    EXPECT_NE(std::string(error.what()).find(std::to_string(limit)), std::string::npos)
+        << error.what();
+  }
+  expect_right_product<TypeParam>({3, 4, 5}, 1);  // and works again afterwards
+}
+
+// --- time ----------------------------------------------------------------------------------------
+
+TYPED_TEST(Precision, SaysHowLongItTook) {
+  const std::vector<TypeParam> a(40 * 40, TypeParam{1});
+  const float milliseconds = multiply(view(a), view(a), {40, 40, 40}).kernel_ms;
+  EXPECT_GT(milliseconds, 0.0F);
+  EXPECT_LT(milliseconds, 60'000.0F);
+}
+
+// --- the check itself ----------------------------------------------------------------------------
+
+TYPED_TEST(Precision, CheckSeesOneWrongElementAndNamesIt) {
+  const shape size{3, 4, 2};
+  const std::vector<TypeParam> a = {1, 2, 3, 4, 5, 6}, b = {1, 2, 3, 4, 5, 6, 7, 8};
+  std::vector<TypeParam> c = {11, 14, 17, 20, 23, 30, 37, 44, 35, 46, 57, 68};
+  EXPECT_TRUE(check(c, a, b, size));
+  c[6] += 100 * std::numeric_limits<TypeParam>::epsilon() * c[6];
+  EXPECT_FALSE(check(c, a, b, size));
+  EXPECT_NE(check(c, a, b, size).message.find("row 1, column 2"), std::string::npos);
+  EXPECT_TRUE(check(c, a, b, size, 2)) << "rows 0 and 2 only";
+  c[6] = 37;
+  c[11] = std::numeric_limits<TypeParam>::quiet_NaN();
+  EXPECT_FALSE(check(c, a, b, size));
+  EXPECT_FALSE(check(c, a, b, size, 100)) << "the last row is always checked";
+  c.pop_back();
+  EXPECT_FALSE(check(c, a, b, size));
+}
+
+}  // namespace

@@ -1,0 +1,175 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "transpose.hpp"
+
+#include <cuda_runtime.h>
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <ostream>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "lab/closeness.hpp"
+#include "lab/cuda_check.hpp"
+#include "lab/errors.hpp"
+#include "lab/random.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+
+namespace {
+
+using lab::testing::matches;
+using lab::transpose::reference;
+using lab::transpose::step;
+using lab::transpose::transpose;
+
+struct named_step {
+  step value;
+  const char* name;
+  std::size_t rows_of_block;  // of the matrix
+};
+
+constexpr named_step kSteps[] = {
+    {step::naive, "naive", 8}, {step::tile, "tile", 32}, {step::padded_tile, "padded_tile", 64}};
+
+struct matrix_size {
+  std::size_t rows, columns;
+};
+
+void PrintTo(const matrix_size& size, std::ostream* out) {
+  *out << size.rows << " rows, " << size.columns << " columns";
+}
+
+/// Random numbers, different everywhere.
+void expect_right_transpose(step which, matrix_size size, std::uint64_t seed) {
+  const auto matrix = lab::random_floats(size.rows * size.columns, seed, -100, 1);
+  EXPECT_TRUE(
+      matches(lab::compare_exact(transpose(which, matrix, size.rows, size.columns).transposed,
+                                 reference(matrix, size.rows, size.columns))));
+}
+
+// --- every step, every shape ---------------------------------------------------------------------
+
+class Transposed : public ::testing::TestWithParam<std::tuple<named_step, matrix_size>> {};
+
+TEST_P(Transposed, IsExact) {
+  const auto& [which, size] = GetParam();
+  expect_right_transpose(which.value, size, size.rows * 1000 + size.columns);
+}
+
+// One row, one column; around the threads of a block (8), a warp (32) and a tile (64), in both
+// directions, and two and three tiles; primes; the text's 1000 x 2000, a tenth of it.
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, Transposed,
+    ::testing::Combine(
+        ::testing::ValuesIn(kSteps),
+        ::testing::Values(matrix_size{1, 1}, matrix_size{1, 2}, matrix_size{2, 1},
+                          matrix_size{1, 131}, matrix_size{131, 1}, matrix_size{3, 7},
+                          matrix_size{7, 9}, matrix_size{8, 32}, matrix_size{9, 31},
+                          matrix_size{31, 33}, matrix_size{32, 31}, matrix_size{32, 32},
+                          matrix_size{33, 32}, matrix_size{63, 65}, matrix_size{64, 64},
+                          matrix_size{65, 63}, matrix_size{96, 32}, matrix_size{128, 192},
+                          matrix_size{129, 95}, matrix_size{100, 200}, matrix_size{257, 103})),
+    [](const auto& info) {
+      const matrix_size size = std::get<1>(info.param);
+      return std::string(std::get<0>(info.param).name) + "_" + std::to_string(size.rows) + "x" +
+             std::to_string(size.columns);
+    });
+
+class EachStep : public ::testing::TestWithParam<named_step> {
+ protected:
+  step which() const { return GetParam().value; }
+};
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
+                         [](const auto& info) { return info.param.name; });
+
+TEST_P(EachStep, TransposesTheMatrixOfTheText) { expect_right_transpose(which(), {1000, 2000}, 5); }
+
+TEST_P(EachStep, GivesTheMatrixBackWhenCalledTwice) {
+  const auto matrix = lab::random_floats(70 * 45, 3, -1, 1);
+  const auto once = transpose(which(), matrix, 70, 45).transposed;
+  EXPECT_TRUE(matches(lab::compare_exact(transpose(which(), once, 45, 70).transposed, matrix)));
+}
+
+TEST_P(EachStep, MovesBitsAndCalculatesNothing) {
+  // An infinity, the smallest number, both zeros and a NaN with bits of its own.
+  const float nan = std::bit_cast<float>(std::uint32_t{0x7FC12345});
+  const std::vector<float> matrix = {std::numeric_limits<float>::infinity(),
+                                     std::numeric_limits<float>::denorm_min(),
+                                     -0.0F,
+                                     0.0F,
+                                     nan,
+                                     -1.5F};
+  const auto result = transpose(which(), matrix, 2, 3).transposed;
+  ASSERT_EQ(result.size(), 6U);
+  for (std::size_t y = 0; y < 2; ++y)
+    for (std::size_t x = 0; x < 3; ++x)
+      EXPECT_EQ(std::bit_cast<std::uint32_t>(result[x * 2 + y]),
+                std::bit_cast<std::uint32_t>(matrix[y * 3 + x]))
+          << "row " << y << ", column " << x;
+}
+
+TEST_P(EachStep, MakesAnEmptyTranspose) {
+  EXPECT_TRUE(transpose(which(), {}, 0, 0).transposed.empty());
+  EXPECT_TRUE(transpose(which(), {}, 0, 5).transposed.empty());
+  EXPECT_TRUE(transpose(which(), {}, 5, 0).transposed.empty());
+}
+
+TEST_P(EachStep, LeavesItsInputAlone) {
+  const auto matrix = lab::random_floats(50 * 70, 7, -1, 1);
+  auto given = matrix;
+  transpose(which(), given, 50, 70);
+  EXPECT_EQ(given, matrix);
+}
+
+TEST_P(EachStep, TransposesWhatIsThereNow) {
+  // The same shape twice: a result left in memory that is given out again would be wrong.
+  expect_right_transpose(which(), {60, 70}, 1);
+  expect_right_transpose(which(), {60, 70}, 2);
+}
+
+// --- refusals ------------------------------------------------------------------------------------
+
+TEST_P(EachStep, RefusesAMatrixOfAnotherSize) {
+  const std::vector<float> six(6);
+  EXPECT_NO_THROW(transpose(which(), six, 2, 3));
+  EXPECT_THROW(transpose(which(), six, 2, 2), lab::invalid_input);
+  EXPECT_THROW(transpose(which(), six, 3, 3), lab::invalid_input);
+  EXPECT_THROW(transpose(which(), six, 4, 1), lab::invalid_input);
+  EXPECT_THROW(transpose(which(), six, 0, 6), lab::invalid_input);
+  EXPECT_THROW(transpose(which(), {}, 1, 1), lab::invalid_input);
+  constexpr std::size_t kHuge = std::size_t{1} << 32;  // its square is 2^64, which is 0 again
+  EXPECT_THROW(transpose(which(), {}, kHuge, kHuge), lab::invalid_input);
+}
+
+TEST_P(EachStep, RefusesMoreRowsThanAGridHasBlocksAndNamesTheLimit) {
+  int device = 0, limit = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxGridDimY, device));
+  const std::size_t rows = static_cast<std::size_t>(limit) * GetParam().rows_of_block + 1;
+  const std::vector<float> matrix(rows);
+  try {
+    transpose(which(), matrix, rows, 1);
+    FAIL() << rows << " rows were not refused";
+  } catch (const lab::invalid_input& error) {
+    EXPECT_NE(std::string(error.what()).find(std::to_string(limit)), std::string::npos)
+        << error.what();
+  }
+  expect_right_transpose(which(), {3, 4}, 1);  // and works again afterwards
+}
+
+// --- time ----------------------------------------------------------------------------------------
+
+TEST_P(EachStep, SaysHowLongItTook) {
+  const std::vector<float> matrix(40 * 40, 1.0F);
+  const float milliseconds = transpose(which(), matrix, 40, 40).kernel_ms;
+  EXPECT_GT(milliseconds, 0.0F);
+  EXPECT_LT(milliseconds, 60'000.0F);
+}
+
+}  // namespace
