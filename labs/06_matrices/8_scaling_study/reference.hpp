@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 06.8 scaling_study: problems whose solution is known, and what the rows must satisfy.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lab/closeness.hpp"
+#include "lab/errors.hpp"
+#include "lab/random.hpp"
+#include "lab/report.hpp"
+#include "scaling_study.hpp"
+
+namespace lab::scaling_study {
+
+/// A problem of any size whose product needs no multiplication of matrices. With random whole
+/// numbers p, q, r and s from -8 to 8,
+///
+///     A[row][i] = p[row] + q[i],   B[i][column] = r[i] + s[column]:
+///     C[row][column] = p[row] · Σr + k · p[row] · s[column] + Σqr + s[column] · Σq
+///
+/// Neither matrix is symmetric, no two rows or columns play the same part, and every i counts.
+/// No product is larger than 256, so all sums are exact in floats while 256 · k <= 2^24. Throws
+/// invalid_input for a larger k.
+inline problem make_problem(shape size, std::uint64_t seed) {
+  if (size.k > 65536)
+    throw invalid_input("scaling_study: with k > 65536 the product is not exact in floats");
+  const auto p = random_ints(size.m, 4 * seed, -8, 8), q = random_ints(size.k, 4 * seed + 1, -8, 8);
+  const auto r = random_ints(size.k, 4 * seed + 2, -8, 8),
+             s = random_ints(size.n, 4 * seed + 3, -8, 8);
+  long long sum_q = 0, sum_r = 0, sum_qr = 0;
+  for (std::size_t i = 0; i < size.k; ++i) {
+    sum_q += q[i];
+    sum_r += r[i];
+    sum_qr += q[i] * r[i];
+  }
+  problem out{size, {}, {}, {}};
+  out.a.reserve(size.m * size.k);
+  out.b.reserve(size.k * size.n);
+  out.c.reserve(size.m * size.n);
+  for (const int of_row : p)
+    for (const int of_i : q) out.a.push_back(static_cast<float>(of_row + of_i));
+  for (const int of_i : r)
+    for (const int of_column : s) out.b.push_back(static_cast<float>(of_i + of_column));
+  const auto k = static_cast<long long>(size.k);
+  for (const int of_row : p)
+    for (const int of_column : s)
+      out.c.push_back(
+          static_cast<float>(of_row * sum_r + k * of_row * of_column + sum_qr + of_column * sum_q));
+  return out;
+}
+
+/// Are these the rows that were asked for, and does each of them follow from its own samples?
+inline comparison check(std::span<const row> rows, std::span<const problem> problems,
+                        std::span<const unsigned> blocks, plan how) {
+  if (rows.size() != problems.size() * blocks.size())
+    return {false, std::to_string(rows.size()) + " rows, expected " +
+                       std::to_string(problems.size()) + " problems with " +
+                       std::to_string(blocks.size()) + " block sizes each"};
+  // Both sides are made of the same doubles by a few operations, each rounded by 2^-53 at most.
+  const auto same = [](double got, double wanted) {
+    return inside(got, wanted, {.absolute = 0, .relative = 0x1p-50});
+  };
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const row& each = rows[i];
+    const shape size = problems[i / blocks.size()].size;
+    const auto wrong = [&](const std::string& what) {
+      return comparison{false, "row " + std::to_string(i) + " (" + std::to_string(size.m) + " x " +
+                                   std::to_string(size.n) + " x " + std::to_string(size.k) +
+                                   ", block " + std::to_string(blocks[i % blocks.size()]) +
+                                   "): " + what};
+    };
+    if (!(each.size == size)) return wrong("is of another problem");
+    if (each.block != blocks[i % blocks.size()]) return wrong("is of another block size");
+    const double operations = 2.0 * static_cast<double>(size.m) * static_cast<double>(size.n) *
+                              static_cast<double>(size.k);
+    if (each.operations != operations) return wrong("the operations are not 2 m n k");
+    if (each.launches == 0) return wrong("a sample has no launches");
+    if (each.sample_ms.size() != how.samples)
+      return wrong(std::to_string(each.sample_ms.size()) + " samples, expected " +
+                   std::to_string(how.samples));
+    for (const float ms : each.sample_ms)
+      if (!(ms > 0 && ms >= how.sample_ms && std::isfinite(ms)))
+        return wrong("a sample of " + std::to_string(ms) + " ms is too short");
+    if (!same(each.ms, summarize(each.sample_ms).median_ms / each.launches))
+      return wrong("the time is not the median of the samples, for one launch");
+    if (!same(each.gflops * each.ms * 1e6, operations))
+      return wrong("GFLOP/s times the time are not the operations");
+  }
+  return {true, std::to_string(rows.size()) +
+                    " rows, every product verified before it was timed, " +
+                    "every rate made of its samples"};
+}
+
+}  // namespace lab::scaling_study

@@ -1,0 +1,162 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 06.8 scaling_study: how the rate of a matrix product depends on its size and on the block's.
+// Edit:  this file, from TODO(1) to TODO(6). scaling_study.hpp says what is asked for.
+// Run:   scripts/lab run 06.8
+// Test:  scripts/lab test 06.8
+// Hints: scripts/lab hint 06.8                   Chapter: docs/06_matrices.md
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "lab/closeness.hpp"
+#include "lab/cuda_check.hpp"
+#include "lab/device_buffer.hpp"
+#include "lab/errors.hpp"
+#include "lab/report.hpp"
+#include "lab/timer.hpp"
+#include "scaling_study.hpp"
+
+namespace lab::scaling_study {
+namespace {
+
+/// A problem's matrices in device memory. Nobody has written c yet.
+struct on_device {
+  explicit on_device(const problem& what)
+      : size(what.size), a(what.a), b(what.b), c(what.c.size()) {}
+  shape size;
+  device_buffer<float> a, b, c;
+};
+
+// --- the kernel ----------------------------------------------------------------------------------
+
+/// Element (row, column) of a matrix, and 0 outside of it.
+[[maybe_unused]] __device__ float element(const float* matrix, std::size_t rows,
+                                          std::size_t columns, std::size_t row,
+                                          std::size_t column) {
+  return row < rows && column < columns ? matrix[row * columns + column] : 0.0F;
+}
+
+/// Requires blocks of kBlock x kBlock threads, one for each element of the block's tile of C.
+template <unsigned kBlock>
+__global__ void __launch_bounds__(kBlock* kBlock)
+    tiled(const float* a, const float* b, float* c, shape size) {
+  __shared__ float tile_a[kBlock][kBlock];  // [row of C][i]
+  __shared__ float tile_b[kBlock][kBlock];  // [i][column of C]
+
+  // TODO(1): the product in tiles, as in 06.5: in slices of kBlock along k the block fills both
+  //          tiles, then each thread adds the slice's products to its sum. Zeros where a tile
+  //          sticks out; all threads reach all barriers.
+  (void)a, (void)b, (void)c, (void)size, (void)element(tile_a[0], 0, 0, 0, 0);
+  (void)element(tile_b[0], 0, 0, 0, 0);
+}
+
+/// Launches tiled<kBlock> once, and does not wait for it.
+template <unsigned kBlock>
+void launch_tiled(on_device& matrices) {
+  const shape size = matrices.size;
+  const dim3 block(kBlock, kBlock);
+  const dim3 grid(static_cast<unsigned>((size.n + kBlock - 1) / kBlock),
+                  static_cast<unsigned>((size.m + kBlock - 1) / kBlock));
+  tiled<kBlock><<<grid, block>>>(matrices.a.data(), matrices.b.data(), matrices.c.data(), size);
+  CUDA_CHECK(cudaGetLastError());  // a launch returns nothing; what went wrong is asked for
+}
+
+/// Launches the kernel for blocks of `block` x `block` threads once.
+void launch(unsigned block, on_device& matrices) {
+  // TODO(2): `block` is known when the program runs, a template's argument when it is compiled. So
+  //          there is a launch_tiled<…> for each of kBlocks, and one of them is chosen here.
+  (void)block, (void)matrices, (void)launch_tiled<4>, (void)launch_tiled<8>;
+  (void)launch_tiled<16>, (void)launch_tiled<32>;
+  throw not_written("the kernel", 1);  // 1 and 2
+}
+
+// --- the study -----------------------------------------------------------------------------------
+
+/// Launches once, and throws wrong_product unless C is what the problem says.
+void verify(const problem& what, unsigned block, on_device& matrices) {
+  // TODO(3): compare_exact() (lab/closeness.hpp) compares all elements, and has a message. Nobody
+  //          may have written matrices.c before.
+  (void)what, (void)block, (void)matrices;
+  throw not_written("the verification", 3);
+}
+
+/// The time of one sample, in milliseconds: all its launches together.
+float time_sample(unsigned block, on_device& matrices, unsigned launches) {
+  // TODO(4): one event_timer around all of them: an event's clock ticks about every half a
+  //          microsecond, so a short kernel alone says little.
+  (void)block, (void)matrices, (void)launches;
+  throw not_written("the time of a sample", 4);
+}
+
+/// Measures one problem with one block size.
+row measure(const problem& what, unsigned block, plan how) {
+  row out;
+  out.size = what.size;
+  out.block = block;
+
+  // TODO(5): bring the matrices to the device and verify(). Then take samples. Invariant: all that
+  //          are kept have the same number of launches, and took sample_ms or longer. One that is
+  //          too short doubles the number, and what was kept so far is no good any more.
+  //          Then the operations, the time of a launch, and the rate: scaling_study.hpp has the
+  //          formulas, lab/report.hpp a median.
+  (void)how, (void)verify, (void)time_sample, (void)launch;
+  throw not_written("the measurement", 3);  // 3, 4 and 5
+  return out;
+}
+
+// --- given: what cannot be measured is refused before anything is --------------------------------
+
+void require_sensible(const problem& what) {
+  const auto [m, n, k] = what.size;
+  if (m == 0 || n == 0 || k == 0)
+    throw invalid_input("scaling_study: a product with m, n or k = 0 has no operations to count");
+  const auto is_product = [](std::size_t elements, std::size_t rows, std::size_t columns) {
+    return elements / rows == columns && elements % rows == 0;  // rows * columns may overflow
+  };
+  if (!is_product(what.a.size(), m, k) || !is_product(what.b.size(), k, n) ||
+      !is_product(what.c.size(), m, n))
+    throw invalid_input("scaling_study: a, b or c is not as long as the problem's size says");
+  int device = 0, limit = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxGridDimY, device));
+  if (m > static_cast<std::size_t>(limit) * kBlocks[0])
+    throw invalid_input("scaling_study: a grid of the smallest blocks has at most " +
+                        std::to_string(limit) + " rows of blocks, too few for " +
+                        std::to_string(m) + " rows");
+}
+
+void require_sensible(unsigned block) {
+  if (std::find(std::begin(kBlocks), std::end(kBlocks), block) == std::end(kBlocks))
+    throw invalid_input("scaling_study: blocks of " + std::to_string(block) + " x " +
+                        std::to_string(block) + " threads are not part of it; 4, 8, 16, 32 are");
+}
+
+void require_sensible(plan how) {
+  if (how.samples == 0) throw invalid_input("scaling_study: a row without samples has no time");
+  if (!(how.sample_ms >= 0 && how.sample_ms <= 1000))
+    throw invalid_input("scaling_study: a sample takes from 0 to 1000 ms at least");
+}
+
+}  // namespace
+
+std::vector<row> study(std::span<const problem> problems, std::span<const unsigned> blocks,
+                       plan how) {
+  for (const problem& each : problems) require_sensible(each);
+  for (const unsigned each : blocks) require_sensible(each);
+  require_sensible(how);
+
+  std::vector<row> rows;
+  // TODO(6): measure() every problem with every block size, in the order of scaling_study.hpp.
+  (void)measure;
+  throw not_written("the study", 1);  // begin at the beginning
+  return rows;
+}
+
+}  // namespace lab::scaling_study

@@ -1,0 +1,163 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 06.7 commuting_matrices: is A · B the same as B · A? Neither product is stored.
+// Edit:  this file, from TODO(1) to TODO(5). commuting_matrices.hpp says what is asked for.
+// Run:   scripts/lab run 06.7
+// Test:  scripts/lab test 06.7
+// Hints: scripts/lab hint 06.7                      Chapter: docs/06_matrices.md
+
+#include <cuda_runtime.h>
+
+#include <cmath>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "commuting_matrices.hpp"
+#include "lab/cuda_check.hpp"
+#include "lab/device_buffer.hpp"
+#include "lab/errors.hpp"
+#include "lab/timer.hpp"
+
+namespace lab::commuting_matrices {
+namespace {
+
+constexpr unsigned kTile = 16;  // a block is kTile x kTile threads, one for each entry
+
+/// The two sums of an entry, and the sum of the magnitudes of all products in them.
+struct sums {
+  float ab, ba, magnitude;
+};
+
+/// Element (row, column) of an n x n matrix, and 0 outside of it.
+[[maybe_unused]] __device__ float element(const float* matrix, std::size_t n, std::size_t row,
+                                          std::size_t column) {
+  return row < n && column < n ? matrix[row * n + column] : 0.0F;
+}
+
+/// Whether the two products differ in an entry with these sums.
+[[maybe_unused]] __device__ bool differ(const sums& entry, float relative) {
+  // TODO(1): commuting_matrices.hpp says when. Every comparison with a NaN is false, and infinity
+  //          <= infinity is true: neither may make an entry look the same.
+  // BEGIN SOLUTION
+  // STUB: (void)entry, (void)relative;
+  // STUB: return false;
+  const bool same = fabsf(entry.ab - entry.ba) <= relative * entry.magnitude;
+  return !(same && isfinite(entry.magnitude));  // which is at least as large as ab and ba
+  // END SOLUTION
+}
+
+__global__ void __launch_bounds__(kTile* kTile)
+    compare_tile(const float* a, const float* b, unsigned* of_block, std::size_t n,
+                 float relative) {
+  // For A · B the block needs a strip of A's rows and one of B's columns, for B · A a strip of B's
+  // rows and one of A's columns: four tiles at a time.
+  __shared__ float rows_of_a[kTile][kTile], columns_of_b[kTile][kTile];
+  __shared__ float rows_of_b[kTile][kTile], columns_of_a[kTile][kTile];
+  sums mine = {};
+
+  // TODO(2): as in 06.5, in slices of kTile: the block fills the four tiles, then each thread adds
+  //          up ab, ba and the magnitude of its own entry.
+  //          Invariants: nobody reads a tile that is not complete, nobody overwrites a tile that
+  //          somebody still reads, and every thread reaches every barrier.
+  // BEGIN SOLUTION
+  // STUB: (void)a, (void)b, (void)element(rows_of_a[0], 0, 0, 0);
+  // STUB: (void)element(columns_of_b[0], 0, 0, 0), (void)element(rows_of_b[0], 0, 0, 0);
+  // STUB: (void)element(columns_of_a[0], 0, 0, 0);
+  const unsigned x = threadIdx.x, y = threadIdx.y;
+  const std::size_t row = std::size_t{blockIdx.y} * kTile + y;
+  const std::size_t column = std::size_t{blockIdx.x} * kTile + x;
+
+  for (std::size_t first = 0; first < n; first += kTile) {
+    rows_of_a[y][x] = element(a, n, row, first + x);
+    rows_of_b[y][x] = element(b, n, row, first + x);
+    columns_of_a[y][x] = element(a, n, first + y, column);
+    columns_of_b[y][x] = element(b, n, first + y, column);
+    __syncthreads();  // all four tiles are complete
+    for (unsigned i = 0; i < kTile; ++i) {
+      const float ab = rows_of_a[y][i] * columns_of_b[i][x];
+      const float ba = rows_of_b[y][i] * columns_of_a[i][x];
+      mine.ab += ab;
+      mine.ba += ba;
+      mine.magnitude += fabsf(ab) + fabsf(ba);
+    }
+    __syncthreads();  // all have read them: the next ones may come
+  }
+  // END SOLUTION
+
+  // TODO(3): how many entries of this block differ? __syncthreads_count(condition) is a barrier
+  //          that says to every thread for how many threads of the block the condition holds. One
+  //          thread stores the number in `of_block`, where the block has a place of its own.
+  //          A thread without an entry has none that differs, but it reaches this barrier as well.
+  // BEGIN SOLUTION
+  // STUB: (void)of_block, (void)n, (void)differ(mine, relative);
+  const bool inside = row < n && column < n;
+  const int count = __syncthreads_count(inside && differ(mine, relative));
+  if (x == 0 && y == 0)
+    of_block[std::size_t{blockIdx.y} * gridDim.x + blockIdx.x] = static_cast<unsigned>(count);
+  // END SOLUTION
+}
+
+/// The grid for n x n entries. (It has at most 65 535 blocks in y: enough for a million rows, which
+/// no memory holds.)
+dim3 grid_for(std::size_t n) {
+  // TODO(4): a block for each kTile x kTile entries, also for those that stick out.
+  // BEGIN SOLUTION
+  // STUB: (void)n;
+  // STUB: throw not_written("the kernel and its grid", 1);  // from 1 to 4
+  const auto tiles = static_cast<unsigned>((n + kTile - 1) / kTile);
+  return dim3(tiles, tiles);
+  // END SOLUTION
+}
+
+/// The number of entries that differ, from the numbers of the blocks.
+std::size_t total(const std::vector<unsigned>& of_block) {
+  // TODO(5): their sum. It may be larger than an unsigned.
+  // BEGIN SOLUTION
+  // STUB: (void)of_block;
+  // STUB: throw not_written("the end of it, on the host,", 5);
+  std::size_t sum = 0;
+  for (const unsigned count : of_block) sum += count;
+  return sum;
+  // END SOLUTION
+}
+
+// --- given ---------------------------------------------------------------------------------------
+
+void require_square(const char* name, std::size_t elements, std::size_t n) {
+  const bool right = n == 0 ? elements == 0 : elements / n == n && elements % n == 0;
+  if (!right)  // asked by division: n * n may overflow
+    throw invalid_input(std::string("commuting_matrices: ") + name + " has " +
+                        std::to_string(elements) + " elements, and " + std::to_string(n) + " x " +
+                        std::to_string(n) + " are needed");
+}
+
+}  // namespace
+
+result compare_products(std::span<const float> a, std::span<const float> b, std::size_t n,
+                        float relative) {
+  require_square("A", a.size(), n);
+  require_square("B", b.size(), n);
+  if (!(relative >= 0 && std::isfinite(relative)))
+    throw invalid_input("commuting_matrices: the tolerance must be a number of at least 0");
+  if (n == 0) return {};  // a grid of no blocks would be an error
+
+  const dim3 grid = grid_for(n), block(kTile, kTile);
+  const device_buffer device_a(a);
+  const device_buffer device_b(b);
+  device_buffer<unsigned> device_of_block(std::size_t{grid.x} * grid.y);
+
+  event_timer timer;
+  timer.start();
+  compare_tile<<<grid, block>>>(device_a.data(), device_b.data(), device_of_block.data(), n,
+                                relative);
+  timer.stop();
+  CUDA_CHECK(cudaGetLastError());  // a launch returns nothing; what went wrong is asked for
+
+  result out{total(device_of_block.to_vector())};
+  out.kernel_ms = timer.milliseconds();
+  return out;
+}
+
+}  // namespace lab::commuting_matrices

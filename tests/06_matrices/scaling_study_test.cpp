@@ -1,0 +1,259 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "scaling_study.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <limits>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "lab/errors.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+
+namespace lab::scaling_study {
+
+void PrintTo(const shape& size, std::ostream* out) {
+  *out << "m = " << size.m << ", n = " << size.n << ", k = " << size.k;
+}
+
+}  // namespace lab::scaling_study
+
+namespace {
+
+using lab::scaling_study::check;
+using lab::scaling_study::kBlocks;
+using lab::scaling_study::make_problem;
+using lab::scaling_study::plan;
+using lab::scaling_study::problem;
+using lab::scaling_study::row;
+using lab::scaling_study::shape;
+using lab::scaling_study::study;
+using lab::scaling_study::wrong_product;
+using lab::testing::matches;
+
+constexpr plan kQuick{.samples = 3, .sample_ms = 0};  // no batches: one launch a sample
+const std::vector<unsigned> kAll(std::begin(kBlocks), std::end(kBlocks));
+
+// --- every product is right, and therefore has rows ----------------------------------------------
+
+class Problems : public ::testing::TestWithParam<shape> {};
+
+TEST_P(Problems, HaveARowForEveryBlockSize) {
+  const std::vector<problem> problems = {make_problem(GetParam(), 1)};
+  EXPECT_TRUE(matches(check(study(problems, kAll, kQuick), problems, kAll, kQuick)));
+}
+
+// Blocks are 4, 8, 16 and 32 wide: one less, that, and one more, no two directions alike.
+INSTANTIATE_TEST_SUITE_P(Shapes, Problems,
+                         ::testing::Values(shape{1, 1, 1}, shape{1, 5, 3}, shape{3, 4, 5},
+                                           shape{4, 3, 4}, shape{5, 8, 7}, shape{7, 9, 8},
+                                           shape{8, 7, 9}, shape{15, 17, 16}, shape{16, 15, 17},
+                                           shape{17, 16, 15}, shape{31, 33, 32}, shape{32, 31, 33},
+                                           shape{33, 32, 31}, shape{1, 100, 50}, shape{100, 1, 50},
+                                           shape{64, 128, 64}, shape{61, 53, 67}),
+                         [](const auto& info) {
+                           return "m" + std::to_string(info.param.m) + "_n" +
+                                  std::to_string(info.param.n) + "_k" +
+                                  std::to_string(info.param.k);
+                         });
+
+TEST(Study, GoesThroughAllProblemsAndBlockSizesInTheirOrder) {
+  // The same problem twice, and block sizes in another order, one of them twice.
+  const std::vector<problem> problems = {make_problem({20, 30, 40}, 2), make_problem({5, 6, 7}, 3),
+                                         make_problem({20, 30, 40}, 4)};
+  const std::vector<unsigned> blocks = {32, 4, 16, 4};
+  const auto rows = study(problems, blocks, kQuick);
+  EXPECT_TRUE(matches(check(rows, problems, blocks, kQuick)));
+  EXPECT_EQ(rows.size(), 12U);
+}
+
+TEST(Study, CountsTheOperationsOfTheReport) {
+  // A 160 × 160 and B 320 × 160, as width × height: 3.91 GFLOP/s in 4.19 ms.
+  const auto rows = study(std::vector{make_problem({160, 320, 160}, 5)}, std::vector{32U},
+                          {.samples = 1, .sample_ms = 0});
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(rows[0].operations, 16'384'000.0);
+}
+
+TEST(Study, OfNothingHasNoRows) {
+  const std::vector<problem> problems = {make_problem({5, 6, 7}, 6)};
+  EXPECT_TRUE(study({}, kAll, kQuick).empty());
+  EXPECT_TRUE(study(problems, {}, kQuick).empty());
+}
+
+TEST(Study, LeavesItsProblemsAlone) {
+  const std::vector<problem> problems = {make_problem({33, 20, 40}, 7)};
+  const problem before = problems[0];
+  study(problems, kAll, kQuick);
+  EXPECT_EQ(problems[0].a, before.a);
+  EXPECT_EQ(problems[0].b, before.b);
+  EXPECT_EQ(problems[0].c, before.c);
+}
+
+// --- samples -------------------------------------------------------------------------------------
+
+TEST(Study, MeasuresSamplesOfOneLaunchWhereAnyTimeWillDo) {
+  for (const row& each : study(std::vector{make_problem({9, 9, 9}, 8)}, kAll, kQuick))
+    EXPECT_EQ(each.launches, 1U);
+}
+
+TEST(Study, PutsSoManyLaunchesIntoASampleThatItIsLongEnough) {
+  // The invariant holds at any speed: no sample is shorter, however many launches that takes. A
+  // single launch of these would be shorter, on every device, in at least one of the rows.
+  const std::vector<problem> problems = {make_problem({1, 2, 3}, 9), make_problem({5, 9, 4}, 9)};
+  const plan how{.samples = 3, .sample_ms = 1};
+  const auto rows = study(problems, kAll, how);
+  EXPECT_TRUE(matches(check(rows, problems, kAll, how)));
+  unsigned most = 0;
+  for (const row& each : rows) {
+    EXPECT_EQ(each.launches & (each.launches - 1), 0U) << each.launches << " is no power of two";
+    most = std::max(most, each.launches);
+  }
+  EXPECT_GT(most, 1U);
+}
+
+TEST(Study, TakesAsManySamplesAsAskedFor) {
+  const std::vector<problem> problems = {make_problem({10, 11, 12}, 10)};
+  for (const unsigned samples : {1U, 2U, 7U}) {
+    const plan how{.samples = samples, .sample_ms = 0.1F};
+    EXPECT_TRUE(matches(check(study(problems, kAll, how), problems, kAll, how)));
+  }
+}
+
+// --- no row without verification -----------------------------------------------------------------
+
+TEST(Study, RefusesATimeForAProductThatIsNotTheExpectedOne) {
+  // Here it is the expectation that is wrong, in one element: the first, the last, one between.
+  const problem right = make_problem({33, 20, 40}, 11);
+  for (const std::size_t where : {std::size_t{0}, std::size_t{307}, right.c.size() - 1}) {
+    for (const unsigned block : kAll) {
+      problem wrong = right;
+      wrong.c[where] += 1;
+      EXPECT_THROW(study(std::vector{wrong}, std::vector{block}, kQuick), wrong_product)
+          << "element " << where << ", block " << block;
+    }
+  }
+}
+
+TEST(Study, NeverTakesANanForRight) {
+  problem wrong = make_problem({5, 6, 7}, 12);
+  wrong.c[13] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_THROW(study(std::vector{wrong}, kAll, kQuick), wrong_product);
+  wrong.a[3] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_THROW(study(std::vector{wrong}, kAll, kQuick), wrong_product);
+}
+
+TEST(Study, VerifiesEveryProblem) {
+  // The matrices of one shape, the product of another problem of that shape: what was left in
+  // memory by the first would be right for the second.
+  const problem first = make_problem({17, 18, 19}, 13);
+  problem second = make_problem({17, 18, 19}, 14);
+  ASSERT_NE(first.c, second.c);
+  second.c = first.c;
+  EXPECT_NO_THROW(study(std::vector{first}, kAll, kQuick));
+  EXPECT_THROW(study(std::vector{first, second}, kAll, kQuick), wrong_product);
+}
+
+TEST(Study, SaysWhichProductIsWrong) {
+  problem wrong = make_problem({33, 20, 40}, 15);
+  wrong.c[307] += 1;
+  try {
+    study(std::vector{wrong}, std::vector{8U}, kQuick);
+    FAIL() << "was not refused";
+  } catch (const wrong_product& error) {
+    const std::string what = error.what();
+    EXPECT_NE(what.find("33"), std::string::npos) << what;
+    EXPECT_NE(what.find("8"), std::string::npos) << what;
+    EXPECT_NE(what.find("307"), std::string::npos) << what;
+  }
+}
+
+// --- refusals ------------------------------------------------------------------------------------
+
+TEST(Study, RefusesSizesOfZero) {
+  for (const shape size : {shape{0, 5, 5}, shape{5, 0, 5}, shape{5, 5, 0}, shape{0, 0, 0}}) {
+    const std::vector<problem> problems = {make_problem({5, 5, 5}, 16), make_problem(size, 16)};
+    EXPECT_THROW(study(problems, kAll, kQuick), lab::invalid_input);
+  }
+}
+
+TEST(Study, RefusesMatricesOfOtherSizes) {
+  const problem right = make_problem({5, 6, 7}, 17);
+  problem wrong = right;
+  wrong.a.pop_back();
+  EXPECT_THROW(study(std::vector{wrong}, kAll, kQuick), lab::invalid_input);
+  wrong = right;
+  wrong.b.push_back(0);
+  EXPECT_THROW(study(std::vector{wrong}, kAll, kQuick), lab::invalid_input);
+  wrong = right;
+  wrong.c.pop_back();
+  EXPECT_THROW(study(std::vector{wrong}, kAll, kQuick), lab::invalid_input);
+  constexpr std::size_t kHuge = std::size_t{1} << 32;  // its square is 2^64, which is 0 again
+  EXPECT_THROW(study(std::vector{problem{{kHuge, kHuge, kHuge}, {}, {}, {}}}, kAll, kQuick),
+               lab::invalid_input);
+}
+
+TEST(Study, RefusesOtherBlockSizes) {
+  const std::vector<problem> problems = {make_problem({5, 6, 7}, 18)};
+  for (const unsigned block : {0U, 1U, 5U, 33U, 64U})
+    EXPECT_THROW(study(problems, std::vector{16U, block}, kQuick), lab::invalid_input);
+}
+
+TEST(Study, RefusesPlansThatMeasureNothing) {
+  const std::vector<problem> problems = {make_problem({5, 6, 7}, 19)};
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_THROW(study(problems, kAll, {.samples = 0, .sample_ms = 0}), lab::invalid_input);
+  EXPECT_THROW(study(problems, kAll, {.samples = 1, .sample_ms = -1}), lab::invalid_input);
+  EXPECT_THROW(study(problems, kAll, {.samples = 1, .sample_ms = 1001}), lab::invalid_input);
+  EXPECT_THROW(study(problems, kAll, {.samples = 1, .sample_ms = nan}), lab::invalid_input);
+}
+
+// --- the problems and the check themselves -------------------------------------------------------
+
+TEST(MakeProblem, KnowsTheProduct) {
+  const shape size{13, 17, 19};
+  const problem made = make_problem(size, 20);
+  std::vector<double> expected(size.m * size.n);
+  for (std::size_t r = 0; r < size.m; ++r)
+    for (std::size_t i = 0; i < size.k; ++i)
+      for (std::size_t s = 0; s < size.n; ++s)
+        expected[r * size.n + s] += static_cast<double>(made.a[r * size.k + i]) *
+                                    static_cast<double>(made.b[i * size.n + s]);
+  EXPECT_TRUE(matches(lab::compare_exact(made.c, expected)));
+}
+
+TEST(Check, SeesRowsThatAreNotWhatWasAskedFor) {
+  const std::vector<problem> problems = {make_problem({2, 3, 5}, 21)};
+  const std::vector<unsigned> blocks = {8};
+  const plan how{.samples = 3, .sample_ms = 1};
+  // 60 operations; 4 launches in 2 ms (the median): 0.5 ms each, 120 000 a second.
+  const row right{{2, 3, 5}, 8, 60, 4, {3, 1, 2}, 0.5, 60 / 0.5e6};
+  const auto is_right = [&](const row& each) {
+    return check(std::vector{each}, problems, blocks, how).ok;
+  };
+  EXPECT_TRUE(is_right(right));
+  EXPECT_FALSE(check({}, problems, blocks, how));
+  const auto with = [&](auto change) {
+    row changed = right;
+    change(changed);
+    return changed;
+  };
+  EXPECT_FALSE(is_right(with([](row& r) { r.size = {3, 2, 5}; })));
+  EXPECT_FALSE(is_right(with([](row& r) { r.block = 16; })));
+  EXPECT_FALSE(is_right(with([](row& r) { r.operations = 30; })));
+  EXPECT_FALSE(is_right(with([](row& r) { r.launches = 1; })));
+  EXPECT_FALSE(is_right(with([](row& r) { r.launches = 0; })));
+  EXPECT_FALSE(is_right(with([](row& r) { r.sample_ms = {3, 2}; })));
+  EXPECT_FALSE(is_right(with([](row& r) { r.sample_ms = {3, 0.5F, 2}; })));
+  EXPECT_FALSE(is_right(with([](row& r) { r.sample_ms = {4, 3, 2}; })));
+  EXPECT_FALSE(is_right(with([](row& r) { r.ms = 2; })));
+  EXPECT_FALSE(is_right(with([](row& r) { r.ms = std::numeric_limits<double>::quiet_NaN(); })));
+  EXPECT_FALSE(is_right(with([](row& r) { r.gflops *= 1.001; })));
+}
+
+}  // namespace
