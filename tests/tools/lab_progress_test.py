@@ -51,6 +51,23 @@ class TestTest(LabTest):
             lines[:7],
         )
 
+    def test_after_an_endless_kernel_the_others_are_one_line(self):
+        self.gtest(
+            "lab_test.05.1",
+            ["A", "B", "C"],
+            "fails('CPU device: stopped kernel k: the launch ran for more than 30 s.') if name =="
+            " 'A' else print('[  SKIPPED ] Suite.' + name + ' (0 ms)')",
+        )
+        lines = self.lab("test", "05.1").stdout.splitlines()
+        self.assertEqual(
+            [
+                "05.1 dot_product: 0 of 3 tests pass.",
+                "  FAILED  Suite.A",
+                "  not run the others, after a kernel that never ends",
+            ],
+            lines[:3],
+        )
+
     def test_the_first_todo_comes_first_but_after_what_is_wrong(self):
         def first(body):
             self.gtest("lab_test.05.1", ["A", "B", "C"], body)
