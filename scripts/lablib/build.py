@@ -113,7 +113,10 @@ def locked(root: Path, preset: str):
         build.mkdir(parents=True, exist_ok=True)
         file = open(build / ".lab_lock", "w")
     except OSError as error:
-        raise LabError(f"cannot write into {build}: {error.strerror}.") from error
+        raise LabError(
+            f"cannot write into {build}: {error.strerror}. Next: work in a copy of the course that"
+            " is yours, and see that the disk is not full."
+        ) from error
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

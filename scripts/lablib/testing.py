@@ -165,7 +165,8 @@ def _listing(cases: List[gtest.Case]) -> List[str]:
     lines = []
     for (name, state), group in groups.items():
         mark, style = _MARKS.get(state, (f"{state}:", "red"))
-        detail = f"  ({group[0].detail})" if group[0].detail else ""
+        # The whole of it stands below, once.
+        detail = f"  ({re.split('[,:]', group[0].detail)[0]})" if group[0].detail else ""
         if total[name] > 1:
             detail = f"  {len(group)} of {total[name]}{detail}"
         lines.append(f"  {paint(mark, style)} {name}{detail}")

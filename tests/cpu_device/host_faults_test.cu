@@ -11,13 +11,13 @@
 namespace {
 
 int* volatile nowhere = nullptr;
-volatile int zero = 0;
+volatile int zero = 0, quotient = 0;
 
 constexpr int kStoreLine = __LINE__ + 1;
 void store() { *nowhere = 1; }
 
 constexpr int kDivisionLine = __LINE__ + 1;
-int divide() { return 1 / zero; }
+void divide() { quotient = 7 / zero; }
 
 __global__ void nothing() {}
 
@@ -39,10 +39,11 @@ TEST(HostFault, NamesTheLineAfterALaunchToo) {
       ::testing::KilledBySignal(SIGSEGV), "segmentation fault.*" + at(kStoreLine));
 }
 
+#ifdef __x86_64__  // others do not stop there
 TEST(HostFault, NamesTheLineOfADivisionByZero) {
-  EXPECT_EXIT((void)divide(), ::testing::KilledBySignal(SIGFPE),
-              "division by zero" + at(kDivisionLine));
+  EXPECT_EXIT(divide(), ::testing::KilledBySignal(SIGFPE), "division by zero" + at(kDivisionLine));
 }
+#endif
 
 #endif
 
