@@ -201,8 +201,8 @@ collect2: error: ld returned 1 exit status
 
 class ReadableTest(unittest.TestCase):
     REPORT = [
-        "CPU device: illegal memory access in kernel k (launched at x.cu:7), at x.cu:3: 4 bytes past"
-        " the end of device memory.",
+        "CPU device: illegal memory access in kernel k (launched at x.cu:7), at x.cu:3: 4 bytes"
+        " past the end of device memory.",
         "  Try: compare the thread's index with the length before the access.",
     ]
 
