@@ -74,6 +74,12 @@ function(lab_add_exercise folder)
     endif()
   endif()
 
+  lab_uses_libraries(uses_libraries ${given} "${lab_file}" "${solution_file}" "${test_file}")
+  set(libraries)
+  if(uses_libraries)
+    set(libraries lab_cuda_libraries)
+  endif()
+
   # The test is compiled once and linked with the student's file, the solution and each bug.
   add_library(test_objects.${id} OBJECT EXCLUDE_FROM_ALL "${test_file}")
   target_include_directories(test_objects.${id} PRIVATE "${folder}")
@@ -97,10 +103,11 @@ function(lab_add_exercise folder)
 
     lab_program(${kind}.${id}
       SOURCES $<TARGET_OBJECTS:program_objects.${id}> $<TARGET_OBJECTS:${kind}_code.${id}>
-      INCLUDE "${folder}" OUTPUT "${id}_${name}" FOLDER "${kind}s")
+      INCLUDE "${folder}" LINK ${libraries} OUTPUT "${id}_${name}" FOLDER "${kind}s")
     lab_program(${kind}_test.${id}
       SOURCES $<TARGET_OBJECTS:test_objects.${id}> $<TARGET_OBJECTS:${kind}_code.${id}>
-      INCLUDE "${folder}" LINK lab_test_main OUTPUT "${id}_${name}_test" FOLDER "tests/${kind}s")
+      INCLUDE "${folder}" LINK lab_test_main ${libraries}
+      OUTPUT "${id}_${name}_test" FOLDER "tests/${kind}s")
     lab_discover(${kind}_test.${id} "${kind}.${id}" LABELS ${kind} ${cc} ${id})
   endforeach()
 
@@ -114,7 +121,7 @@ function(lab_add_exercise folder)
 
   # Some bugs do no visible harm on a GPU: it is the CPU device that must catch them.
   if(LAB_BUGS AND LAB_DEVICE STREQUAL "cpu")
-    lab_add_bugs(${id} ${cc} "${folder}" "${solution_file}" "${bugs_file}")
+    lab_add_bugs(${id} ${cc} "${folder}" "${solution_file}" "${bugs_file}" "${libraries}")
   endif()
 endfunction()
 
@@ -141,9 +148,9 @@ function(lab_bug_headers variable)
     <lab/cuda_check.hpp> <lab/device_buffer.hpp> <lab/errors.hpp> <lab/timer.hpp>)
 endfunction()
 
-# lab_add_bugs(<id> <chapter number> <lab folder> <solution.cu> <name.bugs>)
+# lab_add_bugs(<id> <chapter number> <lab folder> <solution.cu> <name.bugs> <libraries>)
 # Each bug is an edit of the solution. Its test passes when the bug is caught as the file says.
-function(lab_add_bugs id cc folder solution_file bugs_file)
+function(lab_add_bugs id cc folder solution_file bugs_file libraries)
   set(bugs "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/scripts/lablib/bugs.py")
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${bugs_file}" "${solution_file}")
   cmake_path(GET solution_file PARENT_PATH solution_folder)
@@ -166,7 +173,7 @@ function(lab_add_bugs id cc folder solution_file bugs_file)
       set(check CHECK)
     endif()
     lab_program(${target} SOURCES $<TARGET_OBJECTS:test_objects.${id}>
-      INCLUDE "${folder}" LINK lab_test_main OUTPUT "${bug}" FOLDER "bugs/${id}")
+      INCLUDE "${folder}" LINK lab_test_main ${libraries} OUTPUT "${bug}" FOLDER "bugs/${id}")
     lab_bug_headers(headers ${check})
     lab_cuda_sources(${target} "${file}" ${check} HEADERS ${headers})
     if(how STREQUAL "compiler")

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Callable, List, Optional, Sequence
 
-from lablib import diagnostics, processes
+from lablib import diagnostics, processes, starters
 from lablib.console import Progress, paint, say
 from lablib.device import Device, cuda_environment
 from lablib.errors import FAILED, MAY_NOT_INSTALL, LabError
@@ -20,6 +20,10 @@ from lablib.exercises import Exercise
 from lablib.files import short_path
 
 MESSAGES_SHOWN = 3
+LINES_SHOWN = 14  # of one message
+
+
+_COME_LATE = re.compile(r"unknown target|undefined reference to [`'‘](cublas|curand)")
 
 
 class BuildFailed(LabError):
@@ -109,7 +113,10 @@ def locked(root: Path, preset: str):
         build.mkdir(parents=True, exist_ok=True)
         file = open(build / ".lab_lock", "w")
     except OSError as error:
-        raise LabError(f"cannot write into {build}: {error.strerror}.") from error
+        raise LabError(
+            f"cannot write into {build}: {error.strerror}. Next: work in a copy of the course that"
+            " is yours, and see that the disk is not full."
+        ) from error
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -217,8 +224,9 @@ def build(
     with locked(root, preset):
         configure(root, preset, device, options, force=bool(options))
         status, log = _ninja(root, preset, device, targets, title, jobs, stop_when)
-        if status != 0 and any("unknown target" in line for line in log.lines):
-            # Folders that came after the last configuration.
+        if status != 0 and any(_COME_LATE.search(line) for line in log.lines):
+            # Folders that came after the last configuration, or an #include of cuBLAS: what is
+            # linked is decided there.
             configure(root, preset, device, options, force=True)
             status, log = _ninja(root, preset, device, targets, title, jobs, stop_when)
     if status == 0:
@@ -265,6 +273,36 @@ def _ninja(root, preset, device, targets, title, jobs, stop_when):
     return outcome.returncode, log
 
 
+def _header_of(function: str, own: Exercise, root: Path) -> str:
+    """Where a header of the exercise promises this function, as `file:line: `."""
+    name = re.sub(r"\(.*", "", function).rsplit("::", 1)[-1]
+    for header in sorted(own.folder.glob("*.hpp")):
+        text = header.read_text(encoding="utf-8", errors="replace")
+        for number, line in enumerate(text.splitlines(), 1):
+            if re.match(rf"[^/]*\b{re.escape(name)}\(", line):
+                return f"{short_path(header, root)}:{number}: "
+    return ""
+
+
+def _lost_includes(own: Optional[Exercise]) -> List[str]:
+    """A header that is no longer included makes the compiler complain about all that was in it."""
+    if own is None:
+        return []
+    try:
+        present = own.lab_file.read_text(encoding="utf-8", errors="replace")
+        lost = diagnostics.lost_includes(present, starters.generate_file(own.solution_file))
+    except (OSError, UnicodeDecodeError, LabError):
+        return []
+    if not lost:
+        return []
+    return [
+        f"{own.lab_file.name} no longer has a line that it began with. Is it what the compiler"
+        " misses?",
+        *[f"  {line}" for line in lost],
+        "",
+    ]
+
+
 def _explain(root: Path, log: "_Log", own: Optional[Exercise], title: str, next_step: str) -> None:
     where = short_path(log.path, root)
     found = diagnostics.messages(log.lines)
@@ -279,10 +317,22 @@ def _explain(root: Path, log: "_Log", own: Optional[Exercise], title: str, next_
             f"could not build {title} (all of the output: {where}). {next_step}".strip()
         )
 
+    lost = diagnostics.undefined(found) if found[0].kind == "link" else []
+    if lost and own is not None:
+        for name in lost[:MESSAGES_SHOWN]:
+            say(f"{_header_of(name, own, root)}{name}")
+            say(f"  is asked for, and {short_path(own.lab_file, root)} does not define it.")
+        say()
+        say(paint(f"Could not build {title}.", "red", sys.stderr))
+        raise BuildFailed(
+            "a function is missing, or its name, parameters or namespace are not those of the"
+            f" header. (All of the output: {where}.) {next_step}".strip()
+        )
+
     for message in found[:MESSAGES_SHOWN]:
-        lines = message.lines[:14]
-        if len(message.lines) > len(lines):
-            lines.append("    …")
+        lines = diagnostics.readable(message)
+        if len(lines) > LINES_SHOWN:
+            lines[LINES_SHOWN:] = ["    …"]
         say(diagnostics.shorten("\n".join(lines), root))
         say()
     if len(found) > MESSAGES_SHOWN:
@@ -292,6 +342,8 @@ def _explain(root: Path, log: "_Log", own: Optional[Exercise], title: str, next_
         )
         say()
 
+    for line in _lost_includes(own):
+        say(line)
     first = found[0]
     name = diagnostics.shorten(first.path, root)
     if first.kind == "link":

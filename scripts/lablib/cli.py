@@ -54,6 +54,12 @@ class _Parser(argparse.ArgumentParser):
         super().__init__(allow_abbrev=False, **options)
 
     def error(self, message: str) -> NoReturn:
+        if message == "the following arguments are required: ID":
+            raise LabError(
+                f"which exercise? Its number or its name follows: `{self.prog} 03.1`."
+                " `scripts/lab list` shows them all.",
+                USAGE,
+            )
         raise LabError(f"{message}. See `{self.prog} --help`.", USAGE)
 
 
@@ -100,7 +106,8 @@ def _parser() -> Tuple[_Parser, Dict[str, _Parser]]:
             help="how much runs at once; all cores if not given",
         )
 
-    add("list", "The chapters and exercises, and how far you are.")
+    command = add("list", "The chapters and exercises, and how far you are.")
+    exercise(command, nargs="*")
 
     command = add(
         "run", "Build and run the program of an exercise. What stands after -- goes to the program."
@@ -288,9 +295,11 @@ def list_command(root: Path, options: argparse.Namespace, rest: List[str]) -> in
     exercises = find_exercises(root)
     if not exercises:
         raise LabError(f"there are no exercises in {root / 'labs'}: is this the whole repository?")
-    width = max(len(exercise.full_name) for exercise in exercises) + 2
     status = {exercise.id: progress.status(exercise) for exercise in exercises}
     following = next((exercise for exercise in exercises if status[exercise.id] != DONE), None)
+    if options.id:
+        exercises = resolve_all(root, options.id)
+    width = max(len(exercise.full_name) for exercise in exercises) + 2
     for chapter in dict.fromkeys(exercise.chapter_folder for exercise in exercises):
         own = [exercise for exercise in exercises if exercise.chapter_folder == chapter]
         done = sum(status[exercise.id] == DONE for exercise in own)
@@ -596,7 +605,7 @@ def main(arguments: List[str], root: Optional[Path] = None) -> int:
         print(f"lab: {error}" if error.exit_code else str(error), file=sys.stderr)
         return error.exit_code
     except Interrupted as interruption:
-        say("\nlab: stopped." if sys.stderr.isatty() else "lab: stopped.")
+        say(("\n" if sys.stderr.isatty() else "") + "lab: stopped.")
         return INTERRUPTED if interruption.number == signal.SIGINT else 128 + interruption.number
     except BrokenPipeError:  # whoever read our output has had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -139,6 +139,7 @@ def _static(
         found.update(rules.check_file(root, path))
     found.update(rules.check_formatting(root, changed))
     found.update(rules.check_links(root, files))  # a file that moved breaks links of others
+    found.update(rules.check_index(root, files))
     found.update(rules.check_tree(root, files, exercises))
     for exercise in chosen:
         found.update(rules.check_exercise(root, exercise))

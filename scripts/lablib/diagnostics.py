@@ -6,7 +6,7 @@
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import List, Optional
+from typing import List, Optional, Tuple
 
 # gcc and clang: path:12:5: error: text    nvcc: path(12): error: text    ld: path:12: undefined …
 _START = re.compile(
@@ -66,6 +66,107 @@ def _begin(line: str) -> Optional[Message]:
     if match and match["kind"]:
         return Message(path, number, "warning" if match["kind"] == "warning" else "error")
     return None
+
+
+# A line of the source as the compiler shows it, and the marks below it.
+_SHOWN = re.compile(r"^(\s*\d+ \|)(.*)$")
+_MARKS = re.compile(r"^(\s*\|)([ ^~|]*)$")
+# The CPU device turns a launch into a call of such an object: nobody wrote that.
+_LAUNCH = re.compile(r"(?:cpu_device::)?(?:constant|pointer|deduced)_launch<")
+
+
+def readable(message: Message) -> List[str]:
+    """Its lines without what only the generated C++ explains: marks and columns that point behind
+    the end of the line, and the call that a launch becomes."""
+    lines = list(message.lines)
+    lines = _launch_in_words(message, lines) or lines
+    result: List[str] = []
+    width = None  # of the source line above
+    for line in lines:
+        shown, marks = _SHOWN.match(line), _MARKS.match(line)
+        if shown:
+            width = len(shown[0])
+        elif marks and width is not None:
+            line = line[:width].rstrip()
+            if line == marks[1].rstrip():
+                continue
+        else:
+            width = None
+        result.append(line)
+    text = [_SHOWN.match(line) for line in result]
+    longest = max((len(match[2]) for match in text if match), default=None)
+    for number, line in enumerate(result):
+        column = re.match(r"^([^\s:][^:]*:\d+):(\d+)(: .*)$", line)
+        if column and longest is not None and int(column[2]) > longest:
+            result[number] = column[1] + column[3]
+    return result
+
+
+def _launch_in_words(message: Message, lines: List[str]) -> Optional[List[str]]:
+    """What the compiler says about the arguments of a launch, or None if it is not about one."""
+    number = next((n for n, line in enumerate(lines) if _START.match(line)), None)
+    if message.kind != "error" or number is None:
+        return None
+    start = _LAUNCH.search(lines[number])
+    if start is None or not re.search(r"no match(ing function)? for call", lines[number]):
+        return None
+    inside, end = _in_brackets(lines[number], start.end())
+    place = f"{message.path}:{message.line}"
+    if not start[0].endswith("constant_launch<"):
+        said = [f"{place}: error: a kernel is launched with arguments that it does not take"]
+    else:
+        name = re.sub(r"^.*::", "", re.sub(r"<.*", "", inside[0]))
+        said = [
+            f"{place}: error: kernel `{name}` is launched with arguments that it does not take",
+            f"  its parameters:    ({', '.join(map(_type, inside[1:]))})",
+        ]
+        given = lines[number].find("(", end)
+        if given != -1:
+            types, _ = _in_brackets(lines[number], given + 1)
+            said.append(f"  the launch gives:  ({', '.join(map(_type, types))})")
+    return said + [line for line in lines[number + 1 :] if _SHOWN.match(line)][:1]
+
+
+def _in_brackets(text: str, begin: int) -> Tuple[List[str], int]:
+    """The parts between commas up to the bracket that closes the one before `begin`."""
+    parts, depth = [""], 1
+    for position in range(begin, len(text)):
+        letter = text[position]
+        depth += (letter in "<({[") - (letter in ">)}]")
+        if depth == 0:
+            return [part.strip() for part in parts if part.strip()], position + 1
+        if letter == "," and depth == 1:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part.strip() for part in parts if part.strip()], len(text)
+
+
+def _type(text: str) -> str:
+    text = text.rstrip("&").strip()
+    return "std::size_t" if text in ("long unsigned int", "unsigned long") else text
+
+
+def undefined(found: List[Message]) -> List[str]:
+    """The functions that the linker looks for in vain, as one would write them, each once."""
+    names = []
+    for message in found:
+        for name in re.findall(r"undefined reference to [`‘](.*?)['’]$", message.text, re.M):
+            name = name.replace(", 18446744073709551615ul>", ">")  # a span of any length
+            name = re.sub(r"(\w+) const\b", r"const \1", name)
+            names.append(name.replace("unsigned long", "size_t"))
+    return list(dict.fromkeys(names))
+
+
+def lost_includes(text: str, starter: str) -> List[str]:
+    """The #include lines that a file began with and that are gone."""
+
+    def includes(source: str) -> List[str]:
+        found = re.findall(r'^[ \t]*#[ \t]*include[ \t]*([<"][^>"]+[>"])', source, re.MULTILINE)
+        return list(dict.fromkeys(found))
+
+    now = includes(text)
+    return [f"#include {name}" for name in includes(starter) if name not in now]
 
 
 def own_first(found: List[Message], own_folder: Path) -> List[Message]:

@@ -19,6 +19,7 @@ SKIPPED = "skipped"
 NOT_RUN = "not run"
 
 CASE_LIMIT = 60.0  # seconds for one case
+CRASHES = 10  # after so many the rest is not run: each takes a new process and a report of its own
 
 
 @dataclass
@@ -82,7 +83,8 @@ def run(
     on_tick: Optional[Callable[[str], None]] = None,
     stop_when: Optional[Callable[[], bool]] = None,
 ) -> Result:
-    """Runs all cases. After a crash the rest runs in a new process, after a time-out nothing."""
+    """Runs all cases. After a crash the rest runs in a new process (CRASHES times at most), after a
+    time-out nothing."""
     names = list_cases(program) or []
     result = Result({name: Case(name) for name in names}, 0, [])
     todo: List[str] = []
@@ -118,7 +120,7 @@ def run(
         reader.end_badly(CRASHED, how)
         result.returncode = result.returncode or 1
         todo = [case.name for case in result.in_state(NOT_RUN)]
-        if not todo or not reader.progress:
+        if not todo or not reader.progress or len(result.in_state(CRASHED)) >= CRASHES:
             return result
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import List, Optional
 
+from lablib.console import say
 from lablib.errors import USAGE, LabError
 from lablib.exercises import Exercise
 from lablib.state import Progress
@@ -68,7 +69,10 @@ def hint_text(exercise: Exercise, progress: Progress, number: Optional[str]) -> 
             )
         wanted = int(number)
     hint = hints[wanted - 1]
-    progress.note_hint(exercise, wanted)
+    try:
+        progress.note_hint(exercise, wanted)
+    except LabError as error:  # the hint itself is there all the same
+        say(f"lab: {error} So the next time it is this hint again.")
     lines = [
         f"{exercise.id} {exercise.name}, hint {wanted} of {len(hints)}: {hint.title}".rstrip(": ")
     ]

@@ -172,6 +172,17 @@ def check_links(root: Path, paths: Iterable[str]) -> Iterator[Finding]:
             yield Finding(path, line, "link", problem)
 
 
+def check_index(root: Path, paths: Iterable[str]) -> Iterator[Finding]:
+    """README.md leads to every chapter."""
+    readme = root / "README.md"
+    text = readme.read_text(encoding="utf-8", errors="replace") if readme.is_file() else ""
+    linked = {target.partition("#")[0] for _, target in pages.links(text)}
+    for path in sorted(paths):
+        if re.fullmatch(r"docs/\d\d_\w+\.md", path) and path not in linked:
+            title = pages.title((root / path).read_text(encoding="utf-8")) or path
+            yield Finding("README.md", 1, "index", f"no link to this chapter: [{title}]({path})")
+
+
 # --- one exercise --------------------------------------------------------------------------------
 
 

@@ -109,7 +109,12 @@ def _report(
     else:
         lines = [paint(f"{title}: {len(passed)} of {len(cases)} tests pass.", "red")]
 
+    endless = any(_ENDLESS_LAUNCH in line for case in result.failures for line in case.lines)
+    if endless:  # tests/support/test_main.cpp leaves the others out
+        cases = [case for case in cases if case.state not in (gtest.SKIPPED, gtest.NOT_RUN)]
     lines += _listing(cases)
+    if len(cases) < len(result.cases):
+        lines.append(f"  {paint('not run', 'dim')} the others, after a kernel that never ends")
     if status == OK:
         return lines
 
@@ -124,6 +129,7 @@ def _report(
         return lines
     lines.append(paint(f"What to look at first, {first.name}:", "bold"))
     said = _readable([diagnostics.shorten(line, root) for line in first.lines])
+    said = [_with_line_of_todo(line, root) for line in said]
     if len(said) > LINES_SHOWN:
         said = said[: LINES_SHOWN // 2] + ["…"] + said[-LINES_SHOWN // 2 :]
     lines += [f"  {line}" for line in said]
@@ -159,7 +165,8 @@ def _listing(cases: List[gtest.Case]) -> List[str]:
     lines = []
     for (name, state), group in groups.items():
         mark, style = _MARKS.get(state, (f"{state}:", "red"))
-        detail = f"  ({group[0].detail})" if group[0].detail else ""
+        # The whole of it stands below, once.
+        detail = f"  ({re.split('[,:]', group[0].detail)[0]})" if group[0].detail else ""
         if total[name] > 1:
             detail = f"  {len(group)} of {total[name]}{detail}"
         lines.append(f"  {paint(mark, style)} {name}{detail}")
@@ -176,8 +183,18 @@ def _most_useful(failures: List[gtest.Case]) -> Optional[gtest.Case]:
     return min(failures, key=order, default=None)
 
 
+_ENDLESS_LAUNCH = ": the launch ran for more than "  # the CPU device says so
+
+# What every CUDA call returns after a kernel has failed.
+_STICKY = re.compile(
+    r"failed: (cudaError(?:IllegalAddress|LaunchTimeout|LaunchFailure|Assert|MisalignedAddress"
+    r"|IllegalInstruction|HardwareStackError|InvalidAddressSpace|InvalidPc))\b"
+)
+
+
 def _readable(lines: List[str]) -> List[str]:
-    """GoogleTest's words around the text of an exception help nobody: the text stays."""
+    """What a case said, without what helps nobody: GoogleTest's words around the text, the same
+    sentence again, and the calls that fail because a kernel has failed before."""
     text = "\n".join(lines)
     text = re.sub(
         r'(?:unknown file: Failure\n)?C\+\+ exception with description "(.*?)" thrown in [^\n]*',
@@ -185,7 +202,58 @@ def _readable(lines: List[str]) -> List[str]:
         text,
         flags=re.DOTALL,
     )
-    return text.splitlines()
+    # What tests/support/test_main.cpp finds after a case; its place says nothing.
+    text = re.sub(r"^\S*test_main\.cpp:\d+: Failure\nFailed\n", "", text, flags=re.MULTILINE)
+    # EXPECT_TRUE(matches(…)): the sentence comes first, then where and for which call.
+    text = re.sub(
+        r"^(\S+:\d+): Failure\nValue of: matches\((.*?)\)\n +Actual: false \((.*?)\)\n"
+        r"Expected: true$",
+        lambda m: f"{m[3]}{_nothing_came_back(m[3])}\n  checked at {m[1]}: {m[2]}",
+        text,
+        flags=re.MULTILINE | re.DOTALL,
+    )
+    again = re.search(
+        r"^the CPU device reported .* in this test, the last one:\n(.*?)(?=^\(thread order|\Z)",
+        text,
+        flags=re.MULTILINE | re.DOTALL,
+    )
+    if again and again[1].strip() in text[: again.start()]:
+        text = text[: again.start()] + text[again.end() :]
+
+    kept: List[str] = []
+    orders: List[str] = []
+    follows = None
+    for line in text.splitlines():
+        sticky = _STICKY.search(line)
+        if line.startswith("(thread order:"):
+            orders.append(line)
+        elif sticky and any(one.startswith("CPU device:") for one in kept):
+            follows = sticky[1]
+        elif line not in kept or " failed: cudaError" not in line:
+            kept.append(line)
+    if follows:
+        kept.append(f"(After that every CUDA call fails, with {follows}, as on a GPU.)")
+    return kept + list(dict.fromkeys(orders))
+
+
+def _nothing_came_back(sentence: str) -> str:
+    if re.match(r"(\d{2,}) of \1 elements differ; first at \[0\]: got 0,", sentence):
+        return "\n  Nothing is right, and it begins with 0: is the result copied back to the host?"
+    return ""
+
+
+def _with_line_of_todo(line: str, root: Path) -> str:
+    """`TODO(2) in labs/…/x.cu` gets the number of the line where that stands."""
+    match = re.search(r"(TODO\(\d+\)) in (labs/\S+?\.\w+)", line)
+    if match is None:
+        return line
+    try:
+        text = (root / match[2]).read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return line
+    # With a colon: the head of the file names the first and the last one, too.
+    number = next((n for n, one in enumerate(text, 1) if match[1] + ":" in one), None)
+    return line if number is None else line[: match.end()] + f":{number}" + line[match.end() :]
 
 
 def _next_step(exercise: Exercise, solution: bool, again: str) -> str:

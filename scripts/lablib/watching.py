@@ -14,7 +14,7 @@ from lablib.device import Device
 from lablib.errors import LabError
 from lablib.exercises import Exercise
 
-POLL = 0.3  # seconds
+POLL = 0.2  # seconds
 
 
 def stamps(folder: Path) -> Dict[str, Tuple[int, int]]:
@@ -37,6 +37,11 @@ def stamps(folder: Path) -> Dict[str, Tuple[int, int]]:
             continue
         found[path.name] = (status.st_mtime_ns, status.st_size)
     return found
+
+
+def _names(before: Dict[str, Tuple[int, int]], after: Dict[str, Tuple[int, int]]) -> str:
+    names = [name for name in sorted({*before, *after}) if before.get(name) != after.get(name)]
+    return ", ".join(names) or "a file"
 
 
 def watch(
@@ -66,6 +71,7 @@ def watch(
         )
         while not changed():
             sleep(POLL)
+        say(f"{_names(seen, stamps(exercise.folder))} changed.")
         # An editor may write in several steps: wait until nothing moves.
         last = None
         while last != stamps(exercise.folder):

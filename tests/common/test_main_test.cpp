@@ -166,6 +166,62 @@ TEST(TestMain, FailsATestWhoseReportDoesNotCome) {
   EXPECT_NE(result.output.find("and there was none"), std::string::npos) << result.output;
 }
 
+void writes(int* to) { *to = 1; }
+
+// The first breaks the device; the third runs all of them again.
+TEST(BrokenDevice, A) {
+  if (!misbehaving()) return;
+  int* memory = nullptr;
+  CUDA_CHECK(cudaMalloc(&memory, sizeof(int)));
+  const cpu_device::launcher launch{{"writes", __FILE__, __LINE__}, {dim3(1), dim3(1), 0, nullptr}};
+  launch.typed (&writes)(nullptr);
+  EXPECT_EQ(cudaFree(memory), cudaErrorIllegalAddress);
+}
+
+TEST(BrokenDevice, B) {
+  if (!misbehaving()) return;
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+}
+
+TEST(BrokenDevice, IsRepairedForTheNextTest) {
+  if (misbehaving()) return;
+  const outcome result = run_again("BrokenDevice.*", "LAB_TEST_MISBEHAVE=1", "--gtest_repeat=1");
+  EXPECT_EQ(result.code, 1);
+  EXPECT_EQ(occurrences(result.output, "[       OK ]"), 2u) << result.output;
+  EXPECT_EQ(occurrences(result.output, "the CPU device reported"), 1u) << result.output;
+  EXPECT_EQ(occurrences(result.output, "leaves device memory"), 0u) << result.output;
+}
+
+void never_ends(volatile int* stop) {
+  while (*stop == 0) {
+  }
+}
+
+TEST(EndlessKernel, A) {
+  if (!misbehaving()) return;
+  int* stop = nullptr;
+  ASSERT_EQ(cudaMalloc(&stop, sizeof(int)), cudaSuccess);
+  CUDA_CHECK(cudaMemset(stop, 0, sizeof(int)));
+  const cpu_device::launcher launch{{"never_ends", __FILE__, __LINE__},
+                                    {dim3(1), dim3(1), 0, nullptr}};
+  launch.typed (&never_ends)(stop);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorLaunchTimeout);
+}
+
+TEST(EndlessKernel, B) {
+  if (misbehaving()) std::puts("B was run");
+}
+
+TEST(EndlessKernel, IsTheLastThatIsRun) {
+  if (misbehaving()) return;
+  const outcome result =
+      run_again("EndlessKernel.*", "LAB_TEST_MISBEHAVE=1 CPU_DEVICE_TIME_LIMIT=1");
+  EXPECT_EQ(result.code, 1);
+  // In the other two orders it is not waited for again.
+  EXPECT_EQ(occurrences(result.output, "CPU device: stopped kernel"), 1u) << result.output;
+  EXPECT_EQ(occurrences(result.output, "B was run"), 0u) << result.output;
+}
+
 TEST(TestMain, RunsEveryTestInThreeOrdersAndSaysInWhichItFailed) {
   if (misbehaving()) {
     ADD_FAILURE() << "on purpose";

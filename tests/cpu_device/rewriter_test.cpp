@@ -566,6 +566,21 @@ TEST(Refusal, IsNotForAssemblyOfTheHost) {
   expect_problem("__device__ void f() {\n#ifdef FAST\nasm(\"trap;\");\n#endif\n}", 3, "inline PTX");
 }
 
+TEST(Refusal, OfABraceThatIsMissing) {
+  const std::string kernel = "__global__ void k() {\n  if (true) {\n    f();\n  }\n";
+  const std::string next = "\nvoid launch() {\n  k<<<1, 2>>>();\n}\n";
+  expect_problem(kernel + next, 6, "`}` is missing above this line: the `{` of line 1 is still");
+  EXPECT_EQ(problems(kernel + next).size(), 1u);  // and not what follows from it
+  expect_problem("namespace n {\n" + kernel + next + "}\n", 7, "the `{` of line 2 is still open");
+  EXPECT_TRUE(problems(kernel + "}\n" + next).empty());
+  EXPECT_TRUE(problems("namespace n {\n" + kernel + "}\n" + next + "}\n").empty());
+}
+
+TEST(Refusal, NotOfABraceThatIsOpenedInOneOfTwoWays) {
+  EXPECT_TRUE(
+      problems("#ifdef A\nvoid f() {\n#else\nvoid f(int) {\n#endif\n}\nvoid g() {\n}\n").empty());
+}
+
 TEST(Refusal, OfALaunchInAKernel) {
   const std::string reason = "a kernel launches another kernel (dynamic parallelism)";
   for (const std::string head :

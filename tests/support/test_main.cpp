@@ -67,6 +67,37 @@ class thread_orders : public ::testing::EmptyTestEventListener {
   std::string order_;
 };
 
+/// The error that every call returns since a kernel has failed, until its device is reset.
+cudaError_t sticky_error() {
+  (void)cudaGetLastError();
+  (void)cudaDeviceSynchronize();
+  (void)cudaGetLastError();
+  return cudaDeviceSynchronize();
+}
+
+/// Resets what a failed kernel leaves behind, so that the next tests say something about the code
+/// that they are for; except after one that never ended: the next tests could take as long, and
+/// are left out. Returns whether there was such a kernel.
+bool repair_devices() {
+  int current = 0, count = 0;
+  bool broken = false;
+  (void)cudaGetDevice(&current);
+  (void)cudaGetDeviceCount(&count);
+  for (int device = 0; device < count; ++device) {
+    (void)cudaSetDevice(device);
+    const cudaError_t error = sticky_error();
+    if (error == cudaSuccess) continue;
+    broken = true;
+    if (error == cudaErrorLaunchTimeout)
+      GTEST_FLAG_SET(fail_fast, true);
+    else
+      (void)cudaDeviceReset();
+  }
+  (void)cudaSetDevice(current);
+  (void)cudaGetLastError();
+  return broken;
+}
+
 /// Fails tests that leak device memory, streams or events, or that the CPU device had something to
 /// say about.
 class device_watch : public ::testing::EmptyTestEventListener {
@@ -81,17 +112,7 @@ class device_watch : public ::testing::EmptyTestEventListener {
   }
 
   void OnTestEnd(const ::testing::TestInfo&) override {
-    const std::size_t allocations = cpu_device::live_allocations();
-    if (allocations > allocations_)
-      ADD_FAILURE() << "this test leaves device memory allocated: " << allocations - allocations_
-                    << (allocations - allocations_ == 1 ? " allocation" : " allocations") << ", "
-                    << cpu_device::live_bytes() - bytes_ << " bytes";
-    else if (allocations < allocations_)
-      ADD_FAILURE() << "this test freed device memory that was allocated before it began";
-    if (const std::size_t now = cpu_device::live_streams(); now > streams_)
-      ADD_FAILURE() << "this test leaves streams that nobody destroys: " << now - streams_;
-    if (const std::size_t now = cpu_device::live_events(); now > events_)
-      ADD_FAILURE() << "this test leaves events that nobody destroys: " << now - events_;
+    report_leaks();
     const std::size_t reports = cpu_device::report_count() - reports_;
     if (reports != 0 && !reports_are_expected)
       ADD_FAILURE() << "the CPU device reported "
@@ -103,6 +124,22 @@ class device_watch : public ::testing::EmptyTestEventListener {
   }
 
  private:
+  void report_leaks() const {
+    // After a kernel has failed, cudaFree fails as well: what is left is no fault of its own.
+    if (repair_devices()) return;
+    const std::size_t allocations = cpu_device::live_allocations();
+    if (allocations > allocations_)
+      ADD_FAILURE() << "this test leaves device memory allocated: " << allocations - allocations_
+                    << (allocations - allocations_ == 1 ? " allocation" : " allocations") << ", "
+                    << cpu_device::live_bytes() - bytes_ << " bytes";
+    else if (allocations < allocations_)
+      ADD_FAILURE() << "this test freed device memory that was allocated before it began";
+    if (const std::size_t now = cpu_device::live_streams(); now > streams_)
+      ADD_FAILURE() << "this test leaves streams that nobody destroys: " << now - streams_;
+    if (const std::size_t now = cpu_device::live_events(); now > events_)
+      ADD_FAILURE() << "this test leaves events that nobody destroys: " << now - events_;
+  }
+
   std::size_t allocations_ = 0;
   std::size_t bytes_ = 0;
   std::size_t streams_ = 0;

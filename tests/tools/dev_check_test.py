@@ -197,6 +197,8 @@ class FileRulesTest(Course):
     def test_what_new_writes_is_formatted(self):
         self.add("05.2", "a", "sums")
         self.add("06.1", "z" * authoring.LONGEST_NAME, "more")
+        with (self.root / "README.md").open("a") as readme:
+            readme.write("[More](docs/06_more.md)\n")
         self.assert_clean("--static", "--all")
 
     def test_links(self):
@@ -219,6 +221,14 @@ class FileRulesTest(Course):
     def test_a_link_that_a_moved_page_breaks_is_found_though_its_own_page_is_unchanged(self):
         self.edit("page", "## Questions", "## Question")
         self.assert_finds("^README.md:3: link: docs/05_sums.md has no heading #questions")
+
+
+    def test_the_readme_leads_to_every_chapter(self):
+        self.add("06.1", "a", "more")
+        self.assert_finds(r"^README.md:1: index: .*\[06 More\]\(docs/06_more\.md\)")
+        with (self.root / "README.md").open("a") as readme:
+            readme.write("[More](docs/06_more.md)\n")
+        self.assertNotIn("index:", self.lab("dev", "check", "--static").stdout)
 
 
 class ExerciseRulesTest(Course):

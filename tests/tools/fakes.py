@@ -57,6 +57,8 @@ elif arguments[0] == "--preset":
     (build / "CMakeCache.txt").write_text(
         f"CMAKE_HOME_DIRECTORY:INTERNAL={{root}}\\nCMAKE_CACHEFILE_DIR:INTERNAL={{build}}\\n")
     (build / "build.ninja").write_text("")
+    uses = [path.name for path in root.glob("labs/*/*/*.cu") if "cublas" in path.read_text()]
+    (build / "linked_with_cublas").write_text(" ".join(uses))
     print("-- Build files have been written")
 elif arguments[0] == "--build":
     build = pathlib.Path(arguments[1])
@@ -81,6 +83,11 @@ elif arguments[0] == "--build":
             print("    4 |   int SYNTAX ERROR")
             print("      |       ^~~~~~")
             print("ninja: build stopped: subcommand failed.")
+            sys.exit(1)
+        linked = (build / "linked_with_cublas").read_text().split()
+        if kind.startswith("lab") and "cublas" in source.read_text() and source.name not in linked:
+            print(f"FAILED: bin/{{target}}\\n/usr/bin/ld: x.o: in function `f()':")
+            print(f"{{source}}:9: undefined reference to `cublasCreate_v2'")
             sys.exit(1)
         folder = {{"lab": "labs", "solution": "solutions", "lab_test": "tests/labs",
                   "solution_test": "tests/solutions", "bug": "bugs"}}[kind]

@@ -36,6 +36,7 @@ class WatchTest(LabTest):
         read_until("0 of 1 tests pass")
         read_until("Watching labs/05_shared_memory/1_dot_product")
         self.lab_file().write_text("SYNTAX ERROR\n")
+        read_until("dot_product.cu changed.")
         read_until("Could not build")
         read_until("Watching")
         self.gtest("lab_test.05.1", ["A"])

@@ -41,12 +41,13 @@ class OrientationTest(LabTest):
     def test_wrong_usage_is_a_sentence(self):
         for arguments, pattern in (
             (("tset",), "no command 'tset'.*`scripts/lab test`"),
-            (("run",), "required: ID"),
+            (("run",), r"which exercise\?.*`scripts/lab run 03\.1`.*`scripts/lab list`"),
             (("run", "05.1", "--size", "4"), r"`scripts/lab run 05\.1 -- --size 4`"),
             (("run", "05.1", "--device", "tpu"), "--device is 'tpu': it must be cpu or gpu"),
             (("run", "05.1", "--time-limit", "soon"), "'soon' is not a number of seconds"),
             (("verify", "--jobs", "0"), "'0' is not a number from 1"),
             (("test", "99.9"), "no exercise '99.9'"),
+            (("list", "77"), "no exercise '77'"),
             (("list", "--", "x"), "takes nothing after --"),
         ):
             done = self.lab(*arguments)
@@ -180,6 +181,13 @@ class BuildTest(LabTest):
         self.assertIn(".lab/log/cpu.lab.05.1.log", done.stderr)
         self.assertIn("then `scripts/lab run 05.1` again", done.stderr)
         self.assertIn("/usr/bin/c++", (self.root / ".lab/log/cpu.lab.05.1.log").read_text())
+
+    def test_a_library_that_the_student_begins_to_use_is_linked(self):
+        self.program("lab.05.1", "exit 0")
+        self.assert_status(0, self.lab("run", "05.1"))
+        self.lab_file().write_text("#include <cublas_v2.h>\n")
+        self.assert_status(0, self.lab("run", "05.1"))
+        self.assertEqual(2, self.calls().count("cmake --preset cpu"))
 
     def test_a_failing_configuration(self):
         done = self.lab("run", "05.1", FAKE_CONFIGURE_FAILS="1")

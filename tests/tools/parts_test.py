@@ -10,7 +10,7 @@ import unittest
 from pathlib import Path
 
 from fakes import gtest_program, script
-from lablib import console, device, diagnostics, files, gtest
+from lablib import console, device, diagnostics, files, gtest, testing
 from lablib.errors import MAY_NOT_INSTALL, USAGE, LabError
 
 
@@ -122,6 +122,74 @@ collect2: error: ld returned 1 exit status
         self.assertEqual("link", found[0].kind)
         self.assertIn("undefined reference", found[0].text)
 
+    LAUNCH = (
+        "{place}: error: no match for call to ‘(cpu_device::constant_launch<lab::dot_product::"
+        "{{anonymous}}::partial, const float*, float*, long unsigned int>) (const float*&,"
+        " std::size_t&)’"
+    )
+
+    def test_a_launch_with_wrong_arguments_is_told_in_cudas_words(self):
+        source = "  partial<<<blocks, kThreads>>>(a, n);"
+        found = self.messages(f"""FAILED: x.o
+{OWN}/dot_product.cu: In function ‘void f()’:
+{self.LAUNCH.format(place=f"{OWN}/dot_product.cu:12:441")}
+   12 | {source}
+      |   ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~{" " * 300}^
+/r/common/cpu_device/include/cpu_device/execution.h:148:8: note: candidate: ‘void cpu_device::x’
+  148 |   void operator()(P... args) const {{
+      |        ^~~~~~~~
+""")
+        self.assertEqual(
+            [
+                f"{OWN}/dot_product.cu:12: error: kernel `partial` is launched with arguments that"
+                " it does not take",
+                "  its parameters:    (const float*, float*, std::size_t)",
+                "  the launch gives:  (const float*, std::size_t)",
+                f"   12 | {source}",
+            ],
+            diagnostics.readable(found[0]),
+        )
+
+    def test_marks_behind_the_end_of_the_line_are_left_out(self):
+        found = self.messages(f"""FAILED: x.o
+{OWN}/dot_product.cu:12:80: error: ‘c’ was not declared
+   12 |   k<<<1, 2>>>(c);
+      |   ~~~~~~~~~~~~~~{" " * 60}^
+{OWN}/dot_product.cu:13:5: error: ‘x’ was not declared
+   13 |     x;
+      |     ^
+""")
+        self.assertEqual(
+            [
+                f"{OWN}/dot_product.cu:12: error: ‘c’ was not declared",
+                "   12 |   k<<<1, 2>>>(c);",
+                "      |   ~~~~~~~~~~~~~~",
+            ],
+            diagnostics.readable(found[0]),
+        )
+        self.assertEqual(found[1].lines, diagnostics.readable(found[1]))
+
+    def test_functions_that_the_linker_misses(self):
+        found = self.messages("""FAILED: bin/x
+/usr/bin/ld: t.o: in function `A_Test::TestBody()':
+t.cpp:91: undefined reference to `lab::a::add(std::span<float const, 18446744073709551615ul>)'
+t.cpp:92: undefined reference to `lab::a::add(std::span<float const, 18446744073709551615ul>)'
+t.cpp:93: undefined reference to `lab::a::sum(unsigned long)'
+collect2: error: ld returned 1 exit status
+""")
+        self.assertEqual(
+            ["lab::a::add(std::span<const float>)", "lab::a::sum(size_t)"],
+            diagnostics.undefined(found),
+        )
+
+    def test_includes_that_are_gone(self):
+        starter = '#include <cuda_runtime.h>\n\n#include "lab/errors.hpp"\n#include "sum.hpp"\n'
+        text = '#include "sum.hpp"\n  #  include <cuda_runtime.h>  // first\n#include <vector>\n'
+        self.assertEqual(
+            ['#include "lab/errors.hpp"'], diagnostics.lost_includes(text, starter)
+        )
+        self.assertEqual([], diagnostics.lost_includes(starter, starter))
+
     def test_nothing_to_be_found(self):
         self.assertEqual([], self.messages("[1/2] x\nninja: error: loading build.ninja\n"))
 
@@ -129,6 +197,87 @@ collect2: error: ld returned 1 exit status
         self.assertEqual(
             "labs/x.cu:1 common/y", diagnostics.shorten("/r/labs/x.cu:1 ../../common/y", Path("/r"))
         )
+
+
+class ReadableTest(unittest.TestCase):
+    REPORT = [
+        "CPU device: illegal memory access in kernel k (launched at x.cu:7), at x.cu:3: 4 bytes"
+        " past the end of device memory.",
+        "  Try: compare the thread's index with the length before the access.",
+    ]
+
+    def test_what_follows_from_a_failed_kernel_is_one_line(self):
+        failed = "x.cu:9: cudaFree(p) failed: cudaErrorIllegalAddress (an illegal memory access)"
+        order = "(thread order: forward)"
+        lines = testing._readable(
+            [
+                *self.REPORT,
+                failed,
+                failed,
+                'unknown file: Failure\nC++ exception with description "timer.cpp:58:'
+                ' cudaEventRecord(stop) failed: cudaErrorIllegalAddress" thrown in the test body.',
+                order,
+                "tests/support/test_main.cpp:97: Failure",
+                "Failed",
+                "the CPU device reported a mistake in this test, the last one:",
+                self.REPORT[0].replace("CPU device: ", ""),
+                self.REPORT[1],
+                order,
+            ]
+        )
+        self.assertEqual(
+            [
+                *self.REPORT,
+                "(After that every CUDA call fails, with cudaErrorIllegalAddress, as on a GPU.)",
+                order,
+            ],
+            lines,
+        )
+
+    def test_what_does_not_follow_stays(self):
+        lines = [
+            "x.cu:9: cudaMemcpy(…) failed: cudaErrorInvalidValue (invalid argument)",
+            "CPU device: the copy at x.cu:9 is too long.",
+            "CPU device: the copy at x.cu:9 is too long.",
+            "x_test.cpp:4: Failure",
+            "Expected 1, got 2",
+        ]
+        self.assertEqual(lines, testing._readable(lines))
+        failed = ["x.cu:9: cudaFree(p) failed: cudaErrorIllegalAddress (as a GPU says it)"]
+        self.assertEqual(failed, testing._readable(failed))
+        report = ["tests/support/test_main.cpp:97: Failure", "Failed", "the CPU device reported a"
+                  " mistake in this test, the last one:", "a race"]
+        self.assertEqual(report[2:], testing._readable(report))
+
+    def test_a_comparison_begins_with_what_it_found(self):
+        lines = [
+            "tests/x_test.cpp:55: Failure",
+            "Value of: matches(lab::compare(add(a, b), right))",
+            "  Actual: false (1000 of 1000 elements differ; first at [0]: got 0, expected 2.5)",
+            "Expected: true",
+        ]
+        self.assertEqual(
+            [
+                "1000 of 1000 elements differ; first at [0]: got 0, expected 2.5",
+                "  Nothing is right, and it begins with 0: is the result copied back to the host?",
+                "  checked at tests/x_test.cpp:55: lab::compare(add(a, b), right)",
+            ],
+            testing._readable(lines),
+        )
+        lines[2] = "  Actual: false (2 of 1000 elements differ; first at [0]: got 0, expected 2.5)"
+        self.assertEqual(2, len(testing._readable(lines)))
+
+    def test_a_todo_gets_its_line(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder)
+            (root / "labs").mkdir()
+            (root / "labs" / "x.cu").write_text("// to TODO(11)\n\n// TODO(1): add.\n")
+            self.assertEqual(
+                "not written: TODO(1) in labs/x.cu:3 (yet)",
+                testing._with_line_of_todo("not written: TODO(1) in labs/x.cu (yet)", root),
+            )
+            for line in ("TODO(1) in labs/y.cu", "TODO(9) in labs/x.cu", "no such thing"):
+                self.assertEqual(line, testing._with_line_of_todo(line, root))
 
 
 class GtestTest(unittest.TestCase):

@@ -459,6 +459,7 @@ class editor {
   void run() {
     ts_ = &file_.parts.code;
     macro_ = nullptr;
+    if (report_open_brace()) return;  // all else would follow from it
     edit_all();
     for (const directive& d : file_.parts.directives) {
       if (d.name != "define" || d.dead) continue;
@@ -522,6 +523,50 @@ class editor {
       else if (!edit_kernel_address(i) && macro_ == nullptr)
         check_call(i);
     }
+  }
+
+  // -- Braces --
+
+  /// Whether every branch of every #if closes the braces that it opens. If not, counting them is
+  /// no use: `#if A / void f() { / #else / void f(int) { / #endif` opens one brace, not two.
+  bool branches_are_balanced() const {
+    std::vector<int> open;  // braces of each branch that has not ended
+    std::size_t i = 0;
+    for (const directive& d : file_.parts.directives) {
+      for (; i < d.position; ++i)
+        if (!open.empty()) open.back() += ts()[i].is("{") ? 1 : ts()[i].is("}") ? -1 : 0;
+      const bool begins = d.name.substr(0, 2) == "if";
+      const bool ends = d.name == "endif" || d.name.substr(0, 2) == "el";
+      if (ends && !open.empty()) {
+        if (open.back() != 0) return false;
+        open.pop_back();
+      }
+      if (begins || (ends && d.name != "endif")) open.push_back(0);
+    }
+    return true;
+  }
+
+  /// A function whose last brace is missing swallows the next one. The compiler would name what
+  /// follows from that; this names the first line of the next function, which begins at the margin.
+  bool report_open_brace() {
+    std::vector<std::size_t> open;
+    const token* next = nullptr;
+    int from = 0;
+    for (std::size_t i = 0; i < ts().size(); ++i) {
+      const token& t = ts()[i];
+      const bool at_margin = t.begin == 0 || file_.source[t.begin - 1] == '\n';
+      if (next == nullptr && at_margin && !open.empty() && t.kind == token_kind::identifier &&
+          file_.places[i].kind == scope_kind::block && !is(ts(), i + 1, ":")) {
+        next = &t;
+        from = ts()[open.back()].line;
+      }
+      if (t.is("{")) open.push_back(i);
+      if (t.is("}") && !open.empty()) open.pop_back();
+    }
+    if (next == nullptr || open.empty() || !branches_are_balanced()) return false;
+    report(next->line, "a `}` is missing above this line: the `{` of line " + std::to_string(from) +
+                           " is still open here");
+    return true;
   }
 
   // -- Launches --

@@ -63,6 +63,14 @@ void on_signal(int signal, siginfo_t* info, void* raw) {
       previous.sa_sigaction(signal, info, raw);
       return;
     }
+    if (previous.sa_handler == SIG_DFL) {
+#if defined(__x86_64__)
+      const auto pc = static_cast<ucontext_t*>(raw)->uc_mcontext.gregs[REG_RIP];
+#else
+      const auto pc = static_cast<ucontext_t*>(raw)->uc_mcontext.pc;
+#endif
+      report_host_fault(signal, reinterpret_cast<const void*>(pc));
+    }
     sigaction(signal, &previous, nullptr);  // the fault comes again and takes its usual course
     return;
   }
@@ -84,6 +92,7 @@ void on_signal(int signal, siginfo_t* info, void* raw) {
 }
 
 void install_handlers() {
+  prepare_host_fault_reports();
   struct sigaction action = {};
   action.sa_sigaction = &on_signal;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;
@@ -94,6 +103,13 @@ void install_handlers() {
   action.sa_flags |= SA_RESTART;
   sigaction(kTimeSignal, &action, nullptr);
 }
+
+void install_handlers_once() {
+  static std::once_flag once;
+  std::call_once(once, install_handlers);
+}
+// From the start: host code may crash before the first launch.
+[[maybe_unused]] const bool installed = (install_handlers_once(), true);
 
 /// The faults of a full stack must be handled on another one.
 struct signal_stack {
@@ -230,8 +246,7 @@ watchdog::watchdog(running_launch& launch) : launch_(launch) {
 watchdog::~watchdog() { watch_thread::instance().end(launch_); }
 
 void watch_faults_on_this_thread() {
-  static std::once_flag once;
-  std::call_once(once, install_handlers);
+  install_handlers_once();
   static thread_local signal_stack stack;
   (void)stack;
 }

@@ -33,4 +33,9 @@ std::string short_name(const char* path);
 
 std::string human_bytes(std::size_t bytes);
 
+/// Says on stderr at which line the host's code crashes, from inside of the signal's handler; `pc`
+/// is the instruction. The other has to be called once before.
+void report_host_fault(int signal, const void* pc);
+void prepare_host_fault_reports();
+
 }  // namespace cpu_device

@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A crash outside of every kernel names its line, too.
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <string>
+
+namespace {
+
+int* volatile nowhere = nullptr;
+volatile int zero = 0, quotient = 0;
+
+constexpr int kStoreLine = __LINE__ + 1;
+void store() { *nowhere = 1; }
+
+constexpr int kDivisionLine = __LINE__ + 1;
+void divide() { quotient = 7 / zero; }
+
+__global__ void nothing() {}
+
+std::string at(int line) { return " at host_faults_test.cu:" + std::to_string(line) + ", outside"; }
+
+#ifndef __SANITIZE_ADDRESS__  // it reports crashes itself
+
+TEST(HostFault, NamesTheLineOfABadAccess) {
+  EXPECT_EXIT(store(), ::testing::KilledBySignal(SIGSEGV), "segmentation fault.*" + at(kStoreLine));
+}
+
+TEST(HostFault, NamesTheLineAfterALaunchToo) {
+  EXPECT_EXIT(
+      {
+        nothing<<<1, 1>>>();
+        (void)cudaDeviceSynchronize();
+        store();
+      },
+      ::testing::KilledBySignal(SIGSEGV), "segmentation fault.*" + at(kStoreLine));
+}
+
+#ifdef __x86_64__  // others do not stop there
+TEST(HostFault, NamesTheLineOfADivisionByZero) {
+  EXPECT_EXIT(divide(), ::testing::KilledBySignal(SIGFPE), "division by zero" + at(kDivisionLine));
+}
+#endif
+
+#endif
+
+}  // namespace
