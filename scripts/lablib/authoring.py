@@ -36,6 +36,7 @@ def paths_of(exercise: Exercise) -> List[Path]:
         exercise.solution_file.parent,
         exercise.tests_folder / f"{exercise.name}_test.cpp",
         exercise.bugs_file,
+        exercise.equivalents_file,
     ]
 
 

@@ -24,7 +24,7 @@ LEAST_HINTS = 2
 LEAST_BUGS = 4
 
 CXX = (".cpp", ".hpp", ".cu", ".cuh", ".h")
-_WITH_LICENSE = (*CXX, ".S", ".py", ".cmake", ".sh", ".bugs", ".yml", ".yaml")
+_WITH_LICENSE = (*CXX, ".S", ".py", ".cmake", ".sh", ".bugs", ".equivalent", ".yml", ".yaml")
 _TABS_ALLOWED = ("Makefile", ".S", ".mk")
 _LICENSE = ("SPDX-FileCopyrightText: ", "SPDX-License-Identifier: ")
 
@@ -411,7 +411,7 @@ def check_tree(
     for exercise in exercises:
         for path in (exercise.lab_file, exercise.hints_file, exercise.solution_file):
             expected.add(_short(root, path))
-        for path in (test_file(exercise), exercise.bugs_file):
+        for path in (test_file(exercise), exercise.bugs_file, exercise.equivalents_file):
             expected.add(_short(root, path))
         expected.add(_short(root, exercise.solution_file.parents[1] / "answers.md"))
     folders = {_short(root, exercise.folder): exercise for exercise in exercises}

@@ -27,8 +27,8 @@ namespace lab::testing {
 /// test then fails. On a GPU, where there are no reports, it changes nothing.
 void expect_reports();
 
-/// Whether CUDA says with this error that there can be no such grid or block. CUDA 12 had a name for
-/// it; CUDA 13 calls it an invalid value.
+/// Whether CUDA says with this error that there can be no such grid or block. CUDA 12 had a name
+/// for it; CUDA 13 calls it an invalid value.
 inline bool is_refused_launch(cudaError_t code) {
   return code == cudaErrorInvalidValue || code == cudaErrorInvalidConfiguration;
 }

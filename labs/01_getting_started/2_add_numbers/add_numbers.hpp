@@ -19,8 +19,8 @@ enum class step {
 /// the parameter is there so that you can ask for what CUDA refuses.
 ///
 /// Throws lab::cuda_error when CUDA reports an error: cudaErrorInvalidValue (in CUDA 12
-/// cudaErrorInvalidConfiguration) for 0 threads, and for more than a block may have. All device memory has been freed when the function is left,
-/// in every way.
+/// cudaErrorInvalidConfiguration) for 0 threads, and for more than a block may have. All device
+/// memory has been freed when the function is left, in every way.
 ///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, 3.2.3; the Kazan course on CUDA programming
 /// technology, chapter 3.

@@ -48,8 +48,7 @@ bool show(const named_mistake& one, bool should_be_lost) {
     std::printf("    nothing was thrown\n");
   }
   std::printf("    %s\n", lost ? "sticky: every further call fails" : "the device can be used");
-  return what && lab::error_handling::is_named(one.value, what->name) &&
-         lost == should_be_lost;
+  return what && lab::error_handling::is_named(one.value, what->name) && lost == should_be_lost;
 }
 
 }  // namespace

@@ -3,7 +3,8 @@
 
 #pragma once
 
-// clang-format off: our policies come before the header that uses them
+// Our policies come before the header that uses them.
+// clang-format off
 #include <thrust/system/cuda/execution_policy.h>
 #include_next <thrust/execution_policy.h>
 // clang-format on

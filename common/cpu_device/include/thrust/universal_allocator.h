@@ -3,7 +3,8 @@
 
 #pragma once
 
-// clang-format off: our allocators come before the header that uses them
+// Our allocators come before the header that uses them.
+// clang-format off
 #include <thrust/system/cuda/memory.h>
 #include_next <thrust/universal_allocator.h>
 // clang-format on

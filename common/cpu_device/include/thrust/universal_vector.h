@@ -3,7 +3,8 @@
 
 #pragma once
 
-// clang-format off: our vectors come before the header that uses them
+// Our vectors come before the header that uses them.
+// clang-format off
 #include <thrust/system/cuda/vector.h>
 #include_next <thrust/universal_vector.h>
 // clang-format on

@@ -3,7 +3,8 @@
 
 #pragma once
 
-// clang-format off: our resources come before the header that uses them
+// Our resources come before the header that uses them.
+// clang-format off
 #include <thrust/system/cuda/memory_resource.h>
 #include_next <thrust/mr/device_memory_resource.h>
 // clang-format on

@@ -3,7 +3,8 @@
 
 #pragma once
 
-// clang-format off: the tag comes before the header that uses it
+// The tag comes before the header that uses it.
+// clang-format off
 #include <thrust/system/cuda/detail/execution_policy.h>
 #include_next <thrust/iterator/detail/device_system_tag.h>
 #include <thrust/system/cuda/detail/sort.h>
