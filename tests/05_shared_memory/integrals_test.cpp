@@ -92,6 +92,9 @@ TEST_P(EachRule, HasMorePanelsThanThreads) {
 TEST_P(EachRule, IsZeroWhereNothingIsBetweenTheLimits) {
   for (const auto& what : kIntegrals)
     EXPECT_EQ(integrate(how(), what.f, 0.25, 0.25, 1000).value, 0.0) << what.name;
+  EXPECT_EQ(integrate(how(), integrand::exponential, 800, 800, 10).value, 0.0)
+      << "e^800 is no double";
+  EXPECT_EQ(integrate(how(), integrand::sine, 1, 1, lab::integrals::kMaxPanels).value, 0.0);
 }
 
 TEST_P(EachRule, FindsPi) {
