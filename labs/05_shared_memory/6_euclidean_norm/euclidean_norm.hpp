@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 05.6 euclidean_norm: the contract. What the program and the tests expect of euclidean_norm.cu.
+#pragma once
+
+#include <span>
+
+namespace lab::euclidean_norm {
+
+enum class step {
+  by_dot_product,  ///< √(x · x), in floats: wrong where squares leave the range of floats
+  scaled_by_max,   ///< m * √(sum of (x[i] / m)²), m the largest |x[i]|: two reductions
+  one_pass,        ///< each thread carries a scale and a sum, and takes a larger scale as it comes
+};
+
+struct result {
+  float value = 0;
+  float kernel_ms = 0;  ///< the time of the kernel, or of both
+};
+
+/// The Euclidean norm √(x[0]² + x[1]² + …). That of an empty vector is 0.
+///
+/// by_dot_product is right only while squares and their sums are floats: where they are too large
+/// it gives infinity, and squares below 2^-150 become 0. scaled_by_max and one_pass are right for
+/// all finite floats, subnormal ones too; a norm above the largest float is infinity.
+/// In every step: with a NaN in x the norm is NaN; else with an infinity, of either sign, infinity.
+///
+/// Accuracy: at most error_bound(x) (reference.hpp) from the exact norm, where the step is right.
+/// Where all x[i] are 0 or plus or minus the same power of two, and fewer than 2^24 are not 0,
+/// nothing but the root is rounded, and the result is the float next to the exact norm.
+///
+/// Throws lab::cuda_error when CUDA reports an error, and leaves no device memory behind.
+///
+/// From: the homework of the Kazan course on CUDA programming technology, chapter 7.
+result norm(step which, std::span<const float> x);
+
+}  // namespace lab::euclidean_norm

@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 05.7 jacobi: a matrix that a block keeps in shared memory, and changes again and again.
+// Edit:  this file, from TODO(1) to TODO(3). jacobi.hpp says what is asked for.
+// Run:   scripts/lab run 05.7 -- --size 22 --sweeps 400
+// Test:  scripts/lab test 05.7          Races: scripts/lab check 05.7
+// Hints: scripts/lab hint 05.7          Chapter: docs/05_shared_memory.md
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <string>
+
+#include "jacobi.hpp"
+#include "lab/cuda_check.hpp"
+#include "lab/device_buffer.hpp"
+#include "lab/errors.hpp"
+#include "lab/timer.hpp"
+
+namespace lab::jacobi {
+namespace {
+
+/// Requires one block of side * side threads. Thread (x, y) owns the cell in column x + 1 and row
+/// y + 1; the border is nobody's. `matrix` is changed in place.
+__global__ void relax_block(float* matrix, std::size_t sweeps) {
+  __shared__ float cell[kMaxSide + 2][kMaxSide + 2];  // [row][column]; a smaller matrix uses less
+  const unsigned side = blockDim.x, width = side + 2;
+  const unsigned column = threadIdx.x + 1, row = threadIdx.y + 1;
+
+  // TODO(1): copy the whole matrix into `cell`. It has more elements than the block has threads:
+  //          some must copy more than one. Invariant behind it: all cells that a thread will read
+  //          are there, whoever has copied them.
+  (void)&cell[row][column], (void)width;
+
+  // TODO(2): the sweeps: 0.25 * (((up + left) + right) + down). Every thread reads what its
+  //          neighbours write. Invariants: nobody writes a cell that somebody still has to read
+  //          for this sweep; nobody reads one for the next sweep before it is written.
+  //          In the end each thread stores its own cell in `matrix`.
+  (void)matrix, (void)sweeps;
+}
+
+/// A block with a thread for each cell of the interior.
+dim3 block_for(std::size_t side) {
+  // TODO(3): the block's shape: relax_block() says what it requires.
+  (void)side;
+  throw not_written("relaxing a matrix", 1);
+}
+
+}  // namespace
+
+// --- given ---------------------------------------------------------------------------------------
+
+result relax(std::span<const float> matrix, std::size_t side, std::size_t sweeps) {
+  if (side == 0 || side > kMaxSide)
+    throw invalid_input("jacobi: the interior's side is " + std::to_string(side) +
+                        "; one block relaxes interiors from 1 to " + std::to_string(kMaxSide));
+  if (matrix.size() != (side + 2) * (side + 2))
+    throw invalid_input("jacobi: the matrix has " + std::to_string(matrix.size()) +
+                        " elements; an interior of side " + std::to_string(side) +
+                        " and its border have " + std::to_string((side + 2) * (side + 2)));
+  const dim3 block = block_for(side);
+  device_buffer<float> device_matrix(matrix);
+
+  event_timer timer;
+  timer.start();
+  relax_block<<<1, block>>>(device_matrix.data(), sweeps);
+  timer.stop();
+  CUDA_CHECK(cudaGetLastError());
+  return {device_matrix.to_vector(), timer.milliseconds()};
+}
+
+}  // namespace lab::jacobi

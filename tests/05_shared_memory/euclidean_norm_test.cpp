@@ -1,0 +1,247 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "euclidean_norm.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "lab/random.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+
+namespace {
+
+using lab::euclidean_norm::as_float;
+using lab::euclidean_norm::error_bound;
+using lab::euclidean_norm::norm;
+using lab::euclidean_norm::reference;
+using lab::euclidean_norm::step;
+using lab::testing::matches;
+using vector = std::vector<float>;
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+constexpr float kLargest = std::numeric_limits<float>::max();
+constexpr float kSmallest = std::numeric_limits<float>::denorm_min();
+
+struct named_step {
+  step value;
+  const char* name;
+};
+constexpr named_step kSteps[] = {{step::by_dot_product, "by_dot_product"},
+                                 {step::scaled_by_max, "scaled_by_max"},
+                                 {step::one_pass, "one_pass"}};
+constexpr named_step kSafeSteps[] = {kSteps[1], kSteps[2]};
+
+::testing::AssertionResult is_within_the_bound(step which, const vector& x) {
+  return matches(lab::compare(norm(which, x).value, reference(x), {.absolute = error_bound(x)}));
+}
+
+/// n numbers, plus or minus 2^exponent: the root alone is rounded, so the norm has one right value.
+vector powers_of_two(std::size_t n, int exponent) {
+  vector x(n);
+  for (std::size_t i = 0; i < n; ++i) x[i] = std::ldexp(i % 3 == 1 ? -1.0F : 1.0F, exponent);
+  return x;
+}
+
+// Around a warp, a block of 256, and 1024 blocks of 256, where threads begin to stride; primes.
+const auto kSizes =
+    ::testing::Values(1, 2, 31, 32, 33, 255, 256, 257, 1021, 10 * 256 + 1, 262'144, 300'007);
+
+std::string name_of(const named_step& which, std::size_t n) {
+  return std::string(which.name) + "_n" + std::to_string(n);
+}
+
+// --- all steps, where squares are floats ---------------------------------------------------------
+
+class Norm : public ::testing::TestWithParam<std::tuple<named_step, std::size_t>> {};
+INSTANTIATE_TEST_SUITE_P(Steps, Norm, ::testing::Combine(::testing::ValuesIn(kSteps), kSizes),
+                         [](const auto& test) {
+                           return name_of(std::get<0>(test.param), std::get<1>(test.param));
+                         });
+
+TEST_P(Norm, CountsEveryElementOnce) {
+  const auto& [which, n] = GetParam();
+  const vector x = powers_of_two(n, 3);
+  EXPECT_EQ(norm(which.value, x).value, as_float(reference(x)));
+}
+
+TEST_P(Norm, IsWithinTheBoundForRandomNumbers) {
+  const auto& [which, n] = GetParam();
+  EXPECT_TRUE(is_within_the_bound(which.value, lab::random_floats(n, n, -300, 100)));
+}
+
+class EachStep : public ::testing::TestWithParam<named_step> {
+ protected:
+  step which() const { return GetParam().value; }
+};
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
+                         [](const auto& test) { return test.param.name; });
+
+TEST_P(EachStep, IsFiveForThreeAndFour) {
+  EXPECT_EQ(norm(which(), vector{3, -4}).value, 5.0F);
+  EXPECT_EQ(norm(which(), vector{-4, 3}).value, 5.0F);
+}
+
+TEST_P(EachStep, IsZeroForEmptyVectors) { EXPECT_EQ(norm(which(), {}).value, 0.0F); }
+
+TEST_P(EachStep, IsZeroForZeros) {
+  for (const std::size_t n : {1, 256, 1000}) {
+    EXPECT_EQ(norm(which(), vector(n, 0.0F)).value, 0.0F) << n << " zeros";
+    EXPECT_EQ(norm(which(), vector(n, -0.0F)).value, 0.0F) << n << " times -0";
+  }
+}
+
+TEST_P(EachStep, SeesASingleElementAnywhere) {
+  for (const std::size_t place : {0, 1, 31, 32, 255, 256, 511, 512, 1000}) {
+    vector x(1001, 0.0F);
+    x[place] = -17;
+    EXPECT_EQ(norm(which(), x).value, 17.0F) << "the element is at " << place;
+  }
+}
+
+TEST_P(EachStep, SeesASingleElementWhereThreadsBeginToStride) {
+  vector x(262'144 + 300, 0.0F);
+  for (const std::size_t place : {262'143, 262'144, 262'443}) {
+    x[place] = -17;
+    EXPECT_EQ(norm(which(), x).value, 17.0F) << "the element is at " << place;
+    x[place] = 0;
+  }
+}
+
+TEST_P(EachStep, IsInfiniteWithAnInfinity) {
+  for (const float infinity : {kInfinity, -kInfinity})
+    for (const std::size_t place : {0, 300, 999}) {
+      vector x = lab::random_floats(1000, place, -5, 5);
+      x[place] = infinity;
+      EXPECT_EQ(norm(which(), x).value, kInfinity) << "at " << place;
+      x[500] = kInfinity;  // two of them: infinity / infinity is NaN
+      EXPECT_EQ(norm(which(), x).value, kInfinity) << "at " << place << " and 500";
+    }
+}
+
+TEST_P(EachStep, IsNaNWithANaN) {
+  for (const std::size_t place : {0, 1, 255, 256, 300, 999}) {
+    vector x = lab::random_floats(1000, place, -5, 5);
+    x[place] = kNaN;
+    EXPECT_TRUE(std::isnan(norm(which(), x).value)) << "at " << place;
+    // An infinity in the same thread, the same block or another block does not hide it.
+    for (const std::size_t other : {2, 257, 998}) {
+      vector both = x;
+      both[other] = kInfinity;
+      EXPECT_TRUE(std::isnan(norm(which(), both).value)) << "at " << place << ", inf at " << other;
+    }
+  }
+  EXPECT_TRUE(std::isnan(norm(which(), vector{kNaN}).value));
+  vector zeros(600, 0.0F);
+  zeros[400] = kNaN;
+  EXPECT_TRUE(std::isnan(norm(which(), zeros).value)) << "among zeros";
+}
+
+TEST_P(EachStep, KeepsNaNAndInfinityThatOneThreadMeetsOneAfterTheOther) {
+  vector x(2 * 262'144 + 300, 1.0F);
+  x[7] = kNaN, x[7 + 262'144] = kInfinity, x[7 + 2 * 262'144] = 3;
+  EXPECT_TRUE(std::isnan(norm(which(), x).value));
+  std::swap(x[7], x[7 + 262'144]);
+  EXPECT_TRUE(std::isnan(norm(which(), x).value));
+}
+
+TEST_P(EachStep, ForgetsThePreviousCall) {
+  EXPECT_EQ(norm(which(), powers_of_two(4096, 4)).value, 1024.0F);
+  EXPECT_EQ(norm(which(), vector{1}).value, 1.0F);
+  EXPECT_EQ(norm(which(), powers_of_two(4096, 4)).value, 1024.0F);
+}
+
+TEST_P(EachStep, SaysHowLongItTook) {
+  EXPECT_GT(norm(which(), powers_of_two(1000, 0)).kernel_ms, 0.0F);
+}
+
+// --- where squares leave the range of floats -----------------------------------------------------
+
+TEST(ByDotProduct, OverflowsForHugeElements) {
+  // 2^64 is a float, its square, 2^128, is not; and 2^63 squared, 2^126, is one, but four are not.
+  EXPECT_EQ(norm(step::by_dot_product, vector{0x1p64F}).value, kInfinity);
+  EXPECT_EQ(norm(step::by_dot_product, vector{0x1p63F}).value, 0x1p63F);
+  EXPECT_EQ(norm(step::by_dot_product, powers_of_two(4, 63)).value, kInfinity);
+}
+
+TEST(ByDotProduct, UnderflowsForTinyElements) {
+  EXPECT_EQ(norm(step::by_dot_product, powers_of_two(1000, -80)).value, 0.0F);
+  EXPECT_EQ(norm(step::by_dot_product, vector{0x1p-60F}).value, 0x1p-60F);
+}
+
+class SafeNorm : public ::testing::TestWithParam<std::tuple<named_step, std::size_t>> {};
+INSTANTIATE_TEST_SUITE_P(Steps, SafeNorm,
+                         ::testing::Combine(::testing::ValuesIn(kSafeSteps),
+                                            ::testing::Values(1, 2, 33, 257, 1021, 4096)),
+                         [](const auto& test) {
+                           return name_of(std::get<0>(test.param), std::get<1>(test.param));
+                         });
+
+TEST_P(SafeNorm, IsExactForPowersOfTwoFromTheSmallestToTheLargest) {
+  // -149: the smallest float. 127: the largest power of two, of which two have a norm of 2^127.5,
+  // and four or more have one that is no float.
+  const auto& [which, n] = GetParam();
+  for (const int exponent : {-149, -148, -140, -127, -126, -75, -74, 0, 63, 64, 100, 117, 127}) {
+    const vector x = powers_of_two(n, exponent);
+    EXPECT_EQ(norm(which.value, x).value, as_float(reference(x))) << "2^" << exponent;
+  }
+}
+
+TEST_P(SafeNorm, IsWithinTheBoundWhateverTheRange) {
+  const auto& [which, n] = GetParam();
+  for (const int exponent : {-148, -130, -100, 60, 100, 110}) {
+    vector x = lab::random_floats(n, n + 5, -1, 1);
+    for (float& value : x) value = std::ldexp(value, exponent);
+    EXPECT_TRUE(is_within_the_bound(which.value, x)) << "times 2^" << exponent;
+  }
+}
+
+class SafeStep : public EachStep {};
+INSTANTIATE_TEST_SUITE_P(Steps, SafeStep, ::testing::ValuesIn(kSafeSteps),
+                         [](const auto& test) { return test.param.name; });
+
+TEST_P(SafeStep, MixesHugeAndTinyElements) {
+  vector x(5000);
+  for (std::size_t i = 0; i < x.size(); ++i)
+    x[i] = std::ldexp(static_cast<float>(i % 7) - 3, static_cast<int>(i * 37 % 231) - 120);
+  EXPECT_TRUE(is_within_the_bound(which(), x));
+}
+
+TEST_P(SafeStep, MeetsEverLargerAndEverSmallerElements) {
+  // One thread's elements lie 262144 apart. Growing ones change its scale each time.
+  constexpr std::size_t kApart = 262'144;
+  vector x(2 * kApart + 700, 0.0F);
+  for (std::size_t i = 0; i < 700; ++i)
+    for (std::size_t round = 0; round < 3; ++round)
+      x[round * kApart + i] =
+          std::ldexp(1.0F + static_cast<float>(i) / 1024, static_cast<int>(round + i % 5) + 90);
+  EXPECT_TRUE(is_within_the_bound(which(), x));
+  std::ranges::reverse(x);
+  EXPECT_TRUE(is_within_the_bound(which(), x));
+}
+
+TEST_P(SafeStep, AddsSmallElementsToALargeOneWithoutLosingThem) {
+  // 2^14 elements that are 2^7 times smaller than the one: as much again as the one itself.
+  constexpr std::size_t kSmaller = 1 << 14;
+  for (const std::size_t place : {std::size_t{0}, kSmaller / 2, kSmaller}) {
+    vector x(kSmaller + 1, 0x1p80F);
+    x[place] = 0x1p87F;
+    EXPECT_TRUE(is_within_the_bound(which(), x)) << "the large one is at " << place;
+    EXPECT_GT(norm(which(), x).value, 1.41F * 0x1p87F);
+  }
+}
+
+TEST_P(SafeStep, IsInfiniteOnlyWhereTheNormIsNoFloat) {
+  EXPECT_EQ(norm(which(), vector{kLargest}).value, kLargest);
+  EXPECT_EQ(norm(which(), vector{-kLargest, kSmallest}).value, kLargest);
+  EXPECT_EQ(norm(which(), vector{kLargest, kLargest}).value, kInfinity);
+}
+
+}  // namespace

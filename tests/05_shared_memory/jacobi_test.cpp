@@ -1,0 +1,160 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "jacobi.hpp"
+
+#include <cmath>
+#include <cstddef>
+#include <cstdlib>
+#include <limits>
+#include <vector>
+
+#include "lab/errors.hpp"
+#include "lab/random.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+
+namespace {
+
+using lab::jacobi::kMaxSide;
+using lab::jacobi::reference;
+using lab::jacobi::relax;
+using lab::testing::matches;
+using matrix = std::vector<float>;
+
+std::size_t elements(std::size_t side) { return (side + 2) * (side + 2); }
+
+/// Different in every cell, border and interior, with negatives.
+matrix random_matrix(std::size_t side, std::uint64_t seed) {
+  return lab::random_floats(elements(side), seed, -50, 100);
+}
+
+/// A value for each cell, from its row and its column.
+template <class Function>
+matrix filled(std::size_t side, Function value) {
+  matrix cells;
+  for (std::size_t row = 0; row < side + 2; ++row)
+    for (std::size_t column = 0; column < side + 2; ++column)
+      cells.push_back(static_cast<float>(value(static_cast<int>(row), static_cast<int>(column))));
+  return cells;
+}
+
+class Jacobi : public ::testing::TestWithParam<std::size_t> {
+ protected:
+  std::size_t side() const { return GetParam(); }
+};
+
+// The source's 16 and 22; one cell; fewer threads than the border has cells; a block of one warp's
+// width and its neighbours, where rows and warps do not agree; the largest block.
+INSTANTIATE_TEST_SUITE_P(Sides, Jacobi,
+                         ::testing::Values(1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 22, 31, 32));
+
+TEST_P(Jacobi, IsTheHostsMatrixAfterEverySweep) {
+  const matrix start = random_matrix(side(), side());
+  matrix expected = start;
+  for (std::size_t sweeps = 1; sweeps <= 6; ++sweeps) {
+    expected = lab::jacobi::sweep(expected, side());
+    EXPECT_TRUE(matches(lab::compare_exact(relax(start, side(), sweeps).matrix, expected)))
+        << "after " << sweeps << " sweeps";
+  }
+}
+
+TEST_P(Jacobi, IsTheHostsMatrixAfterManySweeps) {
+  const matrix start = random_matrix(side(), 100 + side());
+  for (const std::size_t sweeps : {50, 101})
+    EXPECT_TRUE(matches(
+        lab::compare_exact(relax(start, side(), sweeps).matrix, reference(start, side(), sweeps))))
+        << "after " << sweeps << " sweeps";
+}
+
+TEST_P(Jacobi, GivesTheMatrixBackAfterNoSweeps) {
+  const matrix start = random_matrix(side(), 200 + side());
+  EXPECT_TRUE(matches(lab::compare_exact(relax(start, side(), 0).matrix, start)));
+}
+
+TEST_P(Jacobi, LeavesAPlaneAsItIs) {
+  // Where every cell already is the mean of its neighbours, nothing changes. Small whole numbers:
+  // nothing is rounded.
+  const matrix plane = filled(side(), [](int row, int column) { return 7 * row - 3 * column + 5; });
+  EXPECT_TRUE(matches(lab::compare_exact(relax(plane, side(), 20).matrix, plane)));
+}
+
+TEST_P(Jacobi, SpreadsByOneCellASweep) {
+  // A sweep that used new values of neighbours would be faster than that.
+  const int middle = static_cast<int>(side() + 1) / 2;
+  const matrix spot = filled(
+      side(), [&](int row, int column) { return row == middle && column == middle ? 1 : 0; });
+  for (const int sweeps : {1, 2, 3, 4}) {
+    const matrix after = relax(spot, side(), static_cast<std::size_t>(sweeps)).matrix;
+    const matrix too_far = filled(side(), [&](int row, int column) {
+      const std::size_t here =
+          static_cast<std::size_t>(row) * (side() + 2) + static_cast<std::size_t>(column);
+      const bool in_reach = std::abs(row - middle) + std::abs(column - middle) <= sweeps;
+      return in_reach ? 0 : after[here];
+    });
+    EXPECT_TRUE(matches(lab::compare_exact(too_far, matrix(elements(side()), 0.0F))))
+        << "after " << sweeps << " sweeps";
+  }
+}
+
+TEST_P(Jacobi, HasNoUseForTheCorners) {
+  constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+  const int last = static_cast<int>(side()) + 1;
+  const auto is_corner = [last](int row, int column) {
+    return row % last == 0 && column % last == 0;
+  };
+  const matrix with_nan = filled(side(), [&](int row, int column) {
+    return is_corner(row, column) ? kNaN : static_cast<float>(row * row + column);
+  });
+  const matrix with_zero = filled(side(), [&](int row, int column) {
+    return is_corner(row, column) ? 0.0F : static_cast<float>(row * row + column);
+  });
+  matrix after = relax(with_nan, side(), 40).matrix;
+  const std::size_t width = side() + 2;
+  ASSERT_EQ(after.size(), elements(side()));
+  for (const std::size_t corner :
+       {std::size_t{0}, width - 1, width * (width - 1), width * width - 1}) {
+    EXPECT_TRUE(std::isnan(after[corner])) << "the corners are border: they stay as they are";
+    after[corner] = 0;
+  }
+  EXPECT_TRUE(matches(lab::compare_exact(after, reference(with_zero, side(), 40))));
+}
+
+TEST(JacobiBlock, TellsRowsFromColumns) {
+  // One edge after the other is hot: four different pictures.
+  constexpr std::size_t kSide = 6;
+  constexpr int kLast = 7;
+  const matrix edges[] = {filled(kSide, [](int row, int) { return row == 0 ? 64 : 0; }),
+                          filled(kSide, [](int row, int) { return row == kLast ? 64 : 0; }),
+                          filled(kSide, [](int, int column) { return column == 0 ? 64 : 0; }),
+                          filled(kSide, [](int, int column) { return column == kLast ? 64 : 0; })};
+  for (const matrix& edge : edges)
+    EXPECT_TRUE(
+        matches(lab::compare_exact(relax(edge, kSide, 9).matrix, reference(edge, kSide, 9))));
+}
+
+TEST(JacobiBlock, RefusesSidesThatNoBlockHas) {
+  for (const std::size_t side : {std::size_t{0}, kMaxSide + 1, std::size_t{100}})
+    EXPECT_THROW(relax(matrix(elements(side)), side, 1), lab::invalid_input) << side;
+  EXPECT_THROW(relax({}, std::numeric_limits<std::size_t>::max() - 1, 1), lab::invalid_input);
+}
+
+TEST(JacobiBlock, RefusesAMatrixOfAnotherSize) {
+  EXPECT_THROW(relax({}, 16, 1), lab::invalid_input);
+  EXPECT_THROW(relax(matrix(16 * 16), 16, 1), lab::invalid_input);
+  EXPECT_THROW(relax(matrix(elements(16) - 1), 16, 1), lab::invalid_input);
+  EXPECT_THROW(relax(matrix(elements(16) + 1), 16, 1), lab::invalid_input);
+}
+
+TEST(JacobiBlock, ForgetsThePreviousCall) {
+  const matrix large = random_matrix(32, 1), small = random_matrix(5, 2);
+  const matrix first = relax(large, 32, 10).matrix;
+  EXPECT_TRUE(matches(lab::compare_exact(relax(small, 5, 10).matrix, reference(small, 5, 10))));
+  EXPECT_TRUE(matches(lab::compare_exact(relax(large, 32, 10).matrix, first)));
+}
+
+TEST(JacobiBlock, SaysHowLongItTook) {
+  EXPECT_GT(relax(random_matrix(8, 3), 8, 10).kernel_ms, 0.0F);
+}
+
+}  // namespace
