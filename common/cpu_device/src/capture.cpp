@@ -203,9 +203,12 @@ cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* graph) {
     return spoil(*capture, cudaErrorStreamCaptureUnmatched,
                  "cudaStreamEndCapture: the capture began on another stream, which must end it.");
   if (capture->mode != cudaStreamCaptureModeRelaxed &&
-      capture->host_thread != std::this_thread::get_id())
+      capture->host_thread != std::this_thread::get_id()) {
+    leave_capture(stream);  // as on a GPU: it is over all the same
     return fail(cudaErrorStreamCaptureWrongThread,
-                "cudaStreamEndCapture: the host thread that began the capture must end it");
+                "cudaStreamEndCapture: the host thread that began the capture must end it. It has "
+                "ended now, without a graph.");
+  }
   const bool valid = capture->valid, joined = all_joined(*capture);
   leave_capture(stream);
   if (!valid) return fail(cudaErrorStreamCaptureInvalidated);
