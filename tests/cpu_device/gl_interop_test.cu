@@ -295,6 +295,7 @@ TEST_F(GlInteropStreams, WorkOfTheStreamIsDoneBeforeOpenGlGoesOn) {
 
 TEST_F(GlInteropStreams, WorkOfAnotherStreamComesTooLate) {
   ASSERT_EQ(map(streams[0]), cudaSuccess);
+  ASSERT_EQ(cudaStreamSynchronize(streams[0]), cudaSuccess);  // the contents are there
   fill<<<kBlocks, 128, 0, streams[1]>>>(pointer(), kCount, 42);
   ASSERT_EQ(unmap(streams[0]), cudaSuccess);
   EXPECT_EQ(stored(5), counting(3));
