@@ -226,7 +226,7 @@ TEST(HalfPrecision, FusedMultiplyAddIsRoundedOnce) {
   std::vector<u16x3> all;
   for (const u16 a : special_halves())
     for (const u16 b : special_halves())
-      for (const u16 c : {0x0000, 0x8000, 0x0001, 0x8001, 0x03FF, 0x3C00, 0xBC00, 0x7BFF, 0xFBFF,
+      for (const int c : {0x0000, 0x8000, 0x0001, 0x8001, 0x03FF, 0x3C00, 0xBC00, 0x7BFF, 0xFBFF,
                           0x7C00, 0xFC00, 0x7E00})
         all.push_back({a, b, static_cast<u16>(c)});
   std::mt19937 random(21);
