@@ -107,6 +107,13 @@ constexpr error_text kErrors[] = {
     CPU_DEVICE_ERROR(cudaErrorInvalidDeviceFunction, "invalid device function"),
     CPU_DEVICE_ERROR(cudaErrorNoDevice, "no CUDA-capable device is detected"),
     CPU_DEVICE_ERROR(cudaErrorInvalidDevice, "invalid device ordinal"),
+    CPU_DEVICE_ERROR(cudaErrorMapBufferObjectFailed, "mapping of buffer object failed"),
+    CPU_DEVICE_ERROR(cudaErrorUnmapBufferObjectFailed, "unmapping of buffer object failed"),
+    CPU_DEVICE_ERROR(cudaErrorAlreadyMapped, "resource already mapped"),
+    CPU_DEVICE_ERROR(cudaErrorNotMapped, "resource not mapped"),
+    CPU_DEVICE_ERROR(cudaErrorNotMappedAsArray, "resource not mapped as array"),
+    CPU_DEVICE_ERROR(cudaErrorNotMappedAsPointer, "resource not mapped as pointer"),
+    CPU_DEVICE_ERROR(cudaErrorInvalidGraphicsContext, "invalid OpenGL or DirectX context"),
     CPU_DEVICE_ERROR(cudaErrorNoKernelImageForDevice,
                      "no kernel image is available for execution on the device"),
     CPU_DEVICE_ERROR(cudaErrorUnsupportedLimit, "limit is not supported on this architecture"),
@@ -271,6 +278,7 @@ cudaError_t cudaDeviceReset() {
   finish_device(tls_device);
   forget_streams(tls_device);
   forget_textures(tls_device);
+  forget_graphics(tls_device);
   forget_settings(tls_device);
   release_device(tls_device);
   device_state& state = states()[static_cast<std::size_t>(tls_device)];

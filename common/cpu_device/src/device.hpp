@@ -56,6 +56,9 @@ void forget_streams(int device);
 /// textures.cpp: the arrays of a device and what refers to them; and what textures may measure.
 void forget_textures(int device);
 void forget_settings(int device);
+/// graphics.cpp: what is registered of OpenGL; and whether this is the begin of a mapped buffer.
+void forget_graphics(int device);
+bool is_graphics_memory(const void* pointer);
 /// memory_api.cpp: memory of cudaMallocAsync.
 cudaError_t allocate_async(void** pointer, std::size_t bytes, int device, const void* made_at);
 /// launch.cpp: the dynamic shared memory that a kernel may ask for.

@@ -46,6 +46,11 @@ cudaError_t give_memory_back(void* pointer, bool device_memory, const char* func
   if (pointer == nullptr) return cudaSuccess;
   if (const cudaError_t status = refuse_in_capture(function); status != cudaSuccess) return status;
   const std::lock_guard lock(api_mutex());
+  if (is_graphics_memory(pointer))
+    return fail(cudaErrorInvalidValue,
+                std::string(function) +
+                    ": the pointer came from cudaGraphicsResourceGetMappedPointer; "
+                    "cudaGraphicsUnmapResources gives it back.");
   for (int d = 0; d < device_count(); ++d) finish_device(d);  // nobody may still use it
   std::string why;
   if (!release(pointer, device_memory, &why))
@@ -240,7 +245,8 @@ cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
   if (stream != nullptr && cudaStreamIsCapturing(stream, &capture) == cudaSuccess &&
       capture != cudaStreamCaptureStatusNone)
     return refuse_in_capture("cudaFreeAsync", true);
-  if (!find_allocation(pointer)) return give_memory_back(pointer, true, "cudaFreeAsync");
+  if (!find_allocation(pointer) || is_graphics_memory(pointer))
+    return give_memory_back(pointer, true, "cudaFreeAsync");
   return enqueue(stream, [pointer] {
     std::string why;
     if (!release(pointer, true, &why)) fail(cudaErrorInvalidValue, "cudaFreeAsync: " + why + ".");

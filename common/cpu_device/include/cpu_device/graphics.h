@@ -1,0 +1,53 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Buffers of a graphics library that kernels use; cuda_gl_interop.h registers those of OpenGL.
+// While a buffer is mapped, the CPU device holds a copy of it in its own memory: read from the
+// buffer when it is mapped, written back when it is unmapped.
+#pragma once
+
+#include <cstddef>
+
+#include "cpu_device/runtime_api.h"
+#include "cpu_device/textures.h"
+
+typedef struct cudaGraphicsResource* cudaGraphicsResource_t;
+
+enum cudaGraphicsRegisterFlags {
+  cudaGraphicsRegisterFlagsNone = 0,
+  cudaGraphicsRegisterFlagsReadOnly = 1,
+  cudaGraphicsRegisterFlagsWriteDiscard = 2,
+  cudaGraphicsRegisterFlagsSurfaceLoadStore = 4,
+  cudaGraphicsRegisterFlagsTextureGather = 8
+};
+
+enum cudaGraphicsMapFlags {
+  cudaGraphicsMapFlagsNone = 0,
+  cudaGraphicsMapFlagsReadOnly = 1,     // a kernel that writes is reported; GL keeps what it had
+  cudaGraphicsMapFlagsWriteDiscard = 2  // what was in the buffer is gone: 0xFF bytes
+};
+
+/// Ends what cudaGraphicsGLRegisterBuffer began. Not while the resource is mapped.
+cudaError_t cudaGraphicsUnregisterResource(cudaGraphicsResource_t resource);
+/// For the next time it is mapped; in place of the flags it was registered with.
+cudaError_t cudaGraphicsResourceSetMapFlags(cudaGraphicsResource_t resource, unsigned int flags);
+/// Work that is put into `stream` afterwards finds what OpenGL drew before. All or none are mapped.
+cudaError_t cudaGraphicsMapResources(int count, cudaGraphicsResource_t* resources,
+                                     cudaStream_t stream = nullptr);
+/// What OpenGL draws afterwards finds the results of the work that is in `stream` now. The pointers
+/// into these resources are no longer valid.
+cudaError_t cudaGraphicsUnmapResources(int count, cudaGraphicsResource_t* resources,
+                                       cudaStream_t stream = nullptr);
+/// `bytes` may be null. The pointer holds until the resource is unmapped.
+cudaError_t cudaGraphicsResourceGetMappedPointer(void** pointer, std::size_t* bytes,
+                                                 cudaGraphicsResource_t resource);
+/// Always an error: textures of OpenGL cannot be registered, and a buffer is no array.
+cudaError_t cudaGraphicsSubResourceGetMappedArray(cudaArray_t* array,
+                                                  cudaGraphicsResource_t resource,
+                                                  unsigned int index, unsigned int level);
+
+template <class T>
+cudaError_t cudaGraphicsResourceGetMappedPointer(T** pointer, std::size_t* bytes,
+                                                 cudaGraphicsResource_t resource) {
+  return cudaGraphicsResourceGetMappedPointer(reinterpret_cast<void**>(pointer), bytes, resource);
+}
