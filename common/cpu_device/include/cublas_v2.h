@@ -13,6 +13,10 @@
 #include <cstddef>
 #include <cstdint>
 
+// Public code asks these guards of CUDA's headers.
+#define CUBLAS_API_H_
+#define CUBLAS_V2_H_
+
 #define CUBLAS_VER_MAJOR 13
 #define CUBLAS_VER_MINOR 0
 #define CUBLAS_VER_PATCH 0

@@ -22,3 +22,10 @@
 #include "cpu_device/synchronization.h"
 #include "cpu_device/textures.h"
 #include "cpu_device/vector_types.h"
+
+// Public code asks CUDA's include guards to see what has been included.
+#define __CUDA_RUNTIME_H__
+#define __CUDA_RUNTIME_API_H__
+#define __DRIVER_TYPES_H__
+#define __VECTOR_TYPES_H__
+#define __VECTOR_FUNCTIONS_H__
