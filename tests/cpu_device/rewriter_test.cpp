@@ -222,6 +222,20 @@ TEST(Launch, FindsItsEndBehindTemplatesComparisonsAndShifts) {
             "void f() { " + launch("k") + "1, v<w<2>>)(); }");
 }
 
+// Some editors' formatters take `<<<` for a shift and a comparison. nvcc takes `<< <` and `>> >`.
+TEST(Launch, MayBeWrittenWithSpaces) {
+  for (const std::string opening : {"<<<", "<< <", "<<\t<"})
+    for (const std::string closing : {">>>", ">> >", ">>  >"}) {
+      EXPECT_EQ(code("void f() { k" + opening + "1, 2" + closing + "(a); }"),
+                "void f() { " + launch("k") + "1, 2)(a); }")
+          << opening << closing;
+      EXPECT_EQ(code("void f() { ns::k<int> " + opening + " b >> 1, v<2> " + closing + " (a); }"),
+                "void f() { " + launch("ns::k<int>") + " b >> 1, v<2> ) (a); }")
+          << opening << closing;
+    }
+  EXPECT_EQ(code("int a = 1 << 2 < 3;"), "int a = 1 << 2 < 3;");
+}
+
 TEST(Launch, MayStandInTheArgumentsOfAnother) {
   EXPECT_EQ(code("void f() { k<<<1, 2>>>([&] { l<<<3, 4>>>(); }); }"),
             "void f() { " + launch("k") + "1, 2)([&] { " + launch("l") + "3, 4)(); }); }");
@@ -276,7 +290,8 @@ TEST(Launch, IsNotSeenInTemplatesAndShifts) {
   expect_unchanged(
       "std::vector<a<b<c<int>>>> v; int x = 1 << 3 >> 2; x <<= 1; x >>= 1; x = a<b>::c >> 1;\n"
       "template <class T = a<b<c>>> void f();\n"
-      "std::ostream& operator<<<T>(std::ostream&, T);\n#if 1 <<3\n#endif\n");
+      "std::ostream& operator<<<T>(std::ostream&, T);\n"
+      "std::ostream& operator<< <T>(std::ostream&, T);\n#if 1 <<3\n#endif\n");
 }
 
 TEST(Launch, IsNotSeenInExcludedCode) {
