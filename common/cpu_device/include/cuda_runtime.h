@@ -4,10 +4,14 @@
 // The CPU device's cuda_runtime.h: CUDA's runtime API and device functions on host threads.
 #pragma once
 
+#include <climits>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
+#include <functional>
+#include <utility>
 
 #include "cpu_device/atomics.h"
 #include "cpu_device/device_settings.h"
