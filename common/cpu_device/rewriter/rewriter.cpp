@@ -666,18 +666,14 @@ class editor {
         shown = "#" + name;
     }
     const std::size_t begin = ts()[callee].begin;
+    const std::string by_name = "[&](auto&&... cpu_device_p) { " + name + "(cpu_device_p...); }";
+    const std::string typed = "cpu_device_l.template typed<(" + name + ")>(";
     replace(begin, mark.end(),
-            "::cpu_device::launch([&](auto cpu_device_l) { if constexpr (requires { "
-            "cpu_device_l.template typed<(" +
-                name +
-                ")>(); }) return "
-                "cpu_device_l.template typed<(" +
-                name +
-                ")>(); else if constexpr (requires { "
-                "cpu_device_l.typed(" +
-                name + "); }) return cpu_device_l.typed(" + name +
-                "); else return cpu_device_l.deduced([&](auto&&... cpu_device_p) { " + name +
-                "(cpu_device_p...); }); }, " + shown + ", __FILE__, " + line + ", " +
+            "::cpu_device::launch([&](auto cpu_device_l) { if constexpr (requires { " + typed +
+                "0); }) return " + typed + by_name +
+                "); else if constexpr (requires { cpu_device_l.typed(" + name +
+                "); }) return cpu_device_l.typed(" + name + "); else return cpu_device_l.deduced(" +
+                by_name + "); }, " + shown + ", __FILE__, " + line + ", " +
                 newlines(begin, mark.end()));
     replace(ts()[close].begin, ts()[close + 2].end(), ")");
   }
