@@ -324,6 +324,7 @@ constexpr unsigned int cudaDeviceScheduleAuto = 0;
 constexpr unsigned int cudaDeviceScheduleSpin = 1;
 constexpr unsigned int cudaDeviceScheduleYield = 2;
 constexpr unsigned int cudaDeviceScheduleBlockingSync = 4;
+constexpr unsigned int cudaDeviceBlockingSync = 4;  // its old name
 constexpr unsigned int cudaDeviceMapHost = 8;
 cudaError_t cudaSetDeviceFlags(unsigned int flags);
 cudaError_t cudaGetDeviceFlags(unsigned int* flags);
