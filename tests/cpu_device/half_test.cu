@@ -303,6 +303,20 @@ __global__ void brain(const float* in, bits16* out, bits16* sums, int n) {
                                         __ushort_as_bfloat16(static_cast<bits16>(i & 0xffff)),
                                         __float2bfloat16(0.0f)));
 }
+__global__ void fuse_ties(float* out) {
+  // 1.5 * (1 + 2^-7) lies in the middle between two bfloat16s.
+  const __nv_bfloat16 a = __float2bfloat16(1.5f), b = __float2bfloat16(1.0078125f);
+  out[0] = __bfloat162float(__hfma(a, b, __float2bfloat16(0.0f)));
+  out[1] = __bfloat162float(__hfma(a, b, __float2bfloat16(0x1p-100f)));
+  out[2] = __bfloat162float(__hfma(a, b, __float2bfloat16(-0x1p-100f)));
+  out[3] = __bfloat162float(__hadd(b, __float2bfloat16(-0x1p-100f)));
+}
+TEST(BFloat16, FusedProductsAreRoundedOnce) {
+  const device_array<float> out(4, 0.0f);
+  fuse_ties<<<1, 1>>>(out.data());
+  EXPECT_EQ(out.to_host(), (std::vector<float>{1.515625f, 1.515625f, 1.5078125f, 1.0078125f}));
+}
+
 TEST(BFloat16, EveryOneIsKeptAndFloatsAreRounded) {
   std::vector<float> in;
   std::vector<bits16> expected;

@@ -3,8 +3,10 @@
 
 // Floating-point numbers of 16 bits: what cuda_fp16.h and cuda_bf16.h have in common.
 //
-// A result is made in double and rounded once. Sums, products and fused products are exact there
-// or "rounded to odd" (intrinsics.h), so they come out as if rounded from the exact result.
+// A result is made in double and rounded once more. That is as good as rounding the exact result:
+// products are exact there; a sum or a quotient that is not is far from any tie; and a fused
+// product of bfloat16s, where a tie and something tiny can meet, is "rounded to odd"
+// (intrinsics.h).
 #pragma once
 
 #include <algorithm>
@@ -130,8 +132,8 @@ T to_integer(double x, rounding mode) {
   }                                                                                              \
   inline T __hneg(T a) { return T::of_bits(a.bits ^ 0x8000U); }                                  \
   inline T __habs(T a) { return T::of_bits(a.bits & 0x7fffU); }                                  \
-  inline T __hadd(T a, T b) { return cpu_device::odd_sum(a.wide(), b.wide()); }                  \
-  inline T __hsub(T a, T b) { return cpu_device::odd_sum(a.wide(), -b.wide()); }                 \
+  inline T __hadd(T a, T b) { return a.wide() + b.wide(); }                                      \
+  inline T __hsub(T a, T b) { return a.wide() - b.wide(); }                                      \
   inline T __hmul(T a, T b) { return a.wide() * b.wide(); }                                      \
   inline T __hdiv(T a, T b) { return a.wide() / b.wide(); }                                      \
   inline T __hfma(T a, T b, T c) { return cpu_device::odd_sum(a.wide() * b.wide(), c.wide()); }  \
