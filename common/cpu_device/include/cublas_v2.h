@@ -7,6 +7,8 @@
 // There for S (float) and D (double), with int and, as NAME_64, with int64_t sizes.
 #pragma once
 
+#include <cuda_bf16.h>  // as CUDA's does: public code relies on it
+#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 #include <library_types.h>
 
