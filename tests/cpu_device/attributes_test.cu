@@ -109,6 +109,26 @@ TEST(CacheConfig, IsAHintForDevicesAndKernels) {
   EXPECT_EQ(cudaFuncSetCacheConfig(add, cudaFuncCachePreferShared), cudaSuccess);
 }
 
+// Public code (NVIDIA's samples) asks CUDA's include guards for what it may use.
+#if !defined(__CUDA_RUNTIME_H__) || !defined(__CUDA_RUNTIME_API_H__) || \
+    !defined(__DRIVER_TYPES_H__) || !defined(__VECTOR_TYPES_H__) || !defined(__VECTOR_FUNCTIONS_H__)
+#error "an include guard of CUDA is not there"
+#endif
+
+#ifdef __CPU_DEVICE__  // deprecated since CUDA 12.4: nvcc warns
+TEST(SharedMemoryBanks, HaveFourBytes) {
+  EXPECT_EQ(cudaDeviceSetSharedMemConfig(cudaSharedMemBankSizeEightByte), cudaSuccess);
+  cudaSharedMemConfig config = cudaSharedMemBankSizeDefault;
+  EXPECT_EQ(cudaDeviceGetSharedMemConfig(&config), cudaSuccess);
+  EXPECT_EQ(config, cudaSharedMemBankSizeFourByte);
+  EXPECT_EQ(cudaDeviceSetSharedMemConfig(static_cast<cudaSharedMemConfig>(3)),
+            cudaErrorInvalidValue);
+  EXPECT_EQ(cudaDeviceGetSharedMemConfig(nullptr), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaFuncSetSharedMemConfig(add, cudaSharedMemBankSizeEightByte), cudaSuccess);
+  cudaGetLastError();
+}
+#endif
+
 TEST(FunctionAttributes, ShowWhatAKernelMayAskFor) {
   cudaFuncAttributes a = {};
   ASSERT_EQ(cudaFuncGetAttributes(&a, add), cudaSuccess);

@@ -14,9 +14,36 @@
 
 #include "conformance.hpp"
 
+#ifndef __CUDACC__  // as NVIDIA's helper_math.h has it for other compilers
+inline int max(int a, int b) { return a > b ? a : b; }
+inline int min(int a, int b) { return a < b ? a : b; }
+inline float rsqrtf(float x) { return 1.0f / sqrtf(x); }
+#endif
+
 namespace {
 
 using namespace conformance;
+
+__global__ void add_scaled(float* data, int n, float factor = 3, const float* more = nullptr) {
+  const int i = static_cast<int>(threadIdx.x);
+  if (i < max(n, 0)) data[i] += factor * (more != nullptr ? more[i] : 1.0f);
+}
+
+TEST(Launch, LeavesOutDefaultArguments) {
+  const device_array<float> data(4, 1.0f), more(4, 10.0f);
+  add_scaled<<<1, 4>>>(data.data(), 3);
+  EXPECT_EQ(data.to_host(), (std::vector<float>{4, 4, 4, 1}));
+  add_scaled<<<1, 4>>>(data.data(), 4, 2);
+  EXPECT_EQ(data.to_host(), (std::vector<float>{6, 6, 6, 3}));
+  add_scaled<<<1, 4>>>(data.data(), 1, 1, more.data());
+  EXPECT_EQ(data.to_host(), (std::vector<float>{16, 6, 6, 3}));
+}
+
+TEST(Malloc, TakesPointersToConstants) {
+  const float* constants = nullptr;
+  ASSERT_EQ(cudaMalloc(&constants, 16), cudaSuccess);
+  EXPECT_EQ(cudaFree(const_cast<float*>(constants)), cudaSuccess);
+}
 
 __global__ void print_lines() {
   printf("block %u thread %u pi %.3f %s|\n", blockIdx.x, threadIdx.x, 3.14159, "end");

@@ -7,11 +7,17 @@
 // There for S (float) and D (double), with int and, as NAME_64, with int64_t sizes.
 #pragma once
 
+#include <cuda_bf16.h>  // as CUDA's does: public code relies on it
+#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 #include <library_types.h>
 
 #include <cstddef>
 #include <cstdint>
+
+// Public code asks these guards of CUDA's headers.
+#define CUBLAS_API_H_
+#define CUBLAS_V2_H_
 
 #define CUBLAS_VER_MAJOR 13
 #define CUBLAS_VER_MINOR 0

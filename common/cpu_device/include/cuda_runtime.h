@@ -4,10 +4,14 @@
 // The CPU device's cuda_runtime.h: CUDA's runtime API and device functions on host threads.
 #pragma once
 
+#include <climits>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
+#include <functional>
+#include <utility>
 
 #include "cpu_device/atomics.h"
 #include "cpu_device/device_settings.h"
@@ -23,3 +27,10 @@
 #include "cpu_device/synchronization.h"
 #include "cpu_device/textures.h"
 #include "cpu_device/vector_types.h"
+
+// Public code asks CUDA's include guards to see what has been included.
+#define __CUDA_RUNTIME_H__
+#define __CUDA_RUNTIME_API_H__
+#define __DRIVER_TYPES_H__
+#define __VECTOR_TYPES_H__
+#define __VECTOR_FUNCTIONS_H__

@@ -10,6 +10,9 @@
 
 #include <cstddef>
 
+// Public code asks this guard of CUDA's header.
+#define CURAND_H_
+
 #define CURAND_VER_MAJOR 10
 #define CURAND_VER_MINOR 4
 #define CURAND_VER_PATCH 0

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cuda_runtime.h>
+#include <curand.h>
 
 #include <cstdint>
 

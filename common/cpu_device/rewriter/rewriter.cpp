@@ -70,7 +70,7 @@ std::size_t angle_forward(const tokens& ts, std::size_t i) {
     if (opens(ts[i])) {
       i = match_forward(ts, i);
       if (i == kNone) return kNone;
-    } else if (closes(ts[i]) || ts[i].is(";") || ts[i].text.substr(0, 3) == "<<<") {
+    } else if (closes(ts[i]) || ts[i].is(";") || opens_launch(ts[i])) {
       return kNone;
     } else if (ts[i].is("<")) {
       ++depth;
@@ -88,7 +88,7 @@ std::size_t angle_back(const tokens& ts, std::size_t i) {
     if (closes(ts[i])) {
       i = match_back(ts, i);
       if (i == kNone) return kNone;
-    } else if (opens(ts[i]) || ts[i].is(";") || ts[i].text.substr(0, 3) == "<<<") {
+    } else if (opens(ts[i]) || ts[i].is(";") || opens_launch(ts[i])) {
       return kNone;
     } else if (ts[i].is(">")) {
       ++depth;
@@ -501,7 +501,7 @@ class editor {
   void edit_all() {
     for (std::size_t i = 0; i < ts().size(); ++i) {
       const token& t = ts()[i];
-      if (t.text.substr(0, 3) == "<<<" && t.kind == token_kind::punctuation) {
+      if (opens_launch(t)) {
         edit_launch(i);
         continue;
       }
@@ -646,7 +646,7 @@ class editor {
       if (opens(t)) {
         i = match_forward(ts(), i);
         if (i == kNone) return kNone;
-      } else if (closes(t) || t.is(";") || t.text.substr(0, 3) == "<<<") {
+      } else if (closes(t) || t.is(";") || opens_launch(t)) {
         return kNone;
       } else if (t.is("<") && with_templates && is_identifier(ts(), i - 1)) {
         ++angles;
@@ -654,7 +654,7 @@ class editor {
         if (angles > 0)
           --angles;
         else if (is(ts(), i + 1, ">") && is(ts(), i + 2, ">") && adjacent(ts(), i) &&
-                 adjacent(ts(), i + 1))
+                 ts()[i + 2].line == ts()[i].line)  // `>> >` will do
           return i;
       }
     }
@@ -663,7 +663,7 @@ class editor {
 
   void edit_launch(std::size_t open) {
     const token& mark = ts()[open];
-    if (mark.text.size() > 3) {
+    if (mark.text.size() > 3 && mark.text.find_first_not_of('<') == mark.text.npos) {
       report(mark.line, mark.text.size() == 7 ? "a merge conflict is left in this file"
                                               : "this is neither a launch nor a shift");
       return;
@@ -711,20 +711,16 @@ class editor {
         shown = "#" + name;
     }
     const std::size_t begin = ts()[callee].begin;
+    const std::string by_name = "[&](auto&&... cpu_device_p) { " + name + "(cpu_device_p...); }";
+    const std::string typed = "cpu_device_l.template typed<(" + name + ")>(";
     replace(begin, mark.end(),
-            "::cpu_device::launch([&](auto cpu_device_l) { if constexpr (requires { "
-            "cpu_device_l.template typed<(" +
-                name +
-                ")>(); }) return "
-                "cpu_device_l.template typed<(" +
-                name +
-                ")>(); else if constexpr (requires { "
-                "cpu_device_l.typed(" +
-                name + "); }) return cpu_device_l.typed(" + name +
-                "); else return cpu_device_l.deduced([&](auto&&... cpu_device_p) { " + name +
-                "(cpu_device_p...); }); }, " + shown + ", __FILE__, " + line + ", " +
+            "::cpu_device::launch([&](auto cpu_device_l) { if constexpr (requires { " + typed +
+                "0); }) return " + typed + by_name +
+                "); else if constexpr (requires { cpu_device_l.typed(" + name +
+                "); }) return cpu_device_l.typed(" + name + "); else return cpu_device_l.deduced(" +
+                by_name + "); }, " + shown + ", __FILE__, " + line + ", " +
                 newlines(begin, mark.end()));
-    replace(ts()[close].begin, ts()[close].begin + 3, ")");
+    replace(ts()[close].begin, ts()[close + 2].end(), ")");
   }
 
   bool has_comma(std::size_t begin, std::size_t end) const {
@@ -991,7 +987,7 @@ class editor {
       if (close == kNone) return false;
       end = close + 1;
     }
-    if (is(ts(), end, "(") || is(ts(), end, "<<<")) return false;
+    if (is(ts(), end, "(") || (end < ts().size() && opens_launch(ts()[end]))) return false;
     std::size_t begin = at;  // before the name's namespaces
     while (begin > 0 && ts()[begin - 1].is("::")) {
       --begin;

@@ -8,15 +8,17 @@
 //
 //   callee<<<config>>>(args)
 //     ::cpu_device::launch([&](auto cpu_device_l) {
-//       if constexpr (requires { cpu_device_l.template typed<(callee)>(); })
-//         return cpu_device_l.template typed<(callee)>();
+//       if constexpr (requires { cpu_device_l.template typed<(callee)>(0); })
+//         return cpu_device_l.template typed<(callee)>(
+//             [&](auto&&... cpu_device_p) { callee(cpu_device_p...); });
 //       else if constexpr (requires { cpu_device_l.typed(callee); })
 //         return cpu_device_l.typed(callee);
 //       else
 //         return cpu_device_l.deduced([&](auto&&... cpu_device_p) { callee(cpu_device_p...); });
 //     }, "callee", __FILE__, line, config)(args)
-//     The first form takes a kernel that is a constant, the second a function pointer, the last
-//     an overload set or a template whose arguments are to be deduced. In a macro the line is
+//     The first form takes a kernel that is a constant (and its call, for default arguments), the
+//     second a function pointer, the last an overload set or a template whose arguments are to be
+//     deduced. In a macro the line is
 //     __LINE__, and a callee that is a parameter of the macro is named by #parameter.
 //
 //   extern __shared__ T name[];      in a function:

@@ -169,10 +169,14 @@ class cutter {
       read_quoted('\'');
       return finish(token_kind::character, begin, line);
     }
-    if (c == '<' && peek(1) == '<' && peek(2) == '<' &&
-        !(!before.empty() && before.back().is("operator"))) {
-      while (peek(0) == '<') ++at_;
-      return finish(token_kind::punctuation, begin, line);
+    if (c == '<' && peek(1) == '<' && !(!before.empty() && before.back().is("operator"))) {
+      // `<< <`, too, as some formatters write it
+      const std::size_t third = source_.find_first_not_of(" \t", at_ + 2);
+      if (third != source_.npos && source_[third] == '<') {
+        at_ = third;
+        while (peek(0) == '<') ++at_;
+        return finish(token_kind::punctuation, begin, line);
+      }
     }
     static constexpr std::array<std::string_view, 12> kLong = {
         "<=>", "<<=", "<=", ">=", "<<", "::", "->", "##", "==", "!=", "&&", "||"};
@@ -262,5 +266,10 @@ class cutter {
 }  // namespace
 
 source_tokens cut(std::string_view source) { return cutter(source).run(); }
+
+bool opens_launch(const token& t) {
+  return t.kind == token_kind::punctuation && t.text.size() >= 3 && t.text.substr(0, 2) == "<<" &&
+         t.text.back() == '<';
+}
 
 }  // namespace rewriter

@@ -45,7 +45,10 @@ struct source_tokens {
 };
 
 /// Cuts a source into tokens. Never fails: what is no C++ comes out as odd punctuation.
-/// `>` is always one character; `<<<` is one token, however many `<` stand there.
+/// `>` is always one character; `<<<` is one token, however many `<` stand there, and so is `<< <`.
 source_tokens cut(std::string_view source);
+
+/// `<<<` or `<< <`; nvcc takes both.
+bool opens_launch(const token& t);
 
 }  // namespace rewriter

@@ -83,6 +83,18 @@ cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache* config) {
   *config = here().cache;
   return cudaSuccess;
 }
+cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig config) {
+  if (static_cast<unsigned>(config) > cudaSharedMemBankSizeEightByte)
+    return fail(cudaErrorInvalidValue);
+  CPU_DEVICE_RETURN_PENDING_ERROR();
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig* config) {
+  if (config == nullptr) return fail(cudaErrorInvalidValue);
+  CPU_DEVICE_RETURN_PENDING_ERROR();
+  *config = cudaSharedMemBankSizeFourByte;
+  return cudaSuccess;
+}
 cudaError_t cudaCtxResetPersistingL2Cache() {
   CPU_DEVICE_RETURN_PENDING_ERROR();
   return cudaSuccess;

@@ -44,8 +44,8 @@ void shared_birth(Unique, T&... variables) {
 }
 
 struct launcher {
-  template <auto Kernel>
-  auto typed() const {
+  template <auto Kernel, class ByName>
+  auto typed(ByName) const {
     static_assert(std::is_function_v<std::remove_pointer_t<decltype(Kernel)>>);
     last_form = constant;
     return Kernel;

@@ -23,6 +23,18 @@ cudaError_t cudaDeviceSetLimit(cudaLimit limit, std::size_t value);
 cudaError_t cudaDeviceGetLimit(std::size_t* value, cudaLimit limit);
 cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache config);
 cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache* config);
+/// Banks have 4 bytes; as on a GPU since compute capability 5.0 the setters have no effect.
+enum cudaSharedMemConfig {
+  cudaSharedMemBankSizeDefault = 0,
+  cudaSharedMemBankSizeFourByte = 1,
+  cudaSharedMemBankSizeEightByte = 2,
+};
+cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig config);
+cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig* config);
+template <class Kernel>
+cudaError_t cudaFuncSetSharedMemConfig(Kernel*, cudaSharedMemConfig) {
+  return cudaSuccess;
+}
 cudaError_t cudaCtxResetPersistingL2Cache();
 
 /// "0000:01:00.0"

@@ -185,13 +185,26 @@ struct deduced_launch {
   }
 };
 
+/// A kernel known at compile time that is given fewer arguments than it has parameters: only a call
+/// by its name, as `ByName` makes it, knows the defaults.
+template <class ByName, auto Kernel, class... P>
+struct launch_with_defaults : constant_launch<Kernel, P...> {
+  ByName by_name;
+
+  using constant_launch<Kernel, P...>::operator();
+  template <class... A>
+  requires(sizeof...(A) < sizeof...(P)) void operator()(const A&... args) const {
+    deduced_launch<ByName>{this->site, this->shape, by_name}(args...);
+  }
+};
+
 struct launcher {
   launch_site site;
   launch_shape shape;
 
-  template <auto Kernel>
-  auto typed() const {
-    return typed_constant<Kernel>(Kernel);
+  template <auto Kernel, class ByName>
+  auto typed(ByName by_name) const {
+    return typed_constant<Kernel>(Kernel, by_name);
   }
   // Not  void (*)(P...):  that would choose the overload without parameters from a set.
   template <class Function>
@@ -203,9 +216,9 @@ struct launcher {
   }
 
  private:
-  template <auto Kernel, class... P>
-  auto typed_constant(void (*)(P...)) const {
-    return constant_launch<Kernel, P...>{site, shape};
+  template <auto Kernel, class ByName, class... P>
+  auto typed_constant(void (*)(P...), ByName by_name) const {
+    return launch_with_defaults<ByName, Kernel, P...>{{site, shape}, by_name};
   }
   template <class... P>
   auto typed_pointer(void (*kernel)(P...)) const {

@@ -18,10 +18,14 @@
 // The overloads that CUDA has and no others: a mixture that is ambiguous here (int and long long)
 // is ambiguous for nvcc, too. Of a number and a NaN, the number is taken.
 
+// Templates, so that a program may define its own: NVIDIA's helper_math.h does where __CUDACC__ is
+// not defined, and a function that is no template is preferred.
 #define CPU_DEVICE_MIN_MAX(T, A, B)                                                       \
+  template <int = 0>                                                                      \
   constexpr T min(A a, B b) {                                                             \
     return static_cast<T>(b) < static_cast<T>(a) ? static_cast<T>(b) : static_cast<T>(a); \
   }                                                                                       \
+  template <int = 0>                                                                      \
   constexpr T max(A a, B b) {                                                             \
     return static_cast<T>(a) < static_cast<T>(b) ? static_cast<T>(b) : static_cast<T>(a); \
   }
@@ -96,7 +100,10 @@ CPU_DEVICE_MATH(cyl_bessel_i1, cyl_bessel_i1f, bessel_i1)
 // --- roots, lengths, angles ---------------------------------------------------------------------
 
 inline double rsqrt(double x) noexcept { return 1.0 / ::sqrt(x); }
-inline float rsqrtf(float x) noexcept { return 1.0F / ::sqrtf(x); }
+template <int = 0>  // as min and max
+inline float rsqrtf(float x) noexcept {
+  return 1.0F / ::sqrtf(x);
+}
 inline float rsqrt(float x) noexcept { return rsqrtf(x); }
 
 inline double norm(int count, const double* values) noexcept {

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "cpu_device/vector_types.h"
 
@@ -330,6 +331,7 @@ constexpr unsigned int cudaDeviceScheduleAuto = 0;
 constexpr unsigned int cudaDeviceScheduleSpin = 1;
 constexpr unsigned int cudaDeviceScheduleYield = 2;
 constexpr unsigned int cudaDeviceScheduleBlockingSync = 4;
+constexpr unsigned int cudaDeviceBlockingSync = 4;  // its old name
 constexpr unsigned int cudaDeviceMapHost = 8;
 cudaError_t cudaSetDeviceFlags(unsigned int flags);
 cudaError_t cudaGetDeviceFlags(unsigned int* flags);
@@ -468,35 +470,43 @@ cudaError_t copy_from_symbol(void* to, const void* symbol, std::size_t symbol_by
                              cudaStream_t stream, bool wait);
 }  // namespace cpu_device
 
+namespace cpu_device {
+/// The place of a pointer to anything, constants included.
+template <class T>
+void** as_void(T** pointer) {
+  return reinterpret_cast<void**>(const_cast<std::remove_cv_t<T>**>(pointer));
+}
+}  // namespace cpu_device
+
 template <class T>
 cudaError_t cudaMalloc(T** pointer, std::size_t bytes) {
-  return cudaMalloc(reinterpret_cast<void**>(pointer), bytes);
+  return cudaMalloc(cpu_device::as_void(pointer), bytes);
 }
 template <class T>
 cudaError_t cudaMallocHost(T** pointer, std::size_t bytes, unsigned int flags = 0) {
-  return cudaMallocHost(reinterpret_cast<void**>(pointer), bytes, flags);
+  return cudaMallocHost(cpu_device::as_void(pointer), bytes, flags);
 }
 template <class T>
 cudaError_t cudaHostAlloc(T** pointer, std::size_t bytes, unsigned int flags) {
-  return cudaHostAlloc(reinterpret_cast<void**>(pointer), bytes, flags);
+  return cudaHostAlloc(cpu_device::as_void(pointer), bytes, flags);
 }
 template <class T>
 cudaError_t cudaHostGetDevicePointer(T** device_pointer, void* host_pointer, unsigned int flags) {
-  return cudaHostGetDevicePointer(reinterpret_cast<void**>(device_pointer), host_pointer, flags);
+  return cudaHostGetDevicePointer(cpu_device::as_void(device_pointer), host_pointer, flags);
 }
 template <class T>
 cudaError_t cudaMallocManaged(T** pointer, std::size_t bytes,
                               unsigned int flags = cudaMemAttachGlobal) {
-  return cudaMallocManaged(reinterpret_cast<void**>(pointer), bytes, flags);
+  return cudaMallocManaged(cpu_device::as_void(pointer), bytes, flags);
 }
 template <class T>
 cudaError_t cudaMallocPitch(T** pointer, std::size_t* pitch, std::size_t width_bytes,
                             std::size_t height) {
-  return cudaMallocPitch(reinterpret_cast<void**>(pointer), pitch, width_bytes, height);
+  return cudaMallocPitch(cpu_device::as_void(pointer), pitch, width_bytes, height);
 }
 template <class T>
 cudaError_t cudaMallocAsync(T** pointer, std::size_t bytes, cudaStream_t stream) {
-  return cudaMallocAsync(reinterpret_cast<void**>(pointer), bytes, stream);
+  return cudaMallocAsync(cpu_device::as_void(pointer), bytes, stream);
 }
 // A symbol is the __constant__ or __device__ variable itself, so its size is known.
 template <class T>

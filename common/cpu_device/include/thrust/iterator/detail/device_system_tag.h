@@ -8,5 +8,4 @@
 #include <thrust/system/cuda/detail/execution_policy.h>
 #include_next <thrust/iterator/detail/device_system_tag.h>
 #include <thrust/system/cuda/detail/sort.h>
-#include <thrust/system/cuda/error.h>
 // clang-format on

@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// cuBLASLt on the CPU device: D = epilogue(alpha op(A) op(B) + beta C), described by objects.
+// There for float and double, in columns or rows, in batches, with bias, ReLU and GELU. Anything
+// else is CUBLAS_STATUS_NOT_SUPPORTED, with a sentence. No algorithm has to be chosen: the
+// heuristic has one, and needs no workspace.
+#pragma once
+
+#include <cublas_v2.h>
+
+#include <cstddef>
+#include <cstdint>
+
+typedef struct cublasLtContext* cublasLtHandle_t;
+typedef struct cublasLtMatmulDescOpaque_t* cublasLtMatmulDesc_t;
+typedef struct cublasLtMatrixLayoutOpaque_t* cublasLtMatrixLayout_t;
+typedef struct cublasLtMatmulPreferenceOpaque_t* cublasLtMatmulPreference_t;
+
+typedef struct {
+  uint64_t data[8];
+} cublasLtMatmulAlgo_t;
+typedef struct {
+  cublasLtMatmulAlgo_t algo;
+  std::size_t workspaceSize;
+  cublasStatus_t state;
+  float wavesCount;
+  int reserved[4];
+} cublasLtMatmulHeuristicResult_t;
+
+typedef enum { CUBLASLT_ORDER_COL = 0, CUBLASLT_ORDER_ROW = 1 } cublasLtOrder_t;
+typedef enum {
+  CUBLASLT_POINTER_MODE_HOST = 0,
+  CUBLASLT_POINTER_MODE_DEVICE = 1,
+} cublasLtPointerMode_t;
+/// What happens to each element of the product; the numbers are bits.
+typedef enum {
+  CUBLASLT_EPILOGUE_DEFAULT = 1,
+  CUBLASLT_EPILOGUE_RELU = 2,
+  CUBLASLT_EPILOGUE_BIAS = 4,  // one number for each row of D
+  CUBLASLT_EPILOGUE_RELU_BIAS = CUBLASLT_EPILOGUE_RELU | CUBLASLT_EPILOGUE_BIAS,
+  CUBLASLT_EPILOGUE_GELU = 32,  // the form with tanh
+  CUBLASLT_EPILOGUE_GELU_BIAS = CUBLASLT_EPILOGUE_GELU | CUBLASLT_EPILOGUE_BIAS,
+} cublasLtEpilogue_t;
+
+/// The attributes of a product, and the type of each value.
+typedef enum {
+  CUBLASLT_MATMUL_DESC_COMPUTE_TYPE = 0,  // cublasComputeType_t
+  CUBLASLT_MATMUL_DESC_SCALE_TYPE = 1,    // cudaDataType
+  CUBLASLT_MATMUL_DESC_POINTER_MODE = 2,  // cublasLtPointerMode_t
+  CUBLASLT_MATMUL_DESC_TRANSA = 3,        // cublasOperation_t
+  CUBLASLT_MATMUL_DESC_TRANSB = 4,        // cublasOperation_t
+  CUBLASLT_MATMUL_DESC_EPILOGUE = 7,      // cublasLtEpilogue_t
+  CUBLASLT_MATMUL_DESC_BIAS_POINTER = 8,  // a pointer to device memory
+} cublasLtMatmulDescAttributes_t;
+
+typedef enum {
+  CUBLASLT_MATRIX_LAYOUT_TYPE = 0,                  // cudaDataType
+  CUBLASLT_MATRIX_LAYOUT_ORDER = 1,                 // cublasLtOrder_t
+  CUBLASLT_MATRIX_LAYOUT_ROWS = 2,                  // uint64_t
+  CUBLASLT_MATRIX_LAYOUT_COLS = 3,                  // uint64_t
+  CUBLASLT_MATRIX_LAYOUT_LD = 4,                    // int64_t
+  CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT = 5,           // int32_t
+  CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET = 6,  // int64_t, in elements
+} cublasLtMatrixLayoutAttribute_t;
+
+/// Taken note of; nothing here depends on them.
+typedef enum {
+  CUBLASLT_MATMUL_PREF_SEARCH_MODE = 0,            // uint32_t
+  CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES = 1,    // uint64_t
+  CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK = 3,  // uint32_t
+  CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES = 5,  // uint32_t
+  CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES = 6,  // uint32_t
+  CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES = 7,  // uint32_t
+  CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES = 8,  // uint32_t
+  CUBLASLT_MATMUL_PREF_MAX_WAVES_COUNT = 9,        // float
+} cublasLtMatmulPreferenceAttributes_t;
+
+std::size_t cublasLtGetVersion();
+cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle);
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle);
+
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* product, cublasComputeType_t compute,
+                                        cudaDataType scale);
+cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t product);
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t product,
+                                              cublasLtMatmulDescAttributes_t attribute,
+                                              const void* value, std::size_t bytes);
+cublasStatus_t cublasLtMatmulDescGetAttribute(cublasLtMatmulDesc_t product,
+                                              cublasLtMatmulDescAttributes_t attribute, void* value,
+                                              std::size_t bytes, std::size_t* written);
+
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType type,
+                                          uint64_t rows, uint64_t cols, int64_t leading);
+cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout);
+cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
+                                                cublasLtMatrixLayoutAttribute_t attribute,
+                                                const void* value, std::size_t bytes);
+cublasStatus_t cublasLtMatrixLayoutGetAttribute(cublasLtMatrixLayout_t layout,
+                                                cublasLtMatrixLayoutAttribute_t attribute,
+                                                void* value, std::size_t bytes,
+                                                std::size_t* written);
+
+cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* preference);
+cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference);
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
+                                                    cublasLtMatmulPreferenceAttributes_t attribute,
+                                                    const void* value, std::size_t bytes);
+
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t product,
+                                              cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                              cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                                              cublasLtMatmulPreference_t preference, int wanted,
+                                              cublasLtMatmulHeuristicResult_t results[],
+                                              int* found);
+/// alpha and beta are of the scale type; C may be D, and is not read if beta is 0.
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t product,
+                              const void* alpha, const void* A, cublasLtMatrixLayout_t a,
+                              const void* B, cublasLtMatrixLayout_t b, const void* beta,
+                              const void* C, cublasLtMatrixLayout_t c, void* D,
+                              cublasLtMatrixLayout_t d, const cublasLtMatmulAlgo_t* algo,
+                              void* workspace, std::size_t workspace_bytes, cudaStream_t stream);

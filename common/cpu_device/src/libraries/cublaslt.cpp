@@ -1,0 +1,394 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// cuBLASLt: a product that is described by objects, and what happens to its elements afterwards.
+
+#include <cublasLt.h>
+
+#include <cmath>
+#include <cstring>
+#include <memory>
+
+#include "cublas_call.hpp"
+
+struct cublasLtContext {
+  cublasHandle_t blas;
+};
+struct cublasLtMatmulDescOpaque_t {
+  cublasComputeType_t compute;
+  cudaDataType scale;
+  cublasLtPointerMode_t pointer_mode = CUBLASLT_POINTER_MODE_HOST;
+  cublasOperation_t transa = CUBLAS_OP_N, transb = CUBLAS_OP_N;
+  cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+  const void* bias = nullptr;
+};
+struct cublasLtMatrixLayoutOpaque_t {
+  cudaDataType type;
+  std::uint64_t rows, cols;
+  std::int64_t leading;
+  cublasLtOrder_t order = CUBLASLT_ORDER_COL;
+  std::int32_t batch_count = 1;
+  std::int64_t batch_stride = 0;
+};
+struct cublasLtMatmulPreferenceOpaque_t {};
+
+namespace cpu_device::blas {
+namespace {
+
+/// The member that an attribute names; {nullptr, 0} for one that is not there.
+struct place {
+  place() = default;
+  template <class T>
+  explicit place(T& member) : p(&member), bytes(sizeof member) {}
+  void* p = nullptr;
+  std::size_t bytes = 0;
+};
+
+place member(cublasLtMatmulDescOpaque_t& product, cublasLtMatmulDescAttributes_t attribute) {
+  switch (attribute) {
+    case CUBLASLT_MATMUL_DESC_COMPUTE_TYPE:
+      return place(product.compute);
+    case CUBLASLT_MATMUL_DESC_SCALE_TYPE:
+      return place(product.scale);
+    case CUBLASLT_MATMUL_DESC_POINTER_MODE:
+      return place(product.pointer_mode);
+    case CUBLASLT_MATMUL_DESC_TRANSA:
+      return place(product.transa);
+    case CUBLASLT_MATMUL_DESC_TRANSB:
+      return place(product.transb);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE:
+      return place(product.epilogue);
+    case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
+      return place(product.bias);
+  }
+  return {};
+}
+place member(cublasLtMatrixLayoutOpaque_t& layout, cublasLtMatrixLayoutAttribute_t attribute) {
+  switch (attribute) {
+    case CUBLASLT_MATRIX_LAYOUT_TYPE:
+      return place(layout.type);
+    case CUBLASLT_MATRIX_LAYOUT_ORDER:
+      return place(layout.order);
+    case CUBLASLT_MATRIX_LAYOUT_ROWS:
+      return place(layout.rows);
+    case CUBLASLT_MATRIX_LAYOUT_COLS:
+      return place(layout.cols);
+    case CUBLASLT_MATRIX_LAYOUT_LD:
+      return place(layout.leading);
+    case CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT:
+      return place(layout.batch_count);
+    case CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET:
+      return place(layout.batch_stride);
+  }
+  return {};
+}
+
+cublasStatus_t wrong(const char* name, const std::string& what) {
+  return explain_status(CUBLAS_STATUS_INVALID_VALUE, std::string(name) + ": " + what);
+}
+cublasStatus_t not_there(const char* name, const std::string& what) {
+  return explain_status(CUBLAS_STATUS_NOT_SUPPORTED, std::string(name) + ": " + what);
+}
+
+template <class Object, class Attribute>
+cublasStatus_t set(const char* name, Object* object, Attribute attribute, const void* value,
+                   std::size_t bytes) {
+  if (object == nullptr || value == nullptr) return wrong(name, "a null pointer is given");
+  const place to = member(*object, attribute);
+  if (to.p == nullptr)
+    return not_there(name, "attribute " + std::to_string(attribute) + " is not there");
+  if (bytes != to.bytes)
+    return wrong(name, "attribute " + std::to_string(attribute) + " has " +
+                           std::to_string(to.bytes) + " bytes, not " + std::to_string(bytes));
+  std::memcpy(to.p, value, bytes);
+  return CUBLAS_STATUS_SUCCESS;
+}
+template <class Object, class Attribute>
+cublasStatus_t get(const char* name, Object* object, Attribute attribute, void* value,
+                   std::size_t bytes, std::size_t* written) {
+  if (object == nullptr || (value == nullptr && bytes != 0))
+    return wrong(name, "a null pointer is given");
+  const place from = member(*object, attribute);
+  if (from.p == nullptr)
+    return not_there(name, "attribute " + std::to_string(attribute) + " is not there");
+  if (written != nullptr) *written = from.bytes;
+  if (bytes == 0 && written != nullptr) return CUBLAS_STATUS_SUCCESS;  // asked for its size alone
+  if (bytes != from.bytes)
+    return wrong(name, "attribute " + std::to_string(attribute) + " has " +
+                           std::to_string(from.bytes) + " bytes, not " + std::to_string(bytes));
+  std::memcpy(value, from.p, bytes);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+template <class Object>
+cublasStatus_t destroy(Object* object) {
+  delete object;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+/// A layout as it is stored: columns of `leading` elements, or rows.
+struct stored_matrix {
+  explicit stored_matrix(const cublasLtMatrixLayoutOpaque_t& layout)
+      : rows(static_cast<index>(layout.rows)),
+        cols(static_cast<index>(layout.cols)),
+        leading(layout.leading),
+        by_row(layout.order == CUBLASLT_ORDER_ROW),
+        batch_count(layout.batch_count),
+        batch_stride(layout.batch_stride) {}
+  template <class T>
+  matrix<T> at(T* p, index batch) const {
+    p += batch * batch_stride;
+    return by_row ? stored(p, cols, rows, leading).transposed() : stored(p, rows, cols, leading);
+  }
+  void check(call& c, const char* name) const {
+    const std::string text(name);
+    c.size(rows, (text + "'s rows").c_str()).size(cols, (text + "'s columns").c_str());
+    c.leading(leading, by_row ? cols : rows, (text + "'s leading dimension").c_str());
+  }
+  template <class T>
+  void check_memory(call& c, const char* name, const T* p) const {
+    for (const index batch : {index{0}, index{batch_count} - 1})
+      c.matrix_memory(name, p + batch * batch_stride, by_row ? cols : rows, by_row ? rows : cols,
+                      leading);
+  }
+
+  index rows, cols, leading;
+  bool by_row;
+  std::int32_t batch_count;
+  index batch_stride;
+};
+
+template <class T>
+T after(T x, cublasLtEpilogue_t epilogue) {
+  if ((epilogue & CUBLASLT_EPILOGUE_RELU) != 0) return x > T(0) ? x : T(0);
+  if ((epilogue & CUBLASLT_EPILOGUE_GELU) != 0) {
+    constexpr T kRootOf2OverPi = T(0.79788456080286535588);
+    return T(0.5) * x * (T(1) + std::tanh(kRootOf2OverPi * (x + T(0.044715) * x * x * x)));
+  }
+  return x;
+}
+
+template <class T>
+struct matmul {
+  stored_matrix a, b, c, d;
+  cublasLtMatmulDescOpaque_t product;
+  scalar<T> alpha, beta;
+
+  void run(const T* A, const T* B, const T* C, T* D) const {
+    for (index batch = 0; batch < d.batch_count; ++batch) {
+      const matrix<T> result = d.at(D, batch);
+      const T factor = beta.get();
+      if (factor != T(0) && C != D) {
+        const matrix<const T> from = c.at(C, batch);
+        for (index j = 0; j < d.cols; ++j)
+          for (index i = 0; i < d.rows; ++i) result(i, j) = from(i, j);
+      }
+      const matrix<const T> left = a.at(A, batch), right = b.at(B, batch);
+      multiply<T>(alpha.get(), transposes(product.transa) ? left.transposed() : left,
+                  transposes(product.transb) ? right.transposed() : right, factor, result);
+      if (product.epilogue == CUBLASLT_EPILOGUE_DEFAULT) continue;
+      const T* const bias = (product.epilogue & CUBLASLT_EPILOGUE_BIAS) != 0
+                                ? static_cast<const T*>(product.bias)
+                                : nullptr;
+      for (index j = 0; j < d.cols; ++j)
+        for (index i = 0; i < d.rows; ++i)
+          result(i, j) = after(result(i, j) + (bias != nullptr ? bias[i] : T(0)), product.epilogue);
+    }
+  }
+
+  cublasStatus_t submit(call on, const void* alpha_pointer, const T* A, const T* B,
+                        const void* beta_pointer, const T* C, T* D) {
+    const bool ta = transposes(product.transa), tb = transposes(product.transb);
+    on.is(product.transa, "TRANSA").is(product.transb, "TRANSB");
+    a.check(on, "A"), b.check(on, "B"), c.check(on, "C"), d.check(on, "D");
+    on.require((ta ? a.cols : a.rows) == d.rows, "op(A) and D have different numbers of rows");
+    on.require((tb ? b.rows : b.cols) == d.cols, "op(B) and D have different numbers of columns");
+    on.require((ta ? a.rows : a.cols) == (tb ? b.cols : b.rows),
+               "op(A) has another number of columns than op(B) has rows");
+    on.require(c.rows == d.rows && c.cols == d.cols, "C and D have different sizes");
+    on.require(d.batch_count > 0 && a.batch_count == d.batch_count &&
+                   b.batch_count == d.batch_count && c.batch_count == d.batch_count,
+               "the layouts have different batch counts, or none");
+    const bool in_place = C == D;
+    on.require(!in_place || (c.leading == d.leading && c.by_row == d.by_row &&
+                             c.batch_stride == d.batch_stride),
+               "C and D are one matrix with different layouts");
+    on.pointer(alpha_pointer, "alpha").pointer(beta_pointer, "beta");
+    if (!on.ok() || d.rows == 0 || d.cols == 0) return on.status();
+    alpha = on.value("alpha", static_cast<const T*>(alpha_pointer));
+    beta = on.value("beta", static_cast<const T*>(beta_pointer));
+    a.check_memory(on, "A", A), b.check_memory(on, "B", B), d.check_memory(on, "D", D);
+    if (on.ok() && !in_place && (on.on_device() || beta.get() != T(0))) c.check_memory(on, "C", C);
+    if ((product.epilogue & CUBLASLT_EPILOGUE_BIAS) != 0)
+      on.array_memory("the bias", static_cast<const T*>(product.bias), d.rows);
+    return on.run([self = *this, A, B, C, D] { self.run(A, B, C, D); });
+  }
+};
+
+/// Whether this product can be made here; a sentence if not.
+cublasStatus_t check_kind(const char* name, const cublasLtMatmulDescOpaque_t& product,
+                          std::initializer_list<cublasLtMatrixLayout_t> layouts) {
+  for (const cublasLtMatrixLayout_t layout : layouts) {
+    if (layout->type != product.scale || (layout->type != CUDA_R_32F && layout->type != CUDA_R_64F))
+      return not_there(name,
+                       "here A, B, C, D and the scale type are all CUDA_R_32F, or all CUDA_R_64F");
+    if (layout->order != CUBLASLT_ORDER_COL && layout->order != CUBLASLT_ORDER_ROW)
+      return not_there(name, "here matrices are stored by columns or by rows");
+  }
+  const bool wide = product.scale == CUDA_R_64F;
+  const cublasComputeType_t compute = product.compute;
+  if (wide ? compute != CUBLAS_COMPUTE_64F && compute != CUBLAS_COMPUTE_64F_PEDANTIC
+           : compute != CUBLAS_COMPUTE_32F && compute != CUBLAS_COMPUTE_32F_PEDANTIC &&
+                 (compute < CUBLAS_COMPUTE_32F_FAST_16F || compute > CUBLAS_COMPUTE_32F_FAST_TF32))
+    return not_there(name, "here float is computed with a 32F type, double with a 64F one");
+  switch (product.epilogue) {
+    case CUBLASLT_EPILOGUE_DEFAULT:
+    case CUBLASLT_EPILOGUE_RELU:
+    case CUBLASLT_EPILOGUE_BIAS:
+    case CUBLASLT_EPILOGUE_RELU_BIAS:
+    case CUBLASLT_EPILOGUE_GELU:
+    case CUBLASLT_EPILOGUE_GELU_BIAS:
+      break;
+    default:
+      return not_there(name, "epilogue " + std::to_string(product.epilogue) + " is not there");
+  }
+  if (product.pointer_mode != CUBLASLT_POINTER_MODE_HOST &&
+      product.pointer_mode != CUBLASLT_POINTER_MODE_DEVICE)
+    return not_there(name, "alpha and beta are single numbers of the host or of the device here");
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+}  // namespace
+}  // namespace cpu_device::blas
+
+using namespace cpu_device::blas;
+
+std::size_t cublasLtGetVersion() { return CUBLAS_VERSION; }
+
+cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
+  if (handle == nullptr) return wrong("cublasLtCreate", "handle is null");
+  cublasHandle_t blas = nullptr;
+  if (const cublasStatus_t status = cublasCreate(&blas); status != CUBLAS_STATUS_SUCCESS)
+    return status;
+  *handle = new cublasLtContext{blas};
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
+  if (handle == nullptr) return CUBLAS_STATUS_SUCCESS;
+  const cublasStatus_t status = cublasDestroy(handle->blas);
+  delete handle;
+  return status;
+}
+
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* product, cublasComputeType_t compute,
+                                        cudaDataType scale) {
+  if (product == nullptr) return wrong("cublasLtMatmulDescCreate", "the description is null");
+  *product = new cublasLtMatmulDescOpaque_t{compute, scale};
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t product) { return destroy(product); }
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t product,
+                                              cublasLtMatmulDescAttributes_t attribute,
+                                              const void* value, std::size_t bytes) {
+  return set("cublasLtMatmulDescSetAttribute", product, attribute, value, bytes);
+}
+cublasStatus_t cublasLtMatmulDescGetAttribute(cublasLtMatmulDesc_t product,
+                                              cublasLtMatmulDescAttributes_t attribute, void* value,
+                                              std::size_t bytes, std::size_t* written) {
+  return get("cublasLtMatmulDescGetAttribute", product, attribute, value, bytes, written);
+}
+
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType type,
+                                          uint64_t rows, uint64_t cols, int64_t leading) {
+  if (layout == nullptr) return wrong("cublasLtMatrixLayoutCreate", "the layout is null");
+  *layout = new cublasLtMatrixLayoutOpaque_t{type, rows, cols, leading};
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
+  return destroy(layout);
+}
+cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
+                                                cublasLtMatrixLayoutAttribute_t attribute,
+                                                const void* value, std::size_t bytes) {
+  return set("cublasLtMatrixLayoutSetAttribute", layout, attribute, value, bytes);
+}
+cublasStatus_t cublasLtMatrixLayoutGetAttribute(cublasLtMatrixLayout_t layout,
+                                                cublasLtMatrixLayoutAttribute_t attribute,
+                                                void* value, std::size_t bytes,
+                                                std::size_t* written) {
+  return get("cublasLtMatrixLayoutGetAttribute", layout, attribute, value, bytes, written);
+}
+
+cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* preference) {
+  if (preference == nullptr)
+    return wrong("cublasLtMatmulPreferenceCreate", "the preference is null");
+  *preference = new cublasLtMatmulPreferenceOpaque_t;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) {
+  return destroy(preference);
+}
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
+                                                    cublasLtMatmulPreferenceAttributes_t attribute,
+                                                    const void* value, std::size_t bytes) {
+  if (preference == nullptr || value == nullptr ||
+      bytes != (attribute == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES ? 8U : 4U))
+    return wrong("cublasLtMatmulPreferenceSetAttribute",
+                 "a null pointer, or a value of the wrong size");
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t product,
+                                              cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                              cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                                              cublasLtMatmulPreference_t preference, int wanted,
+                                              cublasLtMatmulHeuristicResult_t results[],
+                                              int* found) {
+  constexpr const char* kName = "cublasLtMatmulAlgoGetHeuristic";
+  if (handle == nullptr || product == nullptr || a == nullptr || b == nullptr || c == nullptr ||
+      d == nullptr || preference == nullptr || wanted < 1 || results == nullptr || found == nullptr)
+    return wrong(kName, "a null pointer is given, or no result is wanted");
+  *found = 0;
+  if (const cublasStatus_t status = check_kind(kName, *product, {a, b, c, d});
+      status != CUBLAS_STATUS_SUCCESS)
+    return status;
+  results[0] = {};
+  results[0].state = CUBLAS_STATUS_SUCCESS;
+  results[0].wavesCount = 1.0F;
+  *found = 1;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t product,
+                              const void* alpha, const void* A, cublasLtMatrixLayout_t a,
+                              const void* B, cublasLtMatrixLayout_t b, const void* beta,
+                              const void* C, cublasLtMatrixLayout_t c, void* D,
+                              cublasLtMatrixLayout_t d, const cublasLtMatmulAlgo_t*, void*,
+                              std::size_t, cudaStream_t stream) {
+  constexpr const char* kName = "cublasLtMatmul";
+  if (handle == nullptr || product == nullptr || a == nullptr || b == nullptr || c == nullptr ||
+      d == nullptr)
+    return wrong(kName, "the handle, the description or a layout is null");
+  if (const cublasStatus_t status = check_kind(kName, *product, {a, b, c, d});
+      status != CUBLAS_STATUS_SUCCESS)
+    return status;
+  if (const cublasStatus_t status = cublasSetStream(handle->blas, stream);
+      status != CUBLAS_STATUS_SUCCESS)
+    return status;
+  handle->blas->pointer_mode = product->pointer_mode == CUBLASLT_POINTER_MODE_DEVICE
+                                   ? CUBLAS_POINTER_MODE_DEVICE
+                                   : CUBLAS_POINTER_MODE_HOST;
+  const auto run = [&]<class T>(T) {
+    matmul<T> work{stored_matrix(*a),
+                   stored_matrix(*b),
+                   stored_matrix(*c),
+                   stored_matrix(*d),
+                   *product,
+                   {},
+                   {}};
+    return work.submit({handle->blas, kName}, alpha, static_cast<const T*>(A),
+                       static_cast<const T*>(B), beta, static_cast<const T*>(C),
+                       static_cast<T*>(D));
+  };
+  return product->scale == CUDA_R_32F ? run(float{}) : run(double{});
+}

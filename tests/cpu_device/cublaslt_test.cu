@@ -1,0 +1,233 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// cuBLASLt: products that are described by objects, against plain loops in double.
+
+#include <cublasLt.h>
+
+#include "cublas_testing.hpp"
+
+namespace {
+
+using conformance::device_array;
+using cublas_testing::numbers;
+using cublas_testing::rounded;
+
+template <class T>
+constexpr cudaDataType kType = sizeof(T) == 4 ? CUDA_R_32F : CUDA_R_64F;
+template <class T>
+constexpr cublasComputeType_t kCompute = sizeof(T) == 4 ? CUBLAS_COMPUTE_32F : CUBLAS_COMPUTE_64F;
+
+class handle {
+ public:
+  handle() { EXPECT_DONE(cublasLtCreate(&handle_)); }
+  ~handle() { EXPECT_DONE(cublasLtDestroy(handle_)); }
+  handle(const handle&) = delete;
+  handle& operator=(const handle&) = delete;
+  operator cublasLtHandle_t() const { return handle_; }
+
+ private:
+  cublasLtHandle_t handle_ = nullptr;
+};
+
+class layout {
+ public:
+  layout(cudaDataType type, uint64_t rows, uint64_t cols, int64_t leading) {
+    EXPECT_DONE(cublasLtMatrixLayoutCreate(&layout_, type, rows, cols, leading));
+  }
+  ~layout() { EXPECT_DONE(cublasLtMatrixLayoutDestroy(layout_)); }
+  layout(const layout&) = delete;
+  layout& operator=(const layout&) = delete;
+  operator cublasLtMatrixLayout_t() const { return layout_; }
+  template <class V>
+  void set(cublasLtMatrixLayoutAttribute_t attribute, V value) {
+    EXPECT_DONE(cublasLtMatrixLayoutSetAttribute(layout_, attribute, &value, sizeof value));
+  }
+
+ private:
+  cublasLtMatrixLayout_t layout_ = nullptr;
+};
+
+class product {
+ public:
+  product(cublasComputeType_t compute, cudaDataType scale) {
+    EXPECT_DONE(cublasLtMatmulDescCreate(&product_, compute, scale));
+  }
+  ~product() { EXPECT_DONE(cublasLtMatmulDescDestroy(product_)); }
+  product(const product&) = delete;
+  product& operator=(const product&) = delete;
+  operator cublasLtMatmulDesc_t() const { return product_; }
+  template <class V>
+  void set(cublasLtMatmulDescAttributes_t attribute, V value) {
+    EXPECT_DONE(cublasLtMatmulDescSetAttribute(product_, attribute, &value, sizeof value));
+  }
+
+ private:
+  cublasLtMatmulDesc_t product_ = nullptr;
+};
+
+double after(double x, int epilogue) {
+  if ((epilogue & CUBLASLT_EPILOGUE_RELU) != 0) return x > 0 ? x : 0;
+  if ((epilogue & CUBLASLT_EPILOGUE_GELU) != 0)
+    return 0.5 * x * (1 + std::tanh(std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x)));
+  return x;
+}
+
+// Sizes are multiples of 4, as some of a GPU's algorithms want them; leading dimensions are longer.
+constexpr int kM = 20, kN = 12, kK = 28, kBatches = 2;
+
+struct form {
+  bool ta, tb, rows;  // rows: C and D are stored row by row
+  int epilogue;
+};
+
+/// D = epilogue(2 op(A) op(B) - 0.5 C) in batches, C and D different.
+template <class T>
+void check_form(const form& f) {
+  SCOPED_TRACE(std::string(f.ta ? "T" : "N") + (f.tb ? "T" : "N") + (f.rows ? " rows " : " cols ") +
+               std::to_string(f.epilogue) + (sizeof(T) == 4 ? " float" : " double"));
+  const int a_rows = f.ta ? kK : kM, a_cols = f.ta ? kM : kK;
+  const int b_rows = f.tb ? kN : kK, b_cols = f.tb ? kK : kN;
+  const int lda = a_rows + 4, ldb = b_rows + 8, ldd = (f.rows ? kN : kM) + 4;
+  const int a_size = lda * a_cols, b_size = ldb * b_cols, d_size = ldd * (f.rows ? kM : kN);
+  const auto at = [](int n, int batches) { return static_cast<std::size_t>(n * batches); };
+  const std::vector<double> a = numbers(at(a_size, kBatches), 1),
+                            b = numbers(at(b_size, kBatches), 2),
+                            c = numbers(at(d_size, kBatches), 3), bias = numbers(kM, 4);
+  const device_array<T> da(rounded<T>(a)), db(rounded<T>(b)), dc(rounded<T>(c)),
+      dbias(rounded<T>(bias));
+  const device_array<T> dd(c.size(), T(77));
+
+  handle h;
+  product p(kCompute<T>, kType<T>);
+  p.set(CUBLASLT_MATMUL_DESC_TRANSA, f.ta ? CUBLAS_OP_T : CUBLAS_OP_N);
+  p.set(CUBLASLT_MATMUL_DESC_TRANSB, f.tb ? CUBLAS_OP_T : CUBLAS_OP_N);
+  p.set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<cublasLtEpilogue_t>(f.epilogue));
+  if ((f.epilogue & CUBLASLT_EPILOGUE_BIAS) != 0)
+    p.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<const void*>(dbias.data()));
+  layout la(kType<T>, static_cast<uint64_t>(a_rows), static_cast<uint64_t>(a_cols), lda);
+  layout lb(kType<T>, static_cast<uint64_t>(b_rows), static_cast<uint64_t>(b_cols), ldb);
+  layout ld(kType<T>, kM, kN, ldd);
+  if (f.rows) ld.set(CUBLASLT_MATRIX_LAYOUT_ORDER, CUBLASLT_ORDER_ROW);
+  const std::pair<layout*, int> sizes[] = {{&la, a_size}, {&lb, b_size}, {&ld, d_size}};
+  for (const auto& [l, size] : sizes) {
+    l->set(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, int32_t{kBatches});
+    l->set(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, int64_t{size});
+  }
+  const T alpha = 2, beta = T(-0.5);
+  EXPECT_DONE(cublasLtMatmul(h, p, &alpha, da.data(), la, db.data(), lb, &beta, dc.data(), ld,
+                             dd.data(), ld, nullptr, nullptr, 0, nullptr));
+
+  const std::vector<T> d = dd.to_host();
+  // Each element is a sum of kK products of numbers below 1, twice, and three more roundings.
+  const double bound =
+      (2 * kK + 4) * 2 * kK * static_cast<double>(std::numeric_limits<T>::epsilon());
+  int wrong = 0, untouched = 0;
+  for (int batch = 0; batch < kBatches; ++batch)
+    for (int i = 0; i < kM; ++i)
+      for (int j = 0; j < kN; ++j) {
+        double sum = 0;
+        for (int k = 0; k < kK; ++k)
+          sum += a[at(batch * a_size + (f.ta ? k + i * lda : i + k * lda), 1)] *
+                 b[at(batch * b_size + (f.tb ? j + k * ldb : k + j * ldb), 1)];
+        const std::size_t place = at(batch * d_size + (f.rows ? i * ldd + j : i + j * ldd), 1);
+        double expected = 2 * sum - 0.5 * c[place];
+        if ((f.epilogue & CUBLASLT_EPILOGUE_BIAS) != 0) expected += bias[at(i, 1)];
+        expected = after(expected, f.epilogue);
+        if (!(std::fabs(static_cast<double>(d[place]) - expected) <= bound)) ++wrong;
+      }
+  for (const T x : d) untouched += x == T(77);
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(untouched, kBatches * (d_size - kM * kN)) << "elements between the columns";
+}
+
+TEST(CublasLt, MultipliesInEveryForm) {
+  for (const bool ta : {false, true})
+    for (const bool tb : {false, true}) {
+      check_form<float>({ta, tb, false, CUBLASLT_EPILOGUE_DEFAULT});
+      check_form<double>({ta, tb, false, CUBLASLT_EPILOGUE_DEFAULT});
+    }
+}
+
+TEST(CublasLt, EndsWithAnEpilogue) {
+  for (const int epilogue :
+       {CUBLASLT_EPILOGUE_RELU, CUBLASLT_EPILOGUE_BIAS, CUBLASLT_EPILOGUE_RELU_BIAS,
+        CUBLASLT_EPILOGUE_GELU, CUBLASLT_EPILOGUE_GELU_BIAS})
+    check_form<float>({true, false, false, epilogue});
+}
+
+TEST(CublasLt, TakesAttributesBackAndKnowsTheirSizes) {
+  product p(CUBLAS_COMPUTE_32F, CUDA_R_32F);
+  p.set(CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_T);
+  cublasOperation_t op = CUBLAS_OP_N;
+  std::size_t written = 0;
+  EXPECT_DONE(
+      cublasLtMatmulDescGetAttribute(p, CUBLASLT_MATMUL_DESC_TRANSA, &op, sizeof op, &written));
+  EXPECT_EQ(op, CUBLAS_OP_T);
+  EXPECT_EQ(written, sizeof op);
+  EXPECT_INVALID(cublasLtMatmulDescSetAttribute(p, CUBLASLT_MATMUL_DESC_TRANSA, &op, 1));
+  EXPECT_INVALID(
+      cublasLtMatmulDescSetAttribute(p, CUBLASLT_MATMUL_DESC_TRANSA, nullptr, sizeof op));
+  layout l(CUDA_R_32F, 3, 4, 5);
+  uint64_t rows = 0;
+  EXPECT_DONE(cublasLtMatrixLayoutGetAttribute(l, CUBLASLT_MATRIX_LAYOUT_ROWS, &rows, sizeof rows,
+                                               &written));
+  EXPECT_EQ(rows, 3U);
+}
+
+TEST(CublasLt, FindsAnAlgorithmAndTakesIt) {
+  handle h;
+  product p(CUBLAS_COMPUTE_32F, CUDA_R_32F);
+  const layout square(CUDA_R_32F, 16, 16, 16);
+  cublasLtMatmulPreference_t preference = nullptr;
+  EXPECT_DONE(cublasLtMatmulPreferenceCreate(&preference));
+  const std::size_t workspace = 0;
+  EXPECT_DONE(cublasLtMatmulPreferenceSetAttribute(
+      preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof workspace));
+  cublasLtMatmulHeuristicResult_t result;
+  int found = 0;
+  EXPECT_DONE(cublasLtMatmulAlgoGetHeuristic(h, p, square, square, square, square, preference, 1,
+                                             &result, &found));
+  ASSERT_EQ(found, 1);
+  EXPECT_EQ(result.state, CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(result.workspaceSize, 0U);
+  std::vector<float> one(256), x(256);
+  for (std::size_t i = 0; i < 256; ++i) one[i] = i % 17 == 0, x[i] = static_cast<float>(i);
+  const device_array<float> a(one), b(x), d(256, 0.0F);
+  const float alpha = 1, beta = 0;
+  // beta is 0: C's NaNs do not count.
+  const device_array<float> nan(256, std::numeric_limits<float>::quiet_NaN());
+  EXPECT_DONE(cublasLtMatmul(h, p, &alpha, a.data(), square, b.data(), square, &beta, nan.data(),
+                             square, d.data(), square, &result.algo, nullptr, 0, nullptr));
+  EXPECT_EQ(d.to_host(), x);
+  EXPECT_DONE(cublasLtMatmulPreferenceDestroy(preference));
+}
+
+TEST(CublasLt, RefusesSizesThatDoNotFit) {
+  handle h;
+  product p(CUBLAS_COMPUTE_32F, CUDA_R_32F);
+  const layout a(CUDA_R_32F, 16, 8, 16), b(CUDA_R_32F, 16, 16, 16), d(CUDA_R_32F, 16, 16, 16);
+  const device_array<float> memory(256, 1.0F), result(256, 5.0F);
+  const float alpha = 1, beta = 0;
+  EXPECT_INVALID(cublasLtMatmul(h, p, &alpha, memory.data(), a, memory.data(), b, &beta,
+                                result.data(), d, result.data(), d, nullptr, nullptr, 0, nullptr));
+  EXPECT_EQ(result.to_host(), std::vector<float>(256, 5.0F));
+}
+
+#ifdef __CPU_DEVICE__
+TEST(CublasLt, StoresRows) { check_form<double>({false, true, true, CUBLASLT_EPILOGUE_RELU}); }
+
+TEST(CublasLt, SaysWhatIsNotThere) {
+  handle h;
+  product p(CUBLAS_COMPUTE_16F, CUDA_R_16F);
+  const layout l(CUDA_R_16F, 16, 16, 16);
+  const float alpha = 1, beta = 0;
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(cublasLtMatmul(h, p, &alpha, nullptr, l, nullptr, l, &beta, nullptr, l, nullptr, l,
+                           nullptr, nullptr, 0, nullptr),
+            CUBLAS_STATUS_NOT_SUPPORTED);
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("CUDA_R_32F"), std::string::npos);
+}
+#endif
+
+}  // namespace
