@@ -28,6 +28,7 @@ namespace {
 using lab::error_handling::check_code;
 using lab::error_handling::checked;
 using lab::error_handling::expected_function;
+using lab::error_handling::failed_call;
 using lab::error_handling::failure;
 using lab::error_handling::is_lost;
 using lab::error_handling::is_named;
@@ -250,6 +251,33 @@ TEST(Numbers, ThatNoGridCanWriteAreRefused) {
   constexpr std::size_t kLargest = std::numeric_limits<std::size_t>::max();
   for (const std::size_t n : {kMostNumbers + 1, std::size_t{1} << 32, kLargest})
     EXPECT_THROW((void)number(n, 128), lab::invalid_input) << n;
+}
+
+// An error that somebody has left in the runtime is found by the check of the launch. It cannot be
+// told from the launch's own, so it is dealt with by its name.
+
+TEST(Numbers, AreNotTriedAgainForAnErrorThatIsNoRefusal) {
+  void* memory = nullptr;
+  (void)cudaMalloc(&memory, std::size_t{1} << 50);
+  ASSERT_EQ(cudaPeekAtLastError(), cudaErrorMemoryAllocation);
+  try {
+    (void)number(100, 128);
+    ADD_FAILURE() << "smaller blocks do not help against this: it belongs to the caller";
+  } catch (const failed_call& error) {
+    EXPECT_EQ(error.why.name, "cudaErrorMemoryAllocation");
+  }
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "the next check of a launch would find it";
+}
+
+TEST(Numbers, AreNotTriedWithFewerThanOneThread) {
+  leave_an_error();  // cudaErrorInvalidValue, the name of a refusal
+  try {
+    (void)number(100, 1);
+    ADD_FAILURE() << "half of one thread is none: the refusal belongs to the caller";
+  } catch (const failed_call& error) {
+    EXPECT_EQ(error.why.name, "cudaErrorInvalidValue");
+  }
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "the next check of a launch would find it";
 }
 
 }  // namespace
