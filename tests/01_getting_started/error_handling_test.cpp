@@ -253,6 +253,29 @@ TEST(Numbers, ThatNoGridCanWriteAreRefused) {
     EXPECT_THROW((void)number(n, 128), lab::invalid_input) << n;
 }
 
+#ifdef __CPU_DEVICE__
+// On a device of one mebibyte, in another process, so that 8 GiB need not be written.
+
+[[noreturn]] void number_as_many_as_one_launch_can() {
+  try {
+    (void)number(kMostNumbers, 128);
+    std::fprintf(stderr, "RESULT nothing was thrown\n");
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "RESULT %s\n", error.what());
+  }
+  std::fflush(stderr);
+  std::_Exit(0);
+}
+
+TEST(NumbersDeathTest, ThatAGridCanWriteAreRefusedByTheMemoryOnly) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a new process, which looks at this:
+  ASSERT_EQ(setenv("CPU_DEVICE_MEMORY_MB", "1", 1), 0);
+  EXPECT_EXIT(number_as_many_as_one_launch_can(), ::testing::ExitedWithCode(0),
+              "RESULT .*cudaErrorMemoryAllocation");
+  unsetenv("CPU_DEVICE_MEMORY_MB");
+}
+#endif
+
 // An error that somebody has left in the runtime is found by the check of the launch. It cannot be
 // told from the launch's own, so it is dealt with by its name.
 
