@@ -28,6 +28,7 @@ namespace {
 using lab::error_handling::check_code;
 using lab::error_handling::checked;
 using lab::error_handling::expected_function;
+using lab::error_handling::failed_call;
 using lab::error_handling::failure;
 using lab::error_handling::is_lost;
 using lab::error_handling::is_named;
@@ -250,6 +251,56 @@ TEST(Numbers, ThatNoGridCanWriteAreRefused) {
   constexpr std::size_t kLargest = std::numeric_limits<std::size_t>::max();
   for (const std::size_t n : {kMostNumbers + 1, std::size_t{1} << 32, kLargest})
     EXPECT_THROW((void)number(n, 128), lab::invalid_input) << n;
+}
+
+#ifdef __CPU_DEVICE__
+// On a device of one mebibyte, in another process, so that 8 GiB need not be written.
+
+[[noreturn]] void number_as_many_as_one_launch_can() {
+  try {
+    (void)number(kMostNumbers, 128);
+    std::fprintf(stderr, "RESULT nothing was thrown\n");
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "RESULT %s\n", error.what());
+  }
+  std::fflush(stderr);
+  std::_Exit(0);
+}
+
+TEST(NumbersDeathTest, ThatAGridCanWriteAreRefusedByTheMemoryOnly) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a new process, which looks at this:
+  ASSERT_EQ(setenv("CPU_DEVICE_MEMORY_MB", "1", 1), 0);
+  EXPECT_EXIT(number_as_many_as_one_launch_can(), ::testing::ExitedWithCode(0),
+              "RESULT .*cudaErrorMemoryAllocation");
+  unsetenv("CPU_DEVICE_MEMORY_MB");
+}
+#endif
+
+// An error that somebody has left in the runtime is found by the check of the launch. It cannot be
+// told from the launch's own, so it is dealt with by its name.
+
+TEST(Numbers, AreNotTriedAgainForAnErrorThatIsNoRefusal) {
+  void* memory = nullptr;
+  (void)cudaMalloc(&memory, std::size_t{1} << 50);
+  ASSERT_EQ(cudaPeekAtLastError(), cudaErrorMemoryAllocation);
+  try {
+    (void)number(100, 128);
+    ADD_FAILURE() << "smaller blocks do not help against this: it belongs to the caller";
+  } catch (const failed_call& error) {
+    EXPECT_EQ(error.why.name, "cudaErrorMemoryAllocation");
+  }
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "the next check of a launch would find it";
+}
+
+TEST(Numbers, AreNotTriedWithFewerThanOneThread) {
+  leave_an_error();  // cudaErrorInvalidValue, the name of a refusal
+  try {
+    (void)number(100, 1);
+    ADD_FAILURE() << "half of one thread is none: the refusal belongs to the caller";
+  } catch (const failed_call& error) {
+    EXPECT_EQ(error.why.name, "cudaErrorInvalidValue");
+  }
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "the next check of a launch would find it";
 }
 
 }  // namespace

@@ -71,9 +71,9 @@ INSTANTIATE_TEST_SUITE_P(Work, Measure, ::testing::ValuesIn(kWhen), [](const aut
   return test.param == when::late ? "late" : "at_once";
 });
 
-cudaError_t error_of_launch(unsigned threads) {
+cudaError_t error_of_launch(unsigned threads, long long cycles = 100) {
   try {
-    (void)measure(100, 100, threads);
+    (void)measure(cycles, cycles, threads);
   } catch (const lab::cuda_error& error) {
     return error.code();
   }
@@ -93,7 +93,12 @@ TEST_P(Measure, AddsUpIfOneKernelDoesNothing) {
   EXPECT_TRUE(matches(check(measure(kLong, 0), kLong, 0)));
 }
 
-TEST_P(Measure, AddsUpIfBothDoNothing) { EXPECT_TRUE(matches(check(measure(0, 0), 0, 0))); }
+TEST_P(Measure, AddsUpIfBothDoNothing) {
+  const times t = measure(0, 0);
+  EXPECT_TRUE(matches(check(t, 0, 0)));
+  EXPECT_EQ(t.first_cycles, 0) << "no cycle had to pass, so the clock need not be looked at again";
+  EXPECT_EQ(t.second_cycles, 0);
+}
 
 TEST_P(Measure, LetsOnlyTheFirstThreadCount) {
   for (const unsigned threads : {2U, 32U, 33U, 1024U})
@@ -127,6 +132,11 @@ TEST_P(Measure, RefusesCyclesThatCannotPass) {
     EXPECT_THROW((void)measure(cycles, 0), lab::invalid_input) << cycles;
     EXPECT_THROW((void)measure(0, cycles), lab::invalid_input) << cycles;
   }
+}
+
+TEST_P(Measure, RefusesNoCyclesThatCanPass) {
+  // They would take seconds; so it is a launch that is refused, for its 0 threads.
+  EXPECT_TRUE(lab::testing::is_refused_launch(error_of_launch(0, kMostCycles)));
 }
 
 TEST_P(Measure, ReportsALaunchThatIsRefused) {

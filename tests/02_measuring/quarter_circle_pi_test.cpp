@@ -10,6 +10,7 @@
 #include <string>
 #include <tuple>
 
+#include "lab/device_limits.hpp"
 #include "lab/errors.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
@@ -94,6 +95,13 @@ TEST(EstimateInDouble, ComesNearerWithMoreStrips) {
 TEST(EstimateInDouble, HasMoreDigitsThanAFloat) {
   const double off = std::fabs(estimate(precision::in_double, 1 << 20).pi - kPi);
   EXPECT_LT(off, truncation_bound(1 << 20) + 1e-11) << "which is 1.9e-9; a float has 7 digits";
+}
+
+TEST(EstimateInDouble, MoreStripsThanAnIntCounts) {
+  if (lab::on_cpu_device()) GTEST_SKIP() << "4 billion square roots take the CPU device too long";
+  constexpr std::size_t kStrips = (std::size_t{1} << 32) + 12'345;
+  EXPECT_TRUE(matches(lab::compare(estimate(precision::in_double, kStrips).pi, kPi,
+                                   {.absolute = error_bound(precision::in_double, kStrips)})));
 }
 
 class EachType : public ::testing::TestWithParam<precision> {};

@@ -10,6 +10,7 @@
 #include <string>
 #include <tuple>
 
+#include "lab/device_limits.hpp"
 #include "lab/errors.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
@@ -117,6 +118,13 @@ TEST_P(EachKind, RefusesExponentsThatMakeNoSense) {
 TEST_P(EachKind, RefusesMoreTermsThanItCanAdd) {
   for (const std::size_t n : {kMostTerms + 1, std::numeric_limits<std::size_t>::max()})
     EXPECT_THROW((void)sum(GetParam().which, GetParam().type, 2, n), lab::invalid_input) << n;
+}
+
+TEST_P(EachKind, AddsAsManyTermsAsItCan) {
+  if (lab::on_cpu_device()) GTEST_SKIP() << "4 billion divisions take the CPU device too long";
+  const auto& [which, type, name] = GetParam();
+  EXPECT_TRUE(matches(lab::compare(sum(which, type, 2, kMostTerms).value, exact(2),
+                                   {.absolute = error_bound(which, type, 2, kMostTerms)})));
 }
 
 TEST_P(EachKind, SaysHowLongItTook) {

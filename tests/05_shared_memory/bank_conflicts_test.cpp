@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "counted.hpp"
+#include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
@@ -187,6 +188,17 @@ TEST(RowSums, RefuseTablesThatAreNone) {
     EXPECT_THROW(row_sums(how, view, kMostColumns + 1), lab::invalid_input);
     EXPECT_THROW(row_sums(how, view, 4, 0), lab::invalid_input);
     EXPECT_THROW(row_sums(how, view, 4, kMostRounds + 1), lab::invalid_input);
+  }
+}
+
+TEST(RowSums, RefuseMoreRowsThanAGridHasThreads) {
+  // Nobody reads the table: only its size is looked at. A block has 128 rows.
+  static constexpr float kOne = 1;
+  constexpr std::size_t kMost = std::size_t{0x7FFF'FFFF} * 128;
+  for (const layout how : kLayouts) {
+    EXPECT_THROW(row_sums(how, std::span<const float>(&kOne, kMost + 1), 1), lab::invalid_input);
+    EXPECT_THROW(row_sums(how, std::span<const float>(&kOne, kMost), 1), lab::cuda_error)
+        << "1 TiB: the memory is short";
   }
 }
 

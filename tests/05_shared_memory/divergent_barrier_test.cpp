@@ -5,9 +5,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "lab/cuda_check.hpp"
 #include "lab/device_limits.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
@@ -16,6 +18,7 @@
 
 namespace {
 
+using lab::divergent_barrier::kBlock;
 using lab::divergent_barrier::kRows;
 using lab::divergent_barrier::mean_bound;
 using lab::divergent_barrier::minus_column_means;
@@ -29,6 +32,15 @@ using vector = std::vector<float>;
 vector whole_numbers(std::size_t n, std::uint64_t seed, int low, int high) {
   const std::vector<int> numbers = lab::random_ints(n, seed, low, high);
   return vector(numbers.begin(), numbers.end());
+}
+
+constexpr std::size_t kMostBlocks = 0x7FFF'FFFF;  // of a grid
+
+/// Claims to be n floats, for sizes that no memory holds. Who reads more than the first one is
+/// lost.
+std::span<const float> pretended(std::size_t n) {
+  static constexpr float kOne = 1;
+  return {&kOne, n};
 }
 
 constexpr const char* kTooEarly =
@@ -79,6 +91,12 @@ TEST(SumsOfBlocks, ForgetThePreviousCall) {
   EXPECT_EQ(sums_of_blocks(vector(258, 2.0F)).values, (vector{512, 4}));
 }
 
+TEST(SumsOfBlocks, AreRefusedForMoreBlocksThanAGridHas) {
+  constexpr std::size_t kMost = kMostBlocks * kBlock;
+  EXPECT_THROW(sums_of_blocks(pretended(kMost + 1)), lab::invalid_input);
+  EXPECT_THROW(sums_of_blocks(pretended(kMost)), lab::cuda_error) << "2 TiB: the memory is short";
+}
+
 // --- means ---------------------------------------------------------------------------------------
 
 class Means : public ::testing::TestWithParam<std::size_t> {};
@@ -114,6 +132,13 @@ TEST(MinusColumnMeans, RefusesRowsOfDifferentLengths) {
   EXPECT_THROW(minus_column_means(vector(1)), lab::invalid_input);
   EXPECT_THROW(minus_column_means(vector(kRows - 1)), lab::invalid_input);
   EXPECT_THROW(minus_column_means(vector(5 * kRows + 1)), lab::invalid_input);
+}
+
+TEST(MinusColumnMeans, RefusesMoreBlocksThanAGridHas) {
+  constexpr std::size_t kMost = kMostBlocks * 32 * kRows;  // a block has 32 columns
+  EXPECT_THROW(minus_column_means(pretended(kMost + kRows)), lab::invalid_input);
+  EXPECT_THROW(minus_column_means(pretended(kMost)), lab::cuda_error)
+      << "2 TiB: the memory is short";
 }
 
 TEST(MinusColumnMeans, TakesEachRowIntoAccount) {

@@ -4,10 +4,12 @@
 #include "shared_bitmap.hpp"
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
@@ -101,7 +103,10 @@ TEST(Draw, RefusesPicturesOfNothing) {
 
 TEST(Draw, RefusesPicturesThatAreTooHighForAGrid) {
   const wave ones(4, 1);
-  EXPECT_THROW(draw(1, 65'535 * 16 + 1, ones, ones), lab::invalid_input);
+  constexpr int kHighest = 65'535 * 16, kWidest = std::numeric_limits<int>::max();
+  EXPECT_THROW(draw(1, kHighest + 1, ones, ones), lab::invalid_input);
+  EXPECT_THROW(draw(kWidest, kHighest, ones, ones), lab::cuda_error)
+      << "the grid is possible, but 8 PiB are more than any memory";
 }
 
 TEST(Draw, RefusesWavesThatAreNone) {

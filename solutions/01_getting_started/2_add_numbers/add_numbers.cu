@@ -54,8 +54,8 @@ int add_by_hand(int a, int b, unsigned threads) {
   const cudaError_t copy_there =
       cudaMemcpy(device_numbers, numbers, sizeof numbers, cudaMemcpyHostToDevice);
   if (copy_there != cudaSuccess) {
-    (void)cudaFree(device_sum);
-    (void)cudaFree(device_numbers);
+    (void)cudaFree(device_sum);      // in vain where the device is lost, but harmless
+    (void)cudaFree(device_numbers);  // the same
     CUDA_CHECK(copy_there);
   }
   // END SOLUTION
@@ -74,8 +74,8 @@ int add_by_hand(int a, int b, unsigned threads) {
   int sum = 0;
   const cudaError_t copy_back = cudaMemcpy(&sum, device_sum, sizeof sum, cudaMemcpyDeviceToHost);
   if (copy_back != cudaSuccess) {
-    (void)cudaFree(device_sum);
-    (void)cudaFree(device_numbers);
+    (void)cudaFree(device_sum);      // in vain where the device is lost, but harmless
+    (void)cudaFree(device_numbers);  // the same
     CUDA_CHECK(copy_back);
   }
 
