@@ -265,9 +265,25 @@ TEST(ConstantMemory, RefusesMoreSpheresThanItHolds) {
 
 TEST_P(EachStep, RefusesPicturesWithoutPixels) {
   const auto scene = scene_for(9, 9, 2, 1);
-  for (const size extent : {size{0, 5}, size{5, 0}, size{-1, 5}, size{5, -3}, size{0, 0}})
-    EXPECT_THROW(render(which(), scene, extent.width, extent.height), lab::invalid_input)
-        << extent.width << " x " << extent.height;
+  for (const size extent : {size{0, 5}, size{5, 0}, size{-1, 5}, size{5, -3}, size{0, 0}}) {
+    const std::string sides = std::to_string(extent.width) + " x " + std::to_string(extent.height);
+    try {
+      render(which(), scene, extent.width, extent.height);
+      ADD_FAILURE() << "a picture of " << sides << " pixels was drawn";
+    } catch (const lab::invalid_input& refusal) {
+      // Before anything is allocated: this is who refuses, and not the bitmap.
+      EXPECT_EQ(std::string(refusal.what()).find("ray_tracer: a picture of " + sides), 0U)
+          << refusal.what();
+    }
+  }
+}
+
+TEST(GlobalMemory, DrawsAsManyRowsAsAGridHas) {
+  constexpr int kRows = 65'535 * 16;
+  const scene_of_spheres scene{{0, 0.5F * kRows - 1, 0, 1.5F, 1, 1, 1}};  // on the last two rows
+  const auto picture = render(step::global_memory, scene, 1, kRows).picture;
+  EXPECT_EQ(black_pixels(picture), kRows - 2);
+  EXPECT_NE(picture.at(0, kRows - 1), (rgba{0, 0, 0, 255}));
 }
 
 TEST_P(EachStep, RefusesMoreRowsThanAGridHas) {
@@ -279,9 +295,12 @@ TEST_P(EachStep, RefusesSpheresThatAreNone) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const auto good = scene_for(9, 9, 3, 1);
   const auto refuses = [&](float sphere::*number, float value) {
-    auto scene = good;
-    scene[2].*number = value;
-    EXPECT_THROW(render(which(), scene, 9, 9), lab::invalid_input) << value;
+    for (const std::size_t which_one : {0, 1, 2}) {
+      auto scene = good;
+      scene[which_one].*number = value;
+      EXPECT_THROW(render(which(), scene, 9, 9), lab::invalid_input)
+          << value << " in sphere " << which_one;
+    }
   };
   for (float sphere::*place : {&sphere::x, &sphere::y, &sphere::z, &sphere::radius})
     for (const float value : {kNaN, kInfinity, -kInfinity, 1.1e9F, -1.1e9F}) refuses(place, value);

@@ -227,6 +227,13 @@ TEST_P(EachStep, RefusesPlatesThatCannotBe) {
   EXPECT_NO_THROW(simulate(which(), 5, 2, ten, ten, 1));
 }
 
+TEST(GlobalMemory, TakesTheLongestSides) {
+  const std::vector<float> cells = lab::random_floats(kLongestSide, 15, -3, 5);
+  for (const size extent : {size{kLongestSide, 1}, size{1, kLongestSide}})
+    EXPECT_EQ(simulate(step::global_memory, extent.width, extent.height, cells, cells, 0).cells,
+              cells);
+}
+
 TEST_P(EachStep, RefusesWhatIsNoTemperature) {
   const float beyond = std::nextafter(kHottest, std::numeric_limits<float>::infinity());
   const std::vector<float> good(6, 1.0F);

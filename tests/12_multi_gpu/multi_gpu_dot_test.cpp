@@ -8,12 +8,15 @@
 #include <cpu_device.h>
 #endif
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <limits>
+#include <span>
 #include <string>
+#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -116,6 +119,17 @@ TEST(SplitOfShares, RefusesWhatCannotBeShared) {
   for (const shares& speeds : {shares{}, shares{0}, shares{0, 0}, shares{-1}, shares{2, -1},
                                shares{nan, 1}, shares{infinity, 1}, shares{1e308, 1e308}})
     EXPECT_THROW(split(10, speeds), lab::invalid_input);
+  // Of what is no number at all, the sentence says so, instead of what the sum comes to.
+  for (const double share : {nan, infinity, -1.0}) {
+    try {
+      split(10, shares{1, share});
+      ADD_FAILURE() << share << " was taken for a share";
+    } catch (const lab::invalid_input& refusal) {
+      EXPECT_NE(std::string(refusal.what()).find("one is " + std::to_string(share)),
+                std::string::npos)
+          << refusal.what();
+    }
+  }
 }
 
 // --- the devices
@@ -179,7 +193,15 @@ TEST_P(EachStep, RefusesVectorsOfDifferentLengths) {
 TEST_P(EachStep, RefusesMoreSharesThanDevices) {
   const vector ones(10, 1.0F);
   const shares too_many(static_cast<std::size_t>(lab::device_count()) + 1, 1.0);
-  EXPECT_THROW(dot(which(), ones, ones, too_many), lab::invalid_input);
+  const std::string devices =
+      std::to_string(lab::device_count()) + (lab::device_count() == 1 ? " device" : " devices");
+  try {
+    dot(which(), ones, ones, too_many);
+    ADD_FAILURE() << too_many.size() << " shares were accepted, with " << devices;
+  } catch (const lab::invalid_input& refusal) {
+    EXPECT_NE(std::string(refusal.what()).find("only " + devices), std::string::npos)
+        << refusal.what();
+  }
   EXPECT_THROW(dot(which(), ones, ones, shares{-1}), lab::invalid_input);
 }
 
@@ -200,6 +222,21 @@ TEST_P(EachStep, EveryDeviceCanDoItAlone) {
     alone.back() = 1;
     EXPECT_TRUE(is_exact(which(), a, b, alone)) << "device " << device;
   }
+}
+
+TEST_P(EachStep, ReadsNothingBehindTheEndInItsLastRound) {
+  // A thread adds four products at a time, a stride of the grid apart, while all four are there.
+  // Where they just are, or just are not, a comparison with <= reads one element too many.
+  int device = 0, processors = 0;
+  ASSERT_EQ(cudaGetDevice(&device), cudaSuccess);
+  ASSERT_EQ(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device),
+            cudaSuccess);
+  const std::size_t stride = std::size_t{8} * 256 * static_cast<std::size_t>(processors);
+  for (const std::size_t n : {3 * stride, 3 * stride + 1, 4 * stride - 1, 4 * stride,
+                              4 * stride + 1, 7 * stride, 8 * stride - 1})
+    EXPECT_TRUE(
+        is_exact(which(), whole_numbers(n, 1, -3, 4), whole_numbers(n, 2, -1, 1), shares{1}))
+        << n << " elements";
 }
 
 TEST_P(EachStep, MultipliesRandomVectorsOfSeveralSeeds) {
@@ -227,6 +264,8 @@ TEST_P(EachStep, SaysHowLongItTook) {
   EXPECT_GT(result.total_ms, 0.9F * result.kernel_ms);  // the clocks may differ a little
   EXPECT_LT(result.total_ms, 60'000.0F);
 }
+
+TEST_P(EachStep, NothingTakesNoTimeOnAnyDevice) { EXPECT_EQ(dot(which(), {}, {}).kernel_ms, 0.0F); }
 
 TEST_P(EachStep, KeepsTheCurrentDevice) {
   const vector ones(1000, 1.0F);
@@ -277,6 +316,37 @@ TEST_P(EachStep, LeavesDevicesWithoutAShareAlone) {
   }
 }
 
+// Copies from pinned memory do not wait for anything: only their place in the right stream says
+// that they come before the kernel. (A copy from other memory may be over when the call returns.)
+
+/// Numbers in host memory that is pinned for all devices.
+class pinned_floats {
+ public:
+  explicit pinned_floats(const vector& values) : size_(values.size()) {
+    CUDA_CHECK(cudaHostAlloc(&memory_, size_ * sizeof(float), cudaHostAllocPortable));
+    std::ranges::copy(values, static_cast<float*>(memory_));
+  }
+  pinned_floats(const pinned_floats&) = delete;
+  pinned_floats& operator=(const pinned_floats&) = delete;
+  ~pinned_floats() { CUDA_CHECK_NOTHROW(cudaFreeHost(memory_)); }
+  std::span<const float> all() const { return {static_cast<const float*>(memory_), size_}; }
+
+ private:
+  void* memory_ = nullptr;
+  std::size_t size_;
+};
+
+::testing::AssertionResult is_exact_from_pinned_memory(step which) {
+  const vector a = whole_numbers(3001, 7, -9, 14), b = whole_numbers(3001, 8, 1, 29);
+  const pinned_floats pinned_a(a), pinned_b(b);
+  return matches(lab::compare(dot(which, pinned_a.all(), pinned_b.all()).value, reference(a, b),
+                              lab::tolerance{}));
+}
+
+TEST_P(EachStep, MultipliesVectorsInPinnedMemory) {
+  EXPECT_TRUE(is_exact_from_pinned_memory(which()));
+}
+
 #ifdef __CPU_DEVICE__
 
 /// Kernels run as late as CUDA allows: when the host waits for them.
@@ -291,6 +361,29 @@ INSTANTIATE_TEST_SUITE_P(Steps, Late, ::testing::ValuesIn(kSteps),
 TEST_P(Late, TheSumsAreReadWhenTheyAreThere) {
   EXPECT_TRUE(
       is_exact(GetParam().value, whole_numbers(3001, 1, -9, 14), whole_numbers(3001, 2, 1, 29)));
+}
+
+TEST_P(Late, TheKernelComesAfterTheCopiesFromPinnedMemory) {
+  EXPECT_TRUE(is_exact_from_pinned_memory(GetParam().value));
+  cpu_device::set_stream_policy(cpu_device::stream_policy::interleaved);
+  EXPECT_TRUE(is_exact_from_pinned_memory(GetParam().value));
+}
+
+TEST_P(Late, AThreadPerDeviceOrTheCallersDoesTheWork) {
+  // The CPU device does what was put off in the thread that waits for it. Here that is a note in
+  // the default stream, which the first copy or memset on device 0 has to wait for.
+  std::thread::id who;
+  const auto note = [](void* to) {
+    *static_cast<std::thread::id*>(to) = std::this_thread::get_id();
+  };
+  ASSERT_EQ(cudaLaunchHostFunc(nullptr, note, &who), cudaSuccess);
+  const vector ones(1000, 1.0F);
+  EXPECT_EQ(dot(GetParam().value, ones, ones).value, 1000.0F);
+  ASSERT_NE(who, std::thread::id()) << "nobody has used device 0";
+  if (GetParam().value == step::one_thread)
+    EXPECT_EQ(who, std::this_thread::get_id()) << "a thread was started: this step needs none";
+  else
+    EXPECT_NE(who, std::this_thread::get_id()) << "device 0 has no thread of its own";
 }
 
 #endif
