@@ -111,7 +111,8 @@ TEST(CacheConfig, IsAHintForDevicesAndKernels) {
 
 // Public code (NVIDIA's samples) asks CUDA's include guards for what it may use.
 #if !defined(__CUDA_RUNTIME_H__) || !defined(__CUDA_RUNTIME_API_H__) || \
-    !defined(__DRIVER_TYPES_H__) || !defined(__VECTOR_TYPES_H__) || !defined(__VECTOR_FUNCTIONS_H__)
+    !defined(__DRIVER_TYPES_H__) || !defined(__VECTOR_TYPES_H__) ||     \
+    !defined(__VECTOR_FUNCTIONS_H__)
 #error "an include guard of CUDA is not there"
 #endif
 
