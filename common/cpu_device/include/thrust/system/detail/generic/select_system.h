@@ -5,7 +5,8 @@
 // Thrust's own headers are complete before error.h needs them, whichever of them comes first.
 #pragma once
 
-// clang-format off: Thrust's header first
-#include <thrust/system/cuda/error.h>
+// Thrust's header first.
+// clang-format off
 #include_next <thrust/system/detail/generic/select_system.h>
+#include <thrust/system/cuda/error.h>
 // clang-format on
