@@ -14,7 +14,7 @@ function(lab_cpu_device_options variable)
     # and not by its components, and four turns of a loop are not one access.
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
       list(APPEND options -fno-tree-sra -fno-ipa-sra)
-      list(APPEND options -Wno-tsan)  # warns that fences are not watched; they need not be
+      list(APPEND options -Wno-tsan)  # warns that its own library knows no fences; ours does
     else()
       list(APPEND options -fno-vectorize)
     endif()
