@@ -60,9 +60,11 @@ std::size_t slack_of(const allocation& a) {
 
 /// What a byte of the slack holds as long as nobody writes there. Not the poison: that is a NaN,
 /// and what is calculated from it is the same NaN, written unseen. Different at each address, too,
-/// so that what is copied from one allocation's slack to another's is seen.
+/// so that what is copied from one allocation's slack to another's is seen. Always one of the odd
+/// bytes from 0xA1 to 0xDF: what kernels write most (small numbers, 255, the low bytes of a whole
+/// number as a float) is none of them, wherever the system puts the allocation.
 char canary(const char* address) {
-  return static_cast<char>((number(address) * 0x9E3779B97F4A7C15U) >> 56);
+  return static_cast<char>(0xA1U + 2 * ((number(address) * 0x9E3779B97F4A7C15U) >> 59));
 }
 
 void fill_slack(const allocation& a) {
