@@ -84,6 +84,7 @@ function(lab_add_exercise folder)
   add_library(test_objects.${id} OBJECT EXCLUDE_FROM_ALL "${test_file}")
   target_include_directories(test_objects.${id} PRIVATE "${folder}")
   target_link_libraries(test_objects.${id} PRIVATE lab_common lab_test_main lab_strict)
+  lab_test_options(test_objects.${id})
 
   # So is the program around the CUDA file.
   add_library(program_objects.${id} OBJECT EXCLUDE_FROM_ALL ${given})
@@ -123,6 +124,29 @@ function(lab_add_exercise folder)
   if(LAB_BUGS AND LAB_DEVICE STREQUAL "cpu")
     lab_add_bugs(${id} ${cc} "${folder}" "${solution_file}" "${bugs_file}" "${libraries}")
   endif()
+endfunction()
+
+# lab_test_options(<target of tests>)
+# Tests are host code that runs for a moment and takes long to compile: they are optimised less and,
+# where the whole course is built, share one compiled copy of the headers.
+function(lab_test_options target)
+  target_compile_options(${target} PRIVATE
+    $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:RelWithDebInfo>>:-O1>)
+  if(NOT LAB_BUGS)
+    return()
+  endif()
+  if(NOT TARGET test_headers)
+    set(empty "${CMAKE_BINARY_DIR}/test_headers.cpp")
+    file(CONFIGURE OUTPUT "${empty}" CONTENT "// Only there to compile the headers with.\n")
+    add_library(test_headers OBJECT EXCLUDE_FROM_ALL "${empty}")
+    target_link_libraries(test_headers PRIVATE lab_common lab_test_main lab_strict)
+    target_compile_options(test_headers PRIVATE
+      $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:RelWithDebInfo>>:-O1>)
+    target_precompile_headers(test_headers PRIVATE <cuda_runtime.h> <gtest/gtest.h>
+      <algorithm> <array> <cmath> <cstddef> <cstdint> <functional> <limits> <memory> <random>
+      <span> <sstream> <string> <tuple> <vector>)
+  endif()
+  target_precompile_headers(${target} REUSE_FROM test_headers)
 endfunction()
 
 # lab_bug_headers(<variable> [CHECK])
@@ -174,6 +198,8 @@ function(lab_add_bugs id cc folder solution_file bugs_file libraries)
     endif()
     lab_program(${target} SOURCES $<TARGET_OBJECTS:test_objects.${id}>
       INCLUDE "${folder}" LINK lab_test_main ${libraries} OUTPUT "${bug}" FOLDER "bugs/${id}")
+    # Nobody debugs these, and there are many: without this they would fill 20 gigabytes.
+    target_link_options(${target} PRIVATE LINKER:--strip-debug)
     lab_bug_headers(headers ${check})
     lab_cuda_sources(${target} "${file}" ${check} HEADERS ${headers})
     if(how STREQUAL "compiler")

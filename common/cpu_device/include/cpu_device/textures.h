@@ -342,7 +342,7 @@ struct texture {
   unsigned clamped_format = 0;  // texel format of a flat one of that kind, else 0
   unsigned point_format = 0;    // texel format with a point filter and no conversion, else 0
   unsigned linear_format = 0;   // texel format of linear memory read without conversion, else 0
-  shape looks_into = shape_1d;
+  shape looks_into{};
 
   std::size_t slice = 0, texel_bytes = 0;
   int depth = 0;  // or layers
@@ -361,10 +361,11 @@ struct surface {
   char* data = nullptr;
   std::size_t row_bytes = 0, slice = 0;
   unsigned height = 0, depth = 0;
-  shape looks_into = shape_1d;
+  shape looks_into{};
 };
 
 constexpr unsigned kTextureObjects = 1U << 16;  // that can exist at a time; likewise surfaces
+// All of it is zero to begin with, so that the twelve megabytes are not part of each program's file.
 extern texture texture_table[kTextureObjects];
 extern surface surface_table[kTextureObjects];
 
