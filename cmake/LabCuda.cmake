@@ -23,7 +23,8 @@ function(lab_cpu_device_options variable)
 endfunction()
 
 # lab_uses_libraries(<variable> <file>...)
-# Whether one of the files, or a header beside it that it includes, includes cuBLAS or cuRAND.
+# Whether one of the files, or a header beside it that it includes, includes cuBLAS or cuRAND, or
+# one of our own headers for them (lab/cublas_handle.hpp).
 # CUDA's runtime is always linked; these are not, since building the CPU device's takes a while.
 function(lab_uses_libraries variable)
   set(${variable} OFF PARENT_SCOPE)
@@ -36,7 +37,7 @@ function(lab_uses_libraries variable)
     endif()
     list(APPEND seen "${file}")
     file(STRINGS "${file}" includes REGEX "^[ \t]*#[ \t]*include[ \t]*[<\"]")
-    if(includes MATCHES "[<\"](cublas|curand)")
+    if(includes MATCHES "[<\"](lab/)?(cublas|curand)")
       set(${variable} ON PARENT_SCOPE)
       return()
     endif()

@@ -4,11 +4,10 @@
 #include <cublas_v2.h>
 
 #include <limits>
-#include <stdexcept>
-#include <string>
 #include <vector>
 
-#include "lab/cuda_check.hpp"
+#include "lab/cublas_check.hpp"
+#include "lab/cublas_handle.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/device_limits.hpp"
 #include "lab/errors.hpp"
@@ -16,26 +15,6 @@
 #include "lab/timer.hpp"
 
 namespace lab {
-namespace {
-
-void check(cublasStatus_t status, const char* call) {
-  if (status != CUBLAS_STATUS_SUCCESS)
-    throw std::runtime_error(std::string(call) + " failed: " + cublasGetStatusString(status));
-}
-
-class cublas_handle {
- public:
-  cublas_handle() { check(cublasCreate(&handle_), "cublasCreate"); }
-  ~cublas_handle() { (void)cublasDestroy(handle_); }
-  cublas_handle(const cublas_handle&) = delete;
-  cublas_handle& operator=(const cublas_handle&) = delete;
-  cublasHandle_t get() const { return handle_; }
-
- private:
-  cublasHandle_t handle_ = nullptr;
-};
-
-}  // namespace
 
 std::optional<float> library_dot_milliseconds(std::span<const float> a, std::span<const float> b) {
   if (a.size() != b.size()) throw invalid_input("a dot product needs vectors of equal length");
@@ -49,14 +28,13 @@ std::optional<float> library_dot_milliseconds(std::span<const float> a, std::spa
   const cublas_handle handle;
   // With the result left on the device, the call does not wait, and the events measure the kernels
   // alone.
-  check(cublasSetPointerMode(handle.get(), CUBLAS_POINTER_MODE_DEVICE), "cublasSetPointerMode");
+  CUBLAS_CHECK(cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_DEVICE));
   event_timer timer;
   std::vector<float> times;
   for (int run = 0; run < kWarmUp + kRuns; ++run) {
     timer.start();
-    check(cublasSdot(handle.get(), static_cast<int>(a.size()), device_a.data(), 1, device_b.data(),
-                     1, result.data()),
-          "cublasSdot");
+    CUBLAS_CHECK(cublasSdot(handle, static_cast<int>(a.size()), device_a.data(), 1, device_b.data(),
+                            1, result.data()));
     timer.stop();
     const float elapsed = timer.milliseconds();
     if (run >= kWarmUp) times.push_back(elapsed);

@@ -7,31 +7,16 @@
 
 #include <algorithm>
 #include <limits>
-#include <memory>
-#include <stdexcept>
-#include <string>
-#include <type_traits>
 #include <vector>
 
+#include "lab/cublas_check.hpp"
+#include "lab/cublas_handle.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
 #include "lab/report.hpp"
 #include "lab/timer.hpp"
 
 namespace lab {
-namespace {
-
-void check(cublasStatus_t status, const char* call) {
-  if (status != CUBLAS_STATUS_SUCCESS)
-    throw std::runtime_error(std::string(call) + " failed: " + cublasGetStatusString(status));
-}
-
-struct destroy_handle {
-  void operator()(cublasHandle_t handle) const noexcept { (void)cublasDestroy(handle); }
-};
-using cublas_owner = std::unique_ptr<std::remove_pointer_t<cublasHandle_t>, destroy_handle>;
-
-}  // namespace
 
 std::optional<float> library_matmul_milliseconds(std::span<const float> a, std::span<const float> b,
                                                  std::size_t m, std::size_t n, std::size_t k) {
@@ -46,10 +31,8 @@ std::optional<float> library_matmul_milliseconds(std::span<const float> a, std::
   const device_buffer<float> device_a(a);
   const device_buffer<float> device_b(b);
   device_buffer<float> device_c(m * n);
-  cublasHandle_t created = nullptr;
-  check(cublasCreate(&created), "cublasCreate");
-  const cublas_owner handle(created);
-  check(cublasSetMathMode(handle.get(), CUBLAS_DEFAULT_MATH), "cublasSetMathMode");  // FP32
+  const cublas_handle handle;
+  CUBLAS_CHECK(cublasSetMathMode(handle, CUBLAS_DEFAULT_MATH));  // FP32
 
   // cuBLAS is column-major. Read that way, our row-major C is its own transpose, and
   // (A B) transposed is B transposed times A transposed: swap the operands, and all is in place.
@@ -59,9 +42,8 @@ std::optional<float> library_matmul_milliseconds(std::span<const float> a, std::
   std::vector<float> times;
   for (int run = 0; run < kWarmUp + kRuns; ++run) {
     timer.start();
-    check(cublasSgemm(handle.get(), CUBLAS_OP_N, CUBLAS_OP_N, in, im, ik, &one, device_b.data(), in,
-                      device_a.data(), ik, &zero, device_c.data(), in),
-          "cublasSgemm");
+    CUBLAS_CHECK(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, in, im, ik, &one, device_b.data(),
+                             in, device_a.data(), ik, &zero, device_c.data(), in));
     timer.stop();
     const float elapsed = timer.milliseconds();
     if (run >= kWarmUp) times.push_back(elapsed);
