@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 10.1 count_threads: the threads of a grid count themselves, all in the same counter.
+// Edit:  this file, from TODO(1) to TODO(3). count_threads.hpp says what is asked for.
+// Run:   scripts/lab run 10.1 -- --condition on_diagonal
+// Test:  scripts/lab test 10.1
+// Hints: scripts/lab hint 10.1                  Chapter: docs/10_atomics.md
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <string>
+
+#include "count_threads.hpp"
+#include "lab/cuda_check.hpp"
+#include "lab/device_buffer.hpp"
+#include "lab/errors.hpp"
+#include "lab/timer.hpp"
+
+namespace lab::count_threads {
+namespace {
+
+using counter = unsigned long long;  // CUDA's name for 64 bits that atomicAdd takes
+static_assert(sizeof(counter) == sizeof(std::uint64_t));
+
+// --- who is counted ------------------------------------------------------------------------------
+
+/// Whether the thread in row i and column j of the grid is counted.
+[[maybe_unused]] __device__ bool fulfils(condition which, std::size_t i, std::size_t j) {
+  // TODO(1): the four conditions, as count_threads.hpp describes them.
+  (void)which, (void)i, (void)j;
+  return false;
+}
+
+/// Counts in *count, which is 0 before the first thread gets here.
+__global__ void count_those_that_fulfil(condition which, counter* count) {
+  // TODO(2): find this thread's row i and column j in the grid (not in its block). If it fulfils
+  //          the condition, add 1 to *count. Many threads do so at the same time: reading the
+  //          number, adding 1 and writing it back must be one step that nothing comes between.
+  (void)which, (void)count;
+}
+
+// --- given: what the device can launch -----------------------------------------------------------
+
+/// Refuses more than a limit of the device, such as cudaDevAttrMaxGridDimX.
+void require_at_most(cudaDeviceAttr limit, std::size_t asked_for, const std::string& what) {
+  int device = 0, most = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&most, limit, device));
+  if (asked_for > static_cast<std::size_t>(most))
+    throw invalid_input("count_threads: " + std::to_string(asked_for) + " " + what +
+                        " were asked for, and this device allows at most " + std::to_string(most));
+}
+
+void require_possible(const shape& grid) {
+  require_at_most(cudaDevAttrMaxBlockDimX, grid.threads.x, "threads of a block along x");
+  require_at_most(cudaDevAttrMaxBlockDimY, grid.threads.y, "threads of a block along y");
+  require_at_most(cudaDevAttrMaxThreadsPerBlock, std::size_t{grid.threads.x} * grid.threads.y,
+                  "threads in a block");
+  require_at_most(cudaDevAttrMaxGridDimX, grid.blocks.x, "blocks along x");
+  require_at_most(cudaDevAttrMaxGridDimY, grid.blocks.y, "blocks along y");
+}
+
+}  // namespace
+
+// --- the host's part -----------------------------------------------------------------------------
+
+result count(condition which, const shape& grid) {
+  require_possible(grid);
+  const dim3 blocks(grid.blocks.x, grid.blocks.y);
+  const dim3 threads(grid.threads.x, grid.threads.y);
+  if (blocks.x == 0 || blocks.y == 0 || threads.x == 0 || threads.y == 0) return {};
+
+  device_buffer<counter> device_count(1);  // not 0: a new buffer is filled with 0xFF bytes
+  event_timer timer;
+  // TODO(3): set the counter to 0 by cudaMemset(), and launch the kernel between timer.start() and
+  //          timer.stop(). Check both, as every call.
+  (void)which, (void)count_those_that_fulfil;
+  throw not_written("counting", 1);
+  return {device_count.to_vector().front(), timer.milliseconds()};  // waits for the kernel
+}
+
+}  // namespace lab::count_threads

@@ -1,0 +1,108 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 10.2 lost_update: what happens when two threads do x++ at the same time, and how to repair it.
+// Edit:  this file, TODO(1) and TODO(2). lost_update.hpp says what is asked for.
+// Run:   scripts/lab run 10.2            (only the second half: -- --only-count)
+// Test:  scripts/lab test 10.2           scripts/lab check 10.2 looks for races
+// Hints: scripts/lab hint 10.2           Chapter: docs/10_atomics.md
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "lab/cuda_check.hpp"
+#include "lab/device_buffer.hpp"
+#include "lab/errors.hpp"
+#include "lab/timer.hpp"
+#include "lost_update.hpp"
+
+namespace lab::lost_update {
+namespace {
+
+// --- slow motion ---------------------------------------------------------------------------------
+
+/// One block. moments[k] becomes what there is after turn k.
+__global__ void replay_turns(const turn* schedule, std::size_t turns, int* x, moment* moments) {
+  // TODO(1): every thread walks through all turns. When it is its own turn, a thread does the step:
+  //          read *x into its register, add 1 to the register, or write the register to *x, and
+  //          notes the moment. The others do nothing in this turn.
+  //          Invariant: no turn begins before the one before it is over. Every thread reaches every
+  //          __syncthreads(), also those whose turn it is not.
+  (void)schedule, (void)turns, (void)x, (void)moments;
+}
+
+// --- full speed ----------------------------------------------------------------------------------
+
+using counter = unsigned long long;  // CUDA's name for 64 bits that atomicAdd takes
+static_assert(sizeof(counter) == sizeof(std::uint64_t));
+
+// TODO(2): this kernel is finished, compiles, and is wrong. Somebody knew that an increment is
+// three
+//          steps, and thought that a barrier would keep them apart. How much is lost, and why? Run
+//          it, then `scripts/lab check 10.2`, and repair it.
+__global__ void count_everybody(counter* count, unsigned rounds) {
+  for (unsigned round = 0; round < rounds; ++round) {
+    const counter mine = *count;
+    __syncthreads();  // "now nobody is in the middle of reading"
+    *count = mine + 1;
+    __syncthreads();  // "now nobody is in the middle of writing"
+  }
+}
+
+// --- the host's part -----------------------------------------------------------------------------
+
+/// A limit of the device that is in use, such as cudaDevAttrMaxGridDimX.
+std::size_t device_limit(cudaDeviceAttr which) {
+  int device = 0, value = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&value, which, device));
+  return static_cast<std::size_t>(value);
+}
+
+void require_at_most(std::size_t limit, std::size_t asked_for, const std::string& what) {
+  if (asked_for > limit)
+    throw invalid_input("lost_update: " + std::to_string(asked_for) + " " + what +
+                        " were asked for, and there can be at most " + std::to_string(limit));
+}
+
+}  // namespace
+
+std::vector<moment> replay(std::span<const turn> schedule, unsigned threads, std::int32_t start) {
+  require_at_most(kMostThreads, threads, "threads");
+  if (threads == 0) throw invalid_input("lost_update: a replay needs at least one thread");
+  for (const turn& now : schedule)
+    if (now.thread >= threads)
+      throw invalid_input("lost_update: it is the turn of thread " + std::to_string(now.thread) +
+                          ", and there are only " + std::to_string(threads) +
+                          ", which are counted from 0");
+  if (schedule.empty()) return {};
+
+  const device_buffer device_schedule(schedule);
+  device_buffer device_x(std::span<const int>(&start, 1));
+  device_buffer<moment> device_moments(schedule.size());
+  // TODO(1): … and launch it here, as one block of `threads` threads.
+  (void)replay_turns;
+  throw not_written("the replay", 1);
+  CUDA_CHECK(cudaGetLastError());
+  return device_moments.to_vector();  // waits for the kernel
+}
+
+result count(unsigned blocks, unsigned threads, unsigned rounds) {
+  require_at_most(device_limit(cudaDevAttrMaxGridDimX), blocks, "blocks");
+  require_at_most(device_limit(cudaDevAttrMaxThreadsPerBlock), threads, "threads in a block");
+  if (blocks == 0 || threads == 0 || rounds == 0) return {};
+
+  const counter zero = 0;
+  device_buffer device_count(std::span<const counter>(&zero, 1));
+  event_timer timer;
+  timer.start();
+  count_everybody<<<blocks, threads>>>(device_count.data(), rounds);
+  timer.stop();
+  CUDA_CHECK(cudaGetLastError());
+  return {device_count.to_vector().front(), timer.milliseconds()};  // waits for the kernel
+}
+
+}  // namespace lab::lost_update

@@ -1,0 +1,246 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 10.3 monte_carlo_pi: the same count with one atomic for each hit, each warp, each block.
+// Edit:  this file, from TODO(1) to TODO(5). monte_carlo_pi.hpp says what is asked for.
+// Run:   scripts/lab run 10.3 -- --size 1M
+// Test:  scripts/lab test 10.3
+// Hints: scripts/lab hint 10.3                  Chapter: docs/10_atomics.md
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "lab/cuda_check.hpp"
+#include "lab/device_buffer.hpp"
+#include "lab/errors.hpp"
+#include "lab/timer.hpp"
+#include "monte_carlo_pi.hpp"
+
+namespace lab::monte_carlo_pi {
+namespace {
+
+using counter = unsigned long long;  // CUDA's name for 64 bits that atomicAdd takes
+
+constexpr unsigned kLanes = 32;  // of a warp
+[[maybe_unused]] constexpr unsigned kAllLanes = 0xFFFF'FFFF;
+
+// --- random numbers ------------------------------------------------------------------------------
+
+__device__ std::uint64_t mix(std::uint64_t z) {
+  // TODO(1): as monte_carlo_pi.hpp says.
+  // BEGIN SOLUTION
+  // STUB: return z;
+  z = (z ^ (z >> 30)) * kFirst;
+  z = (z ^ (z >> 27)) * kSecond;
+  return z ^ (z >> 31);
+  // END SOLUTION
+}
+
+/// Number k of a seed.
+__device__ std::uint64_t number(std::uint64_t seed, std::uint64_t k) {
+  return mix(mix(seed) + (k + 1) * kGamma);
+}
+
+__global__ void draw_numbers(std::uint64_t seed, std::uint64_t first, std::size_t n,
+                             std::uint64_t* numbers) {
+  const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
+  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride)
+    numbers[i] = number(seed, first + i);
+}
+
+/// Whether a number, as a point of the unit square, lies in the quarter circle.
+[[maybe_unused]] __device__ bool is_hit(std::uint64_t bits) {
+  // TODO(2): the two coordinates, 31 bits each, and X² + Y² < 2^62. In which type?
+  // BEGIN SOLUTION
+  // STUB: (void)bits;
+  // STUB: return false;
+  const std::uint64_t x = bits >> 33, y = (bits & 0xFFFF'FFFF) >> 1;
+  return x * x + y * y < std::uint64_t{1} << 62;
+  // END SOLUTION
+}
+
+// --- given: the counter --------------------------------------------------------------------------
+
+/// Adds to the counter, by one atomic addition. The lower half of the counter counts hits, the
+/// upper half these additions, so that nobody has to believe how many there were. All kernels use
+/// this.
+[[maybe_unused]] __device__ void add_hits(counter* total, unsigned hits) {
+  atomicAdd(total, (1ULL << 32) + hits);
+}
+
+// --- per_hit: one atomic for each hit ------------------------------------------------------------
+
+__global__ void per_hit(std::uint64_t points, std::uint64_t seed, counter* total) {
+  // TODO(3): walk through the points in strides of the grid. Point k is number(seed, k). For each
+  //          hit add 1.
+  // BEGIN SOLUTION
+  // STUB: (void)points, (void)seed, (void)total;
+  const std::uint64_t stride = std::uint64_t{gridDim.x} * blockDim.x;
+  for (std::uint64_t k = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; k < points;
+       k += stride)
+    if (is_hit(number(seed, k))) add_hits(total, 1);
+  // END SOLUTION
+}
+
+// --- per_warp: count in a register, add up the lanes, one atomic for each warp -------------------
+// Requires blocks of whole warps.
+
+/// The hits of this thread's points. No thread has to wait for another to count them.
+[[maybe_unused]] __device__ unsigned hits_of_thread(std::uint64_t points, std::uint64_t seed) {
+  // TODO(4): the loop of per_hit, with a variable of the thread's own.
+  // BEGIN SOLUTION
+  // STUB: (void)points, (void)seed;
+  // STUB: return 0;
+  unsigned hits = 0;
+  const std::uint64_t stride = std::uint64_t{gridDim.x} * blockDim.x;
+  for (std::uint64_t k = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; k < points;
+       k += stride)
+    if (is_hit(number(seed, k))) ++hits;
+  return hits;
+  // END SOLUTION
+}
+
+/// The sum of what the 32 lanes of this warp bring along, for lane 0. All 32 lanes call it.
+[[maybe_unused]] __device__ unsigned sum_of_warp(unsigned mine) {
+  // TODO(4): a tree without shared memory. __shfl_down_sync(kAllLanes, mine, d) is the `mine` of
+  //          the lane d further up. Add that of the lane 16 further up, then 8, 4, 2, 1.
+  //          Invariant: before each level, the numbers of the first 2d lanes add up to the sum. All
+  //          lanes take part in every shuffle, whether their sum is still needed or not.
+  // BEGIN SOLUTION
+  // STUB: return mine;
+  for (unsigned d = kLanes / 2; d > 0; d /= 2) mine += __shfl_down_sync(kAllLanes, mine, d);
+  return mine;
+  // END SOLUTION
+}
+
+__global__ void per_warp(std::uint64_t points, std::uint64_t seed, counter* total) {
+  // TODO(4): … and lane 0 of each warp adds its sum.
+  // BEGIN SOLUTION
+  // STUB: (void)points, (void)seed, (void)total;
+  const unsigned sum = sum_of_warp(hits_of_thread(points, seed));
+  if (threadIdx.x % kLanes == 0) add_hits(total, sum);
+  // END SOLUTION
+}
+
+// --- per_block: the warps' sums meet in shared memory, one atomic for each block -----------------
+// Requires blocks of whole warps.
+
+__global__ void per_block(std::uint64_t points, std::uint64_t seed, counter* total) {
+  // TODO(5): lane 0 of each warp puts its sum into shared memory: a block has at most 32 warps.
+  //          When all are there, the first warp adds them up, a lane for each. Lanes without a warp
+  //          bring a 0. One thread adds the block's sum.
+  //          Every thread of the block reaches the __syncthreads().
+  // BEGIN SOLUTION
+  // STUB: (void)points, (void)seed, (void)total;
+  __shared__ unsigned sum_of[kLanes];  // of a warp of this block
+  const unsigned lane = threadIdx.x % kLanes, warp = threadIdx.x / kLanes;
+  const unsigned sum = sum_of_warp(hits_of_thread(points, seed));
+  if (lane == 0) sum_of[warp] = sum;
+  __syncthreads();  // the sums of all warps are there
+
+  if (warp == 0) {  // no barrier behind this: the other warps have nothing more to do
+    const unsigned block_sum = sum_of_warp(lane < blockDim.x / kLanes ? sum_of[lane] : 0);
+    if (lane == 0) add_hits(total, block_sum);
+  }
+  // END SOLUTION
+}
+
+void launch(step which, grid g, std::uint64_t points, std::uint64_t seed, counter* total) {
+  switch (which) {
+    // BEGIN SOLUTION
+    // STUB: case step::per_hit:
+    // STUB:   (void)per_hit, (void)points, (void)seed, (void)total, (void)g;
+    // STUB:   throw not_written("step per_hit", 1);  // 1, 2 and 3; launch it here
+    // STUB: case step::per_warp:
+    // STUB:   (void)per_warp;
+    // STUB:   throw not_written("step per_warp", 4);
+    // STUB: case step::per_block:
+    // STUB:   (void)per_block;
+    // STUB:   throw not_written("step per_block", 5);
+    case step::per_hit:
+      per_hit<<<g.blocks, g.threads>>>(points, seed, total);
+      break;
+    case step::per_warp:
+      per_warp<<<g.blocks, g.threads>>>(points, seed, total);
+      break;
+    case step::per_block:
+      per_block<<<g.blocks, g.threads>>>(points, seed, total);
+      break;
+      // END SOLUTION
+  }
+}
+
+// --- given: the host's part ----------------------------------------------------------------------
+
+/// A limit of the device that is in use, such as cudaDevAttrMultiProcessorCount.
+std::uint64_t device_limit(cudaDeviceAttr which) {
+  int device = 0, value = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&value, which, device));
+  return static_cast<std::uint64_t>(value);
+}
+
+void require_at_most(std::uint64_t limit, std::uint64_t asked_for, const std::string& what) {
+  if (asked_for > limit)
+    throw invalid_input("monte_carlo_pi: " + std::to_string(asked_for) + " " + what +
+                        " were asked for, and there can be at most " + std::to_string(limit));
+}
+
+/// As many blocks as n things need or the device runs at once, whichever is less; at least one.
+unsigned blocks_for(std::uint64_t n, unsigned threads) {
+  const std::uint64_t at_once =
+      device_limit(cudaDevAttrMultiProcessorCount) *
+      std::max<std::uint64_t>(1, device_limit(cudaDevAttrMaxThreadsPerMultiProcessor) / threads);
+  const std::uint64_t needed = n / threads + (n % threads != 0 ? 1 : 0);
+  return static_cast<unsigned>(std::clamp<std::uint64_t>(needed, 1, at_once));
+}
+
+grid grid_for(std::uint64_t points, grid wanted) {
+  grid g = wanted;
+  if (g.threads == 0) g.threads = 256;
+  require_at_most(device_limit(cudaDevAttrMaxThreadsPerBlock), g.threads, "threads in a block");
+  require_at_most(device_limit(cudaDevAttrMaxGridDimX), g.blocks, "blocks");
+  if (g.threads % kLanes != 0)
+    throw invalid_input("monte_carlo_pi: a block of " + std::to_string(g.threads) +
+                        " threads is not made of whole warps; take a multiple of 32");
+  if (g.blocks == 0) g.blocks = blocks_for(points, g.threads);
+  return g;
+}
+
+}  // namespace
+
+std::vector<std::uint64_t> draw(std::uint64_t seed, std::uint64_t first, std::size_t n) {
+  if (n == 0) return {};
+  device_buffer<std::uint64_t> numbers(n);
+  draw_numbers<<<blocks_for(n, 256), 256>>>(seed, first, n, numbers.data());
+  CUDA_CHECK(cudaGetLastError());
+  return numbers.to_vector();
+}
+
+result count_hits(step which, std::uint64_t points, std::uint64_t seed, grid wanted) {
+  require_at_most(kMostPoints, points, "points");
+  result out{.launched = grid_for(points, wanted)};
+  if (points == 0) {
+    out.launched.blocks = 0;
+    return out;
+  }
+
+  const counter zero = 0;
+  device_buffer total(std::span<const counter>(&zero, 1));
+  event_timer timer;
+  timer.start();
+  launch(which, out.launched, points, seed, total.data());
+  timer.stop();
+  CUDA_CHECK(cudaGetLastError());
+  const counter both = total.to_vector().front();  // waits for the kernel
+  out.hits = both & 0xFFFF'FFFF;
+  out.atomics = both >> 32;
+  out.kernel_ms = timer.milliseconds();
+  return out;
+}
+
+}  // namespace lab::monte_carlo_pi

@@ -1,0 +1,163 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "count_threads.hpp"
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <tuple>
+
+#include "lab/cuda_check.hpp"
+#include "lab/errors.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+
+namespace {
+
+using lab::count_threads::closed_form;
+using lab::count_threads::condition;
+using lab::count_threads::count;
+using lab::count_threads::extent;
+using lab::count_threads::shape;
+
+struct named_condition {
+  condition value;
+  const char* name;
+};
+constexpr named_condition kConditions[] = {
+    {condition::every_thread, "every_thread"},
+    {condition::on_or_below_diagonal, "on_or_below_diagonal"},
+    {condition::on_diagonal, "on_diagonal"},
+    {condition::chessboard, "chessboard"}};
+
+std::string name_of(const shape& grid) {
+  return "grid" + std::to_string(grid.blocks.x) + "x" + std::to_string(grid.blocks.y) + "_block" +
+         std::to_string(grid.threads.x) + "x" + std::to_string(grid.threads.y);
+}
+
+unsigned device_limit(cudaDeviceAttr which) {
+  int device = 0, value = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&value, which, device));
+  return static_cast<unsigned>(value);
+}
+
+// --- the closed form -----------------------------------------------------------------------------
+
+TEST(ClosedForm, IsWhatLookingAtEachThreadGives) {
+  for (const auto& [which, name] : kConditions)
+    for (unsigned rows = 0; rows < 12; ++rows)
+      for (unsigned columns = 0; columns < 12; ++columns) {
+        std::uint64_t expected = 0;
+        for (unsigned i = 0; i < rows; ++i)
+          for (unsigned j = 0; j < columns; ++j)
+            expected += lab::count_threads::fulfils(which, i, j) ? 1 : 0;
+        EXPECT_EQ(closed_form(which, {{columns, rows}, {1, 1}}), expected)
+            << name << ", " << rows << " rows, " << columns << " columns";
+      }
+}
+
+// --- every condition, every shape ----------------------------------------------------------------
+
+class Count : public ::testing::TestWithParam<std::tuple<named_condition, shape>> {};
+
+TEST_P(Count, IsTheClosedForm) {
+  const auto& [which, grid] = GetParam();
+  EXPECT_EQ(count(which.value, grid).count, closed_form(which.value, grid));
+}
+
+// One thread; one row and one column; around a warp; blocks that are tall, wide, odd, full; grids
+// that are tall, wide, odd; primes. In most of them x and y cannot be swapped unnoticed.
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, Count,
+    ::testing::Combine(::testing::ValuesIn(kConditions),
+                       ::testing::Values(shape{{1, 1}, {1, 1}}, shape{{1, 1}, {31, 1}},
+                                         shape{{1, 1}, {32, 1}}, shape{{1, 1}, {33, 1}},
+                                         shape{{1, 1}, {1, 33}}, shape{{1, 1}, {32, 32}},
+                                         shape{{1, 1}, {1024, 1}}, shape{{1, 1}, {1, 1024}},
+                                         shape{{1, 1}, {7, 5}}, shape{{7, 5}, {1, 1}},
+                                         shape{{3, 2}, {5, 7}}, shape{{2, 3}, {32, 8}},
+                                         shape{{5, 1}, {16, 16}}, shape{{1, 5}, {16, 16}},
+                                         shape{{13, 11}, {17, 19}}, shape{{100, 1}, {3, 1}},
+                                         shape{{1, 100}, {1, 3}}, shape{{4, 60}, {33, 3}})),
+    [](const auto& info) {
+      return std::string(std::get<0>(info.param).name) + "_" + name_of(std::get<1>(info.param));
+    });
+
+class EachCondition : public ::testing::TestWithParam<named_condition> {
+ protected:
+  condition which() const { return GetParam().value; }
+};
+INSTANTIATE_TEST_SUITE_P(Conditions, EachCondition, ::testing::ValuesIn(kConditions),
+                         [](const auto& info) { return info.param.name; });
+
+TEST_P(EachCondition, LosesNoneOfAMillionThreads) {
+  const shape grid{{67, 61}, {16, 16}};
+  EXPECT_EQ(count(which(), grid).count, closed_form(which(), grid));
+}
+
+TEST_P(EachCondition, BeginsAtZeroEveryTime) {
+  // Counts that are left in memory that is given out again would add up.
+  for (const shape& grid : {shape{{9, 4}, {8, 8}}, shape{{9, 4}, {8, 8}}, shape{{1, 2}, {3, 1}}})
+    EXPECT_EQ(count(which(), grid).count, closed_form(which(), grid)) << name_of(grid);
+}
+
+TEST_P(EachCondition, CountsAsManyRowsAndColumnsAsAGridCanHave) {
+  const shape tall{{1, device_limit(cudaDevAttrMaxGridDimY)}, {1, 2}};
+  const shape wide{{300'000, 1}, {2, 1}};  // more than fit into 16 bits
+  EXPECT_EQ(count(which(), tall).count, closed_form(which(), tall));
+  EXPECT_EQ(count(which(), wide).count, closed_form(which(), wide));
+}
+
+TEST_P(EachCondition, CountsNobodyInAGridWithoutThreads) {
+  for (const shape& grid : {shape{{0, 4}, {8, 8}}, shape{{4, 0}, {8, 8}}, shape{{4, 4}, {0, 8}},
+                            shape{{4, 4}, {8, 0}}, shape{}}) {
+    const auto result = count(which(), grid);
+    EXPECT_EQ(result.count, 0U) << name_of(grid);
+    EXPECT_EQ(result.kernel_ms, 0.0F) << "there is nothing to launch: " << name_of(grid);
+  }
+}
+
+TEST_P(EachCondition, SaysHowLongItTook) {
+  const float milliseconds = count(which(), {{10, 10}, {16, 16}}).kernel_ms;
+  EXPECT_GT(milliseconds, 0.0F);
+  EXPECT_LT(milliseconds, 60'000.0F);
+}
+
+// --- shapes that no device can launch ------------------------------------------------------------
+
+TEST(CountThreads, RefusesWhatTheDeviceCannotLaunchAndNamesTheLimit) {
+  constexpr unsigned kHuge = std::numeric_limits<unsigned>::max();
+  const unsigned block = device_limit(cudaDevAttrMaxThreadsPerBlock);
+  const struct {
+    shape grid;
+    unsigned limit;
+  } impossible[] = {
+      {{{1, 1}, {device_limit(cudaDevAttrMaxBlockDimX) + 1, 1}},
+       device_limit(cudaDevAttrMaxBlockDimX)},
+      {{{1, 1}, {1, device_limit(cudaDevAttrMaxBlockDimY) + 1}},
+       device_limit(cudaDevAttrMaxBlockDimY)},
+      {{{1, 1}, {2, block / 2 + 1}}, block},
+      {{{kHuge, 1}, {1, 1}}, device_limit(cudaDevAttrMaxGridDimX)},
+      {{{1, device_limit(cudaDevAttrMaxGridDimY) + 1}, {1, 1}},
+       device_limit(cudaDevAttrMaxGridDimY)},
+      {{{0, 0}, {kHuge, kHuge}}, device_limit(cudaDevAttrMaxBlockDimX)},
+  };
+  for (const auto& [grid, limit] : impossible) {
+    try {
+      count(condition::every_thread, grid);
+      ADD_FAILURE() << name_of(grid) << " was not refused";
+    } catch (const lab::invalid_input& error) {
+      EXPECT_NE(std::string(error.what()).find(std::to_string(limit)), std::string::npos)
+          << error.what();
+    }
+  }
+  EXPECT_EQ(count(condition::every_thread, {{1, 1}, {block, 1}}).count, block)
+      << "and it works again";
+}
+
+}  // namespace

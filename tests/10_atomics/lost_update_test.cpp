@@ -1,0 +1,192 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "lost_update.hpp"
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "lab/cuda_check.hpp"
+#include "lab/errors.hpp"
+#include "lab/random.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+
+namespace {
+
+using lab::lost_update::all_interleavings;
+using lab::lost_update::count;
+using lab::lost_update::kMostThreads;
+using lab::lost_update::moment;
+using lab::lost_update::operation;
+using lab::lost_update::reference;
+using lab::lost_update::replay;
+using lab::lost_update::turn;
+
+constexpr auto kRead = operation::read;
+constexpr auto kAdd = operation::add;
+constexpr auto kWrite = operation::write;
+
+/// Any thread may do any step at any time, writes before it has read, for example.
+std::vector<turn> random_turns(std::size_t n, unsigned threads, std::uint64_t seed) {
+  lab::random_source random(seed);
+  std::vector<turn> turns(n);
+  for (turn& one : turns)
+    one = {static_cast<unsigned>(random.integer(0, static_cast<int>(threads) - 1)),
+           static_cast<operation>(random.integer(0, 2))};
+  return turns;
+}
+
+/// Turn by turn; the first that differs is named.
+::testing::AssertionResult is_as_scheduled(const std::vector<turn>& turns, unsigned threads,
+                                           std::int32_t start) {
+  const std::vector<moment> actual = replay(turns, threads, start);
+  const std::vector<moment> expected = reference(turns, threads, start);
+  if (actual.size() != expected.size())
+    return ::testing::AssertionFailure()
+           << "there are " << expected.size() << " turns, and the replay has " << actual.size();
+  for (std::size_t k = 0; k < actual.size(); ++k)
+    if (actual[k] != expected[k])
+      return ::testing::AssertionFailure()
+             << "after turn " << k << ", that of thread " << turns[k].thread << ": x is "
+             << actual[k].x << " and its register " << actual[k].own << "; expected "
+             << expected[k].x << " and " << expected[k].own
+             << (actual[k] == moment{-1, -1} ? " (never written?)" : "");
+  return ::testing::AssertionSuccess();
+}
+
+// --- slow motion ---------------------------------------------------------------------------------
+
+TEST(Replay, GivesTheTwoTablesOfTheBook) {
+  const std::vector<turn> one_after_the_other = {{0, kRead}, {0, kAdd}, {0, kWrite},
+                                                 {1, kRead}, {1, kAdd}, {1, kWrite}};
+  EXPECT_EQ(replay(one_after_the_other, 2, 7),
+            (std::vector<moment>{{7, 7}, {7, 8}, {8, 8}, {8, 8}, {8, 9}, {9, 9}}));
+  const std::vector<turn> interleaved = {{0, kRead}, {1, kRead},  {0, kAdd},
+                                         {1, kAdd},  {0, kWrite}, {1, kWrite}};
+  EXPECT_EQ(replay(interleaved, 2, 7),
+            (std::vector<moment>{{7, 7}, {7, 7}, {7, 8}, {7, 8}, {8, 8}, {8, 8}}));
+}
+
+TEST(Replay, LosesAnIncrementInAllOrdersOfTwoThreadsButTwo) {
+  const auto all = all_interleavings(2);
+  ASSERT_EQ(all.size(), 20U);
+  std::map<std::int32_t, int> how_often;
+  for (const auto& turns : all) {
+    EXPECT_TRUE(is_as_scheduled(turns, 2, 7));
+    const auto moments = replay(turns, 2, 7);
+    ASSERT_FALSE(moments.empty());
+    ++how_often[moments.back().x];
+  }
+  EXPECT_EQ(how_often, (std::map<std::int32_t, int>{{8, 18}, {9, 2}}));
+}
+
+TEST(Replay, IsAsScheduledInAllOrdersOfThreeThreads) {
+  const auto all = all_interleavings(3);
+  ASSERT_EQ(all.size(), 1680U);
+  int right = 0;
+  for (std::size_t i = 0; i < all.size(); i += 3) {
+    ASSERT_TRUE(is_as_scheduled(all[i], 3, -2)) << "order " << i;
+    right += reference(all[i], 3, -2).back().x == 1 ? 1 : 0;
+  }
+  EXPECT_LE(right, 6);
+}
+
+class ReplayOf : public ::testing::TestWithParam<std::tuple<unsigned, std::size_t>> {};
+// Threads around a warp and up to the largest block; few turns and many.
+INSTANTIATE_TEST_SUITE_P(Turns, ReplayOf,
+                         ::testing::Combine(::testing::Values(1, 2, 31, 32, 33, 257, 1024),
+                                            ::testing::Values(1, 2, 33, 300)),
+                         [](const auto& info) {
+                           return "threads" + std::to_string(std::get<0>(info.param)) + "_turns" +
+                                  std::to_string(std::get<1>(info.param));
+                         });
+
+TEST_P(ReplayOf, RandomTurnsIsAsScheduled) {
+  const auto& [threads, turns] = GetParam();
+  EXPECT_TRUE(is_as_scheduled(random_turns(turns, threads, threads + turns), threads, -5));
+}
+
+TEST(Replay, CountsEveryThreadWhereAllTakeTurns) {
+  std::vector<turn> turns;
+  for (unsigned thread = kMostThreads; thread-- > 0;)
+    for (const operation what : {kRead, kAdd, kWrite}) turns.push_back({thread, what});
+  const auto moments = replay(turns, kMostThreads, 100);
+  ASSERT_EQ(moments.size(), turns.size());
+  EXPECT_EQ(moments.back().x, 100 + static_cast<int>(kMostThreads));
+}
+
+TEST(Replay, GoesBeyondTheLargestNumber) {
+  constexpr auto kLargest = std::numeric_limits<std::int32_t>::max();
+  EXPECT_TRUE(is_as_scheduled({{0, kRead}, {0, kAdd}, {0, kWrite}}, 1, kLargest));
+}
+
+TEST(Replay, OfNoTurnsIsEmpty) { EXPECT_TRUE(replay({}, 2, 7).empty()); }
+
+TEST(Replay, RefusesThreadsThatAreNotThere) {
+  const std::vector<turn> turns = {{0, kRead}, {2, kRead}};
+  EXPECT_THROW(replay(turns, 2, 7), lab::invalid_input);
+  EXPECT_NO_THROW(replay(turns, 3, 7));
+  EXPECT_THROW(replay({}, 0, 7), lab::invalid_input);
+  EXPECT_THROW(replay({}, kMostThreads + 1, 7), lab::invalid_input);
+}
+
+// --- full speed ----------------------------------------------------------------------------------
+
+struct launch {
+  unsigned blocks, threads, rounds;
+};
+
+class Count : public ::testing::TestWithParam<launch> {};
+INSTANTIATE_TEST_SUITE_P(Launches, Count,
+                         ::testing::Values(launch{1, 1, 1}, launch{1, 2, 1}, launch{2, 1, 1},
+                                           launch{1, 31, 2}, launch{1, 32, 3}, launch{1, 33, 5},
+                                           launch{1, 255, 1}, launch{1, 256, 7}, launch{1, 1024, 2},
+                                           launch{17, 257, 3}, launch{1000, 1, 13},
+                                           launch{101, 64, 10}),
+                         [](const auto& info) {
+                           return std::to_string(info.param.blocks) + "x" +
+                                  std::to_string(info.param.threads) + "x" +
+                                  std::to_string(info.param.rounds);
+                         });
+
+TEST_P(Count, LosesNothing) {
+  const auto& [blocks, threads, rounds] = GetParam();
+  const std::uint64_t expected = std::uint64_t{blocks} * threads * rounds;
+  const std::uint64_t counted = count(blocks, threads, rounds).count;
+  EXPECT_EQ(counted, expected) << "lost: " << static_cast<std::int64_t>(expected - counted)
+                               << ". Which threads have read the same number?";
+}
+
+TEST(CountEverybody, BeginsAtZeroEveryTime) {
+  EXPECT_EQ(count(3, 40, 2).count, 240U);
+  EXPECT_EQ(count(3, 40, 2).count, 240U);
+  EXPECT_EQ(count(1, 1, 1).count, 1U);
+}
+
+TEST(CountEverybody, IsZeroForNobody) {
+  EXPECT_EQ(count(0, 32, 1).count, 0U);
+  EXPECT_EQ(count(4, 0, 1).count, 0U);
+  EXPECT_EQ(count(4, 32, 0).count, 0U);
+}
+
+TEST(CountEverybody, RefusesMoreThanTheDeviceCanLaunch) {
+  EXPECT_THROW(count(1, 1025, 1), lab::invalid_input);
+  EXPECT_THROW(count(0x8000'0000U, 1, 1), lab::invalid_input);
+  EXPECT_EQ(count(1, 1024, 1).count, 1024U) << "and it works again";
+}
+
+TEST(CountEverybody, SaysHowLongItTook) {
+  const float milliseconds = count(10, 100, 1).kernel_ms;
+  EXPECT_GT(milliseconds, 0.0F);
+  EXPECT_LT(milliseconds, 60'000.0F);
+}
+
+}  // namespace

@@ -1,0 +1,204 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "monte_carlo_pi.hpp"
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <numbers>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "lab/cuda_check.hpp"
+#include "lab/errors.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+
+namespace {
+
+using lab::monte_carlo_pi::claimed_atomics;
+using lab::monte_carlo_pi::count_hits;
+using lab::monte_carlo_pi::draw;
+using lab::monte_carlo_pi::estimate;
+using lab::monte_carlo_pi::grid;
+using lab::monte_carlo_pi::kMostPoints;
+using lab::monte_carlo_pi::reference_hits;
+using lab::monte_carlo_pi::reference_number;
+using lab::monte_carlo_pi::sigma;
+using lab::monte_carlo_pi::step;
+using numbers = std::vector<std::uint64_t>;
+
+struct named_step {
+  step value;
+  const char* name;
+};
+constexpr named_step kSteps[] = {
+    {step::per_hit, "per_hit"}, {step::per_warp, "per_warp"}, {step::per_block, "per_block"}};
+
+// --- the random numbers --------------------------------------------------------------------------
+
+class Draw : public ::testing::TestWithParam<std::uint64_t> {};
+INSTANTIATE_TEST_SUITE_P(Seeds, Draw, ::testing::Values(0, 1, 2, 42, 0xFFFF'FFFF'FFFF'FFFF),
+                         [](const auto& info) { return "seed" + std::to_string(info.param); });
+
+TEST_P(Draw, GivesTheNumbersOfTheRecipe) {
+  // From 0 on, over the edge of 32 bits, and around the end of 64.
+  for (const std::uint64_t first :
+       {std::uint64_t{0}, std::uint64_t{0xFFFF'FFF0}, ~std::uint64_t{5}})
+    for (const std::size_t n : {1U, 31U, 32U, 33U, 255U, 256U, 257U, 1021U}) {
+      numbers expected(n);
+      for (std::size_t i = 0; i < n; ++i) expected[i] = reference_number(GetParam(), first + i);
+      EXPECT_TRUE(lab::testing::matches(lab::compare_exact(draw(GetParam(), first, n), expected)));
+    }
+}
+
+TEST_P(Draw, NeverGivesANumberTwice) {
+  numbers drawn = draw(GetParam(), 0, 100'000);
+  std::ranges::sort(drawn);
+  EXPECT_EQ(std::ranges::adjacent_find(drawn), drawn.end());
+}
+
+TEST_P(Draw, GivesTwoThreadsDifferentNumbersThatDoNotDependOnEachOther) {
+  // Of a grid of 1000 threads, thread t has the numbers t, t + 1000, t + 2000, …
+  constexpr std::size_t kThreads = 1000, kRounds = 100;
+  const numbers drawn = draw(GetParam(), 0, kThreads * kRounds);
+  ASSERT_EQ(drawn.size(), kThreads * kRounds);
+  const auto of = [&](std::size_t thread, std::size_t round) {
+    return static_cast<double>(drawn[round * kThreads + thread] >> 33) * 0x1p-31 - 0.5;
+  };
+  double product = 0;
+  for (std::size_t thread = 0; thread + 1 < kThreads; ++thread)
+    for (std::size_t round = 0; round < kRounds; ++round) {
+      ASSERT_NE(of(thread, round), of(thread + 1, round));
+      product += of(thread, round) * of(thread + 1, round);
+    }
+  // A product of two independent numbers from -1/2 to 1/2 has the mean 0 and the deviation 1/12.
+  constexpr double kPairs = (kThreads - 1) * kRounds;
+  EXPECT_LT(std::fabs(product / kPairs), 5.0 / 12 / std::sqrt(kPairs));
+}
+
+TEST_P(Draw, SetsEachBitInHalfOfTheNumbers) {
+  constexpr std::size_t kNumbers = 40'000;
+  const numbers drawn = draw(GetParam(), 7, kNumbers);
+  for (unsigned bit = 0; bit < 64; ++bit) {
+    const auto set = static_cast<double>(
+        std::ranges::count_if(drawn, [&](std::uint64_t one) { return one >> bit & 1; }));
+    EXPECT_LT(std::fabs(set - kNumbers / 2.0), 5 * std::sqrt(kNumbers) / 2) << "bit " << bit;
+  }
+}
+
+TEST(DrawFromTwoSeeds, HasNoNumberInCommon) {
+  const numbers one = draw(1, 0, 20'000), two = draw(2, 0, 20'000);
+  const std::set<std::uint64_t> all(one.begin(), one.end());
+  EXPECT_TRUE(std::ranges::none_of(two, [&](std::uint64_t bits) { return all.contains(bits); }));
+}
+
+TEST(Draw, OfNoNumbersIsEmpty) { EXPECT_TRUE(draw(1, 0, 0).empty()); }
+
+// --- every step, every number of points ----------------------------------------------------------
+
+class Hits : public ::testing::TestWithParam<std::tuple<named_step, std::uint64_t>> {};
+
+TEST_P(Hits, AreThoseOfTheHostAndTheAtomicsAsClaimed) {
+  const auto& [which, points] = GetParam();
+  const auto result = count_hits(which.value, points, points + 3);
+  EXPECT_EQ(result.hits, reference_hits(points, points + 3));
+  EXPECT_EQ(result.atomics, claimed_atomics(which.value, result));
+}
+
+// Around a warp and a block; a prime; more than a round of the CPU device's grid.
+INSTANTIATE_TEST_SUITE_P(Steps, Hits,
+                         ::testing::Combine(::testing::ValuesIn(kSteps),
+                                            ::testing::Values(0, 1, 2, 31, 32, 33, 63, 65, 255, 256,
+                                                              257, 1021, 8192, 100'003)),
+                         [](const auto& info) {
+                           return std::string(std::get<0>(info.param).name) + "_n" +
+                                  std::to_string(std::get<1>(info.param));
+                         });
+
+class EachStep : public ::testing::TestWithParam<named_step> {
+ protected:
+  step which() const { return GetParam().value; }
+};
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
+                         [](const auto& info) { return info.param.name; });
+
+TEST_P(EachStep, GivesTheSameHitsInEveryGrid) {
+  constexpr std::uint64_t kPoints = 30'011, kSeed = 9;
+  const std::uint64_t expected = reference_hits(kPoints, kSeed);
+  for (const grid wanted : {grid{1, 32}, grid{1, 64}, grid{1, 96}, grid{2, 992}, grid{3, 1024},
+                            grid{7, 128}, grid{200, 160}, grid{5, 0}, grid{0, 512}}) {
+    const auto result = count_hits(which(), kPoints, kSeed, wanted);
+    EXPECT_EQ(result.hits, expected) << wanted.blocks << " blocks of " << wanted.threads;
+    EXPECT_EQ(result.atomics, claimed_atomics(which(), result))
+        << wanted.blocks << " blocks of " << wanted.threads;
+    EXPECT_TRUE(wanted.blocks == 0 || result.launched.blocks == wanted.blocks);
+    EXPECT_EQ(result.launched.threads, wanted.threads == 0 ? 256 : wanted.threads);
+  }
+}
+
+TEST_P(EachStep, BeginsAtZeroEveryTime) {
+  const std::uint64_t expected = reference_hits(5000, 4);
+  EXPECT_EQ(count_hits(which(), 5000, 4).hits, expected);
+  EXPECT_EQ(count_hits(which(), 5000, 4).hits, expected);
+  EXPECT_EQ(count_hits(which(), 40, 5).hits, reference_hits(40, 5));
+}
+
+TEST_P(EachStep, RefusesBlocksThatAreNotWholeWarps) {
+  for (const unsigned threads : {1U, 31U, 33U, 100U})
+    EXPECT_THROW(count_hits(which(), 1000, 1, {4, threads}), lab::invalid_input) << threads;
+}
+
+TEST_P(EachStep, RefusesMoreThanTheDeviceOrTheCounterCanHold) {
+  EXPECT_THROW(count_hits(which(), 1000, 1, {1, 1056}), lab::invalid_input);
+  EXPECT_THROW(count_hits(which(), 1000, 1, {0x8000'0000, 32}), lab::invalid_input);
+  EXPECT_THROW(count_hits(which(), kMostPoints + 1, 1), lab::invalid_input);
+  EXPECT_EQ(count_hits(which(), 1000, 1).hits, reference_hits(1000, 1)) << "and it works again";
+}
+
+TEST_P(EachStep, SaysHowLongItTook) {
+  const float milliseconds = count_hits(which(), 10'000, 1).kernel_ms;
+  EXPECT_GT(milliseconds, 0.0F);
+  EXPECT_LT(milliseconds, 60'000.0F);
+}
+
+// --- pi ------------------------------------------------------------------------------------------
+
+class Pi : public ::testing::TestWithParam<std::tuple<named_step, std::uint64_t>> {};
+INSTANTIATE_TEST_SUITE_P(Steps, Pi,
+                         ::testing::Combine(::testing::ValuesIn(kSteps),
+                                            ::testing::Values(1, 2, 3, 4, 5)),
+                         [](const auto& info) {
+                           return std::string(std::get<0>(info.param).name) + "_seed" +
+                                  std::to_string(std::get<1>(info.param));
+                         });
+
+TEST_P(Pi, IsAsNearAsFiveSigma) {
+  const auto& [which, seed] = GetParam();
+  constexpr std::uint64_t kPoints = 200'000;
+  const auto result = count_hits(which.value, kPoints, seed);
+  EXPECT_NEAR(estimate(result.hits, kPoints), std::numbers::pi, 5 * sigma(kPoints));
+}
+
+TEST(Sigma, IsWhatTheEstimatesShow) {
+  // Of 400 estimates from 1000 points each, 68 % are within one sigma, give or take five times
+  // sqrt(400 * 0.68 * 0.32) = 9.3; and their mean is 20 times as exact as one of them.
+  constexpr std::uint64_t kPoints = 1000;
+  int within = 0;
+  double sum = 0;
+  for (std::uint64_t seed = 1000; seed < 1400; ++seed) {
+    const double pi = estimate(count_hits(step::per_block, kPoints, seed).hits, kPoints);
+    within += std::fabs(pi - std::numbers::pi) < sigma(kPoints) ? 1 : 0;
+    sum += pi;
+  }
+  EXPECT_NEAR(within, 0.683 * 400, 5 * 9.3);
+  EXPECT_NEAR(sum / 400, std::numbers::pi, 5 * sigma(kPoints) / 20);
+}
+
+}  // namespace
