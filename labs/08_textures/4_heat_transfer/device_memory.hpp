@@ -1,37 +1,18 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 08.4 heat_transfer: who owns textures and pitched memory (given).
+// 08.4 heat_transfer: who owns pitched memory (given).
 #pragma once
 
 #include <cuda_runtime.h>
 
 #include <cstddef>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "lab/cuda_check.hpp"
 
 namespace lab::heat_transfer {
-
-/// Owns a texture object. Make it after the memory that it looks at, so that it goes before it.
-class texture_view {
- public:
-  texture_view(const cudaResourceDesc& memory, const cudaTextureDesc& how) {
-    CUDA_CHECK(cudaCreateTextureObject(&object_, &memory, &how, nullptr));
-  }
-  texture_view(texture_view&& other) noexcept : object_(std::exchange(other.object_, 0)) {}
-  texture_view& operator=(texture_view&&) = delete;
-  ~texture_view() {
-    if (object_ != 0) CUDA_CHECK_NOTHROW(cudaDestroyTextureObject(object_));
-  }
-  /// What a kernel is given: a number that can be copied, and that owns nothing.
-  cudaTextureObject_t object() const { return object_; }
-
- private:
-  cudaTextureObject_t object_ = 0;
-};
 
 /// Owns rows of floats. Each row begins at a multiple of pitch_bytes(), which CUDA has chosen such
 /// that textures of this device can look at them: it may be more than width floats.

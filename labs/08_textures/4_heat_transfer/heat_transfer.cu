@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <limits>
 #include <span>
 #include <string>
 #include <utility>
@@ -23,13 +22,13 @@
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
+#include "lab/texture.hpp"
 #include "lab/timer.hpp"
 
 namespace lab::heat_transfer {
 namespace {
 
-// --- given (with device_memory.hpp, which has the owners)
-// ---------------------------------------------------------
+// --- given (the owners are in device_memory.hpp and lab/texture.hpp) ----------------------------
 
 /// What simulate() was asked for, checked.
 struct task {
@@ -203,16 +202,13 @@ void require_good(const task& what) {
 
 /// The device's textures have limits of their own: asked for, never assumed.
 void require_texture_fits(step which, const task& what) {
-  int device = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
   std::string limit;
   if (which == step::texture_1d) {
-    const cudaChannelFormatDesc a_float = cudaCreateChannelDesc<float>();
-    std::size_t most = 0;
-    CUDA_CHECK(cudaDeviceGetTexture1DLinearMaxWidth(&most, &a_float, device));
-    most = std::min(most, std::size_t{std::numeric_limits<int>::max()});  // tex1Dfetch takes an int
+    const std::size_t most = most_texels_in_linear_memory();
     if (what.count() > most) limit = std::to_string(most) + " cells";
   } else if (which == step::texture_2d) {
+    int device = 0;
+    CUDA_CHECK(cudaGetDevice(&device));
     cudaDeviceProp properties;
     CUDA_CHECK(cudaGetDeviceProperties(&properties, device));
     const int* most = properties.maxTexture2DLinear;  // width and height, and a pitch in bytes

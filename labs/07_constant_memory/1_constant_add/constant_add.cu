@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 07.1 constant_add: a number that all threads read, and that changes between launches.
+// Edit:  this file, from TODO(1) to TODO(4). constant_add.hpp says what is asked for.
+// Run:   scripts/lab run 07.1 -- --addend 1000
+// Test:  scripts/lab test 07.1
+// Hints: scripts/lab hint 07.1             Chapter: docs/07_constant_memory.md
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "constant_add.hpp"
+#include "lab/cuda_check.hpp"
+#include "lab/device_buffer.hpp"
+#include "lab/errors.hpp"
+#include "lab/timer.hpp"
+
+namespace lab::constant_add {
+namespace {
+
+constexpr unsigned kThreads = 256;
+
+// In constant memory as long as the program runs; 0 until somebody copies something there.
+__constant__ int constant_addend;
+
+__global__ void add_constant(const int* a, const int* b, int* sum, std::size_t n) {
+  // TODO(1): this thread's element: a + b + the constant, in unsigned arithmetic, which wraps
+  //          around. The last block may reach beyond n: those threads touch nothing.
+  (void)a, (void)b, (void)sum, (void)n, (void)constant_addend;
+}
+
+/// Has the kernels that are launched from now on see `addend`.
+void set_addend(int addend) {
+  // TODO(2): copy it to constant_addend. cudaMemcpyToSymbol takes the variable itself, where the
+  //          value is, and the number of bytes.
+  (void)addend;
+  throw not_written("add()", 1);  // 1 and 2 are this function
+}
+
+// --- given ---------------------------------------------------------------------------------------
+
+void launch(const device_buffer<int>& a, const device_buffer<int>& b, int* sum) {
+  const auto blocks = static_cast<unsigned>((a.size() + kThreads - 1) / kThreads);
+  add_constant<<<blocks, kThreads>>>(a.data(), b.data(), sum, a.size());
+  CUDA_CHECK(cudaGetLastError());
+}
+
+void require_equal_lengths(std::span<const int> a, std::span<const int> b) {
+  if (a.size() != b.size())
+    throw invalid_input("constant_add: a has " + std::to_string(a.size()) + " elements and b has " +
+                        std::to_string(b.size()) + "; they must be equally long");
+}
+
+/// Launches the kernel once for each addend, without waiting in between.
+void launch_each(const device_buffer<int>& a, const device_buffer<int>& b,
+                 std::span<const int> addends, int* sums) {
+  // TODO(3): for each addend set_addend() and launch(). Each launch sees its own addend, and has
+  // its
+  //          own a.size() ints in `sums`, one launch's behind the other's.
+  (void)a, (void)b, (void)addends, (void)sums;
+  throw not_written("add_each()", 3);
+}
+
+}  // namespace
+
+result add(std::span<const int> a, std::span<const int> b, int addend) {
+  require_equal_lengths(a, b);
+  if (a.empty()) return {};
+  const device_buffer device_a(a), device_b(b);
+  device_buffer<int> sum(a.size());
+
+  set_addend(addend);
+  event_timer timer;
+  timer.start();
+  launch(device_a, device_b, sum.data());
+  timer.stop();
+  return {sum.to_vector(), timer.milliseconds()};
+}
+
+std::vector<int> add_each(std::span<const int> a, std::span<const int> b,
+                          std::span<const int> addends) {
+  require_equal_lengths(a, b);
+  if (a.empty() || addends.empty()) return {};
+  const device_buffer device_a(a), device_b(b);
+  device_buffer<int> sums(a.size() * addends.size());
+  launch_each(device_a, device_b, addends, sums.data());
+  return sums.to_vector();
+}
+
+int current_addend() {
+  // TODO(4): the way back: cudaMemcpyFromSymbol.
+  throw not_written("current_addend()", 4);
+}
+
+}  // namespace lab::constant_add

@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 07.3 constant_dot: the program.
+
+#include <cmath>
+#include <cstddef>
+#include <cstdio>
+#include <vector>
+
+#include "constant_dot.hpp"
+#include "lab/command_line.hpp"
+#include "lab/random.hpp"
+#include "lab/report.hpp"
+#include "reference.hpp"
+
+int main(int argc, char** argv) {
+  using lab::constant_dot::kMostInAPass;
+  using lab::constant_dot::step;
+  lab::program program("07.3_constant_dot", "Dot product with one vector in constant memory.");
+  std::size_t size = 100'000;
+  program.add_size("--size", size, "number of elements; 16384 are a pass");
+  const auto& chosen_step = program.add_step<step>(
+      {{"global_memory", step::global_memory, "both vectors are ordinary arrays"},
+       {"constant_memory", step::constant_memory, "b in passes through constant memory"}},
+      step::constant_memory);
+
+  return program.run(argc, argv, [&] {
+    program.require_memory(3 * size * sizeof(float), 3 * size * sizeof(float));
+    const std::vector<float> a = lab::random_floats(size, program.seed(), -1, 1);
+    const std::vector<float> b = lab::random_floats(size, program.seed() + 1, -1, 1);
+
+    const auto result = lab::constant_dot::dot(chosen_step, a, b);
+    std::printf("step %s, %zu elements: b has %s\n", program.step_name().c_str(), size,
+                lab::human_bytes(static_cast<double>(size) * sizeof(float)).c_str());
+    std::printf("%zu pass%s", result.passes, result.passes == 1 ? "" : "es");
+    if (chosen_step == step::constant_memory && size > 0)
+      std::printf(", the last one of %zu elements", (size - 1) % kMostInAPass + 1);
+    std::printf("\ndot product: %.6g\n", static_cast<double>(result.value));
+
+    const double expected = lab::constant_dot::reference(a, b);
+    const double bound = lab::constant_dot::error_bound(a, b);
+    std::printf("off by %.3g from the sum in double; %.3g is allowed\n",
+                std::fabs(result.value - expected), bound);
+    if (!program.verdict(lab::compare(result.value, expected, {.absolute = bound}))) return false;
+    program.report_kernel([&] { return lab::constant_dot::dot(chosen_step, a, b).kernel_ms; },
+                          {.bytes = 2.0 * static_cast<double>(size) * sizeof(float)});
+    return true;
+  });
+}

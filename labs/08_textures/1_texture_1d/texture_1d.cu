@@ -1,0 +1,117 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 08.1 texture_1d: texture objects over linear memory and over a CUDA array.
+// Edit:  this file, from TODO(1) to TODO(5). texture_1d.hpp has the formulas.
+// Run:   scripts/lab run 08.1 -- --outside border
+// Test:  scripts/lab test 08.1
+// Hints: scripts/lab hint 08.1             Chapter: docs/08_textures.md
+
+#include <cstddef>
+#include <string>
+
+#include "lab/cuda_check.hpp"
+#include "lab/device_buffer.hpp"
+#include "lab/errors.hpp"
+#include "lab/texture.hpp"
+#include "lab/timer.hpp"
+#include "texture_1d.hpp"
+
+namespace lab::texture_1d {
+namespace {
+
+constexpr unsigned kThreads = 256;
+
+[[maybe_unused]] unsigned blocks_for(std::size_t n) {
+  return static_cast<unsigned>((n + kThreads - 1) / kThreads);
+}
+
+// --- linear memory: an index, and no rules -------------------------------------------------------
+
+/// A view of floats in ordinary device memory. (texture_view, in lab/texture.hpp, owns the object.)
+texture_view view_of(const device_buffer<float>& texels) {
+  // TODO(1): fill in what is looked at (linear memory: where, how many bytes, which format:
+  //          cudaCreateChannelDesc<float>()) and how (cudaReadModeElementType), both from {}.
+  (void)texels;
+  throw not_written("fetch()", 1);
+}
+
+__global__ void fetch_each(cudaTextureObject_t view, const int* indices, float* values,
+                           std::size_t n) {
+  // TODO(2): this thread's value: what tex1Dfetch<float>(object, index) gives for its index. An
+  // index
+  //          outside of the texture needs no care; a thread beyond n does.
+  (void)view, (void)indices, (void)values, (void)n;
+}
+
+// --- a CUDA array: a place, and rules for what is between and outside ----------------------------
+
+array_owner array_of(std::span<const float> texels) {
+  // TODO(3): cudaMallocArray for so many floats, the owner around it, then the texels into it:
+  //          cudaMemcpy2DToArray, one row. Nothing may be lost if the copy fails.
+  (void)texels;
+  throw not_written("sample()", 3);
+}
+
+texture_view view_of(const array_owner& array, const settings& settings) {
+  // TODO(4): again both structures. Now the address mode ([0], of x), the filter, the border's
+  // colour
+  //          ([0], of the only channel) and whether places are normalised count as well.
+  (void)array, (void)settings;
+  throw not_written("sample()", 4);
+}
+
+__global__ void sample_each(cudaTextureObject_t view, const float* places, float* values,
+                            std::size_t n) {
+  // TODO(5): as fetch_each, with tex1D<float>(object, place).
+  (void)view, (void)places, (void)values, (void)n;
+}
+
+// --- given ---------------------------------------------------------------------------------------
+
+void require_texels(std::size_t count, std::size_t most) {
+  if (count == 0 || count > most)
+    throw invalid_input("texture_1d: " + std::to_string(count) +
+                        " texels, where this device allows" + " from 1 to " + std::to_string(most));
+}
+
+}  // namespace
+
+result fetch(std::span<const float> texels, std::span<const int> indices) {
+  require_texels(texels.size(), most_texels_in_linear_memory());
+  const device_buffer memory(texels);
+  const texture_view view = view_of(memory);  // behind the memory: destroyed before it
+  if (indices.empty()) return {};
+  const device_buffer device_indices(indices);
+  device_buffer<float> values(indices.size());
+  event_timer timer;
+  timer.start();
+  fetch_each<<<blocks_for(indices.size()), kThreads>>>(view.object(), device_indices.data(),
+                                                       values.data(), values.size());
+  timer.stop();
+  CUDA_CHECK(cudaGetLastError());
+  return {values.to_vector(), timer.milliseconds()};
+}
+
+result sample(std::span<const float> texels, const settings& how, std::span<const float> places) {
+  require_texels(texels.size(), most_texels_in_an_array());
+  const bool periodic = how.outside == cudaAddressModeWrap || how.outside == cudaAddressModeMirror;
+  // TODO(4): without normalised places CUDA takes clamp for wrap and mirror, and says nothing.
+  // Refuse
+  //          that: throw invalid_input, with a sentence.
+  (void)periodic;
+  const array_owner array = array_of(texels);
+  const texture_view view = view_of(array, how);
+  if (places.empty()) return {};
+  const device_buffer device_places(places);
+  device_buffer<float> values(places.size());
+  event_timer timer;
+  timer.start();
+  sample_each<<<blocks_for(places.size()), kThreads>>>(view.object(), device_places.data(),
+                                                       values.data(), values.size());
+  timer.stop();
+  CUDA_CHECK(cudaGetLastError());
+  return {values.to_vector(), timer.milliseconds()};
+}
+
+}  // namespace lab::texture_1d

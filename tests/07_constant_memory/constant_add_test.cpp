@@ -1,0 +1,128 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "constant_add.hpp"
+
+#include <cstddef>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "lab/errors.hpp"
+#include "lab/random.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+
+namespace {
+
+using lab::constant_add::add;
+using lab::constant_add::add_each;
+using lab::constant_add::current_addend;
+using lab::constant_add::reference;
+using lab::constant_add::reference_each;
+using lab::testing::matches;
+using vector = std::vector<int>;
+
+constexpr int kLeast = std::numeric_limits<int>::min();
+constexpr int kMost = std::numeric_limits<int>::max();
+
+::testing::AssertionResult is_right(const vector& a, const vector& b, int addend) {
+  return matches(lab::compare_exact(add(a, b, addend).sum, reference(a, b, addend)));
+}
+::testing::AssertionResult are_right(const vector& a, const vector& b, const vector& addends) {
+  return matches(lab::compare_exact(add_each(a, b, addends), reference_each(a, b, addends)));
+}
+
+class Length : public ::testing::TestWithParam<std::size_t> {};
+
+// Around a warp and a block of 256; many blocks and one; a prime.
+INSTANTIATE_TEST_SUITE_P(Add, Length,
+                         ::testing::Values(0, 1, 2, 31, 32, 33, 255, 256, 257, 511, 512, 513, 1021,
+                                           40 * 256 + 1, 100'003),
+                         [](const auto& test) { return "n" + std::to_string(test.param); });
+
+TEST_P(Length, AddsTheConstantToEachElement) {
+  const std::size_t n = GetParam();
+  const vector a = lab::random_ints(n, n + 1, -1'000'000, 2'000'000);
+  const vector b = lab::random_ints(n, n + 2, -9, 5);
+  // Four different bytes each: none can be missing.
+  for (const int addend : {0, -3, 0x01020304, -0x11223344}) EXPECT_TRUE(is_right(a, b, addend));
+}
+
+TEST_P(Length, ChangesTheConstantBetweenLaunches) {
+  const std::size_t n = GetParam();
+  const vector a = lab::random_ints(n, n + 3, -1'000'000, 2'000'000);
+  const vector b = lab::random_ints(n, n + 4, kLeast, kMost);
+  EXPECT_TRUE(are_right(a, b, {70'000, -5, 3'000'000, 0, 1}));
+}
+
+TEST(ConstantAdd, WrapsAround) {
+  const vector a = {kMost, kLeast, kMost, -1, kLeast, 0};
+  const vector b = {1, -1, kMost, kLeast, kLeast, kMost};
+  for (const int addend : {0, 1, -1, kMost, kLeast}) EXPECT_TRUE(is_right(a, b, addend));
+}
+
+TEST(ConstantAdd, TakesAnyNumbers_Seed7) {
+  const vector a = lab::random_ints(3000, 7, kLeast, kMost);
+  const vector b = lab::random_ints(3000, 8, kLeast, kMost);
+  for (const int addend : lab::random_ints(10, 9, kLeast, kMost))
+    EXPECT_TRUE(is_right(a, b, addend));
+}
+
+TEST(ConstantAdd, ForgetsTheAddendBefore) {
+  const vector a = {1, 2, 3}, b = {10, -20, 30};
+  EXPECT_TRUE(is_right(a, b, 1'000'000));
+  EXPECT_TRUE(is_right(a, b, 5));
+  EXPECT_TRUE(is_right(a, b, 0));
+}
+
+TEST(ConstantAdd, LeavesTheConstantInPlace) {
+  const vector a = {1, 2}, b = {3, 4};
+  for (const int addend : {0x0A0B0C0D, -17, 0}) {
+    (void)add(a, b, addend);
+    EXPECT_EQ(current_addend(), addend);
+  }
+}
+
+TEST(ConstantAdd, LeavesTheConstantAloneWithoutElements) {
+  (void)add(vector{1}, vector{2}, 77);
+  EXPECT_TRUE(add({}, {}, 99).sum.empty());
+  EXPECT_TRUE(add_each({}, {}, vector{99, 100}).empty());
+  EXPECT_TRUE(add_each(vector{1}, vector{2}, {}).empty());
+  EXPECT_EQ(current_addend(), 77);
+}
+
+TEST(ConstantAdd, RefusesVectorsOfDifferentLengths) {
+  const vector three(3, 1), four(4, 1), none;
+  for (const auto& [a, b] : {std::pair{three, four}, {four, three}, {none, four}, {four, none}}) {
+    EXPECT_THROW(add(a, b, 1), lab::invalid_input);
+    EXPECT_THROW(add_each(a, b, vector{1, 2}), lab::invalid_input);
+    EXPECT_THROW(add_each(a, b, {}), lab::invalid_input);
+  }
+}
+
+TEST(ConstantAdd, SaysHowLongTheKernelTook) {
+  EXPECT_GT(add(vector(1000, 1), vector(1000, 2), 3).kernel_ms, 0.0F);
+}
+
+TEST(ConstantAddEach, IsOneAfterTheOther) {
+  EXPECT_EQ(add_each(vector{1, 2}, vector{10, 20}, vector{100, 300, 200}),
+            (vector{111, 122, 311, 322, 211, 222}));
+  EXPECT_EQ(current_addend(), 200);
+}
+
+TEST(ConstantAddEach, HasManyAddends) {
+  const vector a = lab::random_ints(300, 11, kLeast, kMost);
+  const vector b = lab::random_ints(300, 12, kLeast, kMost);
+  EXPECT_TRUE(are_right(a, b, lab::random_ints(200, 13, kLeast, kMost)));
+}
+
+TEST(ConstantAddEach, IsTheSameTwice) {
+  const vector a = lab::random_ints(700, 14, kLeast, kMost);
+  const vector b = lab::random_ints(700, 15, kLeast, kMost);
+  EXPECT_TRUE(are_right(a, b, {4, -4, 44}));
+  EXPECT_TRUE(are_right(b, a, {-9, 1'000'000'000}));
+  EXPECT_TRUE(are_right(a, b, {4, -4, 44}));
+}
+
+}  // namespace

@@ -1,0 +1,129 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "constant_dot.hpp"
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "lab/errors.hpp"
+#include "lab/random.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+
+namespace {
+
+using lab::constant_dot::dot;
+using lab::constant_dot::error_bound;
+using lab::constant_dot::kMostInAPass;
+using lab::constant_dot::reference;
+using lab::constant_dot::step;
+using lab::testing::matches;
+using vector = std::vector<float>;
+
+struct named_step {
+  step value;
+  const char* name;
+};
+constexpr named_step kSteps[] = {{step::global_memory, "global_memory"},
+                                 {step::constant_memory, "constant_memory"}};
+
+/// Small whole numbers: no sum of their products is rounded (see IsExactForWholeNumbers), so the
+/// result has one right value, whatever the order.
+vector whole_numbers(std::size_t n, std::uint64_t seed, int low, int high) {
+  const std::vector<int> numbers = lab::random_ints(n, seed, low, high);
+  return vector(numbers.begin(), numbers.end());
+}
+
+::testing::AssertionResult is_exact(step which, const vector& a, const vector& b) {
+  return matches(lab::compare(dot(which, a, b).value, reference(a, b), lab::tolerance{}));
+}
+
+class Dot : public ::testing::TestWithParam<std::tuple<named_step, std::size_t>> {};
+
+// Around a warp, a block of 256, and one, two and three passes of 16384; primes.
+INSTANTIATE_TEST_SUITE_P(Steps, Dot,
+                         ::testing::Combine(::testing::ValuesIn(kSteps),
+                                            ::testing::Values(0, 1, 2, 31, 32, 33, 255, 256, 257,
+                                                              1021, 16'128, 16'383, 16'384, 16'385,
+                                                              20'011, 32'767, 32'768, 32'769,
+                                                              3 * 16'384 + 777)),
+                         [](const auto& test) {
+                           return std::string(std::get<0>(test.param).name) + "_n" +
+                                  std::to_string(std::get<1>(test.param));
+                         });
+
+TEST_P(Dot, IsExactForWholeNumbers) {
+  const auto& [which, n] = GetParam();
+  const vector a = whole_numbers(n, n + 1, -9, 14), b = whole_numbers(n, n + 2, -20, 29);
+  // Products up to 406 of either sign, on average some 11: their sums stay far below 2^24.
+  ASSERT_LT(std::fabs(reference(a, b)), 0x1p21);
+  const auto result = dot(which.value, a, b);
+  EXPECT_TRUE(matches(lab::compare(result.value, reference(a, b), lab::tolerance{})));
+  const std::size_t passes = n == 0                               ? 0
+                             : which.value == step::global_memory ? 1
+                                                                  : (n - 1) / kMostInAPass + 1;
+  EXPECT_EQ(result.passes, passes);
+}
+
+TEST_P(Dot, IsWithinTheBoundForRandomNumbers) {
+  const auto& [which, n] = GetParam();
+  const vector a = lab::random_floats(n, n + 3, -1, 1), b = lab::random_floats(n, n + 4, -100, 300);
+  EXPECT_TRUE(matches(lab::compare(dot(which.value, a, b).value, reference(a, b),
+                                   {.absolute = error_bound(a, b)})));
+}
+
+class EachStep : public ::testing::TestWithParam<named_step> {
+ protected:
+  step which() const { return GetParam().value; }
+};
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
+                         [](const auto& test) { return test.param.name; });
+
+TEST_P(EachStep, MultipliesWhatBelongsTogether) {
+  // One element of a is 1 and the others are 0: the result is the one of b that belongs to it.
+  const std::size_t n = 2 * kMostInAPass + 100;
+  const vector b = lab::random_floats(n, 5, -1, 1);
+  for (const std::size_t place :
+       {std::size_t{0}, kMostInAPass - 1, kMostInAPass, 2 * kMostInAPass - 1, 2 * kMostInAPass,
+        2 * kMostInAPass + 42, n - 1}) {
+    vector a(n, 0.0F);
+    a[place] = 1;
+    EXPECT_EQ(dot(which(), a, b).value, b[place]) << "at " << place;
+  }
+}
+
+TEST_P(EachStep, ForgetsThePreviousCall) {
+  // Whatever a call leaves in constant memory, the next one with fewer elements must not see it.
+  const vector ones(kMostInAPass + 300, 1.0F);
+  const vector nothing(kMostInAPass + 300, std::numeric_limits<float>::quiet_NaN());
+  EXPECT_TRUE(std::isnan(dot(which(), ones, nothing).value));
+  for (const std::size_t n : {1, 100, 301, 5000})
+    EXPECT_TRUE(is_exact(which(), whole_numbers(n, n, -9, 14), whole_numbers(n, n + 1, -20, 29)));
+}
+
+TEST_P(EachStep, IsTheSameTwice) {
+  const vector a = lab::random_floats(40'000, 6, -1, 1), b = lab::random_floats(40'000, 7, -1, 1);
+  const float first = dot(which(), a, b).value;
+  (void)dot(which(), b, b);
+  EXPECT_EQ(dot(which(), a, b).value, first);
+}
+
+TEST_P(EachStep, RefusesVectorsOfDifferentLengths) {
+  const vector three(3, 1.0F), four(4, 1.0F), none;
+  EXPECT_THROW(dot(which(), three, four), lab::invalid_input);
+  EXPECT_THROW(dot(which(), four, three), lab::invalid_input);
+  EXPECT_THROW(dot(which(), none, four), lab::invalid_input);
+}
+
+TEST_P(EachStep, SaysHowLongTheKernelsTook) {
+  const vector some(kMostInAPass + 1, 1.0F);
+  EXPECT_GT(dot(which(), some, some).kernel_ms, 0.0F);
+}
+
+}  // namespace

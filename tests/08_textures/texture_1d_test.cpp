@@ -1,0 +1,255 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "texture_1d.hpp"
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "lab/errors.hpp"
+#include "lab/random.hpp"
+#include "lab/texture.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+
+namespace {
+
+using lab::testing::matches;
+using lab::texture_1d::compare_samples;
+using lab::texture_1d::fetch;
+using lab::texture_1d::reference_fetch;
+using lab::texture_1d::sample;
+using lab::texture_1d::settings;
+using vector = std::vector<float>;
+
+constexpr float kBorder = -200.5F;  // no texel is like it
+
+// --- linear memory -------------------------------------------------------------------------------
+
+class Fetch : public ::testing::TestWithParam<std::size_t> {};
+// Around a warp and a block of 256; the 5000 of the source; a prime.
+INSTANTIATE_TEST_SUITE_P(Texels, Fetch,
+                         ::testing::Values(1, 2, 31, 32, 33, 255, 256, 257, 1021, 5000),
+                         [](const auto& test) { return "n" + std::to_string(test.param); });
+
+TEST_P(Fetch, GivesEachTexel) {
+  const vector texels = lab::random_floats(GetParam(), GetParam(), -9, 20);
+  std::vector<int> indices(texels.size());
+  std::iota(indices.begin(), indices.end(), 0);
+  EXPECT_EQ(fetch(texels, indices).values, texels);
+}
+
+TEST_P(Fetch, GivesZeroOutside) {
+  const int n = static_cast<int>(GetParam());
+  const vector texels = lab::random_floats(GetParam(), GetParam() + 1, 1, 20);
+  const std::vector<int> indices = {-1,    n,     0,
+                                    n - 1, n + 1, -n,
+                                    4 * n, -1000, std::numeric_limits<int>::max(),
+                                    1 - n, 2 * n, std::numeric_limits<int>::min()};
+  EXPECT_TRUE(
+      matches(lab::compare_exact(fetch(texels, indices).values, reference_fetch(texels, indices))));
+}
+
+TEST_P(Fetch, TakesAnyOrder) {
+  const int n = static_cast<int>(GetParam());
+  const vector texels = lab::random_floats(GetParam(), GetParam() + 2, -9, 20);
+  for (const std::size_t count : {0, 1, 255, 256, 257, 2049}) {
+    const auto indices = lab::random_ints(count, count + 3, -2 * n, 3 * n);
+    EXPECT_TRUE(matches(
+        lab::compare_exact(fetch(texels, indices).values, reference_fetch(texels, indices))))
+        << count << " indices";
+  }
+}
+
+// --- arrays --------------------------------------------------------------------------------------
+
+/// Every way to read that is valid.
+struct named_settings {
+  settings how;
+  std::string name;
+};
+std::vector<named_settings> all_settings() {
+  const std::pair<cudaTextureAddressMode, const char*> modes[] = {
+      {cudaAddressModeClamp, "clamp"},
+      {cudaAddressModeBorder, "border"},
+      {cudaAddressModeWrap, "wrap"},
+      {cudaAddressModeMirror, "mirror"}};
+  std::vector<named_settings> all;
+  for (const auto filter : {cudaFilterModePoint, cudaFilterModeLinear})
+    for (const bool normalized : {false, true})
+      for (const auto& [mode, name] : modes) {
+        if (!normalized && (mode == cudaAddressModeWrap || mode == cudaAddressModeMirror)) continue;
+        all.push_back({{filter, mode, normalized, kBorder},
+                       std::string(filter == cudaFilterModePoint ? "point_" : "linear_") + name +
+                           (normalized ? "_normalized" : "")});
+      }
+  return all;
+}
+
+/// u in texels as a place of tex1D.
+float place_of(float u, std::size_t n, const settings& how) {
+  return how.normalized ? u / static_cast<float>(n) : u;
+}
+
+class Sample : public ::testing::TestWithParam<std::tuple<named_settings, std::size_t>> {
+ protected:
+  settings how() const { return std::get<0>(GetParam()).how; }
+  std::size_t n() const { return std::get<1>(GetParam()); }
+  vector texels() const { return lab::random_floats(n(), n() + 7, -100, 150); }
+};
+INSTANTIATE_TEST_SUITE_P(Settings, Sample,
+                         ::testing::Combine(::testing::ValuesIn(all_settings()),
+                                            ::testing::Values(1, 2, 5, 10, 33, 257)),
+                         [](const auto& test) {
+                           return std::get<0>(test.param).name + "_n" +
+                                  std::to_string(std::get<1>(test.param));
+                         });
+
+TEST_P(Sample, IsTheTexelInItsMiddle) {
+  vector places;
+  for (std::size_t i = 0; i < n(); ++i)
+    places.push_back(place_of(static_cast<float>(i) + 0.5F, n(), how()));
+  const vector values = sample(texels(), how(), places).values;
+  EXPECT_TRUE(matches(compare_samples(texels(), how(), places, values)));
+  // Dividing by n and multiplying again may move a middle by a rounding; else it is exact.
+  if (!how().normalized) {
+    EXPECT_EQ(values, texels());
+  }
+}
+
+TEST_P(Sample, FollowsTheFormulaBetweenTexelsAndOutside) {
+  // Eighths and what is between them, up to two textures on either side; never a texel's edge.
+  const int reach = static_cast<int>(2 * n()) + 2;
+  vector places;
+  for (int i = -reach; i < static_cast<int>(n()) + reach; ++i)
+    for (const float in : {0.0625F, 0.125F, 0.25F, 0.4375F, 0.53125F, 0.75F, 0.9375F})
+      places.push_back(place_of(static_cast<float>(i) + in, n(), how()));
+  EXPECT_TRUE(
+      matches(compare_samples(texels(), how(), places, sample(texels(), how(), places).values)));
+}
+
+TEST_P(Sample, FollowsTheFormulaAtRandomPlaces) {
+  // At least a hundredth of a texel away from its edges.
+  lab::random_source random(n() + 11);
+  const int reach = static_cast<int>(2 * n()) + 1;
+  vector places(1500);
+  for (float& place : places)
+    place = place_of(static_cast<float>(random.integer(-reach, static_cast<int>(n()) + reach - 1)) +
+                         random.real(0.01F, 0.99F),
+                     n(), how());
+  EXPECT_TRUE(
+      matches(compare_samples(texels(), how(), places, sample(texels(), how(), places).values)));
+}
+
+TEST(Linear, IsExactWhereEightBitsAreEnough) {
+  const vector texels = {0, 1024, -512, 256};
+  vector places, expected;
+  for (int k = 0; k <= 3 * 256; ++k) {
+    const float w = static_cast<float>(k % 256) / 256;
+    const auto i = static_cast<std::size_t>(k / 256);
+    places.push_back(0.5F + static_cast<float>(k) / 256);
+    expected.push_back(k == 3 * 256 ? texels[3] : (1 - w) * texels[i] + w * texels[i + 1]);
+  }
+  // Multiples of 1/256 times powers of two: whole numbers, in any order of operations.
+  EXPECT_EQ(sample(texels, {.filter = cudaFilterModeLinear}, places).values, expected);
+}
+
+TEST(Linear, HasAFractionOfEightBits) {
+  // Between 0 and 1 the value is the fraction itself: a staircase with 256 steps, not a slope.
+  const vector fractions = lab::random_floats(3000, 21, 0, 1);
+  vector places;
+  for (const float w : fractions) places.push_back(0.5F + w);
+  const vector values = sample(vector{0, 1}, {.filter = cudaFilterModeLinear}, places).values;
+  ASSERT_EQ(values.size(), places.size());
+  std::size_t off_the_steps = 0, too_far = 0;
+  for (std::size_t k = 0; k < values.size(); ++k) {
+    if (values[k] * 256 != std::round(values[k] * 256)) ++off_the_steps;
+    if (!(std::fabs(values[k] - fractions[k]) <= 1.0F / 256 + 1e-6F)) ++too_far;
+  }
+  EXPECT_EQ(off_the_steps, 0U) << "of " << values.size();
+  EXPECT_EQ(too_far, 0U) << "of " << values.size();
+}
+
+TEST(Linear, MixesWithWhatIsOutside) {
+  const vector texels = {16, 32};
+  const vector ends = {0, 2};
+  settings how{.filter = cudaFilterModeLinear, .border = 64};
+  EXPECT_EQ(sample(texels, how, ends).values, (vector{16, 32}));
+  how.outside = cudaAddressModeBorder;
+  EXPECT_EQ(sample(texels, how, ends).values, (vector{40, 48}));
+  how.normalized = true;
+  const vector normalized_ends = {0, 1};
+  EXPECT_EQ(sample(texels, how, normalized_ends).values, (vector{40, 48}));
+  how.outside = cudaAddressModeWrap;
+  EXPECT_EQ(sample(texels, how, normalized_ends).values, (vector{24, 24}));
+  how.outside = cudaAddressModeMirror;
+  EXPECT_EQ(sample(texels, how, normalized_ends).values, (vector{16, 32}));
+}
+
+TEST(Sample, GivesTheArrayOfTheSource) {
+  vector texels, places;
+  for (int i = 0; i < 10; ++i) {
+    texels.push_back(2 * static_cast<float>(i));
+    places.push_back(static_cast<float>(i) + 0.5F);
+  }
+  EXPECT_EQ(sample(texels, {}, places).values, texels);  // 0, 2, 4, … 18
+}
+
+TEST(Sample, TakesAnyNumberOfPlaces) {
+  const vector texels = lab::random_floats(50, 31, -1, 1);
+  const settings how{.filter = cudaFilterModeLinear};
+  for (const std::size_t count : {0, 1, 255, 256, 257, 1021, 40'001}) {
+    const vector places = lab::random_floats(count, count + 1, -10, 60);
+    EXPECT_TRUE(matches(compare_samples(texels, how, places, sample(texels, how, places).values)));
+  }
+}
+
+TEST(Sample, TakesTheLongestArray) {
+  const std::size_t most = lab::most_texels_in_an_array();
+  const vector texels = lab::random_floats(most, 41, -1, 1);
+  const vector places = {0.5F, static_cast<float>(most) - 0.5F,
+                         static_cast<float>(most / 3) + 0.5F};
+  EXPECT_EQ(sample(texels, {}, places).values,
+            (vector{texels.front(), texels.back(), texels[most / 3]}));
+  EXPECT_THROW(sample(vector(most + 1), {}, places), lab::invalid_input);
+}
+
+TEST(Sample, RefusesPlacesThatCudaWouldClampWithoutAWord) {
+  for (const auto outside : {cudaAddressModeWrap, cudaAddressModeMirror}) {
+    EXPECT_THROW(sample(vector{1, 2}, {.outside = outside}, vector{0.5F}), lab::invalid_input);
+    EXPECT_EQ(sample(vector{1, 2}, {.outside = outside, .normalized = true}, vector{0.25F}).values,
+              vector{1});
+  }
+}
+
+TEST(Textures, OfNothingOrTooMuchAreRefused) {
+  EXPECT_THROW(fetch({}, std::vector<int>{0}), lab::invalid_input);
+  EXPECT_THROW(sample({}, {}, vector{0.5F}), lab::invalid_input);
+  // So many floats need not be there, since they are refused before anybody reads one.
+  const vector one(1);
+  const std::span<const float> claimed(one.data(), lab::most_texels_in_linear_memory() + 1);
+  EXPECT_THROW(fetch(claimed, std::vector<int>{0}), lab::invalid_input);
+}
+
+TEST(Textures, SeeWhatIsThereNow) {
+  const std::vector<int> indices = {0, 1, 2};
+  const vector places = {0.5F, 1.5F, 2.5F};
+  for (const vector& texels : {vector{1, 2, 3}, vector{-7, 8, 9}, vector{0, 0, 5}}) {
+    EXPECT_EQ(fetch(texels, indices).values, texels);
+    EXPECT_EQ(sample(texels, {}, places).values, texels);
+  }
+}
+
+TEST(Textures, SayHowLongTheKernelTook) {
+  EXPECT_GT(fetch(vector{1, 2}, std::vector<int>(1000, 1)).kernel_ms, 0.0F);
+  EXPECT_GT(sample(vector{1, 2}, {}, vector(1000, 0.5F)).kernel_ms, 0.0F);
+}
+
+}  // namespace

@@ -1,0 +1,188 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "texture_integral.hpp"
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numbers>
+#include <numeric>
+#include <span>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "lab/errors.hpp"
+#include "lab/random.hpp"
+#include "lab/texture.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+#include "samples.hpp"
+
+namespace {
+
+using lab::testing::matches;
+using lab::texture_integral::exact;
+using lab::texture_integral::integrand;
+using lab::texture_integral::integrate;
+using lab::texture_integral::reference;
+using lab::texture_integral::samples_of;
+using vector = std::vector<float>;
+
+::testing::AssertionResult is_the_rule(const vector& samples, double from, double to) {
+  const auto expected = reference(samples, from, to);
+  return matches(lab::compare(integrate(samples, from, to).value, expected.value,
+                              {.absolute = expected.bound}));
+}
+
+/// How far the rule with n samples is from the integral, and how much of that is due to floats.
+struct error {
+  double value, noise;
+};
+error error_of(integrand f, double from, double to, std::size_t n) {
+  const vector samples = samples_of(f, from, to, n);
+  const auto expected = reference(samples, from, to);
+  return {integrate(samples, from, to).value - exact(f, from, to),
+          expected.sampling + expected.bound};
+}
+
+// --- any samples ---------------------------------------------------------------------------------
+
+class Samples : public ::testing::TestWithParam<std::size_t> {};
+// Around a warp and blocks of 256; a prime; around 1024 blocks of 256, where threads stride.
+INSTANTIATE_TEST_SUITE_P(Integral, Samples,
+                         ::testing::Values(1, 2, 31, 32, 33, 255, 256, 257, 512, 1021, 10'241,
+                                           262'144, 262'145, 300'007),
+                         [](const auto& test) { return "n" + std::to_string(test.param); });
+
+TEST_P(Samples, AreAddedExactlyWhereTheyAreWholeNumbers) {
+  const std::size_t n = GetParam();
+  const std::vector<int> whole = lab::random_ints(n, n, -9'000'000, 12'000'000);
+  const vector samples(whole.begin(), whole.end());  // below 2^24: each is a float
+  const double sum = std::accumulate(samples.begin(), samples.end(), 0.0);
+  EXPECT_EQ(integrate(samples, 0, static_cast<double>(n)).value, sum);
+  EXPECT_EQ(integrate(samples, static_cast<double>(n), 0).value, -sum);
+}
+
+TEST_P(Samples, AreAddedWithinTheBoundForRandomNumbers) {
+  const std::size_t n = GetParam();
+  EXPECT_TRUE(is_the_rule(lab::random_floats(n, n + 1, -1, 3), -0.7, 2.9));
+}
+
+TEST(Integral, GetsEachSampleBitByBit) {
+  // All samples are 0 but one, and h is 1: what comes out is that sample, if no filter, no
+  // rounding and no neighbour was involved.
+  const std::size_t n = 1000;
+  lab::random_source random(5);
+  for (const std::size_t place : {0, 1, 31, 32, 255, 256, 511, 998, 999}) {
+    vector samples(n, 0.0F);
+    samples[place] = random.real(-1, 1) * 1e-3F;
+    EXPECT_EQ(integrate(samples, 0, 1000).value, samples[place]) << "at " << place;
+  }
+}
+
+TEST(Integral, KeepsWhatAFloatWouldLose) {
+  EXPECT_EQ(integrate(vector{1e9F, 1, -1e9F, 0.0625F}, 0, 4).value, 1.0625);
+  vector samples(20'000, 1.0F);  // 2^30 and 19 999 ones
+  samples[0] = 0x1p30F;
+  EXPECT_EQ(integrate(samples, 0, 20'000).value, 0x1p30 + 19'999);
+}
+
+TEST(Integral, IsZeroWhereNothingIsBetweenTheLimits) {
+  EXPECT_EQ(integrate(vector{1, 2, 3}, 0.25, 0.25).value, 0.0);
+}
+
+TEST(Integral, IsNoNumberWhereASampleIsNone) {
+  vector samples(700, 1.0F);
+  samples[300] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_TRUE(std::isnan(integrate(samples, 0, 1).value));
+}
+
+TEST(Integral, ForgetsThePreviousCall) {
+  const vector many = lab::random_floats(5000, 9, -1, 1), few = {1, 2, 4};
+  const double first = integrate(many, 0, 1).value;
+  EXPECT_EQ(integrate(few, 0, 3).value, 7.0);
+  EXPECT_EQ(integrate(many, 0, 1).value, first);
+}
+
+TEST(Integral, RefusesNoSamplesAndTooMany) {
+  EXPECT_THROW(integrate({}, 0, 1), lab::invalid_input);
+  // So many floats need not be there, since they are refused before anybody reads one.
+  const vector one(1);
+  const std::span<const float> claimed(one.data(), lab::most_texels_in_linear_memory() + 1);
+  EXPECT_THROW(integrate(claimed, 0, 1), lab::invalid_input);
+}
+
+TEST(Integral, RefusesLimitsThatAreNotFinite) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  constexpr double kHuge = std::numeric_limits<double>::max();
+  for (const double wrong : {kInfinity, -kInfinity, std::numeric_limits<double>::quiet_NaN()}) {
+    EXPECT_THROW(integrate(vector{1}, wrong, 1), lab::invalid_input) << wrong;
+    EXPECT_THROW(integrate(vector{1}, 1, wrong), lab::invalid_input) << wrong;
+    EXPECT_THROW(integrate(vector{1}, wrong, wrong), lab::invalid_input) << wrong;
+  }
+  EXPECT_THROW(integrate(vector{1}, -kHuge, kHuge), lab::invalid_input);
+}
+
+TEST(Integral, SaysHowLongItTook) {
+  EXPECT_GT(integrate(vector(1000, 1.0F), 0, 1).kernel_ms, 0.0F);
+}
+
+// --- samples of functions ------------------------------------------------------------------------
+
+TEST(Midpoint, FindsPi) {
+  // The rule's own error for 4 / (1 + x²) from 0 to 1 is h²/12, and less than 1 % more: the next
+  // term has h^4 more and a small factor.
+  const auto [value, noise] = error_of(integrand::bell, 0, 1, 100);
+  EXPECT_NEAR(value, 1e-4 / 12, 1e-6 / 12 + noise);
+  EXPECT_NEAR(integrate(samples_of(integrand::bell, 0, 1, 100), 0, 1).value, std::numbers::pi,
+              1e-5);
+}
+
+TEST(Midpoint, IsOfOrderTwoForSmoothFunctions) {
+  // The error is c * h² * (1 + 7/240 * h² * s) and terms of h^4 more; s = 1 for sin, -1 for e^x
+  // (see 05.5). Half the width: 4 * (1 + t) / (1 + t/4), t = 7/240 * h² * s: 4 * (1 + 3/4 t), and
+  // less than t/4 more or less.
+  struct smooth {
+    integrand f;
+    double from, to, sign;
+  };
+  for (const auto& [f, from, to, sign] :
+       {smooth{integrand::sine, 0, 2, 1}, smooth{integrand::exponential, -1, 1, -1}})
+    for (const std::size_t n : {4, 8, 16, 32}) {
+      const double h = (to - from) / static_cast<double>(n);
+      const auto coarse = error_of(f, from, to, n), fine = error_of(f, from, to, 2 * n);
+      // The floats' part in both errors, relative to them (and a little for its square).
+      const double noise =
+          1.1 * (coarse.noise / std::fabs(coarse.value) + fine.noise / std::fabs(fine.value));
+      ASSERT_LT(noise, 0.01) << "n = " << n;
+      const double beyond = (coarse.value / fine.value / 4 - 1) * sign;
+      EXPECT_GT(beyond, 0.5 * 7 / 240 * h * h - noise) << "n = " << n;
+      EXPECT_LT(beyond, 1.0 * 7 / 240 * h * h + noise) << "n = " << n;
+    }
+}
+
+TEST(Midpoint, DropsToOneAndAHalfAtAnInfiniteSlope) {
+  // As in 05.5: the ratio is 2^1.5 * (1 + c * h / 2) with |c| below 0.07, to first order.
+  for (const std::size_t n : {8, 16, 32, 64}) {
+    const double h = 1.0 / static_cast<double>(n);
+    const auto coarse = error_of(integrand::half_circle, 0, 1, n),
+               fine = error_of(integrand::half_circle, 0, 1, 2 * n);
+    const double noise =
+        1.1 * (coarse.noise / std::fabs(coarse.value) + fine.noise / std::fabs(fine.value));
+    ASSERT_LT(noise, 0.01) << "n = " << n;
+    EXPECT_NEAR(coarse.value / fine.value / std::exp2(1.5), 1, 0.07 * h + noise) << "n = " << n;
+  }
+}
+
+TEST(Midpoint, IsAsGoodAsItsSamplesInTheEnd) {
+  // With h = 1/100003 the rule's own error is about 10^-11: what is left is the floats' part.
+  for (const auto f : {integrand::bell, integrand::sine, integrand::exponential}) {
+    const auto [value, noise] = error_of(f, 0, 1, 100'003);
+    EXPECT_LE(std::fabs(value), noise + 2e-11);
+  }
+}
+
+}  // namespace
