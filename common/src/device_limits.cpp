@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <limits>
+#include <memory>
 #include <vector>
 
 #include "lab/cuda_check.hpp"
@@ -118,6 +119,27 @@ double copy_bandwidth() {
   }
   const double seconds = summarize(times).median_ms / 1000;
   return seconds > 0 ? 2.0 * static_cast<double>(bytes) / seconds : 0;
+}
+
+double pinned_copy_bandwidth() {
+  const std::size_t bytes = std::size_t{on_cpu_device() ? 16U : 256U} << 20;
+  constexpr int kRuns = 10;
+  void* memory = nullptr;
+  CUDA_CHECK(cudaHostAlloc(&memory, bytes, cudaHostAllocDefault));
+  const auto free_pinned = [](void* pinned) { CUDA_CHECK_NOTHROW(cudaFreeHost(pinned)); };
+  const std::unique_ptr<void, decltype(free_pinned)> from(memory, free_pinned);
+  device_buffer<unsigned char> to(bytes);
+  event_timer timer;
+  std::vector<float> times;
+  for (int run = 0; run <= kRuns; ++run) {
+    timer.start();
+    CUDA_CHECK(cudaMemcpyAsync(to.data(), from.get(), bytes, cudaMemcpyHostToDevice, nullptr));
+    timer.stop();
+    const float elapsed = timer.milliseconds();
+    if (run > 0) times.push_back(elapsed);
+  }
+  const double seconds = summarize(times).median_ms / 1000;
+  return seconds > 0 ? static_cast<double>(bytes) / seconds : 0;
 }
 
 void require_memory(std::size_t host_bytes, std::size_t device_bytes) {

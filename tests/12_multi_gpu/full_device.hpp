@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the tests of chapter 12 have in common: a device without room, to see what goes there.
+// What the tests of chapter 12 have in common: several devices, one of them current or without
+// room, to see what goes there.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -24,6 +25,46 @@ inline const bool kSmallDevices = [] {
 }();
 #endif
 
+/// Makes a device current, and the one that was when it ends.
+class on_device {
+ public:
+  explicit on_device(int device) {
+    CUDA_CHECK(cudaGetDevice(&before_));
+    CUDA_CHECK(cudaSetDevice(device));
+  }
+  on_device(const on_device&) = delete;
+  on_device& operator=(const on_device&) = delete;
+  ~on_device() { CUDA_CHECK_NOTHROW(cudaSetDevice(before_)); }
+
+ private:
+  int before_ = 0;
+};
+
+inline int current_device() {
+  int device = -1;
+  CUDA_CHECK(cudaGetDevice(&device));
+  return device;
+}
+
+/// When it ends, all devices have done what they were given. For work that writes into variables of
+/// a test: whatever the test ends with, nothing of it may come later.
+class finish_before_the_end {
+ public:
+  finish_before_the_end() = default;
+  finish_before_the_end(const finish_before_the_end&) = delete;
+  finish_before_the_end& operator=(const finish_before_the_end&) = delete;
+  ~finish_before_the_end() {
+    int before = 0, count = 0;
+    CUDA_CHECK_NOTHROW(cudaGetDevice(&before));
+    CUDA_CHECK_NOTHROW(cudaGetDeviceCount(&count));
+    for (int device = 0; device < count; ++device) {
+      CUDA_CHECK_NOTHROW(cudaSetDevice(device));
+      CUDA_CHECK_NOTHROW(cudaDeviceSynchronize());
+    }
+    CUDA_CHECK_NOTHROW(cudaSetDevice(before));
+  }
+};
+
 /// Elements of a vector that still fits into a full_device; two of them do not.
 inline std::size_t size_that_fits_once() {
   return (lab::on_cpu_device() ? std::size_t{2} << 20 : std::size_t{32} << 20) / 4 * 3 /
@@ -35,9 +76,7 @@ inline std::size_t size_that_fits_once() {
 class full_device {
  public:
   explicit full_device(int device) {
-    int before = 0;
-    CUDA_CHECK(cudaGetDevice(&before));
-    CUDA_CHECK(cudaSetDevice(device));
+    const on_device here(device);
     const std::size_t left = size_that_fits_once() * sizeof(float) / 3 * 4;
     const std::size_t smallest = left / 16;
     for (std::size_t chunk = std::size_t{1} << 40; chunk >= smallest; chunk /= 2) {
@@ -53,7 +92,6 @@ class full_device {
         memory_.push_back(memory);
       }
     }
-    CUDA_CHECK(cudaSetDevice(before));
   }
   full_device(const full_device&) = delete;
   full_device& operator=(const full_device&) = delete;

@@ -33,8 +33,11 @@ using lab::multi_gpu_dot::error_bound;
 using lab::multi_gpu_dot::reference;
 using lab::multi_gpu_dot::split;
 using lab::multi_gpu_dot::step;
+using lab::testing::current_device;
+using lab::testing::finish_before_the_end;
 using lab::testing::full_device;
 using lab::testing::matches;
+using lab::testing::on_device;
 using vector = std::vector<float>;
 using shares = std::vector<double>;
 
@@ -54,27 +57,6 @@ vector whole_numbers(std::size_t n, std::uint64_t seed, int low, int high) {
 ::testing::AssertionResult is_exact(step which, const vector& a, const vector& b,
                                     const shares& speeds = {}) {
   return matches(lab::compare(dot(which, a, b, speeds).value, reference(a, b), lab::tolerance{}));
-}
-
-/// Makes a device current, and the one that was when it ends.
-class on_device {
- public:
-  explicit on_device(int device) {
-    CUDA_CHECK(cudaGetDevice(&before_));
-    CUDA_CHECK(cudaSetDevice(device));
-  }
-  on_device(const on_device&) = delete;
-  on_device& operator=(const on_device&) = delete;
-  ~on_device() { CUDA_CHECK_NOTHROW(cudaSetDevice(before_)); }
-
- private:
-  int before_ = 0;
-};
-
-int current_device() {
-  int device = -1;
-  CUDA_CHECK(cudaGetDevice(&device));
-  return device;
 }
 
 // --- the cuts
@@ -373,6 +355,7 @@ TEST_P(Late, AThreadPerDeviceOrTheCallersDoesTheWork) {
   // The CPU device does what was put off in the thread that waits for it. Here that is a note in
   // the default stream, which the first copy or memset on device 0 has to wait for.
   std::thread::id who;
+  const finish_before_the_end finish;
   const auto note = [](void* to) {
     *static_cast<std::thread::id*>(to) = std::this_thread::get_id();
   };

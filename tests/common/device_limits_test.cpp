@@ -60,6 +60,12 @@ TEST(CopyBandwidth, IsAboveThatOfAnyOldMachineAndBelowAnyNewOne) {
   EXPECT_LT(rate, 1e14);
 }
 
+TEST(PinnedCopyBandwidth, IsAboveThatOfAnyOldMachineAndBelowAnyNewOne) {
+  const double rate = lab::pinned_copy_bandwidth();
+  EXPECT_GT(rate, 1e8);
+  EXPECT_LT(rate, 1e13);
+}
+
 TEST(LibraryDot, HasATimeOnAGpuOnly) {
   const auto a = lab::random_floats(1000, 1, -1, 1);
   const auto time = lab::library_dot_milliseconds(a, a);

@@ -30,6 +30,11 @@ std::string describe_device(int id);
 /// more than move data.
 double copy_bandwidth();
 
+/// Bytes per second of a copy from pinned host memory to the current device, measured now: the
+/// median of 10 copies, after a warm-up. The practical limit of what gets to this device over the
+/// bus, by a copy or by a kernel that reads mapped host memory.
+double pinned_copy_bandwidth();
+
 /// The median time of cuBLAS's dot product of two vectors of equal length that are in device
 /// memory already: a mark to compare with. Nothing on the CPU device, where there is no such mark.
 std::optional<float> library_dot_milliseconds(std::span<const float> a, std::span<const float> b);

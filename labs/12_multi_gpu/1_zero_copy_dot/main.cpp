@@ -9,7 +9,6 @@
 #include <span>
 #include <vector>
 
-#include "bus.hpp"
 #include "lab/command_line.hpp"
 #include "lab/device_limits.hpp"
 #include "lab/random.hpp"
@@ -79,7 +78,7 @@ int main(int argc, char** argv) {
                 total.median_ms, total.runs, total.min_ms, total.max_ms);
     if (lab::on_cpu_device() || size == 0) return true;
     const double rate = static_cast<double>(input_bytes) / (total.median_ms / 1000);
-    const double best = lab::zero_copy_dot::pinned_copy_rate();
+    const double best = lab::pinned_copy_bandwidth();
     std::printf("over the bus: %.3g GB/s; cudaMemcpy from pinned memory: %.3g GB/s (%.0f %%)\n",
                 rate / 1e9, best / 1e9, 100 * rate / best);
     return true;

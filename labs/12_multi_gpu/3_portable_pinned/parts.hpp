@@ -1,0 +1,94 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 12.3 portable_pinned: who does what. Given; 12.2 is about it.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <exception>
+#include <thread>
+#include <vector>
+
+#include "dot_kernel.hpp"
+#include "lab/cuda_check.hpp"
+
+namespace lab::portable_pinned {
+
+/// One device's share of the work.
+struct part {
+  int device = 0;
+  std::size_t begin = 0, size = 0;  ///< its elements
+  unsigned blocks = 0;              ///< of its grid
+  std::size_t first_sum = 0;        ///< where its blocks' sums begin, among those of all devices
+};
+
+/// The parts of n elements that have elements, for the devices from 0 on.
+inline std::vector<part> parts_of(std::size_t n, std::size_t devices) {
+  const auto cut = [=](std::size_t k) {  // n * k / devices, without a product that is too large
+    return n / devices * k + n % devices * k / devices;
+  };
+  std::vector<part> parts;
+  std::size_t sums = 0;
+  for (std::size_t k = 0; k < devices; ++k) {
+    const std::size_t size = cut(k + 1) - cut(k);
+    if (size == 0) continue;
+    int processors = 0;
+    CUDA_CHECK(
+        cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, static_cast<int>(k)));
+    const std::size_t most = 4 * static_cast<std::size_t>(processors);
+    const auto blocks = static_cast<unsigned>(std::min((size + kThreads - 1) / kThreads, most));
+    parts.push_back({static_cast<int>(k), cut(k), size, blocks, sums});
+    sums += blocks;
+  }
+  return parts;
+}
+
+/// work(part) for each of them, each in a host thread of its own. Ends when all have ended, with
+/// the first one's exception if there is any.
+template <class Work>
+void in_a_thread_each(const std::vector<part>& parts, const Work& work) {
+  std::vector<std::exception_ptr> errors(parts.size());
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t k = 0; k < parts.size(); ++k)
+      threads.emplace_back([&, k] {
+        try {
+          work(parts[k]);
+        } catch (...) {
+          errors[k] = std::current_exception();
+        }
+      });
+  }  // the destructor of a jthread waits for its thread
+  for (const std::exception_ptr& error : errors)
+    if (error) std::rethrow_exception(error);
+}
+
+/// A stream of the current device. No other stream's work waits for it by itself.
+class stream {
+ public:
+  stream() { CUDA_CHECK(cudaStreamCreateWithFlags(&handle_, cudaStreamNonBlocking)); }
+  ~stream() { CUDA_CHECK_NOTHROW(cudaStreamDestroy(handle_)); }
+  stream(const stream&) = delete;
+  stream& operator=(const stream&) = delete;
+  operator cudaStream_t() const { return handle_; }
+
+ private:
+  cudaStream_t handle_ = nullptr;
+};
+
+/// While it lives, the current device may be changed; then it is what it was.
+class keep_current_device {
+ public:
+  keep_current_device() { CUDA_CHECK(cudaGetDevice(&device_)); }
+  ~keep_current_device() { CUDA_CHECK_NOTHROW(cudaSetDevice(device_)); }
+  keep_current_device(const keep_current_device&) = delete;
+  keep_current_device& operator=(const keep_current_device&) = delete;
+
+ private:
+  int device_ = 0;
+};
+
+}  // namespace lab::portable_pinned

@@ -1,0 +1,29 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 12.3 portable_pinned: what the results are compared with, and how far they may be from it.
+#pragma once
+
+#include <cmath>
+#include <span>
+
+#include "lab/dot_reference.hpp"
+
+namespace lab::portable_pinned {
+
+/// The dot product in double, on the host.
+inline double reference(std::span<const float> a, std::span<const float> b) {
+  return dot_in_double(a, b);
+}
+
+/// How far a float result may be from the reference, on any number of devices.
+///
+/// With 1024 threads or more (fewer only where each has a single product), a thread adds at most
+/// n / 1024 products, rounded up. 32 more roundings cover the rest: the product's own, at most 10
+/// levels of a block's tree, the thread's four sums, the result's. More devices only mean more
+/// threads; their sums are added in double.
+inline double error_bound(std::span<const float> a, std::span<const float> b) {
+  return dot_error_bound(a, b, std::ceil(static_cast<double>(a.size()) / 1024) + 32);
+}
+
+}  // namespace lab::portable_pinned

@@ -1,0 +1,147 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 15.2 dot_with_lock: the sums of all blocks become one, on the device.
+// Edit:  this file, from TODO(1) to TODO(5). dot_with_lock.hpp says what is asked for.
+// Run:   scripts/lab run 15.2 -- --step locked     (then atomic_add, in_order)
+// Test:  scripts/lab test 15.2, and scripts/lab check 15.2: what luck hides, the checks find
+// Hints: scripts/lab hint 15.2                     Chapter: docs/15_locks_and_hash_tables.md
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <string>
+
+#include "dot_with_lock.hpp"
+#include "lab/cuda_check.hpp"
+#include "lab/device_buffer.hpp"
+#include "lab/errors.hpp"
+#include "lab/timer.hpp"
+
+namespace lab::dot_with_lock {
+namespace {
+
+/// Where the blocks meet. All of it is 0 before the kernel begins.
+struct meeting_place {
+  float total;
+  int lock;           // 0: free, 1: taken
+  unsigned drawn;     // tickets that were drawn so far
+  unsigned admitted;  // the ticket whose turn it is
+};
+
+/// Given (05.1): the sum of the products of one part, for thread 0. All threads of the block call
+/// it, with the same part.
+__device__ float sum_of_part(const float* a, const float* b, std::size_t n, unsigned part) {
+  __shared__ float cache[kThreads];
+  const unsigned thread = threadIdx.x;
+  const std::size_t stride = std::size_t{gridDim.x} * kThreads;
+  float mine = 0;
+  for (std::size_t i = std::size_t{part} * kThreads + thread; i < n; i += stride)
+    mine += a[i] * b[i];
+  cache[thread] = mine;
+  __syncthreads();
+  for (unsigned half = kThreads / 2; half > 0; half /= 2) {
+    if (thread < half) cache[thread] += cache[thread + half];
+    __syncthreads();
+  }
+  return cache[0];
+}
+
+// --- locked: one block after the other, in any order ---------------------------------------------
+// Requires that one thread speaks for its block: a lock that is taken seldom costs little.
+
+[[maybe_unused]] __device__ void acquire(int* lock) {
+  // TODO(1): as in 15.1: wait until it is free and take it in one step; then nothing that follows
+  //          is done before it is ours.
+  (void)lock;
+}
+
+[[maybe_unused]] __device__ void release(int* lock) {
+  // TODO(1): as in 15.1: what we did is seen by everybody before they see the lock free.
+  (void)lock;
+}
+
+__global__ void locked(const float* a, const float* b, std::size_t n, meeting_place* all) {
+  // TODO(2): the sum of this block's part (blockIdx.x). Then one thread adds it to all->total, by a
+  //          plain +=, which is a read, an addition and a write. Which of these may be done before
+  //          the lock is ours, or after it is given back?
+  (void)a, (void)b, (void)n, (void)all, (void)acquire, (void)release, (void)sum_of_part;
+}
+
+// --- atomic_add: what the lock was for, in one instruction ---------------------------------------
+// Requires that the change is one for which there is an atomic function.
+
+__global__ void atomic_add(const float* a, const float* b, std::size_t n, meeting_place* all) {
+  // TODO(3): as before, without the lock.
+  (void)a, (void)b, (void)n, (void)all;
+}
+
+// --- in_order: who has drawn number k is the k-th ------------------------------------------------
+// Requires that a block waits only for blocks that have already begun. Block 5 may well run before
+// block 4 has a place on the device; if all places are taken by blocks that wait for block 4, they
+// wait for ever. So not blockIdx.x says who comes when. A ticket does, drawn when a block begins:
+// all smaller tickets are then in the hands of blocks that run.
+
+__global__ void in_order(const float* a, const float* b, std::size_t n, meeting_place* all) {
+  __shared__ unsigned drawn_ticket;
+  // TODO(4): one thread draws the block's ticket: the next number of all->drawn, for nobody else.
+  //          All threads of the block must know it before they use it. It also says which part
+  //          the block takes: so the k-th ticket always stands for the same elements.
+  if (threadIdx.x == 0) drawn_ticket = blockIdx.x;
+  const unsigned ticket = drawn_ticket;
+
+  // TODO(5): the part's sum. Then one thread waits until all->admitted is its ticket, adds, and
+  //          lets the next one in. There is no lock, and the hand-over needs the same two fences.
+  //          Read and write all->admitted by atomic functions only: others do so meanwhile.
+  (void)a, (void)b, (void)n, (void)all, (void)ticket;
+}
+
+// --- the launches --------------------------------------------------------------------------------
+
+void launch(step which, unsigned blocks, const float* a, const float* b, std::size_t n,
+            meeting_place* all) {
+  switch (which) {
+    case step::locked:
+      // TODO(2): launch it, with blocks of kThreads threads.
+      (void)locked, (void)blocks, (void)a, (void)b, (void)n, (void)all;
+      throw not_written("step locked", 1);  // 1 and 2 are this step
+    case step::atomic_add:
+      // TODO(3): launch it.
+      (void)atomic_add;
+      throw not_written("step atomic_add", 3);
+    case step::in_order:
+      // TODO(5): launch it.
+      (void)in_order;
+      throw not_written("step in_order", 4);  // 4 and 5 are this step
+  }
+  throw invalid_input("dot_with_lock: there is no such step");
+}
+
+}  // namespace
+
+// --- given ---------------------------------------------------------------------------------------
+
+result dot(step which, std::span<const float> a, std::span<const float> b, unsigned blocks) {
+  const std::size_t n = a.size();
+  if (n != b.size())
+    throw invalid_input("dot_with_lock: a has " + std::to_string(n) + " elements and b has " +
+                        std::to_string(b.size()) + "; they must be equally long");
+  if (blocks == 0 || blocks > kMostBlocks)
+    throw invalid_input("dot_with_lock: a grid of " + std::to_string(blocks) +
+                        " blocks; it must be from 1 to " + std::to_string(kMostBlocks));
+  if (n == 0) return {};
+
+  const device_buffer device_a(a);
+  const device_buffer device_b(b);
+  device_buffer<meeting_place> all(1);
+  CUDA_CHECK(cudaMemset(all.data(), 0, all.size_bytes()));
+
+  event_timer timer;
+  timer.start();
+  launch(which, blocks, device_a.data(), device_b.data(), n, all.data());
+  timer.stop();
+  CUDA_CHECK(cudaGetLastError());
+  return {all.to_vector().front().total, timer.milliseconds()};
+}
+
+}  // namespace lab::dot_with_lock

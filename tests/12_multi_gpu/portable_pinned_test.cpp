@@ -1,0 +1,321 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "portable_pinned.hpp"
+
+#include <cuda_runtime.h>
+#ifdef __CPU_DEVICE__
+#include <cpu_device.h>
+#endif
+
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include "full_device.hpp"
+#include "lab/errors.hpp"
+#include "lab/random.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+
+namespace {
+
+using lab::portable_pinned::device_report;
+using lab::portable_pinned::dot;
+using lab::portable_pinned::error_bound;
+using lab::portable_pinned::pinning;
+using lab::portable_pinned::reference;
+using lab::portable_pinned::step;
+using lab::testing::current_device;
+using lab::testing::finish_before_the_end;
+using lab::testing::full_device;
+using lab::testing::matches;
+using lab::testing::on_device;
+using vector = std::vector<float>;
+
+struct named_version {
+  step which;
+  pinning how;
+  const char* name;
+};
+constexpr named_version kVersions[] = {
+    {step::zero_copy, pinning::all_devices, "zero_copy"},
+    {step::zero_copy, pinning::one_device, "zero_copy_pinned_by_one"},
+    {step::copies, pinning::all_devices, "copies"},
+    {step::copies, pinning::one_device, "copies_pinned_by_one"}};
+
+/// Small whole numbers: no sum of their products is rounded, so the result has one right value.
+vector whole_numbers(std::size_t n, std::uint64_t seed, int low, int high) {
+  const std::vector<int> numbers = lab::random_ints(n, seed, low, high);
+  return vector(numbers.begin(), numbers.end());
+}
+
+::testing::AssertionResult is_exact(const named_version& version, const vector& a, const vector& b,
+                                    int devices = 0) {
+  return matches(lab::compare(dot(version.which, version.how, a, b, devices).value, reference(a, b),
+                              lab::tolerance{}));
+}
+
+/// How many elements device k of `devices` has to get, of n.
+std::size_t elements_of(std::size_t k, std::size_t devices, std::size_t n) {
+  return n * (k + 1) / devices - n * k / devices;
+}
+
+// --- the sum
+// --------------------------------------------------------------------------------------
+
+class Dot : public ::testing::TestWithParam<std::tuple<named_version, std::size_t>> {};
+
+// No elements, fewer than devices, as many, and one more; around a block; odd and prime sizes.
+INSTANTIATE_TEST_SUITE_P(Versions, Dot,
+                         ::testing::Combine(::testing::ValuesIn(kVersions),
+                                            ::testing::Values(0, 1, 2, 3, 4, 5, 31, 33, 255, 256,
+                                                              257, 511, 513, 1021, 4097,
+                                                              33 * 1024 + 1)),
+                         [](const auto& test) {
+                           return std::string(std::get<0>(test.param).name) + "_n" +
+                                  std::to_string(std::get<1>(test.param));
+                         });
+
+TEST_P(Dot, IsExactOnOneTwoThreeAndAllDevices) {
+  const auto& [version, n] = GetParam();
+  // At most 33 * 1024 + 1 products of at most 14 * 29: below 2^24 in every order.
+  const vector a = whole_numbers(n, n + 1, -9, 14), b = whole_numbers(n, n + 2, 1, 29);
+  for (int devices = 0; devices <= lab::device_count(); ++devices)
+    EXPECT_TRUE(is_exact(version, a, b, devices)) << devices << " devices";
+}
+
+TEST_P(Dot, IsWithinTheBoundForRandomNumbers) {
+  const auto& [version, n] = GetParam();
+  const vector a = lab::random_floats(n, n + 3, -1, 1);
+  const vector b = lab::random_floats(n, n + 4, -100, 300);
+  for (int devices = 0; devices <= lab::device_count(); ++devices)
+    EXPECT_TRUE(matches(lab::compare(dot(version.which, version.how, a, b, devices).value,
+                                     reference(a, b), {.absolute = error_bound(a, b)})))
+        << devices << " devices";
+}
+
+class EachVersion : public ::testing::TestWithParam<named_version> {
+ protected:
+  lab::portable_pinned::result run(const vector& a, const vector& b, int devices = 0) const {
+    return dot(GetParam().which, GetParam().how, a, b, devices);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Versions, EachVersion, ::testing::ValuesIn(kVersions),
+                         [](const auto& test) { return test.param.name; });
+
+TEST_P(EachVersion, LosesAndRepeatsNoElement) {
+  // One element that is not 0, everywhere: where one device's part ends and the next one's begins,
+  // too, it has to come out as it went in.
+  constexpr std::size_t kSize = 37;
+  for (std::size_t place = 0; place < kSize; ++place) {
+    vector a(kSize), b(kSize, 3.0F);
+    a[place] = static_cast<float>(place) + 7;
+    EXPECT_TRUE(is_exact(GetParam(), a, b)) << "the element is at " << place;
+  }
+}
+
+TEST_P(EachVersion, MultipliesRandomVectorsOfSeveralSeeds) {
+  for (const std::uint64_t seed : {1, 2, 3})
+    EXPECT_TRUE(is_exact(GetParam(), whole_numbers(20'011, seed * 10, -20, 20),
+                         whole_numbers(20'011, seed * 10 + 1, -5, 30)))
+        << "seed " << seed;
+}
+
+TEST_P(EachVersion, AddsAMillionAndSevenProductsExactly) {
+  constexpr std::size_t kSize = 1'000'007;  // 16 times that is below 2^24
+  EXPECT_TRUE(is_exact(GetParam(), whole_numbers(kSize, 1, -3, 4), whole_numbers(kSize, 2, -4, 2)));
+}
+
+TEST_P(EachVersion, PassesNaNAndInfinityOn) {
+  vector a(1000, 1.0F), b(1000, 1.0F);
+  a[999] = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(run(a, b).value, std::numeric_limits<float>::infinity());
+  b[500] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_TRUE(std::isnan(run(a, b).value));
+}
+
+TEST_P(EachVersion, ForgetsThePreviousCall) {
+  const vector ones(5000, 1.0F), few(3, 2.0F);
+  EXPECT_EQ(run(ones, ones).value, 5000.0F);
+  EXPECT_EQ(run(few, few).value, 12.0F);
+  EXPECT_EQ(run(ones, ones).value, 5000.0F);
+}
+
+TEST_P(EachVersion, RefusesVectorsOfDifferentLengths) {
+  const vector three(3, 1.0F), four(4, 1.0F), none;
+  EXPECT_THROW(run(three, four), lab::invalid_input);
+  EXPECT_THROW(run(four, three), lab::invalid_input);
+  EXPECT_THROW(run(none, four), lab::invalid_input);
+}
+
+TEST_P(EachVersion, RefusesMoreDevicesThanThereAreAndSaysHowManyThatIs) {
+  const vector ones(10, 1.0F);
+  EXPECT_THROW(run(ones, ones, -1), lab::invalid_input);
+  EXPECT_THROW(run({}, {}, lab::device_count() + 1), lab::invalid_input);
+  try {
+    run(ones, ones, lab::device_count() + 1);
+    ADD_FAILURE() << lab::device_count() + 1 << " devices were accepted";
+  } catch (const lab::invalid_input& refusal) {
+    EXPECT_NE(std::string(refusal.what()).find("there are " + std::to_string(lab::device_count())),
+              std::string::npos)
+        << refusal.what();
+  }
+}
+
+TEST_P(EachVersion, SaysHowLongItTook) {
+  const vector ones(100'000, 1.0F);
+  const auto result = run(ones, ones);
+  for (const device_report& device : result.devices) {
+    EXPECT_GT(device.kernel_ms, 0.0F);
+    EXPECT_GT(result.total_ms, 0.9F * device.kernel_ms);  // the clocks may differ a little
+  }
+  EXPECT_LT(result.total_ms, 60'000.0F);
+}
+
+// --- what the devices see
+// -------------------------------------------------------------------------
+
+TEST_P(EachVersion, EachDeviceReportsItsElementsAndAnEmptyOneNothing) {
+  for (const std::size_t n : {0, 1, 2, 5, 1000}) {
+    const vector ones(n, 1.0F);
+    for (int devices = 1; devices <= lab::device_count(); ++devices) {
+      const auto all = static_cast<std::size_t>(devices);
+      const auto reports = run(ones, ones, devices).devices;
+      ASSERT_EQ(reports.size(), all);
+      for (std::size_t k = 0; k < all; ++k) {
+        EXPECT_EQ(reports[k].elements, elements_of(k, all, n)) << "device " << k << " of " << all;
+        if (reports[k].elements != 0) continue;
+        EXPECT_EQ(reports[k].flags, 0U);
+        EXPECT_FALSE(reports[k].pinned);
+        EXPECT_FALSE(reports[k].same_address);
+        EXPECT_EQ(reports[k].kernel_ms, 0.0F);
+      }
+    }
+  }
+  EXPECT_EQ(run({}, {}).devices.size(), static_cast<std::size_t>(lab::device_count()));
+}
+
+TEST_P(EachVersion, TheMemoryIsPinnedAndMappedForEveryDeviceWhoeverAllocatedIt) {
+  const vector ones(1000, 1.0F);
+  for (int owner = 0; owner < lab::device_count(); ++owner) {
+    const on_device here(owner);
+    const auto result = run(ones, ones);
+    EXPECT_EQ(result.value, 1000.0F);
+    for (const device_report& seen : result.devices) {
+      EXPECT_TRUE(seen.pinned) << "allocated on device " << owner;
+      EXPECT_NE(seen.flags & cudaHostAllocMapped, 0U);
+      EXPECT_NE(seen.flags & cudaHostAllocWriteCombined, 0U);
+      if (GetParam().how == pinning::all_devices) {
+        EXPECT_NE(seen.flags & cudaHostAllocPortable, 0U)
+            << "pinned for all devices is what was asked for";
+      }
+#ifdef __CPU_DEVICE__  // a GPU's driver may say more than it was asked for
+      if (GetParam().how == pinning::one_device) {
+        EXPECT_EQ(seen.flags & cudaHostAllocPortable, 0U);
+      }
+      EXPECT_TRUE(seen.same_address);
+#endif
+    }
+  }
+}
+
+// --- the current device, and whose memory is used
+// -------------------------------------------------
+
+TEST_P(EachVersion, KeepsTheCurrentDevice) {
+  const vector ones(1000, 1.0F);
+  for (int device = 0; device < lab::device_count(); ++device) {
+    const on_device here(device);
+    EXPECT_EQ(run(ones, ones).value, 1000.0F);
+    EXPECT_EQ(current_device(), device);
+  }
+}
+
+TEST_P(EachVersion, OnlyTheCopiesNeedRoomOnTheDevices) {
+  const std::size_t n =
+      lab::testing::size_that_fits_once() * static_cast<std::size_t>(lab::device_count());
+  vector a(n), b(n, 1.0F);
+  a[0] = 5, a[n / 2] = -2, a[n - 1] = 7;
+  EXPECT_EQ(run(vector(100, 1.0F), vector(100, 1.0F)).value, 100.0F);  // loads what it loads
+  for (int device = 0; device < lab::device_count(); ++device) {
+    const full_device full(device);
+    const on_device here(lab::device_count() - 1 - device);
+    if (GetParam().which == step::zero_copy) {
+      EXPECT_EQ(run(a, b).value, 10.0F) << "device " << device << " is full";
+    } else {
+      try {
+        run(a, b);
+        ADD_FAILURE() << "device " << device << " has no room for its part: who worked on it?";
+      } catch (const lab::cuda_error& error) {
+        EXPECT_EQ(error.code(), cudaErrorMemoryAllocation) << error.what();
+      }
+    }
+    EXPECT_EQ(current_device(), lab::device_count() - 1 - device) << "afterwards";
+    EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+  }
+  EXPECT_EQ(run(vector(100, 1.0F), vector(100, 1.0F)).value, 100.0F) << "afterwards";
+}
+
+#ifdef __CPU_DEVICE__
+
+/// Kernels run as late as CUDA allows: when the host waits for them.
+class Late : public ::testing::TestWithParam<named_version> {
+ protected:
+  Late() { cpu_device::set_stream_policy(cpu_device::stream_policy::deferred); }
+  ~Late() override { cpu_device::set_stream_policy(cpu_device::stream_policy::eager); }
+};
+INSTANTIATE_TEST_SUITE_P(Versions, Late, ::testing::ValuesIn(kVersions),
+                         [](const auto& test) { return test.param.name; });
+
+TEST_P(Late, TheSumsAreReadWhenTheyAreThere) {
+  const vector a = whole_numbers(3001, 1, -9, 14), b = whole_numbers(3001, 2, 1, 29);
+  EXPECT_TRUE(is_exact(GetParam(), a, b));
+  cpu_device::set_stream_policy(cpu_device::stream_policy::interleaved);
+  EXPECT_TRUE(is_exact(GetParam(), a, b));
+}
+
+TEST_P(Late, AThreadPerDeviceOrTheCallersDoesTheWork) {
+  // The CPU device does what was put off in the thread that waits for it. Here that is a note in
+  // each device's default stream. (The caller's thread, too, waits for all devices: when it frees
+  // memory.)
+  const auto devices = static_cast<std::size_t>(lab::device_count());
+  std::vector<std::thread::id> who(devices);
+  const finish_before_the_end finish;
+  for (std::size_t k = 0; k < devices; ++k) {
+    const on_device here(static_cast<int>(k));
+    const auto note = [](void* to) {
+      *static_cast<std::thread::id*>(to) = std::this_thread::get_id();
+    };
+    ASSERT_EQ(cudaLaunchHostFunc(nullptr, note, &who[k]), cudaSuccess);
+  }
+  const vector ones(1000, 1.0F);
+  EXPECT_EQ(dot(GetParam().which, GetParam().how, ones, ones).value, 1000.0F);
+  for (std::size_t k = 0; k < devices; ++k) {
+    if (GetParam().which == step::copies)
+      EXPECT_EQ(who[k], std::this_thread::get_id()) << "a thread was started: this step needs none";
+    else
+      EXPECT_NE(who[k], std::this_thread::get_id()) << "no thread has worked on device " << k;
+  }
+}
+
+TEST(LateKernel, CountsInTheTotal) {
+  cpu_device::set_stream_policy(cpu_device::stream_policy::deferred);
+  const auto nap = [](void*) { std::this_thread::sleep_for(std::chrono::milliseconds(40)); };
+  const vector ones(1000, 1.0F);
+  ASSERT_EQ(cudaLaunchHostFunc(nullptr, nap, nullptr), cudaSuccess);  // the kernel comes after it
+  const auto result = dot(step::zero_copy, pinning::all_devices, ones, ones);
+  cpu_device::set_stream_policy(cpu_device::stream_policy::eager);
+  EXPECT_EQ(result.value, 1000.0F);
+  EXPECT_GE(result.total_ms, 40.0F) << "the clock stopped before the sum was there";
+}
+
+#endif
+
+}  // namespace

@@ -1,0 +1,236 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "dot_with_lock.hpp"
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "lab/errors.hpp"
+#include "lab/random.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+
+namespace {
+
+using lab::dot_with_lock::dot;
+using lab::dot_with_lock::error_bound;
+using lab::dot_with_lock::kMostBlocks;
+using lab::dot_with_lock::kThreads;
+using lab::dot_with_lock::reference;
+using lab::dot_with_lock::step;
+using lab::dot_with_lock::sum_in_order;
+using lab::testing::matches;
+using vector = std::vector<float>;
+
+// A lock that is never given back, or a block that waits for one that has not begun, makes the
+// kernel wait for ever. The CPU device ends it; 30 seconds, its default, would be a long time for a
+// student to wait.
+[[maybe_unused]] const int kTimeLimit = setenv("CPU_DEVICE_TIME_LIMIT", "10", /*overwrite=*/0);
+
+struct named_step {
+  step value;
+  const char* name;
+};
+constexpr named_step kSteps[] = {
+    {step::locked, "locked"}, {step::atomic_add, "atomic_add"}, {step::in_order, "in_order"}};
+
+/// Small whole numbers: no sum of their products is rounded, so the result has one right value,
+/// whatever the order. One product too many, too few or twice cannot hide.
+vector whole_numbers(std::size_t n, std::uint64_t seed, int low, int high) {
+  const std::vector<int> numbers = lab::random_ints(n, seed, low, high);
+  return vector(numbers.begin(), numbers.end());
+}
+
+::testing::AssertionResult is_exact(step which, const vector& a, const vector& b, unsigned blocks) {
+  return matches(lab::compare(dot(which, a, b, blocks).value, reference(a, b), lab::tolerance{}));
+}
+
+// --- the sum
+// --------------------------------------------------------------------------------------
+
+class Dot : public ::testing::TestWithParam<std::tuple<named_step, std::size_t>> {};
+
+// Around a warp, a block, and several blocks' rounds; primes; the book's 33 * 1024 of 05.1.
+INSTANTIATE_TEST_SUITE_P(Steps, Dot,
+                         ::testing::Combine(::testing::ValuesIn(kSteps),
+                                            ::testing::Values(0, 1, 31, 32, 33, 255, 256, 257, 511,
+                                                              513, 1021, 2047, 2048, 2049,
+                                                              33 * 1024)),
+                         [](const auto& test) {
+                           return std::string(std::get<0>(test.param).name) + "_n" +
+                                  std::to_string(std::get<1>(test.param));
+                         });
+
+TEST_P(Dot, IsExactForWholeNumbersWithFewBlocksAndMany) {
+  const auto& [which, n] = GetParam();
+  // At most 33 * 1024 products of at most 14 * 29: below 2^24 in every order.
+  const vector a = whole_numbers(n, n + 1, -9, 14), b = whole_numbers(n, n + 2, 1, 29);
+  for (const unsigned blocks : {1U, 2U, 3U, 8U, 32U, 137U})  // more than there are parts, too
+    EXPECT_TRUE(is_exact(which.value, a, b, blocks)) << blocks << " blocks";
+}
+
+TEST_P(Dot, IsWithinTheBoundForRandomNumbers) {
+  const auto& [which, n] = GetParam();
+  const vector a = lab::random_floats(n, n + 3, -1, 1);
+  const vector b = lab::random_floats(n, n + 4, -100, 300);
+  for (const unsigned blocks : {1U, 5U, 32U})
+    EXPECT_TRUE(matches(lab::compare(dot(which.value, a, b, blocks).value, reference(a, b),
+                                     {.absolute = error_bound(a, b, blocks)})))
+        << blocks << " blocks";
+}
+
+class EachStep : public ::testing::TestWithParam<named_step> {
+ protected:
+  step which() const { return GetParam().value; }
+};
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
+                         [](const auto& test) { return test.param.name; });
+
+TEST_P(EachStep, CountsEachBlockOnceWhereAllCompete) {
+  // Blocks with next to nothing to do before they meet: who is not kept out gets in between.
+  for (const unsigned blocks : {64U, 1000U}) {
+    const vector ones(std::size_t{blocks} * kThreads, 1.0F);
+    EXPECT_EQ(dot(which(), ones, ones, blocks).value, static_cast<float>(ones.size()));
+  }
+}
+
+TEST_P(EachStep, CountsEveryElementOnce) {
+  // One element that is not 0, where a thread, a warp, a part or a round of the parts begins or
+  // ends: it has to come out as it went in.
+  constexpr unsigned kBlocks = 4;
+  constexpr std::size_t kSize = 2 * kBlocks * kThreads + 259;
+  for (const std::size_t place :
+       {0, 1, 31, 32, 255, 256, 511, 512, 1023, 1024, 1025, 2047, 2048, 2303, 2304, 2306}) {
+    vector a(kSize), b(kSize, 3.0F);
+    a[place] = static_cast<float>(place) + 7;
+    EXPECT_TRUE(is_exact(which(), a, b, kBlocks)) << "the element is at " << place;
+  }
+}
+
+TEST_P(EachStep, MultipliesRandomVectorsOfSeveralSeeds) {
+  for (const std::uint64_t seed : {1, 2, 3})
+    EXPECT_TRUE(is_exact(which(), whole_numbers(20'011, seed * 10, -20, 20),
+                         whole_numbers(20'011, seed * 10 + 1, -5, 30), 13))
+        << "seed " << seed;
+}
+
+TEST_P(EachStep, IsZeroForEmptyVectors) { EXPECT_EQ(dot(which(), {}, {}, 32).value, 0.0F); }
+
+TEST_P(EachStep, RefusesVectorsOfDifferentLengths) {
+  const vector three(3, 1.0F), four(4, 1.0F), none;
+  EXPECT_THROW(dot(which(), three, four, 1), lab::invalid_input);
+  EXPECT_THROW(dot(which(), four, three, 1), lab::invalid_input);
+  EXPECT_THROW(dot(which(), none, four, 1), lab::invalid_input);
+}
+
+TEST_P(EachStep, RefusesGridsThatItDoesNotKnow) {
+  const vector ones(3, 1.0F);
+  for (const unsigned blocks : {0U, kMostBlocks + 1, std::numeric_limits<unsigned>::max()})
+    EXPECT_THROW(dot(which(), ones, ones, blocks), lab::invalid_input) << blocks;
+  EXPECT_THROW(dot(which(), {}, {}, 0), lab::invalid_input);
+  EXPECT_NO_THROW(dot(which(), {}, {}, kMostBlocks));
+}
+
+TEST_P(EachStep, BeginsAtZeroWithAFreeLockEachTime) {
+  const vector ones(5000, 1.0F), few(3, 2.0F);
+  EXPECT_EQ(dot(which(), ones, ones, 7).value, 5000.0F);
+  EXPECT_EQ(dot(which(), few, few, 7).value, 12.0F);
+  EXPECT_EQ(dot(which(), ones, ones, 7).value, 5000.0F);
+}
+
+TEST_P(EachStep, PassesNaNAndInfinityOn) {
+  vector a(1000, 1.0F), b(1000, 1.0F);
+  a[999] = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(dot(which(), a, b, 4).value, std::numeric_limits<float>::infinity());
+  b[500] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_TRUE(std::isnan(dot(which(), a, b, 4).value));
+}
+
+TEST_P(EachStep, SaysHowLongItTook) {
+  const vector ones(1000, 1.0F);
+  const float milliseconds = dot(which(), ones, ones, 2).kernel_ms;
+  EXPECT_GT(milliseconds, 0.0F);
+  EXPECT_LT(milliseconds, 60'000.0F);
+}
+
+// --- the order
+// ------------------------------------------------------------------------------------
+
+/// A vector with one number in each part, of very different sizes and both signs. Each has its
+/// opposite (but for the last of an odd number), so that little more remains of their sum than what
+/// was rounded away: which depends on the order.
+vector one_number_a_part(unsigned blocks, std::uint64_t seed) {
+  lab::random_source random(seed);
+  vector a(std::size_t{blocks} * kThreads);
+  for (std::size_t part = 0; part < blocks; ++part) {
+    const auto place = static_cast<std::size_t>(random.integer(0, kThreads - 1));
+    const float number = std::ldexp(random.real(-1, 1), random.integer(0, 20));
+    const std::size_t half = blocks / 2;
+    const bool again = part >= half && part < 2 * half;
+    const auto first =
+        a.begin() + static_cast<std::ptrdiff_t>((again ? part - half : 0) * kThreads);
+    a[part * kThreads + place] = again ? -std::accumulate(first, first + kThreads, 0.0F) : number;
+  }
+  return a;
+}
+
+class Order : public ::testing::TestWithParam<unsigned> {};
+INSTANTIATE_TEST_SUITE_P(Blocks, Order, ::testing::Values(1, 2, 3, 31, 64, 300),
+                         [](const auto& test) { return std::to_string(test.param) + "_blocks"; });
+
+TEST_P(Order, IsThatOfTheParts) {
+  const unsigned blocks = GetParam();
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    const vector a = one_number_a_part(blocks, seed), b(a.size(), 1.0F);
+    EXPECT_EQ(dot(step::in_order, a, b, blocks).value, sum_in_order(a, b, blocks))
+        << "seed " << seed;
+  }
+}
+
+TEST(OrderOfTheTest, Matters) {
+  // Otherwise the test above would show nothing.
+  const vector a = one_number_a_part(64, 1), b(a.size(), 1.0F);
+  vector backwards = a;
+  for (std::size_t part = 0; part < 64; ++part)
+    std::ranges::copy_n(a.end() - static_cast<std::ptrdiff_t>((part + 1) * kThreads), kThreads,
+                        backwards.begin() + static_cast<std::ptrdiff_t>(part * kThreads));
+  EXPECT_NE(sum_in_order(a, b, 64), sum_in_order(backwards, b, 64));
+}
+
+TEST(OrderOfParts, ASmallNumberBehindALargeOneIsLostAndBeforeItIsNot) {
+  // 2^24 + 1 is no float. From the left, nothing remains of the ones; from the right, all of them.
+  constexpr unsigned kBlocks = 9;
+  vector large_first(kBlocks * kThreads), large_last(kBlocks * kThreads);
+  for (std::size_t part = 0; part < kBlocks; ++part) {
+    large_first[part * kThreads] = part == 0 ? 0x1p24F : 1.0F;
+    large_last[part * kThreads] = part == kBlocks - 1 ? 0x1p24F : 1.0F;
+  }
+  const vector ones(kBlocks * kThreads, 1.0F);
+  EXPECT_EQ(dot(step::in_order, large_first, ones, kBlocks).value, 0x1p24F);
+  EXPECT_EQ(dot(step::in_order, large_last, ones, kBlocks).value, 0x1p24F + 8);
+}
+
+TEST(OrderOfParts, GivesTheSameBitsInEveryRun) {
+  const vector a = lab::random_floats(100'003, 1, -1, 1);
+  const vector b = lab::random_floats(100'003, 2, -100, 300);
+  const auto bits = [&] {
+    return std::bit_cast<std::uint32_t>(dot(step::in_order, a, b, 61).value);
+  };
+  // On the CPU device the tests are repeated with other orders of blocks: they share this one.
+  static const std::uint32_t first = bits();
+  for (int run = 0; run < 10; ++run) EXPECT_EQ(bits(), first) << "run " << run;
+}
+
+}  // namespace
