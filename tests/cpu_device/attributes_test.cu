@@ -74,6 +74,10 @@ TEST(Attributes, AreTheProperties) {
   EXPECT_EQ(attribute(cudaDevAttrMemoryPoolsSupported), p.memoryPoolsSupported);
   EXPECT_GT(attribute(cudaDevAttrClockRate), 0);
   EXPECT_GT(attribute(cudaDevAttrMaxTexture1DLinearWidth), 0);
+  std::size_t elements = 0;
+  const cudaChannelFormatDesc floats = cudaCreateChannelDesc<float>();
+  EXPECT_EQ(cudaDeviceGetTexture1DLinearMaxWidth(&elements, &floats, 0), cudaSuccess);
+  EXPECT_GT(elements, 0U);
 }
 
 TEST(Attributes, RefuseWhatIsNotThere) {
@@ -107,6 +111,7 @@ TEST(CacheConfig, IsAHintForDevicesAndKernels) {
   EXPECT_EQ(cudaDeviceGetCacheConfig(&now), cudaSuccess);
   EXPECT_EQ(cudaDeviceSetCacheConfig(before), cudaSuccess);
   EXPECT_EQ(cudaFuncSetCacheConfig(add, cudaFuncCachePreferShared), cudaSuccess);
+  EXPECT_EQ(cudaCtxResetPersistingL2Cache(), cudaSuccess);
 }
 
 // Public code (NVIDIA's samples) asks CUDA's include guards for what it may use.
@@ -159,6 +164,12 @@ TEST(Occupancy, EveryFormFitsTheOthers) {
   EXPECT_GT(size, 0);
   ASSERT_EQ(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, add, size, 0), cudaSuccess);
   EXPECT_EQ(grid, blocks * attribute(cudaDevAttrMultiProcessorCount));
+  int grid_again = 0, size_again = 0;
+  ASSERT_EQ(cudaOccupancyMaxPotentialBlockSizeWithFlags(&grid_again, &size_again, add, 0, 0,
+                                                        cudaOccupancyDefault),
+            cudaSuccess);
+  EXPECT_EQ(grid_again, grid);
+  EXPECT_EQ(size_again, size);
   ASSERT_EQ(cudaOccupancyMaxPotentialBlockSize(&grid, &size, add, 0, 128), cudaSuccess);
   EXPECT_LE(size, 128);
   // 512 bytes for each thread: 1024 threads would ask for more than a block may have.
@@ -166,6 +177,11 @@ TEST(Occupancy, EveryFormFitsTheOthers) {
       cudaOccupancyMaxPotentialBlockSizeVariableSMem(&grid, &size, add, shared_for_each_thread{}),
       cudaSuccess);
   EXPECT_LE(size * 512, attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin));
+  ASSERT_EQ(cudaOccupancyMaxPotentialBlockSizeVariableSMemWithFlags(
+                &grid_again, &size_again, add, shared_for_each_thread{}, 0, cudaOccupancyDefault),
+            cudaSuccess);
+  EXPECT_EQ(grid_again, grid);
+  EXPECT_EQ(size_again, size);
   std::size_t bytes = 0;
   ASSERT_EQ(cudaOccupancyAvailableDynamicSMemPerBlock(&bytes, add, 2, 256), cudaSuccess);
   EXPECT_GT(bytes, 0U);

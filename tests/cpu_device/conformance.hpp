@@ -69,6 +69,25 @@ void in_every_order(Body body) {
 #endif
 }
 
+/// On the CPU device: runs `body` with streams whose work runs at once, late, and in turns.
+template <class Body>
+void in_every_policy(Body body) {
+#ifdef __CPU_DEVICE__
+  using cpu_device::stream_policy;
+  for (const auto policy :
+       {stream_policy::eager, stream_policy::deferred, stream_policy::interleaved}) {
+    SCOPED_TRACE(policy == stream_policy::eager      ? "eager"
+                 : policy == stream_policy::deferred ? "deferred"
+                                                     : "interleaved");
+    cpu_device::set_stream_policy(policy);
+    body();
+  }
+  cpu_device::set_stream_policy(stream_policy::eager);
+#else
+  body();
+#endif
+}
+
 template <class T>
 struct two {
   T a, b;

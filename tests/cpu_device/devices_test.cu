@@ -103,6 +103,98 @@ TEST(PciBus, TextsNameOneDevice) {
   cudaGetLastError();
 }
 
+TEST(Devices, HaveNumbersFromZeroOn) {
+  int count = 0, device = -1;
+  ASSERT_EQ(cudaGetDeviceCount(&count), cudaSuccess);
+  for (const int none : {-1, count, 1000}) {
+    cudaDeviceProp properties;
+    EXPECT_EQ(cudaSetDevice(none), cudaErrorInvalidDevice);
+    EXPECT_EQ(cudaGetDeviceProperties(&properties, none), cudaErrorInvalidDevice);
+    EXPECT_EQ(cudaInitDevice(none, 0, 0), cudaErrorInvalidDevice);
+  }
+  EXPECT_EQ(cudaGetDeviceCount(nullptr), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaGetDevice(nullptr), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaInitDevice(count - 1, 0, 0), cudaSuccess);
+  ASSERT_EQ(cudaGetDevice(&device), cudaSuccess);
+  EXPECT_EQ(device, 0);  // until another is chosen, and cudaInitDevice chooses none
+  cudaGetLastError();
+}
+
+TEST(Devices, AreAsCudaDescribesThem) {
+  int count = 0;
+  ASSERT_EQ(cudaGetDeviceCount(&count), cudaSuccess);
+  for (int d = 0; d < count; ++d) {
+    cudaDeviceProp p;
+    ASSERT_EQ(cudaGetDeviceProperties(&p, d), cudaSuccess);
+    EXPECT_GT(std::strlen(p.name), 0U);
+    EXPECT_GT(p.totalGlobalMem, 0U);
+    EXPECT_GT(p.multiProcessorCount, 0);
+    EXPECT_EQ(p.warpSize, 32);
+    EXPECT_EQ(p.maxThreadsPerBlock, 1024);
+    EXPECT_EQ(p.maxThreadsDim[0], 1024);
+    EXPECT_EQ(p.maxThreadsDim[1], 1024);
+    EXPECT_EQ(p.maxThreadsDim[2], 64);
+    EXPECT_EQ(p.maxGridSize[0], 2147483647);
+    EXPECT_EQ(p.maxGridSize[1], 65535);
+    EXPECT_EQ(p.maxGridSize[2], 65535);
+    EXPECT_EQ(p.totalConstMem, 65536U);
+    EXPECT_EQ(p.sharedMemPerBlock, 48U * 1024);
+    EXPECT_GE(p.sharedMemPerBlockOptin, p.sharedMemPerBlock);
+    EXPECT_GE(p.sharedMemPerMultiprocessor, p.sharedMemPerBlockOptin);
+    EXPECT_EQ(p.regsPerBlock, 65536);
+    EXPECT_EQ(p.unifiedAddressing, 1);
+    EXPECT_EQ(p.canMapHostMemory, 1);
+    EXPECT_EQ(p.managedMemory, 1);
+  }
+}
+
+TEST(Devices, OneIsChosenThatFits) {
+  int count = 0, device = -1;
+  ASSERT_EQ(cudaGetDeviceCount(&count), cudaSuccess);
+  cudaDeviceProp wanted = {};
+  wanted.major = 5;
+  ASSERT_EQ(cudaChooseDevice(&device, &wanted), cudaSuccess);
+  EXPECT_TRUE(device >= 0 && device < count);
+  EXPECT_EQ(cudaChooseDevice(nullptr, &wanted), cudaErrorInvalidValue);
+  cudaGetLastError();
+}
+
+TEST(Devices, AreChosenForEachHostThread) {
+  int count = 0, here = -1, elsewhere = -1;
+  ASSERT_EQ(cudaGetDeviceCount(&count), cudaSuccess);
+  ASSERT_EQ(cudaSetDevice(count - 1), cudaSuccess);
+  std::thread([&] { EXPECT_EQ(cudaGetDevice(&elsewhere), cudaSuccess); }).join();
+  EXPECT_EQ(elsewhere, 0);
+  EXPECT_EQ(cudaGetDevice(&here), cudaSuccess);
+  EXPECT_EQ(here, count - 1);
+  ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
+}
+
+TEST(Devices, KeepTheirFlags) {
+  unsigned before = 0, flags = 0;
+  ASSERT_EQ(cudaGetDeviceFlags(&before), cudaSuccess);
+  ASSERT_EQ(cudaSetDeviceFlags(cudaDeviceScheduleBlockingSync), cudaSuccess);
+  ASSERT_EQ(cudaGetDeviceFlags(&flags), cudaSuccess);
+  constexpr unsigned kSchedule =
+      cudaDeviceScheduleSpin | cudaDeviceScheduleYield | cudaDeviceScheduleBlockingSync;
+  EXPECT_EQ(flags & kSchedule, cudaDeviceScheduleBlockingSync);
+  EXPECT_EQ(cudaSetDeviceFlags(before & kSchedule), cudaSuccess);
+  EXPECT_EQ(cudaGetDeviceFlags(nullptr), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaSetDeviceFlags(0x80000000U), cudaErrorInvalidValue);
+  cudaGetLastError();
+}
+
+TEST(Versions, AreThoseOfTheHeadersAndOfADriverThatFits) {
+  int runtime = 0, driver = 0;
+  ASSERT_EQ(cudaRuntimeGetVersion(&runtime), cudaSuccess);
+  ASSERT_EQ(cudaDriverGetVersion(&driver), cudaSuccess);
+  EXPECT_EQ(runtime, CUDART_VERSION);
+  EXPECT_GE(driver / 1000, runtime / 1000);
+  EXPECT_EQ(cudaRuntimeGetVersion(nullptr), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaDriverGetVersion(nullptr), cudaErrorInvalidValue);
+  cudaGetLastError();
+}
+
 TEST(Devices, KeepTheirMemoryStreamsAndErrorsApart) {
   int count = 0;
   ASSERT_EQ(cudaGetDeviceCount(&count), cudaSuccess);
@@ -156,6 +248,68 @@ TEST(Devices, SeveralHostThreadsUseDifferentOnes) {
     });
   for (std::thread& t : threads) t.join();
   EXPECT_EQ(wrong, 0);
+}
+
+TEST(Devices, RunWorkOfTheirOwnStreamsOnly) {
+  int count = 0;
+  ASSERT_EQ(cudaGetDeviceCount(&count), cudaSuccess);
+  if (count < 2) GTEST_SKIP() << "needs two devices";
+  const device_array<int> zero(1, 1);
+  cudaStream_t here = nullptr, there = nullptr;
+  cudaEvent_t of_here = nullptr, of_there = nullptr;
+  ASSERT_EQ(cudaStreamCreate(&here), cudaSuccess);
+  ASSERT_EQ(cudaEventCreate(&of_here), cudaSuccess);
+  ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
+  ASSERT_EQ(cudaStreamCreate(&there), cudaSuccess);
+  ASSERT_EQ(cudaEventCreate(&of_there), cudaSuccess);
+  ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
+
+  add<<<1, 1, 0, there>>>(zero.data(), 1);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidResourceHandle);
+  EXPECT_EQ(cudaEventRecord(of_here, there), cudaErrorInvalidResourceHandle);
+  EXPECT_EQ(cudaEventRecord(of_there, here), cudaErrorInvalidResourceHandle);
+  // Fills and copies may be given to any stream, and streams wait for events of any device.
+  EXPECT_EQ(cudaMemsetAsync(zero.data(), 0, sizeof(int), here), cudaSuccess);
+  EXPECT_EQ(cudaEventRecord(of_here, here), cudaSuccess);
+  EXPECT_EQ(cudaStreamWaitEvent(there, of_here, 0), cudaSuccess);
+  EXPECT_EQ(cudaEventRecord(of_there, there), cudaSuccess);
+  EXPECT_EQ(cudaEventSynchronize(of_there), cudaSuccess);
+  EXPECT_EQ(cudaEventQuery(of_here), cudaSuccess);
+  EXPECT_EQ(zero.to_host()[0], 0);
+  float ms = 0;
+  EXPECT_EQ(cudaEventElapsedTime(&ms, of_here, of_there), cudaErrorInvalidResourceHandle);
+  cudaGetLastError();
+  for (cudaStream_t s : {here, there}) EXPECT_EQ(cudaStreamDestroy(s), cudaSuccess);
+  for (cudaEvent_t e : {of_here, of_there}) EXPECT_EQ(cudaEventDestroy(e), cudaSuccess);
+}
+
+TEST(PeerToPeer, IsSwitchedOnAndOff) {
+  int count = 0, can = 0;
+  ASSERT_EQ(cudaGetDeviceCount(&count), cudaSuccess);
+  EXPECT_EQ(cudaDeviceEnablePeerAccess(0, 0), cudaErrorInvalidDevice);  // its own device
+  EXPECT_EQ(cudaDeviceEnablePeerAccess(count, 0), cudaErrorInvalidDevice);
+  EXPECT_EQ(cudaDeviceDisablePeerAccess(count), cudaErrorInvalidDevice);
+  EXPECT_EQ(cudaDeviceCanAccessPeer(&can, 0, count), cudaErrorInvalidDevice);
+  cudaGetLastError();
+  if (count < 2) GTEST_SKIP() << "needs two devices";
+  ASSERT_EQ(cudaDeviceCanAccessPeer(&can, 0, 1), cudaSuccess);
+  if (can == 0) GTEST_SKIP() << "needs devices that reach each other";
+  EXPECT_EQ(cudaDeviceDisablePeerAccess(1), cudaErrorPeerAccessNotEnabled);
+  EXPECT_EQ(cudaDeviceEnablePeerAccess(1, 7), cudaErrorInvalidValue);  // flags must be 0
+  ASSERT_EQ(cudaDeviceEnablePeerAccess(1, 0), cudaSuccess);
+  EXPECT_EQ(cudaDeviceEnablePeerAccess(1, 0), cudaErrorPeerAccessAlreadyEnabled);
+  cudaGetLastError();
+  ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
+  {
+    const device_array<int> theirs(32, 5);
+    ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
+    add<<<1, 32>>>(theirs.data(), 37);  // a kernel of device 0 on memory of device 1
+    EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+    EXPECT_EQ(theirs.to_host(), std::vector<int>(32, 42));
+  }
+  EXPECT_EQ(cudaDeviceDisablePeerAccess(1), cudaSuccess);
+  EXPECT_EQ(cudaDeviceDisablePeerAccess(1), cudaErrorPeerAccessNotEnabled);
+  cudaGetLastError();
 }
 
 TEST(PeerToPeer, AttributesFitTheAccess) {

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The engine of the CPU device: which threads run, how they wait for each other, in which order,
-// and what is said when they never meet.
+// The engine of the CPU device: in which order threads run, and what is said when they never meet.
+// What they compute together is in threads_test.cu.
 
 #include <cpu_device.h>
 #include <gtest/gtest.h>
@@ -33,27 +33,6 @@ __global__ void count_visits(int* visits, int* wrong) {
     atomicAdd(wrong, 1);
 }
 
-TEST(Engine, RunsEveryThreadOfEveryShapeOnce) {
-  const std::pair<dim3, dim3> shapes[] = {{1, 1},
-                                          {7, 1},
-                                          {1, 1024},
-                                          {3, 33},
-                                          {dim3(3, 5), dim3(7, 2)},
-                                          {dim3(2, 3, 4), dim3(5, 3, 2)},
-                                          {dim3(1, 1, 5), dim3(1, 1, 64)}};
-  in_every_order([&] {
-    for (const auto& [grid, block] : shapes) {
-      const std::size_t threads =
-          std::size_t{grid.x} * grid.y * grid.z * block.x * block.y * block.z;
-      const device_array<int> visits(threads, 0), wrong(1, 0);
-      count_visits<<<grid, block>>>(visits.data(), wrong.data());
-      ASSERT_EQ(cudaGetLastError(), cudaSuccess);
-      EXPECT_EQ(visits.to_host(), std::vector<int>(threads, 1));
-      EXPECT_EQ(wrong.to_host()[0], 0);
-    }
-  });
-}
-
 __global__ void take_number(int* next, int* number) { number[threadIdx.x] = atomicAdd(next, 1); }
 
 std::vector<int> start_order(thread_order order, unsigned seed) {
@@ -78,57 +57,6 @@ TEST(Engine, StartsThreadsInTheOrderAskedFor) {
 
 // --- waiting ------------------------------------------------------------------------------------
 
-__global__ void rotate(int* data, int rounds) {
-  extern __shared__ int shared[];
-  const unsigned n = blockDim.x, me = threadIdx.x;
-  shared[me] = data[blockIdx.x * n + me];
-  __syncthreads();
-  for (int i = 0; i < rounds; ++i) {
-    const int right = shared[(me + 1) % n];
-    __syncthreads();
-    shared[me] = right;
-    __syncthreads();
-  }
-  data[blockIdx.x * n + me] = shared[me];
-}
-
-TEST(Engine, ABarrierSeparatesReadsFromWrites) {
-  in_every_order([] {
-    for (const int threads : {1, 2, 31, 32, 33, 255, 256, 1024}) {
-      constexpr int kBlocks = 5, kRounds = 3;
-      std::vector<int> host(static_cast<std::size_t>(threads) * kBlocks);
-      std::iota(host.begin(), host.end(), 0);
-      const device_array<int> data(host);
-      rotate<<<kBlocks, threads, static_cast<std::size_t>(threads) * sizeof(int)>>>(data.data(),
-                                                                                    kRounds);
-      for (int b = 0; b < kBlocks; ++b)
-        std::rotate(host.begin() + b * threads, host.begin() + b * threads + kRounds % threads,
-                    host.begin() + (b + 1) * threads);
-      EXPECT_EQ(data.to_host(), host) << threads << " threads";
-    }
-  });
-}
-
-__global__ void votes(int* out) {
-  const int mine = threadIdx.x < 10;
-  out[threadIdx.x * 3 + 0] = __syncthreads_count(mine);
-  out[threadIdx.x * 3 + 1] = __syncthreads_and(threadIdx.x < 100);
-  out[threadIdx.x * 3 + 2] = __syncthreads_or(threadIdx.x == 99);
-}
-
-TEST(Engine, BarriersVote) {
-  in_every_order([] {
-    const device_array<int> out(300, -1);
-    votes<<<1, 100>>>(out.data());
-    const std::vector<int> host = out.to_host();
-    for (std::size_t i = 0; i < 100; ++i) {
-      EXPECT_EQ(host[3 * i], 10);
-      EXPECT_NE(host[3 * i + 1], 0);
-      EXPECT_NE(host[3 * i + 2], 0);
-    }
-  });
-}
-
 __global__ void shared_is_poisoned(unsigned* out) {
   __shared__ unsigned fixed[4];
   extern __shared__ unsigned dynamic[];
@@ -144,103 +72,6 @@ TEST(Engine, SharedMemoryOfEachBlockStartsAsRubbish) {
   const device_array<unsigned> out(2 * 64, 0);
   shared_is_poisoned<<<64, 4, 4 * sizeof(unsigned)>>>(out.data());
   EXPECT_EQ(out.to_host(), std::vector<unsigned>(2 * 64, 0xFFFFFFFFU));
-}
-
-// --- warps --------------------------------------------------------------------------------------
-
-__global__ void warp_sums(const int* in, int* out) {
-  int value = in[blockIdx.x * blockDim.x + threadIdx.x];
-  for (int offset = 16; offset > 0; offset /= 2)
-    value += __shfl_down_sync(0xffffffffU, value, offset);
-  if (threadIdx.x % 32 == 0) out[(blockIdx.x * blockDim.x + threadIdx.x) / 32] = value;
-}
-
-TEST(Engine, ShufflesReduceAWarp) {
-  in_every_order([] {
-    constexpr std::size_t kThreads = 256, kBlocks = 3;
-    std::vector<int> host(kThreads * kBlocks);
-    for (std::size_t i = 0; i < host.size(); ++i) host[i] = static_cast<int>(i * i % 97) - 40;
-    const device_array<int> in(host), out(host.size() / 32, 0);
-    warp_sums<<<kBlocks, kThreads>>>(in.data(), out.data());
-    const std::vector<int> sums = out.to_host();
-    for (std::size_t w = 0; w < sums.size(); ++w)
-      EXPECT_EQ(sums[w],
-                std::accumulate(host.begin() + static_cast<std::ptrdiff_t>(32 * w),
-                                host.begin() + static_cast<std::ptrdiff_t>(32 * w + 32), 0));
-  });
-}
-
-__global__ void warp_functions(int* out, unsigned* masks) {
-  const int lane = static_cast<int>(threadIdx.x);
-  out[lane * 4 + 0] = __shfl_sync(0xffffffffU, lane * 10, 5);
-  out[lane * 4 + 1] = __shfl_up_sync(0xffffffffU, lane, 3, 8);
-  out[lane * 4 + 2] = __shfl_xor_sync(0xffffffffU, lane, 1);
-  out[lane * 4 + 3] = static_cast<int>(__reduce_add_sync(0xffffffffU, static_cast<unsigned>(lane)));
-  masks[lane * 4 + 0] = __ballot_sync(0xffffffffU, lane % 3 == 0);
-  masks[lane * 4 + 1] = __match_any_sync(0xffffffffU, lane / 8);
-  unsigned half = 0;
-  if (lane < 16)
-    half = __ballot_sync(0x0000ffffU, lane % 2);
-  else
-    half = __ballot_sync(0xffff0000U, lane % 2);
-  masks[lane * 4 + 2] = half;
-  masks[lane * 4 + 3] = lane % 4 == 1 ? __activemask() : 0;
-}
-
-TEST(Engine, WarpFunctionsFollowTheirDefinitions) {
-  in_every_order([] {
-    const device_array<int> out(128, -1);
-    const device_array<unsigned> masks(128, 0);
-    warp_functions<<<1, 32>>>(out.data(), masks.data());
-    const std::vector<int> o = out.to_host();
-    const std::vector<unsigned> m = masks.to_host();
-    unsigned thirds = 0, ones = 0;
-    for (unsigned l = 0; l < 32; ++l) {
-      thirds |= (l % 3 == 0 ? 1U : 0U) << l;
-      ones |= (l % 4 == 1 ? 1U : 0U) << l;
-    }
-    for (int lane = 0; lane < 32; ++lane) {
-      const auto at = static_cast<std::size_t>(lane) * 4;
-      EXPECT_EQ(o[at], 50);
-      EXPECT_EQ(o[at + 1], lane % 8 < 3 ? lane : lane - 3);
-      EXPECT_EQ(o[at + 2], lane ^ 1);
-      EXPECT_EQ(o[at + 3], 31 * 32 / 2);
-      EXPECT_EQ(m[at], thirds);
-      EXPECT_EQ(m[at + 1], 0xFFU << (lane / 8 * 8));
-      EXPECT_EQ(m[at + 2], lane < 16 ? 0x0000aaaaU : 0xaaaa0000U);
-      EXPECT_EQ(m[at + 3], lane % 4 == 1 ? ones : 0U);
-    }
-  });
-}
-
-__global__ void partial_warp(int* out) {
-  out[threadIdx.x] = __shfl_down_sync(0xffffffffU, static_cast<int>(threadIdx.x), 1);
-}
-
-TEST(Engine, LanesThatABlockNeverHadAreNotWaitedFor) {
-  const device_array<int> out(40, -1);
-  partial_warp<<<1, 40>>>(out.data());
-  const std::vector<int> host = out.to_host();
-  for (int i = 0; i < 39; ++i) EXPECT_EQ(host[static_cast<std::size_t>(i)], i == 31 ? 31 : i + 1);
-}
-
-// --- locks --------------------------------------------------------------------------------------
-
-__global__ void locked_increments(int* lock, int* counter) {
-  while (atomicCAS(lock, 0, 1) != 0) {
-  }
-  __threadfence();
-  *counter = *counter + 1;
-  __threadfence();
-  atomicExch(lock, 0);
-}
-
-TEST(Engine, ASpinLockLetsTheOwnerFinish) {
-  in_every_order([] {
-    const device_array<int> lock(1, 0), counter(1, 0);
-    locked_increments<<<8, 64>>>(lock.data(), counter.data());
-    EXPECT_EQ(counter.to_host()[0], 512);
-  });
 }
 
 // --- mistakes -----------------------------------------------------------------------------------

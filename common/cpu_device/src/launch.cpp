@@ -174,6 +174,14 @@ cudaError_t submit(const launch_site& site, const launch_shape& shape, const ker
     return fail(cudaErrorInvalidResourceHandle,
                 launch_of(site) + " fails: its stream does not exist.");
   const int device = current_device();
+  int stream_device = device;
+  cudaStreamGetDevice(shape.stream, &stream_device);
+  if (stream_device != device)
+    return fail(cudaErrorInvalidResourceHandle,
+                launch_of(site) + " fails: its stream belongs to device " +
+                    std::to_string(stream_device) + ", but the current device is " +
+                    std::to_string(device) + ". Try: cudaSetDevice(" +
+                    std::to_string(stream_device) + ") before the launch.");
   for (unsigned i = 0; i < call.pointer_count; ++i) {
     const cudaError_t status = check_pointer(site, call.pointers[i], call.pointer_positions[i]);
     if (status != cudaSuccess) {

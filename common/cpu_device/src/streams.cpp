@@ -411,6 +411,9 @@ cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t fn, 
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int flags) {
   if (event == nullptr || (flags & ~7U) != 0) return fail(cudaErrorInvalidValue);
+  if ((flags & cudaEventInterprocess) != 0 && (flags & cudaEventDisableTiming) == 0)
+    return fail(cudaErrorInvalidValue,
+                "an event with cudaEventInterprocess needs cudaEventDisableTiming, too");
   CPU_DEVICE_RETURN_PENDING_ERROR();
   const std::lock_guard lock(api_mutex());
   auto* made = new CUevent_st;
@@ -497,6 +500,10 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
   if (((start->flags | stop->flags) & cudaEventDisableTiming) != 0)
     return fail(cudaErrorInvalidResourceHandle,
                 "cudaEventElapsedTime: an event made with cudaEventDisableTiming has no time");
+  if (start->device != stop->device)
+    return fail(cudaErrorInvalidResourceHandle,
+                "cudaEventElapsedTime: the events belong to devices " +
+                    std::to_string(start->device) + " and " + std::to_string(stop->device));
   if (!start->recorded || !stop->recorded)
     return fail(cudaErrorInvalidResourceHandle,
                 "cudaEventElapsedTime: an event was never recorded");

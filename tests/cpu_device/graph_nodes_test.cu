@@ -1,0 +1,207 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Nodes of graphs: their edges, events among them, other parameters after the graph was made ready;
+// what a stream tells of its capture. Runs on the CPU device and on a GPU.
+
+#include <algorithm>
+
+#include "conformance.hpp"
+
+namespace {
+
+using conformance::device_array;
+
+__global__ void add(int* data, int n) { data[threadIdx.x] += n; }
+
+/// A graph, its executable form and two streams that a test leaves behind nothing of.
+struct graph_things {
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t exec = nullptr;
+  cudaStream_t stream = nullptr, other = nullptr;
+  graph_things() {
+    EXPECT_EQ(cudaGraphCreate(&graph, 0), cudaSuccess);
+    EXPECT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+    EXPECT_EQ(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking), cudaSuccess);
+  }
+  ~graph_things() {
+    if (exec != nullptr) {
+      EXPECT_EQ(cudaGraphExecDestroy(exec), cudaSuccess);
+    }
+    EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+    EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+    EXPECT_EQ(cudaStreamDestroy(other), cudaSuccess);
+  }
+  graph_things(const graph_things&) = delete;
+  graph_things& operator=(const graph_things&) = delete;
+
+  void instantiate() {
+    ASSERT_EQ(cudaGraphInstantiateWithFlags(&exec, graph, 0), cudaSuccess);
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);  // the data is there before other streams run
+  }
+  void run() const {
+    ASSERT_EQ(cudaGraphLaunch(exec, stream), cudaSuccess);
+    ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+  }
+  cudaGraphNode_t memset_node(int* data, unsigned value) const {
+    cudaMemsetParams p = {};
+    p.dst = data;
+    p.elementSize = 4;
+    p.value = value;
+    p.width = 1;
+    p.height = 1;
+    cudaGraphNode_t node = nullptr;
+    EXPECT_EQ(cudaGraphAddMemsetNode(&node, graph, nullptr, 0, &p), cudaSuccess);
+    return node;
+  }
+};
+
+cudaError_t add_edge(cudaGraph_t graph, cudaGraphNode_t from, cudaGraphNode_t to) {
+#if CUDART_VERSION >= 13000
+  return cudaGraphAddDependencies(graph, &from, &to, nullptr, 1);
+#else
+  return cudaGraphAddDependencies(graph, &from, &to, 1);
+#endif
+}
+
+std::vector<cudaGraphNode_t> dependencies_of(cudaGraphNode_t node) {
+  std::size_t count = 0;
+  cudaGraphNode_t nodes[8] = {};
+#if CUDART_VERSION >= 13000
+  EXPECT_EQ(cudaGraphNodeGetDependencies(node, nullptr, nullptr, &count), cudaSuccess);
+  EXPECT_LE(count, 8U);
+  EXPECT_EQ(cudaGraphNodeGetDependencies(node, nodes, nullptr, &count), cudaSuccess);
+#else
+  EXPECT_EQ(cudaGraphNodeGetDependencies(node, nullptr, &count), cudaSuccess);
+  EXPECT_LE(count, 8U);
+  EXPECT_EQ(cudaGraphNodeGetDependencies(node, nodes, &count), cudaSuccess);
+#endif
+  std::vector<cudaGraphNode_t> all(nodes, nodes + count);
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+TEST(GraphNodes, RunAfterThoseThatTheirEdgesName) {
+  conformance::in_every_order([] {
+    graph_things t;
+    const device_array<int> data(1, 0);
+    cudaGraphNode_t first = t.memset_node(data.data(), 1), second = t.memset_node(data.data(), 2),
+                    third = t.memset_node(data.data(), 3);
+    ASSERT_EQ(add_edge(t.graph, third, first), cudaSuccess);
+    ASSERT_EQ(add_edge(t.graph, first, second), cudaSuccess);
+    ASSERT_EQ(add_edge(t.graph, third, second), cudaSuccess);
+    EXPECT_EQ(dependencies_of(third), std::vector<cudaGraphNode_t>());
+    EXPECT_EQ(dependencies_of(first), std::vector<cudaGraphNode_t>{third});
+    std::vector<cudaGraphNode_t> both = {first, third};
+    std::sort(both.begin(), both.end());
+    EXPECT_EQ(dependencies_of(second), both);
+    t.instantiate();
+    t.run();
+    EXPECT_EQ(data.to_host()[0], 2);
+  });
+}
+
+TEST(GraphNodes, HaveNoEdgeTwiceAndNoCircles) {
+  graph_things t;
+  const device_array<int> data(1, 0);
+  cudaGraphNode_t a = t.memset_node(data.data(), 1), b = t.memset_node(data.data(), 2);
+  ASSERT_EQ(add_edge(t.graph, a, b), cudaSuccess);
+  EXPECT_NE(add_edge(t.graph, a, b), cudaSuccess);  // it is there already
+  // A circle is found when it is closed or, at the latest, when the graph is made ready.
+  if (add_edge(t.graph, b, a) == cudaSuccess) {
+    EXPECT_NE(cudaGraphInstantiateWithFlags(&t.exec, t.graph, 0), cudaSuccess);
+    t.exec = nullptr;
+  }
+  cudaGetLastError();
+}
+
+TEST(GraphNodes, RecordAndAwaitEvents) {
+  graph_things t;
+  cudaEvent_t before = nullptr, after = nullptr;
+  ASSERT_EQ(cudaEventCreate(&before), cudaSuccess);
+  ASSERT_EQ(cudaEventCreate(&after), cudaSuccess);
+  const device_array<int> data(1, 1);
+  const device_array<int> copy(1, 0);
+  cudaGraphNode_t wait = nullptr, move = nullptr, record = nullptr;
+  ASSERT_EQ(cudaGraphAddEventWaitNode(&wait, t.graph, nullptr, 0, before), cudaSuccess);
+  ASSERT_EQ(cudaGraphAddMemcpyNode1D(&move, t.graph, &wait, 1, copy.data(), data.data(),
+                                     sizeof(int), cudaMemcpyDeviceToDevice),
+            cudaSuccess);
+  ASSERT_EQ(cudaGraphAddEventRecordNode(&record, t.graph, &move, 1, after), cudaSuccess);
+  t.instantiate();
+  add<<<1, 1, 0, t.other>>>(data.data(), 41);
+  ASSERT_EQ(cudaEventRecord(before, t.other), cudaSuccess);
+  ASSERT_EQ(cudaGraphLaunch(t.exec, t.stream), cudaSuccess);
+  EXPECT_EQ(cudaEventSynchronize(after), cudaSuccess);
+  EXPECT_EQ(copy.to_host()[0], 42);
+  EXPECT_EQ(cudaEventDestroy(before), cudaSuccess);
+  EXPECT_EQ(cudaEventDestroy(after), cudaSuccess);
+}
+
+TEST(GraphNodes, TakeOtherParametersOnceTheGraphIsReady) {
+  graph_things t;
+  const device_array<int> a(2, 1), b(2, 2), to(2, 0);
+  int calls[2] = {};
+  cudaGraphNode_t copy = nullptr, call = nullptr;
+  ASSERT_EQ(cudaGraphAddMemcpyNode1D(&copy, t.graph, nullptr, 0, to.data(), a.data(),
+                                     2 * sizeof(int), cudaMemcpyDeviceToDevice),
+            cudaSuccess);
+  cudaHostNodeParams host = {};
+  host.fn = [](void* p) { ++*static_cast<int*>(p); };
+  host.userData = &calls[0];
+  ASSERT_EQ(cudaGraphAddHostNode(&call, t.graph, &copy, 1, &host), cudaSuccess);
+  t.instantiate();
+  host.userData = &calls[1];
+  ASSERT_EQ(cudaGraphExecHostNodeSetParams(t.exec, call, &host), cudaSuccess);
+  ASSERT_EQ(cudaGraphExecMemcpyNodeSetParams1D(t.exec, copy, to.data(), b.data(), 2 * sizeof(int),
+                                               cudaMemcpyDeviceToDevice),
+            cudaSuccess);
+  t.run();
+  t.run();
+  EXPECT_EQ(to.to_host(), std::vector<int>(2, 2));
+  EXPECT_EQ(calls[0], 0);
+  EXPECT_EQ(calls[1], 2);
+}
+
+TEST(GraphNodes, CopyRowsOfPitchedMemory) {
+  graph_things t;
+  std::vector<int> expected(20, 0);
+  const device_array<int> from(std::vector<int>{1, 2, 3, 4, 5, 6}), to(expected);
+  cudaMemcpy3DParms p = {};
+  p.srcPtr = make_cudaPitchedPtr(from.data(), 3 * sizeof(int), 3, 2);
+  p.dstPtr = make_cudaPitchedPtr(to.data(), 5 * sizeof(int), 5, 4);
+  p.dstPos = make_cudaPos(sizeof(int), 2, 0);
+  p.extent = make_cudaExtent(3 * sizeof(int), 2, 1);
+  p.kind = cudaMemcpyDeviceToDevice;
+  cudaGraphNode_t node = nullptr;
+  ASSERT_EQ(cudaGraphAddMemcpyNode(&node, t.graph, nullptr, 0, &p), cudaSuccess);
+  t.instantiate();
+  t.run();
+  for (int row = 0; row < 2; ++row)
+    for (int x = 0; x < 3; ++x)
+      expected[static_cast<std::size_t>((row + 2) * 5 + x + 1)] = row * 3 + x + 1;
+  EXPECT_EQ(to.to_host(), expected);
+}
+
+TEST(CaptureInfo, NamesTheSequenceAndItsGraph) {
+  graph_things t;
+  const device_array<int> data(1, 1);
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusInvalidated;
+  ASSERT_EQ(cudaStreamGetCaptureInfo(t.stream, &status), cudaSuccess);
+  EXPECT_EQ(status, cudaStreamCaptureStatusNone);
+  unsigned long long ids[2] = {};
+  for (unsigned long long& id : ids) {
+    ASSERT_EQ(cudaStreamBeginCapture(t.stream, cudaStreamCaptureModeRelaxed), cudaSuccess);
+    add<<<1, 1, 0, t.stream>>>(data.data(), 1);
+    cudaGraph_t captured = nullptr, ended = nullptr;
+    ASSERT_EQ(cudaStreamGetCaptureInfo(t.stream, &status, &id, &captured), cudaSuccess);
+    EXPECT_EQ(status, cudaStreamCaptureStatusActive);
+    ASSERT_EQ(cudaStreamEndCapture(t.stream, &ended), cudaSuccess);
+    EXPECT_EQ(captured, ended);
+    EXPECT_EQ(cudaGraphDestroy(ended), cudaSuccess);
+  }
+  EXPECT_NE(ids[0], ids[1]);
+  EXPECT_EQ(data.to_host()[0], 1);  // nothing was launched
+}
+
+}  // namespace
