@@ -8,8 +8,11 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "lab/device_limits.hpp"
 #include "lab/errors.hpp"
@@ -19,6 +22,12 @@ namespace lab::testing {
 namespace {
 
 [[maybe_unused]] bool reports_are_expected = false;
+
+/// What `needs` objects have asked for. They may be made before anything of this file is.
+std::vector<std::function<void()>>& requirements() {
+  static std::vector<std::function<void()>> all;
+  return all;
+}
 
 bool is_set(const char* variable) {
   const char* value = std::getenv(variable);
@@ -108,6 +117,7 @@ class device_watch : public ::testing::EmptyTestEventListener {
     bytes_ = cpu_device::live_bytes();
     streams_ = cpu_device::live_streams();
     events_ = cpu_device::live_events();
+    graphics_ = cpu_device::live_graphics_resources();
     reports_ = cpu_device::report_count();
   }
 
@@ -138,12 +148,15 @@ class device_watch : public ::testing::EmptyTestEventListener {
       ADD_FAILURE() << "this test leaves streams that nobody destroys: " << now - streams_;
     if (const std::size_t now = cpu_device::live_events(); now > events_)
       ADD_FAILURE() << "this test leaves events that nobody destroys: " << now - events_;
+    if (const std::size_t now = cpu_device::live_graphics_resources(); now > graphics_)
+      ADD_FAILURE() << "this test leaves buffers of OpenGL registered: " << now - graphics_;
   }
 
   std::size_t allocations_ = 0;
   std::size_t bytes_ = 0;
   std::size_t streams_ = 0;
   std::size_t events_ = 0;
+  std::size_t graphics_ = 0;
   std::size_t reports_ = 0;
 };
 
@@ -173,6 +186,12 @@ int run(int argc, char** argv) {
     std::fprintf(stderr, "SKIPPED: %s\n", error.what());
     return 77;
   }
+  try {
+    for (const auto& make : requirements()) make();
+  } catch (const lab::not_possible& error) {
+    std::fprintf(stderr, "SKIPPED: %s\n", error.what());
+    return 77;
+  }
 #ifdef __CPU_DEVICE__
   ::testing::TestEventListeners& listeners = ::testing::UnitTest::GetInstance()->listeners();
   listeners.Append(new device_watch);  // GoogleTest owns them
@@ -190,6 +209,8 @@ int run(int argc, char** argv) {
   return result.ok ? ::testing::AssertionSuccess()
                    : ::testing::AssertionFailure() << result.message;
 }
+
+needs::needs(std::function<void()> make) { requirements().push_back(std::move(make)); }
 
 void expect_reports() { reports_are_expected = true; }
 

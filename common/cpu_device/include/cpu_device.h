@@ -32,6 +32,8 @@ std::size_t live_bytes();
 /// Streams and events that have not been destroyed, over all devices.
 std::size_t live_streams();
 std::size_t live_events();
+/// OpenGL's buffers that are still registered, over all devices.
+std::size_t live_graphics_resources();
 
 /// How many OS threads run blocks. CPU_DEVICE_WORKERS sets it; otherwise the cores we may use.
 unsigned worker_count();
