@@ -22,11 +22,10 @@ function(lab_cpu_device_options variable)
   set(${variable} "${options}" PARENT_SCOPE)
 endfunction()
 
-# lab_uses_libraries(<variable> <file>...)
-# Whether one of the files, or a header beside it that it includes, includes cuBLAS or cuRAND, or
-# one of our own headers for them (lab/cublas_handle.hpp).
-# CUDA's runtime is always linked; these are not, since building the CPU device's takes a while.
-function(lab_uses_libraries variable)
+# lab_includes(<variable> <regular expression> <file>...)
+# Whether one of the files, or a header that it includes by "name", includes what the expression
+# matches behind the opening quote or bracket.
+function(lab_includes variable expression)
   set(${variable} OFF PARENT_SCOPE)
   set(files ${ARGN})
   set(seen)
@@ -37,7 +36,7 @@ function(lab_uses_libraries variable)
     endif()
     list(APPEND seen "${file}")
     file(STRINGS "${file}" includes REGEX "^[ \t]*#[ \t]*include[ \t]*[<\"]")
-    if(includes MATCHES "[<\"](lab/)?(cublas|curand)")
+    if(includes MATCHES "[<\"](${expression})")
       set(${variable} ON PARENT_SCOPE)
       return()
     endif()
@@ -48,6 +47,22 @@ function(lab_uses_libraries variable)
       endif()
     endforeach()
   endwhile()
+endfunction()
+
+# lab_uses_libraries(<variable> <file>...)
+# Whether one of the files includes cuBLAS or cuRAND, or one of our own headers for them
+# (lab/cublas_handle.hpp). CUDA's runtime is always linked; these are not, since building the CPU
+# device's takes a while.
+function(lab_uses_libraries variable)
+  lab_includes(uses "(lab/)?(cublas|curand)" ${ARGN})
+  set(${variable} ${uses} PARENT_SCOPE)
+endfunction()
+
+# lab_uses_opengl(<variable> <file>...)
+# Whether one of the files includes OpenGL, be it through lab/opengl.hpp.
+function(lab_uses_opengl variable)
+  lab_includes(uses "lab/opengl|cuda_gl_interop|GL/|EGL/" ${ARGN})
+  set(${variable} ${uses} PARENT_SCOPE)
 endfunction()
 
 # lab_cuda_sources(<target> <file.cu>... [CHECK] [FORGIVING] [HEADERS <other target>])

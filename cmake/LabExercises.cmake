@@ -74,22 +74,37 @@ function(lab_add_exercise folder)
     endif()
   endif()
 
+  lab_uses_opengl(uses_opengl "${solution_file}" "${test_file}")
+  if(uses_opengl AND NOT LAB_HAVE_OPENGL)
+    message(STATUS "Exercise ${id} ${name} is left out: it needs OpenGL and EGL "
+                   "(packages libgl-dev, libegl-dev, libgl1-mesa-dri)")
+    return()
+  endif()
+
   lab_uses_libraries(uses_libraries ${given} "${lab_file}" "${solution_file}" "${test_file}")
   set(libraries)
   if(uses_libraries)
     set(libraries lab_cuda_libraries)
   endif()
+  set(opengl)
+  if(uses_opengl)
+    set(opengl lab_opengl)
+    list(APPEND libraries lab_opengl)
+  endif()
 
   # The test is compiled once and linked with the student's file, the solution and each bug.
   add_library(test_objects.${id} OBJECT EXCLUDE_FROM_ALL "${test_file}")
   target_include_directories(test_objects.${id} PRIVATE "${folder}")
-  target_link_libraries(test_objects.${id} PRIVATE lab_common lab_test_main lab_strict)
-  lab_test_options(test_objects.${id})
+  target_link_libraries(test_objects.${id} PRIVATE
+    lab_common lab_test_main lab_strict ${opengl})
+  if(NOT uses_opengl)  # whose definitions are not those of the shared headers
+    lab_test_options(test_objects.${id})
+  endif()
 
   # So is the program around the CUDA file.
   add_library(program_objects.${id} OBJECT EXCLUDE_FROM_ALL ${given})
   target_include_directories(program_objects.${id} PRIVATE "${folder}")
-  target_link_libraries(program_objects.${id} PRIVATE lab_common lab_strict)
+  target_link_libraries(program_objects.${id} PRIVATE lab_common lab_strict ${opengl})
 
   foreach(kind IN ITEMS lab solution)
     set(how)
@@ -100,7 +115,7 @@ function(lab_add_exercise folder)
     add_library(${kind}_code.${id} OBJECT EXCLUDE_FROM_ALL)
     lab_cuda_sources(${kind}_code.${id} "${${kind}_file}" ${how})
     target_include_directories(${kind}_code.${id} PRIVATE "${folder}")
-    target_link_libraries(${kind}_code.${id} PRIVATE lab_common)
+    target_link_libraries(${kind}_code.${id} PRIVATE lab_common ${opengl})
 
     lab_program(${kind}.${id}
       SOURCES $<TARGET_OBJECTS:program_objects.${id}> $<TARGET_OBJECTS:${kind}_code.${id}>

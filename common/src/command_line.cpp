@@ -347,6 +347,13 @@ void program::emit(const bitmap& picture) {
 
 void program::emit_frames(int width, int height, int delay_ms,
                           const std::function<void(bitmap& picture, int tick)>& draw) {
+  emit_frames(width, height, delay_ms, draw,
+              [&](const std::string& title) { play(width, height, draw, title); });
+}
+
+void program::emit_frames(int width, int height, int delay_ms,
+                          const std::function<void(bitmap& picture, int tick)>& draw,
+                          const std::function<void(const std::string& title)>& play_in_window) {
   if (!state_->has_output) throw std::logic_error("emit_frames() without add_animation_options()");
   if (!state_->out.empty() && state_->frames == 1) {
     bitmap picture(width, height);
@@ -363,7 +370,7 @@ void program::emit_frames(int width, int height, int delay_ms,
     std::cout << "wrote " << state_->out << " (" << frames.frame_count() << " frames of " << width
               << " x " << height << "; open it in a browser)" << std::endl;
   }
-  if (state_->window) play(width, height, draw, state_->name);
+  if (state_->window) play_in_window(state_->name);
 }
 
 void program::emit_table(const table& rows, const chart& plot) {

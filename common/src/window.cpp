@@ -15,6 +15,7 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <thread>
 
 namespace lab {
@@ -56,13 +57,15 @@ class display_probe {
 
 // freeglut's callbacks get no pointer of ours, so what they need is found here.
 struct window_state {
-  const bitmap* picture = nullptr;
-  bool done = false;       // Esc or q
-  bool destroyed = false;  // closed by the user
+  const bitmap* picture = nullptr;  // null: OpenGL draws on its own
+  std::function<void()> closing;    // while the window's context is still there
+  bool done = false;                // Esc or q
+  bool destroyed = false;           // closed by the user
 };
 window_state* current = nullptr;
 
 void on_display() {
+  if (current->picture == nullptr) return;  // the next frame is soon there
   // Row 0 is at the top, and OpenGL's y goes up: the picture hangs down from the top left corner.
   const float wide = static_cast<float>(glutGet(GLUT_WINDOW_WIDTH));
   const float high = static_cast<float>(glutGet(GLUT_WINDOW_HEIGHT));
@@ -83,7 +86,10 @@ void on_key(unsigned char key, int, int) {
 
 void on_resize(int width, int height) { glViewport(0, 0, width, height); }
 
-void on_close() { current->destroyed = true; }
+void on_close() {
+  if (current->closing) current->closing();
+  current->destroyed = true;
+}
 
 /// What freeglut itself cannot get over, such as a display without a usable pixel format. Its
 /// functions must not be left by an exception, and go on with null pointers after a return.
@@ -107,10 +113,18 @@ void start_glut_once() {
   (void)started;
 }
 
-/// Opens the window and shows `picture` until the user has seen enough; `next_frame` is called
-/// before each showing. It is called from here, not from a callback: so it may throw.
-void run_window(const bitmap& picture, const std::string& title,
-                const std::function<void()>& next_frame) {
+/// What a window shows.
+struct show_plan {
+  int width, height;                 // of the picture, in pixels
+  const bitmap* picture;             // null: OpenGL draws on its own, in next_frame
+  std::function<void()> opened;      // called when the window's context is current
+  std::function<void()> next_frame;  // called before each showing
+  std::function<void()> closing;     // called before the window's context goes; must not throw
+};
+
+/// Opens the window and keeps it until the user has seen enough. `opened` and `next_frame` are
+/// called from here, not from a callback: so they may throw.
+void run_window(const show_plan& plan, const std::string& title) {
   if (std::string why_not; !window_possible(&why_not)) throw not_possible("no window: " + why_not);
   start_glut_once();
   glutInitDisplayMode(GLUT_RGBA | GLUT_DOUBLE);
@@ -120,12 +134,13 @@ void run_window(const bitmap& picture, const std::string& title,
   const double screen_width = std::max(1, glutGet(GLUT_SCREEN_WIDTH));
   const double screen_height = std::max(1, glutGet(GLUT_SCREEN_HEIGHT));
   const double scale =
-      std::min({1.0, 0.9 * screen_width / picture.width(), 0.9 * screen_height / picture.height()});
-  glutInitWindowSize(std::max(1, static_cast<int>(picture.width() * scale)),
-                     std::max(1, static_cast<int>(picture.height() * scale)));
+      std::min({1.0, 0.9 * screen_width / plan.width, 0.9 * screen_height / plan.height});
+  glutInitWindowSize(std::max(1, static_cast<int>(plan.width * scale)),
+                     std::max(1, static_cast<int>(plan.height * scale)));
 
   window_state state;
-  state.picture = &picture;
+  state.picture = plan.picture;
+  state.closing = plan.closing;
   current = &state;
   const int window = glutCreateWindow((title + " (Esc closes)").c_str());
   glutDisplayFunc(on_display);
@@ -144,13 +159,14 @@ void run_window(const bitmap& picture, const std::string& title,
     }
   } const close_at_the_end{window};
 
+  if (plan.opened) plan.opened();
   using clock = std::chrono::steady_clock;
   constexpr auto kFrame = std::chrono::milliseconds(16);
   while (!state.done && !state.destroyed) {
     const auto started = clock::now();
-    if (next_frame) {
-      next_frame();
-      glutPostRedisplay();
+    if (plan.next_frame) {
+      plan.next_frame();
+      if (plan.picture != nullptr) glutPostRedisplay();
     }
     glutMainLoopEvent();
     std::this_thread::sleep_until(started + kFrame);
@@ -165,13 +181,31 @@ bool window_possible(std::string* why_not) {
   return probe.problem().empty();
 }
 
-void show(const bitmap& picture, const std::string& title) { run_window(picture, title, {}); }
+void show(const bitmap& picture, const std::string& title) {
+  run_window({picture.width(), picture.height(), &picture, {}, {}, {}}, title);
+}
 
 void play(int width, int height, const std::function<void(bitmap&, int)>& draw,
           const std::string& title) {
   bitmap picture(width, height);
   int tick = 0;
-  run_window(picture, title, [&] { draw(picture, tick++); });
+  run_window({width, height, &picture, {}, [&] { draw(picture, tick++); }, {}}, title);
+}
+
+void play_opengl(int width, int height, const std::function<gl_painter()>& make_painter,
+                 const std::string& title) {
+  gl_painter paint;
+  int tick = 0;
+  const auto draw = [&] {
+    glClear(GL_COLOR_BUFFER_BIT);
+    glRasterPos2f(-1, -1);  // the lower left corner
+    glPixelZoom(static_cast<float>(glutGet(GLUT_WINDOW_WIDTH)) / static_cast<float>(width),
+                static_cast<float>(glutGet(GLUT_WINDOW_HEIGHT)) / static_cast<float>(height));
+    paint(tick++);
+    glutSwapBuffers();
+  };
+  run_window({width, height, nullptr, [&] { paint = make_painter(); }, draw, [&] { paint = {}; }},
+             title);
 }
 
 }  // namespace lab
@@ -195,6 +229,10 @@ void show(const bitmap&, const std::string&) {
 }
 
 void play(int, int, const std::function<void(bitmap&, int)>&, const std::string&) {
+  throw not_possible(std::string("no window: ") + kWhyNot);
+}
+
+void play_opengl(int, int, const std::function<gl_painter()>&, const std::string&) {
   throw not_possible(std::string("no window: ") + kWhyNot);
 }
 

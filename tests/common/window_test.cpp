@@ -45,6 +45,15 @@ TEST(Window, GivesTheReasonInsteadOfHangingOrExiting) {
                      2, 2, [&](lab::bitmap&, int) { ++frames; }, "an animation"),
                  lab::not_possible);
     EXPECT_EQ(frames, 0);
+    EXPECT_THROW(lab::play_opengl(
+                     2, 2,
+                     [&] {
+                       ++frames;
+                       return lab::gl_painter([](int) {});
+                     },
+                     "drawn by OpenGL"),
+                 lab::not_possible);
+    EXPECT_EQ(frames, 0);
   }
 }
 

@@ -533,6 +533,16 @@ TEST_F(GlInterop, ThePointerDoesNotOutliveTheMapping) {
   expect_parts(text, {"kernel store", "freed"});
 }
 
+TEST_F(GlInterop, WhatIsStillRegisteredIsCounted) {
+  const std::size_t before = cpu_device::live_graphics_resources();
+  give_storage(6, {1, 2, 3});
+  cudaGraphicsResource_t other = nullptr;
+  ASSERT_EQ(cudaGraphicsGLRegisterBuffer(&other, 6, cudaGraphicsRegisterFlagsNone), cudaSuccess);
+  EXPECT_EQ(cpu_device::live_graphics_resources(), before + 1);
+  ASSERT_EQ(cudaGraphicsUnregisterResource(other), cudaSuccess);
+  EXPECT_EQ(cpu_device::live_graphics_resources(), before);
+}
+
 TEST_F(GlInterop, EveryDeviceCanUseOpenGlsBuffers) {
   int there_are = 0;
   ASSERT_EQ(cudaGetDeviceCount(&there_are), cudaSuccess);

@@ -8,8 +8,8 @@
 //   random order. CPU_DEVICE_ORDER in the environment asks for one order, and one run. The third
 //   run interleaves the work of streams, unless CPU_DEVICE_STREAMS asks for something else.
 // - CPU device: a test that leaves device memory allocated, or a stream, an event or a handle of
-//   cuBLAS that nobody destroys, fails, and so does one during which the CPU device reported a
-//   mistake.
+//   cuBLAS that nobody destroys, or a buffer of OpenGL registered, fails, and so does one during
+//   which the CPU device reported a mistake.
 // - GPU: without a usable device nothing runs and the program exits 77 (skipped), or 1 where
 //   LAB_REQUIRE_GPU=1 is set.
 #pragma once
@@ -17,12 +17,21 @@
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "lab/closeness.hpp"
 
 namespace lab::testing {
 
 /// For `EXPECT_TRUE(matches(compare(…)))`: a failure prints the comparison's sentence.
 ::testing::AssertionResult matches(const comparison& result);
+
+/// What all tests of a program need beyond a device, as a variable outside of all functions. `make`
+/// runs once, before the first test (not where tests are only listed). It throws not_possible where
+/// this machine lacks it: then no test runs, and the program exits 77 (skipped).
+struct needs {
+  explicit needs(std::function<void()> make);
+};
 
 /// Announces that the running test makes the CPU device report a mistake. Without a report, the
 /// test then fails. On a GPU, where there are no reports, it changes nothing.

@@ -8,8 +8,11 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "lab/device_limits.hpp"
 #include "lab/errors.hpp"
@@ -19,6 +22,12 @@ namespace lab::testing {
 namespace {
 
 [[maybe_unused]] bool reports_are_expected = false;
+
+/// What `needs` objects have asked for. They may be made before anything of this file is.
+std::vector<std::function<void()>>& requirements() {
+  static std::vector<std::function<void()>> all;
+  return all;
+}
 
 bool is_set(const char* variable) {
   const char* value = std::getenv(variable);
@@ -109,6 +118,7 @@ class device_watch : public ::testing::EmptyTestEventListener {
     streams_ = cpu_device::live_streams();
     events_ = cpu_device::live_events();
     handles_ = cpu_device::live_library_handles();
+    graphics_ = cpu_device::live_graphics_resources();
     reports_ = cpu_device::report_count();
   }
 
@@ -141,6 +151,8 @@ class device_watch : public ::testing::EmptyTestEventListener {
       ADD_FAILURE() << "this test leaves events that nobody destroys: " << now - events_;
     if (const std::size_t now = cpu_device::live_library_handles(); now > handles_)
       ADD_FAILURE() << "this test leaves cuBLAS handles that nobody destroys: " << now - handles_;
+    if (const std::size_t now = cpu_device::live_graphics_resources(); now > graphics_)
+      ADD_FAILURE() << "this test leaves buffers of OpenGL registered: " << now - graphics_;
   }
 
   std::size_t allocations_ = 0;
@@ -148,6 +160,7 @@ class device_watch : public ::testing::EmptyTestEventListener {
   std::size_t streams_ = 0;
   std::size_t events_ = 0;
   std::size_t handles_ = 0;
+  std::size_t graphics_ = 0;
   std::size_t reports_ = 0;
 };
 
@@ -177,6 +190,12 @@ int run(int argc, char** argv) {
     std::fprintf(stderr, "SKIPPED: %s\n", error.what());
     return 77;
   }
+  try {
+    for (const auto& make : requirements()) make();
+  } catch (const lab::not_possible& error) {
+    std::fprintf(stderr, "SKIPPED: %s\n", error.what());
+    return 77;
+  }
 #ifdef __CPU_DEVICE__
   ::testing::TestEventListeners& listeners = ::testing::UnitTest::GetInstance()->listeners();
   listeners.Append(new device_watch);  // GoogleTest owns them
@@ -194,6 +213,8 @@ int run(int argc, char** argv) {
   return result.ok ? ::testing::AssertionSuccess()
                    : ::testing::AssertionFailure() << result.message;
 }
+
+needs::needs(std::function<void()> make) { requirements().push_back(std::move(make)); }
 
 void expect_reports() { reports_are_expected = true; }
 

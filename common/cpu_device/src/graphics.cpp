@@ -305,6 +305,11 @@ bool is_graphics_memory(const void* pointer) {
       [&](const auto* r) { return r->mapped != nullptr && r->mapped->memory == pointer; });
 }
 
+std::size_t live_graphics_resources() {
+  const std::lock_guard lock(api_mutex());
+  return resources_there_are().size();
+}
+
 void forget_graphics(int device) {
   for (auto it = resources_there_are().begin(); it != resources_there_are().end();) {
     cudaGraphicsResource* resource = *it;

@@ -182,6 +182,11 @@ class program {
   /// until it is closed. Without --out and --window it draws nothing.
   void emit_frames(int width, int height, int delay_ms,
                    const std::function<void(bitmap& picture, int tick)>& draw);
+  /// The same, for frames that need no bitmap in a window: `play_in_window(title)` plays them
+  /// there.
+  void emit_frames(int width, int height, int delay_ms,
+                   const std::function<void(bitmap& picture, int tick)>& draw,
+                   const std::function<void(const std::string& title)>& play_in_window);
   /// --frames.
   int frames() const;
 

@@ -25,4 +25,14 @@ void show(const bitmap& picture, const std::string& title);
 void play(int width, int height, const std::function<void(bitmap& picture, int tick)>& draw,
           const std::string& title);
 
+/// Draws frame `tick` with OpenGL, in the context that is current.
+using gl_painter = std::function<void(int tick)>;
+
+/// As play(), but nothing of a picture passes through here: `make_painter` is called once, with the
+/// window's OpenGL context current, and what it returns draws each frame into that window with
+/// glDrawPixels, a picture of width x height pixels. It is destroyed while the context is still
+/// there. No other context may be current in this thread.
+void play_opengl(int width, int height, const std::function<gl_painter()>& make_painter,
+                 const std::string& title);
+
 }  // namespace lab

@@ -1,0 +1,206 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "lab/opengl.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lab/errors.hpp"
+#include "lab/opengl_mapping.hpp"
+#include "lab_testing.hpp"
+
+namespace {
+
+using lab::bitmap;
+using lab::gl_canvas;
+using lab::pixel_buffer;
+using lab::rgba;
+
+std::unique_ptr<lab::gl_context> context;
+const lab::testing::needs needs_opengl([] { context = std::make_unique<lab::gl_context>(); });
+
+/// A different colour for each pixel.
+rgba colour(int x, int y) {
+  return {static_cast<std::uint8_t>(3 * x + 1), static_cast<std::uint8_t>(7 * y + 2),
+          static_cast<std::uint8_t>(x * y), 255};
+}
+
+/// width x height pixels, the lowest row first, as OpenGL has them.
+std::vector<rgba> pixels_upwards(int width, int height) {
+  std::vector<rgba> pixels;
+  for (int y = height - 1; y >= 0; --y)
+    for (int x = 0; x < width; ++x) pixels.push_back(colour(x, y));
+  return pixels;
+}
+
+TEST(GlContext, SaysWhoDraws) {
+  EXPECT_NE(context->description().find("OpenGL "), std::string::npos) << context->description();
+  EXPECT_EQ(context->description().find('?'), std::string::npos) << context->description();
+}
+
+TEST(GlContext, ComesAndGoesAndIsThereAgain) {
+  context->leave();
+  EXPECT_THROW(gl_canvas(2, 2), lab::not_possible);
+  context->enter();
+  EXPECT_NO_THROW(gl_canvas(2, 2));
+  {
+    const lab::gl_context other;
+    EXPECT_NO_THROW(gl_canvas(2, 2));
+  }
+  EXPECT_THROW(gl_canvas(2, 2), lab::not_possible) << "the end of a context left one behind";
+  context->enter();
+}
+
+TEST(GlCanvas, IsUndrawnAtFirst) {
+  const gl_canvas canvas(3, 2);
+  const bitmap picture = canvas.read();
+  ASSERT_EQ(picture.width(), 3);
+  ASSERT_EQ(picture.height(), 2);
+  for (const rgba& pixel : picture.pixels()) EXPECT_EQ(pixel, gl_canvas::kUndrawn);
+}
+
+TEST(GlCanvas, HasWhatOpenGlDrewWithTheUpperRowFirst) {
+  for (const auto& [width, height] : {std::pair{1, 1}, {5, 3}, {3, 5}, {37, 1}, {1, 37}, {64, 2}}) {
+    const gl_canvas canvas(width, height);
+    const auto pixels = pixels_upwards(width, height);
+    glDrawPixels(width, height, GL_RGBA, GL_UNSIGNED_BYTE, pixels.data());
+    const bitmap picture = canvas.read();
+    for (int y = 0; y < height; ++y)
+      for (int x = 0; x < width; ++x) EXPECT_EQ(picture.at(x, y), colour(x, y)) << x << ", " << y;
+  }
+}
+
+TEST(GlCanvas, DrawsWhereItIsOnlyWhileItLives) {
+  const gl_canvas outer(4, 4);
+  const rgba white = {255, 255, 255, 255};
+  {
+    const gl_canvas inner(4, 4);
+    glDrawPixels(1, 1, GL_RGBA, GL_UNSIGNED_BYTE, &white);
+    EXPECT_EQ(outer.read().at(0, 3), gl_canvas::kUndrawn);
+    EXPECT_EQ(inner.read().at(0, 3), white);
+  }
+  glDrawPixels(1, 1, GL_RGBA, GL_UNSIGNED_BYTE, &white);
+  EXPECT_EQ(outer.read().at(0, 3), white);
+}
+
+TEST(GlCanvas, RefusesPicturesThatCannotBe) {
+  EXPECT_THROW(gl_canvas(0, 1), lab::invalid_input);
+  EXPECT_THROW(gl_canvas(1, -1), lab::invalid_input);
+  EXPECT_THROW(gl_canvas(1 << 30, 1), lab::invalid_input);
+  EXPECT_THROW(gl_canvas(1, 1 << 30), lab::invalid_input);
+}
+
+TEST(CheckGl, NamesTheErrorOnce) {
+  lab::check_gl("nothing");
+  glBindBuffer(GL_RGBA, 0);
+  try {
+    lab::check_gl("glBindBuffer");
+    FAIL() << "no error was thrown";
+  } catch (const lab::gl_error& error) {
+    EXPECT_STREQ(error.what(), "glBindBuffer failed: GL_INVALID_ENUM");
+  }
+  lab::check_gl("nothing");
+}
+
+TEST(PixelBuffer, HasItsBytesAndIsNotBound) {
+  const pixel_buffer buffer(1000);
+  GLint bound = -1, bytes = 0;
+  glGetIntegerv(GL_PIXEL_UNPACK_BUFFER_BINDING, &bound);
+  EXPECT_EQ(bound, 0);
+  glBindBuffer(GL_PIXEL_UNPACK_BUFFER, buffer.name());
+  glGetBufferParameteriv(GL_PIXEL_UNPACK_BUFFER, GL_BUFFER_SIZE, &bytes);
+  glBindBuffer(GL_PIXEL_UNPACK_BUFFER, 0);
+  EXPECT_EQ(bytes, 1000);
+}
+
+TEST(PixelBuffer, IsDeletedInTheEnd) {
+  GLuint name = 0;
+  {
+    const pixel_buffer buffer(16);
+    name = buffer.name();
+    EXPECT_TRUE(glIsBuffer(name));
+  }
+  EXPECT_FALSE(glIsBuffer(name));
+}
+
+TEST(MappedBuffer, CarriesACopyOfCudaToOpenGl) {
+  const std::vector<rgba> pixels = pixels_upwards(6, 4);
+  const std::size_t bytes = pixels.size() * sizeof(rgba);
+  const gl_canvas canvas(6, 4);
+  const pixel_buffer buffer(bytes);
+  const lab::registered_buffer registered(buffer);
+  {
+    lab::mapped_buffer<rgba> mapped(registered, pixels.size());
+    CUDA_CHECK(cudaMemcpy(mapped.data(), pixels.data(), bytes, cudaMemcpyHostToDevice));
+    mapped.unmap();
+  }
+  glBindBuffer(GL_PIXEL_UNPACK_BUFFER, buffer.name());
+  glDrawPixels(6, 4, GL_RGBA, GL_UNSIGNED_BYTE, nullptr);
+  glBindBuffer(GL_PIXEL_UNPACK_BUFFER, 0);
+  const bitmap picture = canvas.read();
+  for (int y = 0; y < 4; ++y)
+    for (int x = 0; x < 6; ++x) EXPECT_EQ(picture.at(x, y), colour(x, y));
+}
+
+TEST(MappedBuffer, IsUnmappedOnEveryWay) {
+  const pixel_buffer buffer(40);
+  const lab::registered_buffer registered(buffer);
+  EXPECT_THROW(lab::mapped_buffer<int>(registered, 11), lab::invalid_input);
+  { const lab::mapped_buffer<int> mapped(registered, 10); }
+  lab::mapped_buffer<int> mapped(registered, 10);  // it could not be mapped twice
+  mapped.unmap();
+}
+
+// --- where something is missing: this program again, in a worse world
+// ------------------------------
+
+/// Runs the case of this name with `variables` in its environment, and adds what it says.
+int run_again(const std::string& name, const std::string& variables, std::string& output) {
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
+  const std::string command =
+      "env " + variables + " '" + program + "' --gtest_filter=" + name + " 2>&1";
+  std::FILE* pipe = ::popen(command.c_str(), "r");
+  if (pipe == nullptr) return -1;
+  std::array<char, 4096> part;
+  while (std::fgets(part.data(), static_cast<int>(part.size()), pipe) != nullptr)
+    output += part.data();
+  const int status = ::pclose(pipe);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST(Tests, AreSkippedWhereThereIsNoContext) {
+  std::string output;
+  // Where EGL looks for drivers.
+  EXPECT_EQ(run_again("GlCanvas.IsUndrawnAtFirst", "__EGL_VENDOR_LIBRARY_FILENAMES=/none", output),
+            77)
+      << output;
+  EXPECT_NE(output.find("SKIPPED: no OpenGL without a window: "), std::string::npos) << output;
+  EXPECT_EQ(output.find("[ RUN"), std::string::npos) << output;
+}
+
+#ifdef __CPU_DEVICE__
+TEST(Tests, FailWhenABufferStaysRegistered) {
+  if (std::getenv("LAB_TEST_MISBEHAVE") != nullptr) {
+    auto* buffer = new pixel_buffer(4);
+    new lab::registered_buffer(*buffer);
+    return;
+  }
+  std::string output;
+  EXPECT_EQ(run_again("Tests.FailWhenABufferStaysRegistered", "LAB_TEST_MISBEHAVE=1", output), 1);
+  EXPECT_NE(output.find("this test leaves buffers of OpenGL registered: 1"), std::string::npos)
+      << output;
+}
+#endif
+
+}  // namespace
