@@ -8,6 +8,7 @@
 #ifdef LAB_HAVE_WINDOW
 
 #include <GL/freeglut.h>
+#include <GL/glx.h>
 #include <X11/Xlib.h>
 
 #include <algorithm>
@@ -155,6 +156,8 @@ void run_window(const show_plan& plan, const std::string& title) {
         glutDestroyWindow(window);
         glutMainLoopEvent();  // freeglut closes it the next time it looks
       }
+      // Freeglut leaves the context current, and while it is, no other one (of EGL) can be.
+      if (Display* display = glXGetCurrentDisplay()) glXMakeCurrent(display, None, nullptr);
       current = nullptr;
     }
   } const close_at_the_end{window};

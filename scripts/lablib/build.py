@@ -15,7 +15,7 @@ from typing import Callable, List, Optional, Sequence
 from lablib import diagnostics, processes, starters
 from lablib.console import Progress, paint, say
 from lablib.device import Device, cuda_environment
-from lablib.errors import FAILED, MAY_NOT_INSTALL, LabError
+from lablib.errors import FAILED, MAY_NOT_INSTALL, NOT_POSSIBLE, LabError
 from lablib.exercises import Exercise
 from lablib.files import short_path
 
@@ -28,6 +28,10 @@ _COME_LATE = re.compile(r"unknown target|undefined reference to [`'‘](cublas|c
 
 class BuildFailed(LabError):
     pass
+
+
+class LeftOut(LabError):
+    """This machine lacks what the exercise needs."""
 
 
 class Cancelled(Exception):
@@ -232,10 +236,30 @@ def build(
     if status == 0:
         return
     if any("unknown target" in line for line in log.lines):
+        _say_what_is_missing(root, preset, targets)
         raise BuildFailed(
             f"CMake does not know {' '.join(targets)}: does its folder hold a main.cpp?"
         )
     _explain(root, log, own, title, next_step)
+
+
+def _say_what_is_missing(root: Path, preset: str, targets: Sequence[str]) -> None:
+    """Throws LeftOut where the configuration, a moment ago, left the exercise of a target out."""
+    log = root / ".lab" / "log" / f"{preset}.configure.log"
+    try:
+        text = log.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return
+    # CMake says: Exercise 09.1 gl_image is left out: it needs X (package, package)
+    for id, name, why in re.findall(r"^-- Exercise (\S+) (\S+) is left out: (.+)$", text, re.M):
+        if not any(re.search(rf"\.{re.escape(id)}(\.|$)", target) for target in targets):
+            continue
+        why = re.sub(r" \((.+)\)$", r", which is not installed here (packages \1)", why)
+        raise LeftOut(
+            f"{id} {name} is not possible here: {why}. Next: `scripts/setup` installs it where it"
+            " may; then the same command again.",
+            NOT_POSSIBLE,
+        )
 
 
 def _ninja(root, preset, device, targets, title, jobs, stop_when):

@@ -189,6 +189,20 @@ class BuildTest(LabTest):
         self.assert_status(0, self.lab("run", "05.1"))
         self.assertEqual(2, self.calls().count("cmake --preset cpu"))
 
+    def test_an_exercise_that_this_machine_cannot_build(self):
+        left_out = "05.1 dot_product is left out: it needs OpenGL and EGL (libgl-dev, libegl-dev)"
+        for command in ("run", "test"):
+            done = self.lab(command, "05.1", FAKE_LEFT_OUT=left_out)
+            self.assert_status(77, done)
+            self.assertIn(
+                "05.1 dot_product is not possible here: it needs OpenGL and EGL, which is not"
+                " installed here (packages libgl-dev, libegl-dev)",
+                done.stderr,
+            )
+            self.assertIn("`scripts/setup` installs it", done.stderr)
+        # Another one that has no target is no matter of packages.
+        self.assert_status(1, self.lab("run", "05.2", FAKE_LEFT_OUT=left_out))
+
     def test_a_failing_configuration(self):
         done = self.lab("run", "05.1", FAKE_CONFIGURE_FAILS="1")
         self.assert_status(1, done)

@@ -32,6 +32,8 @@ OPTIONAL = {
     "libx11-dev": "2:1.8.4-2",
     "libopenblas-dev": "0.3.21+ds-4",
     "libthrust-dev": "1.17.2-2",
+    "libgl-dev": "1.6.0-1",
+    "libegl-dev": "1.6.0-1",
 }
 INSTALL = "apt-get install -y --no-install-recommends -o DPkg::Lock::Timeout=120"
 

@@ -1,0 +1,133 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 09.1 gl_image: a kernel draws into a buffer of OpenGL, and no pixel passes through the host.
+// Edit:  this file, from TODO(1) to TODO(5). gl_image.hpp says what is drawn.
+// Run:   scripts/lab run 09.1                      (writes gl_image.png)
+// Test:  scripts/lab test 09.1
+// Hints: scripts/lab hint 09.1                     Chapter: docs/09_graphics_interop.md
+
+#include <cuda_gl_interop.h>
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "gl_image.hpp"
+#include "lab/cuda_check.hpp"
+#include "lab/errors.hpp"
+#include "lab/opengl.hpp"
+#include "lab/timer.hpp"
+
+namespace lab::gl_image {
+namespace {
+
+constexpr int kTile = 16;  // a block is kTile x kTile threads
+
+// --- the kernel ----------------------------------------------------------------------------------
+
+/// Given: the contract's colour of pixel (x, y).
+__device__ uchar4 colour_at(int width, int height, int x, int y) {
+  const float fx = static_cast<float>(x) / static_cast<float>(width) - 0.5F;
+  const float fy = static_cast<float>(y) / static_cast<float>(height) - 0.5F;
+  const float green = 128 + 127 * sinf(fabsf(100 * fx) - fabsf(100 * fy));
+  return make_uchar4(0, static_cast<unsigned char>(green),
+                     static_cast<unsigned char>(255 * y / height), 255);
+}
+
+/// `pixels` is a buffer of OpenGL. It has the picture row by row, the *lowest* row first.
+__global__ void paint(int width, int height, uchar4* pixels) {
+  // TODO(1): the colour of this thread's pixel (x, y), row 0 being the upper one, in its place.
+  //          Threads outside the picture do nothing.
+  (void)width, (void)height, (void)pixels, (void)colour_at;
+}
+
+// --- who owns what -------------------------------------------------------------------------------
+
+/// The buffer is known to CUDA while this lives. Registering takes long: it is done once.
+class registration {
+ public:
+  explicit registration(const pixel_buffer& buffer) {
+    // TODO(2): register buffer.name() with CUDA, as one whose old contents no kernel wants.
+    (void)buffer;
+    throw not_written("the registration", 2);
+  }
+  registration(const registration&) = delete;
+  registration& operator=(const registration&) = delete;
+  ~registration() {
+    // TODO(2): undo it. A destructor does not throw: CUDA_CHECK_NOTHROW.
+  }
+
+  cudaGraphicsResource_t resource() const { return resource_; }
+
+ private:
+  cudaGraphicsResource_t resource_ = nullptr;
+};
+
+/// The buffer belongs to CUDA from map to unmap, and to OpenGL at all other times.
+class mapping {
+ public:
+  explicit mapping(const registration& registered) : resource_(registered.resource()) {
+    // TODO(3): map the one resource.
+    throw not_written("the mapping", 3);
+  }
+  mapping(const mapping&) = delete;
+  mapping& operator=(const mapping&) = delete;
+  ~mapping() {  // for the way out when something was thrown
+    if (resource_ != nullptr) CUDA_CHECK_NOTHROW(cudaGraphicsUnmapResources(1, &resource_));
+  }
+
+  /// Where the buffer lies, in device memory, until it is unmapped. `bytes` is how many there are.
+  uchar4* pixels(std::size_t& bytes) const {
+    // TODO(3): ask CUDA. The address may be another one each time the buffer is mapped.
+    bytes = 0;
+    return nullptr;
+  }
+
+  void unmap() {
+    cudaGraphicsResource_t mapped = std::exchange(resource_, nullptr);  // once is enough
+    // TODO(3): unmap it. What OpenGL draws after this call waits for the kernels launched before.
+    (void)mapped;
+  }
+
+ private:
+  cudaGraphicsResource_t resource_ = nullptr;
+};
+
+// --- OpenGL's turn -------------------------------------------------------------------------------
+
+/// Has OpenGL draw the buffer's width x height pixels, from the lower left corner on.
+void draw_pixels(const pixel_buffer& buffer, int width, int height) {
+  // TODO(4): bind the buffer as GL_PIXEL_UNPACK_BUFFER. Then glDrawPixels takes its last argument
+  //          for an offset in that buffer, and not for a pointer. Pixels are GL_RGBA,
+  //          GL_UNSIGNED_BYTE each. Afterwards no buffer is bound, and check_gl() asks for errors.
+  (void)buffer, (void)width, (void)height;
+}
+
+void require_good(int width, int height) {
+  if (width < 1 || height < 1 || width > kLongestSide || height > kLongestSide)
+    throw invalid_input("gl_image: a picture of " + std::to_string(width) + " x " +
+                        std::to_string(height) + " pixels cannot be drawn; a side has 1 to " +
+                        std::to_string(kLongestSide));
+}
+
+}  // namespace
+
+result draw(int width, int height) {
+  require_good(width, height);
+  const gl_canvas canvas(width, height);  // what OpenGL draws goes here
+
+  // TODO(5): a pixel_buffer for all pixels (its size is a number of bytes), registered; map it,
+  //          launch paint on what it maps to, unmap it, draw its pixels.
+  //          Invariant: kernels use the buffer only between map and unmap, OpenGL only outside.
+  (void)paint, (void)kTile, (void)draw_pixels;
+  const pixel_buffer buffer(4);
+  mapping mapped{registration(buffer)};
+  std::size_t bytes = 0;
+  mapped.pixels(bytes);
+  mapped.unmap();
+  throw not_written("drawing", 5);
+}
+
+}  // namespace lab::gl_image

@@ -1,0 +1,143 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 09.2 ripple_interop: frame after frame in one buffer of OpenGL.
+// Edit:  this file, from TODO(1) to TODO(3). The formula is that of 04.2.
+// Run:   scripts/lab run 09.2 -- --window          (or --out ripple.png, for a browser)
+// Test:  scripts/lab test 09.2
+// Hints: scripts/lab hint 09.2                     Chapter: docs/09_graphics_interop.md
+
+#include <cuda_runtime.h>
+
+#include <cmath>
+#include <cstddef>
+#include <memory>
+#include <numbers>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lab/cuda_check.hpp"
+#include "lab/device_buffer.hpp"
+#include "lab/errors.hpp"
+#include "lab/opengl.hpp"
+#include "lab/opengl_mapping.hpp"
+#include "lab/timer.hpp"
+#include "ripple_interop.hpp"
+
+namespace lab::ripple_interop {
+namespace {
+
+constexpr int kTile = 16;  // a block is kTile x kTile threads
+
+// --- given: the kernel's parts, as in 04.2 -------------------------------------------------------
+
+/// tick / 7 without whole turns, so that a float is precise enough at any tick.
+float phase_of(int tick) { return static_cast<float>(std::fmod(tick / 7.0, 2 * std::numbers::pi)); }
+
+__device__ unsigned char grey_at(int width, int height, float phase, int x, int y) {
+  const float dx = static_cast<float>(x) - static_cast<float>(width) / 2;
+  const float dy = static_cast<float>(y) - static_cast<float>(height) / 2;
+  const float u = sqrtf(dx * dx + dy * dy) / 10;
+  return static_cast<unsigned char>(128 + 127 * cosf(u - phase) / (u + 1));
+}
+
+// --- the kernel: for both steps ------------------------------------------------------------------
+
+/// OpenGL's rows: the lowest one first. (So that both steps can hand them to glDrawPixels.)
+__global__ void ripple(int width, int height, float phase, uchar4* pixels) {
+  // TODO(1): the grey of this thread's pixel (x, y), row 0 being the upper one, in its place.
+  (void)width, (void)height, (void)phase, (void)pixels, (void)grey_at;
+}
+
+/// Launches it in the default stream; `timer` gets its time.
+void launch(int width, int height, int tick, uchar4* pixels, event_timer& timer) {
+  const dim3 blocks(static_cast<unsigned>((width + kTile - 1) / kTile),
+                    static_cast<unsigned>((height + kTile - 1) / kTile));
+  timer.start();
+  ripple<<<blocks, dim3(kTile, kTile)>>>(width, height, phase_of(tick), pixels);
+  timer.stop();
+  CUDA_CHECK(cudaGetLastError());
+}
+
+// --- given: through_host -------------------------------------------------------------------------
+// Each pixel leaves the device and comes back to it, twice over the bus, and the host waits.
+
+class pond_through_host {
+ public:
+  pond_through_host(int width, int height)
+      : width_(width),
+        height_(height),
+        device_(static_cast<std::size_t>(width) * static_cast<std::size_t>(height)),
+        host_(device_.size()) {}
+
+  float draw(int tick) {
+    event_timer timer;
+    launch(width_, height_, tick, device_.data(), timer);
+    device_.copy_to(host_);                                                  // down …
+    glDrawPixels(width_, height_, GL_RGBA, GL_UNSIGNED_BYTE, host_.data());  // … and up
+    check_gl("glDrawPixels");
+    return timer.milliseconds();
+  }
+
+ private:
+  int width_, height_;
+  device_buffer<uchar4> device_;
+  std::vector<uchar4> host_;
+};
+
+// --- interop -------------------------------------------------------------------------------------
+// From lab/: pixel_buffer owns a buffer of OpenGL, registered_buffer its registration with CUDA. A
+// mapped_buffer<uchar4>(registered, count) maps it: data() is the pointer, unmap() ends it. They
+// are what you wrote in 09.1.
+
+class pond_in_opengl {
+ public:
+  // TODO(2): what is made once for all frames, and in which order does it go?
+  pond_in_opengl(int, int) { throw not_written("step interop", 2); }
+
+  float draw(int tick) {
+    // TODO(2): what is done for each frame. Kernels use the buffer only while it is mapped, OpenGL
+    //          only while it is not; and no buffer stays bound.
+    (void)tick;
+    return 0;
+  }
+
+ private:
+};
+
+// --- the animation -------------------------------------------------------------------------------
+
+/// One pond, many frames: the copies of what is returned share it.
+template <class Pond>
+frame_callback animate(int width, int height) {
+  // TODO(3): a lambda that draws on a pond made here, once, and not in each call. (As in 04.2.)
+  Pond(width, height).draw(0);
+  throw not_written("the animation", 3);
+}
+
+void require_good(int width, int height) {
+  if (width < 1 || height < 1 || width > kLongestSide || height > kLongestSide)
+    throw invalid_input("ripple_interop: a picture of " + std::to_string(width) + " x " +
+                        std::to_string(height) + " pixels cannot be drawn; a side has 1 to " +
+                        std::to_string(kLongestSide));
+}
+
+}  // namespace
+
+// --- given ---------------------------------------------------------------------------------------
+
+frame_callback animate(step which, int width, int height) {
+  require_good(width, height);
+  return which == step::through_host ? animate<pond_through_host>(width, height)
+                                     : animate<pond_in_opengl>(width, height);
+}
+
+result frame(step which, int width, int height, int tick) {
+  require_good(width, height);
+  const gl_canvas canvas(width, height);  // where OpenGL draws until the end of this function
+  const float kernel_ms = animate(which, width, height)(tick);
+  return {canvas.read(), kernel_ms};
+}
+
+}  // namespace lab::ripple_interop

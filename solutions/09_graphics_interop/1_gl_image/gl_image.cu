@@ -1,0 +1,187 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 09.1 gl_image: a kernel draws into a buffer of OpenGL, and no pixel passes through the host.
+// Edit:  this file, from TODO(1) to TODO(5). gl_image.hpp says what is drawn.
+// Run:   scripts/lab run 09.1                      (writes gl_image.png)
+// Test:  scripts/lab test 09.1
+// Hints: scripts/lab hint 09.1                     Chapter: docs/09_graphics_interop.md
+
+#include <cuda_gl_interop.h>
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "gl_image.hpp"
+#include "lab/cuda_check.hpp"
+#include "lab/errors.hpp"
+#include "lab/opengl.hpp"
+#include "lab/timer.hpp"
+
+namespace lab::gl_image {
+namespace {
+
+constexpr int kTile = 16;  // a block is kTile x kTile threads
+
+// --- the kernel ----------------------------------------------------------------------------------
+
+/// Given: the contract's colour of pixel (x, y).
+__device__ uchar4 colour_at(int width, int height, int x, int y) {
+  const float fx = static_cast<float>(x) / static_cast<float>(width) - 0.5F;
+  const float fy = static_cast<float>(y) / static_cast<float>(height) - 0.5F;
+  const float green = 128 + 127 * sinf(fabsf(100 * fx) - fabsf(100 * fy));
+  return make_uchar4(0, static_cast<unsigned char>(green),
+                     static_cast<unsigned char>(255 * y / height), 255);
+}
+
+/// `pixels` is a buffer of OpenGL. It has the picture row by row, the *lowest* row first.
+__global__ void paint(int width, int height, uchar4* pixels) {
+  // TODO(1): the colour of this thread's pixel (x, y), row 0 being the upper one, in its place.
+  //          Threads outside the picture do nothing.
+  // BEGIN SOLUTION
+  // STUB: (void)width, (void)height, (void)pixels, (void)colour_at;
+  const int x = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  const int y = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);
+  if (x < width && y < height) {
+    const std::size_t row = static_cast<std::size_t>(height - 1 - y);  // counted upwards
+    pixels[row * width + x] = colour_at(width, height, x, y);
+  }
+  // END SOLUTION
+}
+
+// --- who owns what -------------------------------------------------------------------------------
+
+/// The buffer is known to CUDA while this lives. Registering takes long: it is done once.
+class registration {
+ public:
+  explicit registration(const pixel_buffer& buffer) {
+    // TODO(2): register buffer.name() with CUDA, as one whose old contents no kernel wants.
+    // BEGIN SOLUTION
+    // STUB: (void)buffer;
+    // STUB: throw not_written("the registration", 2);
+    CUDA_CHECK(cudaGraphicsGLRegisterBuffer(&resource_, buffer.name(),
+                                            cudaGraphicsRegisterFlagsWriteDiscard));
+    // END SOLUTION
+  }
+  registration(const registration&) = delete;
+  registration& operator=(const registration&) = delete;
+  ~registration() {
+    // TODO(2): undo it. A destructor does not throw: CUDA_CHECK_NOTHROW.
+    // BEGIN SOLUTION
+    CUDA_CHECK_NOTHROW(cudaGraphicsUnregisterResource(resource_));
+    // END SOLUTION
+  }
+
+  cudaGraphicsResource_t resource() const { return resource_; }
+
+ private:
+  cudaGraphicsResource_t resource_ = nullptr;
+};
+
+/// The buffer belongs to CUDA from map to unmap, and to OpenGL at all other times.
+class mapping {
+ public:
+  explicit mapping(const registration& registered) : resource_(registered.resource()) {
+    // TODO(3): map the one resource.
+    // BEGIN SOLUTION
+    // STUB: throw not_written("the mapping", 3);
+    CUDA_CHECK(cudaGraphicsMapResources(1, &resource_));
+    // END SOLUTION
+  }
+  mapping(const mapping&) = delete;
+  mapping& operator=(const mapping&) = delete;
+  ~mapping() {  // for the way out when something was thrown
+    if (resource_ != nullptr) CUDA_CHECK_NOTHROW(cudaGraphicsUnmapResources(1, &resource_));
+  }
+
+  /// Where the buffer lies, in device memory, until it is unmapped. `bytes` is how many there are.
+  uchar4* pixels(std::size_t& bytes) const {
+    // TODO(3): ask CUDA. The address may be another one each time the buffer is mapped.
+    // BEGIN SOLUTION
+    // STUB: bytes = 0;
+    // STUB: return nullptr;
+    void* memory = nullptr;
+    CUDA_CHECK(cudaGraphicsResourceGetMappedPointer(&memory, &bytes, resource_));
+    return static_cast<uchar4*>(memory);
+    // END SOLUTION
+  }
+
+  void unmap() {
+    cudaGraphicsResource_t mapped = std::exchange(resource_, nullptr);  // once is enough
+    // TODO(3): unmap it. What OpenGL draws after this call waits for the kernels launched before.
+    // BEGIN SOLUTION
+    // STUB: (void)mapped;
+    CUDA_CHECK(cudaGraphicsUnmapResources(1, &mapped));
+    // END SOLUTION
+  }
+
+ private:
+  cudaGraphicsResource_t resource_ = nullptr;
+};
+
+// --- OpenGL's turn -------------------------------------------------------------------------------
+
+/// Has OpenGL draw the buffer's width x height pixels, from the lower left corner on.
+void draw_pixels(const pixel_buffer& buffer, int width, int height) {
+  // TODO(4): bind the buffer as GL_PIXEL_UNPACK_BUFFER. Then glDrawPixels takes its last argument
+  //          for an offset in that buffer, and not for a pointer. Pixels are GL_RGBA,
+  //          GL_UNSIGNED_BYTE each. Afterwards no buffer is bound, and check_gl() asks for errors.
+  // BEGIN SOLUTION
+  // STUB: (void)buffer, (void)width, (void)height;
+  glBindBuffer(GL_PIXEL_UNPACK_BUFFER, buffer.name());
+  glDrawPixels(width, height, GL_RGBA, GL_UNSIGNED_BYTE, nullptr);
+  glBindBuffer(GL_PIXEL_UNPACK_BUFFER, 0);
+  check_gl("glDrawPixels");
+  // END SOLUTION
+}
+
+void require_good(int width, int height) {
+  if (width < 1 || height < 1 || width > kLongestSide || height > kLongestSide)
+    throw invalid_input("gl_image: a picture of " + std::to_string(width) + " x " +
+                        std::to_string(height) + " pixels cannot be drawn; a side has 1 to " +
+                        std::to_string(kLongestSide));
+}
+
+}  // namespace
+
+result draw(int width, int height) {
+  require_good(width, height);
+  const gl_canvas canvas(width, height);  // what OpenGL draws goes here
+
+  // TODO(5): a pixel_buffer for all pixels (its size is a number of bytes), registered; map it,
+  //          launch paint on what it maps to, unmap it, draw its pixels.
+  //          Invariant: kernels use the buffer only between map and unmap, OpenGL only outside.
+  // BEGIN SOLUTION
+  // STUB: (void)paint, (void)kTile, (void)draw_pixels;
+  // STUB: const pixel_buffer buffer(4);
+  // STUB: mapping mapped{registration(buffer)};
+  // STUB: std::size_t bytes = 0;
+  // STUB: mapped.pixels(bytes);
+  // STUB: mapped.unmap();
+  // STUB: throw not_written("drawing", 5);
+  const std::size_t count = static_cast<std::size_t>(width) * static_cast<std::size_t>(height);
+  const pixel_buffer buffer(count * sizeof(uchar4));
+  const registration registered(buffer);  // goes before its buffer does
+  const dim3 threads(kTile, kTile);
+  const dim3 blocks(static_cast<unsigned>((width + kTile - 1) / kTile),
+                    static_cast<unsigned>((height + kTile - 1) / kTile));
+
+  mapping mapped(registered);
+  std::size_t bytes = 0;
+  uchar4* pixels = mapped.pixels(bytes);
+  if (bytes < count * sizeof(uchar4)) throw gl_error("OpenGL's buffer is too small");
+  event_timer timer;
+  timer.start();
+  paint<<<blocks, threads>>>(width, height, pixels);
+  timer.stop();
+  CUDA_CHECK(cudaGetLastError());
+  mapped.unmap();  // from here on `pixels` points nowhere
+
+  draw_pixels(buffer, width, height);
+  return {canvas.read(), timer.milliseconds()};
+  // END SOLUTION
+}
+
+}  // namespace lab::gl_image

@@ -1,0 +1,244 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 09.3 heat_interop: a simulation stays on the device, and is seen without leaving it.
+// Edit:  this file, from TODO(1) to TODO(3). The time steps are those of 08.4.
+// Run:   scripts/lab run 09.3 -- --window          (or --out heat.png, for a browser)
+// Test:  scripts/lab test 09.3
+// Hints: scripts/lab hint 09.3                     Chapter: docs/09_graphics_interop.md
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "heat_interop.hpp"
+#include "lab/cuda_check.hpp"
+#include "lab/device_buffer.hpp"
+#include "lab/errors.hpp"
+#include "lab/opengl.hpp"
+#include "lab/opengl_mapping.hpp"
+#include "lab/timer.hpp"
+
+namespace lab::heat_interop {
+namespace {
+
+constexpr int kTile = 16;  // a block is kTile x kTile threads
+const dim3 kThreads(kTile, kTile);
+
+// --- given: a time step, as in 08.4 --------------------------------------------------------------
+
+__global__ void copy_heaters(int width, int height, const float* heaters, float* cells) {
+  const int x = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  const int y = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);
+  if (x < width && y < height) {
+    const std::size_t here = static_cast<std::size_t>(y) * width + x;
+    const float heater = heaters[here];
+    if (heater != 0) cells[here] = heater;
+  }
+}
+
+__global__ void blend(int width, int height, const float* input, float* output) {
+  const int x = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  const int y = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);
+  if (x < width && y < height) {
+    const std::size_t here = static_cast<std::size_t>(y) * width + x;
+    const float own = input[here];
+    const float up = input[y > 0 ? here - width : here];
+    const float down = input[y + 1 < height ? here + width : here];
+    const float left = input[x > 0 ? here - 1 : here];
+    const float right = input[x + 1 < width ? here + 1 : here];
+    const float around = __fadd_rn(__fadd_rn(__fadd_rn(up, down), left), right);
+    output[here] = __fadd_rn(own, __fmul_rn(0.25F, __fsub_rn(around, __fmul_rn(4, own))));
+  }
+}
+
+// --- the colours ---------------------------------------------------------------------------------
+
+/// `pixels` get the plate's colours in OpenGL's order: the lowest row first.
+__global__ void colour(int width, int height, const float* cells, const uchar4* colours,
+                       uchar4* pixels) {
+  // TODO(1): the colour of this thread's cell (x, y), in its place. The index is that of the
+  // contract;
+  //          __fmul_rn and __fsqrt_rn are a product and a root that are rounded on their own.
+  // BEGIN SOLUTION
+  // STUB: (void)width, (void)height, (void)cells, (void)colours, (void)pixels;
+  const int x = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  const int y = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);
+  if (x < width && y < height) {
+    const float t = fminf(fmaxf(cells[static_cast<std::size_t>(y) * width + x], 0), 1);
+    const int index = static_cast<int>(__fmul_rn(255, __fsqrt_rn(t)));
+    const std::size_t row = static_cast<std::size_t>(height - 1 - y);  // counted upwards
+    pixels[row * width + x] = colours[index];
+  }
+  // END SOLUTION
+}
+
+// --- the plate on the device ---------------------------------------------------------------------
+
+class device_plate {
+ public:
+  device_plate(const plate& start, std::span<const uchar4> colours, int steps_per_frame)
+      : width_(start.width),
+        height_(start.height),
+        steps_(steps_per_frame),
+        blocks_(static_cast<unsigned>((width_ + kTile - 1) / kTile),
+                static_cast<unsigned>((height_ + kTile - 1) / kTile)),
+        heaters_(start.heaters),
+        cells_(start.initial),
+        others_(start.initial.size()),
+        colours_(colours) {}
+
+  int width() const { return width_; }
+  int height() const { return height_; }
+  std::size_t count() const { return cells_.size(); }
+
+  /// A frame's time steps, then the plate's colours, into `pixels`; `timer` gets the time of all.
+  void advance_and_colour(uchar4* pixels, event_timer& timer) {
+    // TODO(2): steps_ times copy_heaters and blend. cells_ has the plate after each step, in the
+    // next
+    //          call too. (Two device_buffers can be swapped: their memory stays where it is.) Then
+    //          the colours of what was written last.
+    // BEGIN SOLUTION
+    // STUB: (void)pixels, (void)timer, (void)steps_, (void)copy_heaters, (void)blend, (void)colour;
+    // STUB: (void)kThreads;
+    // STUB: throw not_written("a frame", 1);  // 1 and 2 are this
+    timer.start();
+    for (int i = 0; i < steps_; ++i) {
+      copy_heaters<<<blocks_, kThreads>>>(width_, height_, heaters_.data(), cells_.data());
+      CUDA_CHECK(cudaGetLastError());
+      blend<<<blocks_, kThreads>>>(width_, height_, cells_.data(), others_.data());
+      CUDA_CHECK(cudaGetLastError());
+      std::swap(cells_, others_);  // after any number of steps, cells_ was written last
+    }
+    colour<<<blocks_, kThreads>>>(width_, height_, cells_.data(), colours_.data(), pixels);
+    CUDA_CHECK(cudaGetLastError());
+    timer.stop();
+    // END SOLUTION
+  }
+
+ private:
+  int width_, height_, steps_;
+  dim3 blocks_;
+  device_buffer<float> heaters_, cells_, others_;
+  device_buffer<uchar4> colours_;
+};
+
+// --- given: through_host -------------------------------------------------------------------------
+
+class view_through_host {
+ public:
+  explicit view_through_host(const device_plate& plate)
+      : device_(plate.count()), host_(plate.count()) {}
+
+  float draw(device_plate& plate) {
+    event_timer timer;
+    plate.advance_and_colour(device_.data(), timer);
+    device_.copy_to(host_);
+    glDrawPixels(plate.width(), plate.height(), GL_RGBA, GL_UNSIGNED_BYTE, host_.data());
+    check_gl("glDrawPixels");
+    return timer.milliseconds();
+  }
+
+ private:
+  device_buffer<uchar4> device_;
+  std::vector<uchar4> host_;
+};
+
+// --- interop -------------------------------------------------------------------------------------
+
+class view_in_opengl {
+ public:
+  // TODO(3): as in 09.2: what is made once (the plate has count() cells), and what is done for each
+  //          frame. The buffer is CUDA's as long as a kernel writes into it, and no longer.
+  // BEGIN SOLUTION
+  // STUB: explicit view_in_opengl(const device_plate&) { throw not_written("step interop", 3); }
+  explicit view_in_opengl(const device_plate& plate)
+      : buffer_(plate.count() * sizeof(uchar4)), registered_(buffer_) {}
+  // END SOLUTION
+
+  float draw(device_plate& plate) {
+    // BEGIN SOLUTION
+    // STUB: (void)plate;
+    // STUB: return 0;
+    event_timer timer;
+    mapped_buffer<uchar4> pixels(registered_, plate.count());
+    plate.advance_and_colour(pixels.data(), timer);
+    pixels.unmap();  // what OpenGL draws from now on waits for the kernels
+
+    glBindBuffer(GL_PIXEL_UNPACK_BUFFER, buffer_.name());
+    glDrawPixels(plate.width(), plate.height(), GL_RGBA, GL_UNSIGNED_BYTE, nullptr);
+    glBindBuffer(GL_PIXEL_UNPACK_BUFFER, 0);
+    check_gl("glDrawPixels");
+    return timer.milliseconds();
+    // END SOLUTION
+  }
+
+ private:
+  // BEGIN SOLUTION
+  pixel_buffer buffer_;
+  registered_buffer registered_;  // goes before its buffer does
+  // END SOLUTION
+};
+
+// --- given: the animation, and what cannot be simulated ------------------------------------------
+
+template <class View>
+frame_callback animate(const plate& start, std::span<const uchar4> colours, int steps) {
+  struct animation {
+    device_plate plate;
+    View view;
+    animation(const heat_interop::plate& first, std::span<const uchar4> palette, int n)
+        : plate(first, palette, n), view(plate) {}
+  };
+  auto all = std::make_shared<animation>(start, colours, steps);
+  return [all] { return all->view.draw(all->plate); };
+}
+
+void require_temperatures(const char* which, std::span<const float> cells, std::size_t count) {
+  if (cells.size() != count)
+    throw invalid_input(std::string("heat_interop: ") + which + " has " +
+                        std::to_string(cells.size()) + " cells, the plate " +
+                        std::to_string(count));
+  const auto is_bad = [](float t) { return !(std::fabs(t) <= kHottest); };  // so is a NaN
+  if (const auto bad = std::ranges::find_if(cells, is_bad); bad != cells.end())
+    throw invalid_input(std::string("heat_interop: ") + which + "[" +
+                        std::to_string(bad - cells.begin()) + "] is " + std::to_string(*bad) +
+                        ", which is no temperature from -1e30 to 1e30");
+}
+
+void require_good(const plate& start, std::span<const rgba> colours, int steps) {
+  if (start.width < 1 || start.height < 1 || start.width > kLongestSide ||
+      start.height > kLongestSide)
+    throw invalid_input("heat_interop: a plate of " + std::to_string(start.width) + " x " +
+                        std::to_string(start.height) + " cells cannot be; a side has 1 to " +
+                        std::to_string(kLongestSide));
+  if (steps < 0)
+    throw invalid_input("heat_interop: " + std::to_string(steps) +
+                        " steps would go back in time; heat does not");
+  if (colours.size() != kColours)
+    throw invalid_input("heat_interop: there are " + std::to_string(colours.size()) +
+                        " colours, and " + std::to_string(kColours) + " are needed");
+  const auto count = static_cast<std::size_t>(start.width) * static_cast<std::size_t>(start.height);
+  require_temperatures("initial", start.initial, count);
+  require_temperatures("heaters", start.heaters, count);
+}
+
+}  // namespace
+
+frame_callback animate(step which, const plate& start, std::span<const rgba> colours,
+                       int steps_per_frame) {
+  require_good(start, colours, steps_per_frame);
+  std::vector<uchar4> palette;
+  for (const rgba& c : colours) palette.push_back(make_uchar4(c.r, c.g, c.b, c.a));
+  return which == step::through_host ? animate<view_through_host>(start, palette, steps_per_frame)
+                                     : animate<view_in_opengl>(start, palette, steps_per_frame);
+}
+
+}  // namespace lab::heat_interop

@@ -1,0 +1,186 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "gl_image.hpp"
+
+#include <cuda_runtime.h>
+
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <tuple>
+
+#include "lab/errors.hpp"
+#include "lab/opengl.hpp"
+#include "lab/random.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+
+#ifdef __CPU_DEVICE__
+#include <cpu_device.h>
+#endif
+
+namespace {
+
+using lab::bitmap;
+using lab::rgba;
+using lab::gl_image::compare_with_reference;
+using lab::gl_image::draw;
+using lab::testing::matches;
+
+std::unique_ptr<lab::gl_context> context;
+const lab::testing::needs needs_opengl([] { context = std::make_unique<lab::gl_context>(); });
+
+::testing::AssertionResult is_right(int width, int height) {
+  return matches(compare_with_reference(draw(width, height).picture, width, height));
+}
+
+struct size {
+  int width, height;
+};
+
+class Pixels : public ::testing::TestWithParam<size> {};
+
+// One pixel, one row, one column; around 16 in each direction; wide, high and odd ones.
+INSTANTIATE_TEST_SUITE_P(Sizes, Pixels,
+                         ::testing::Values(size{1, 1}, size{17, 1}, size{1, 17}, size{2, 3},
+                                           size{15, 16}, size{16, 15}, size{16, 16}, size{17, 16},
+                                           size{16, 17}, size{17, 5}, size{257, 1}, size{1, 257},
+                                           size{33, 31}, size{150, 47}, size{47, 150}),
+                         [](const auto& test) {
+                           return std::to_string(test.param.width) + "x" +
+                                  std::to_string(test.param.height);
+                         });
+
+TEST_P(Pixels, AreTheReferencesWhenOpenGlHasDrawnThem) {
+  EXPECT_TRUE(is_right(GetParam().width, GetParam().height));
+}
+
+class EachSeed : public ::testing::TestWithParam<std::uint64_t> {};
+INSTANTIATE_TEST_SUITE_P(Seeds, EachSeed, ::testing::Values(1, 2, 3, 4),
+                         [](const auto& test) { return "seed" + std::to_string(test.param); });
+
+TEST_P(EachSeed, DrawsRandomSizes) {
+  lab::random_source random(GetParam());
+  const int width = random.integer(1, 300), height = random.integer(1, 300);
+  EXPECT_TRUE(is_right(width, height)) << width << " x " << height;
+}
+
+TEST(GlImage, DrawsTheBooksSize) { EXPECT_TRUE(is_right(512, 512)); }
+
+TEST(GlImage, HasItsUpperRowAbove) {
+  const bitmap picture = draw(3, 6).picture;
+  EXPECT_EQ(picture.at(1, 0).b, 0);
+  EXPECT_EQ(picture.at(1, 3).b, 127);
+  EXPECT_EQ(picture.at(1, 5).b, 212);
+}
+
+TEST(GlImage, HasTheGreenThatIsKnownByHand) {
+  // In the middle, and wherever |fx| = |fy|, the sine is that of 0.
+  const bitmap picture = draw(40, 40).picture;
+  EXPECT_EQ(picture.at(20, 20), (rgba{0, 128, 127, 255}));
+  // fx = -1/2, fy = 0: 128 + 127 sin(50) = 94.7.
+  EXPECT_EQ(picture.at(0, 20), (rgba{0, 94, 127, 255}));
+  // fx = 0, fy = -1/2: 128 + 127 sin(-50) = 161.3.
+  EXPECT_EQ(picture.at(20, 0), (rgba{0, 161, 0, 255}));
+}
+
+TEST(GlImage, DrawsAgainAndInOtherSizes) {
+  const bitmap first = draw(20, 30).picture;
+  EXPECT_TRUE(is_right(50, 10));
+  EXPECT_EQ(draw(20, 30).picture, first);
+}
+
+TEST(GlImage, DrawsIntoAPictureOfItsOwn) {
+  const lab::gl_canvas before(8, 8);
+  EXPECT_TRUE(is_right(8, 8));
+  const bitmap undrawn = before.read();
+  for (const rgba& pixel : undrawn.pixels()) EXPECT_EQ(pixel, lab::gl_canvas::kUndrawn);
+}
+
+TEST(GlImage, LeavesNoBufferAndNothingBound) {
+  const auto buffers = [] {
+    int count = 0;
+    for (GLuint name = 1; name < 100; ++name) count += glIsBuffer(name) == GL_TRUE ? 1 : 0;
+    return count;
+  };
+  const int before = buffers();
+  EXPECT_TRUE(is_right(18, 12));
+  EXPECT_EQ(buffers(), before);
+  GLint bound = -1;
+  glGetIntegerv(GL_PIXEL_UNPACK_BUFFER_BINDING, &bound);
+  EXPECT_EQ(bound, 0);
+  EXPECT_EQ(glGetError(), GLenum{GL_NO_ERROR});
+}
+
+#ifdef __CPU_DEVICE__
+TEST(GlImage, WaitsForKernelsThatTakeTheirTime) {
+  cpu_device::set_stream_policy(cpu_device::stream_policy::deferred);
+  EXPECT_TRUE(is_right(33, 20));
+}
+#endif
+
+TEST(GlImage, SaysHowLongItTook) {
+  const float milliseconds = draw(30, 20).kernel_ms;
+  EXPECT_GT(milliseconds, 0.0F);
+  EXPECT_LT(milliseconds, 60'000.0F);
+}
+
+TEST(GlImage, RefusesPicturesThatCannotBe) {
+  constexpr int kTooLong = lab::gl_image::kLongestSide + 1;
+  for (const size extent : {size{0, 5}, size{5, 0}, size{-1, 5}, size{5, -3}, size{0, 0},
+                            size{kTooLong, 1}, size{1, kTooLong}})
+    EXPECT_THROW(draw(extent.width, extent.height), lab::invalid_input)
+        << extent.width << " x " << extent.height;
+}
+
+TEST(GlImage, DrawsTheLongestPictures) {
+  EXPECT_TRUE(is_right(lab::gl_image::kLongestSide, 1));
+  EXPECT_TRUE(is_right(1, lab::gl_image::kLongestSide));
+}
+
+TEST(GlImage, SaysWhenNoContextIsCurrent) {
+  context->leave();
+  EXPECT_THROW(draw(4, 4), lab::not_possible);
+  context->enter();
+  EXPECT_TRUE(is_right(4, 4));
+}
+
+// --- the comparison itself -----------------------------------------------------------------------
+
+bitmap reference_picture(int width, int height) {
+  bitmap picture(width, height);
+  for (int y = 0; y < height; ++y)
+    for (int x = 0; x < width; ++x)
+      picture.at(x, y) = {
+          0, static_cast<std::uint8_t>(lab::gl_image::reference_green(width, height, x, y)),
+          static_cast<std::uint8_t>(255 * y / height), 255};
+  return picture;
+}
+
+TEST(Comparison, AcceptsTheReferenceAndRejectsOneWrongPixel) {
+  const bitmap good = reference_picture(40, 30);
+  EXPECT_TRUE(compare_with_reference(good, 40, 30).ok);
+  for (std::uint8_t rgba::*channel : {&rgba::r, &rgba::g, &rgba::b, &rgba::a})
+    for (const int change : {-1, 1}) {
+      bitmap picture = good;
+      picture.at(7, 3).*channel = static_cast<std::uint8_t>(picture.at(7, 3).*channel + change);
+      const auto result = compare_with_reference(picture, 40, 30);
+      EXPECT_FALSE(result.ok);
+      EXPECT_NE(result.message.find("1 of 1200 pixels differ; first at x = 7, y = 3"),
+                std::string::npos)
+          << result.message;
+    }
+}
+
+TEST(Comparison, RejectsOtherSizesAndThePictureUpsideDown) {
+  const bitmap good = reference_picture(40, 30);
+  EXPECT_FALSE(compare_with_reference(good, 30, 40).ok);
+  bitmap turned = good;
+  for (int y = 0; y < 30; ++y)
+    for (int x = 0; x < 40; ++x) turned.at(x, y) = good.at(x, 29 - y);
+  EXPECT_FALSE(compare_with_reference(turned, 40, 30).ok);
+}
+
+}  // namespace

@@ -1,0 +1,321 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "heat_interop.hpp"
+
+#include <cuda_runtime.h>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "lab/errors.hpp"
+#include "lab/opengl.hpp"
+#include "lab/random.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+
+#ifdef __CPU_DEVICE__
+#include <cpu_device.h>
+#endif
+
+namespace {
+
+using lab::bitmap;
+using lab::gl_canvas;
+using lab::rgba;
+using lab::heat_interop::animate;
+using lab::heat_interop::compare_with;
+using lab::heat_interop::frame_callback;
+using lab::heat_interop::heat_colours;
+using lab::heat_interop::kHottest;
+using lab::heat_interop::kLongestSide;
+using lab::heat_interop::reference;
+using lab::heat_interop::step;
+using lab::testing::matches;
+
+std::unique_ptr<lab::gl_context> context;
+const lab::testing::needs needs_opengl([] { context = std::make_unique<lab::gl_context>(); });
+
+struct named_step {
+  step value;
+  const char* name;
+};
+constexpr named_step kSteps[] = {{step::through_host, "through_host"}, {step::interop, "interop"}};
+
+struct plate {
+  int width, height;
+  std::vector<float> initial, heaters;
+  lab::heat_interop::plate view() const { return {width, height, initial, heaters}; }
+};
+
+/// Temperatures below 0 and above 1 too, and a heater on about every fifth cell.
+plate random_plate(int width, int height, std::uint64_t seed) {
+  const auto count = static_cast<std::size_t>(width) * static_cast<std::size_t>(height);
+  plate made{width, height, lab::random_floats(count, seed, -1, 2), std::vector<float>(count)};
+  lab::random_source random(seed + 1000);
+  for (float& heater : made.heaters)
+    if (random.integer(0, 4) == 0) heater = static_cast<float>(random.real(-1, 3));
+  return made;
+}
+
+/// 256 colours, no two alike, so that an index that is off by one is seen.
+std::vector<rgba> test_colours() {
+  std::vector<rgba> colours;
+  for (int i = 0; i < 256; ++i)
+    colours.push_back({static_cast<std::uint8_t>(i), static_cast<std::uint8_t>(255 - i),
+                       static_cast<std::uint8_t>(37 * i), static_cast<std::uint8_t>(255 - i / 2)});
+  return colours;
+}
+
+/// Draws `frames` frames, and compares each.
+::testing::AssertionResult is_right(step which, const plate& p, int steps, int frames = 1) {
+  const auto colours = test_colours();
+  const gl_canvas canvas(p.width, p.height);
+  const frame_callback draw = animate(which, p.view(), colours, steps);
+  std::vector<float> cells = p.initial;
+  for (int frame = 1; frame <= frames; ++frame) {
+    draw();
+    cells = reference(p.width, p.height, cells, p.heaters, steps);
+    const auto result = compare_with(cells, colours, canvas.read(), p.width, p.height);
+    if (!result.ok) return matches(result) << " in frame " << frame;
+  }
+  return ::testing::AssertionSuccess();
+}
+
+struct size {
+  int width, height;
+};
+
+class Pixels : public ::testing::TestWithParam<std::tuple<named_step, size>> {};
+
+// One cell, one row, one column; around 16 in each direction; wide, high and odd ones.
+constexpr size kSizes[] = {{1, 1},   {2, 1},   {1, 2},   {3, 2},   {17, 1}, {1, 17}, {15, 16},
+                           {16, 15}, {16, 16}, {17, 16}, {16, 17}, {31, 5}, {5, 34}, {67, 35}};
+std::string name_of(const ::testing::TestParamInfo<Pixels::ParamType>& test) {
+  const auto& [which, extent] = test.param;
+  return std::string(which.name) + "_" + std::to_string(extent.width) + "x" +
+         std::to_string(extent.height);
+}
+INSTANTIATE_TEST_SUITE_P(Steps, Pixels,
+                         ::testing::Combine(::testing::ValuesIn(kSteps),
+                                            ::testing::ValuesIn(kSizes)),
+                         name_of);
+
+TEST_P(Pixels, HaveTheColoursOfTheReferenceFrameByFrame) {
+  const auto& [which, extent] = GetParam();
+  const plate p = random_plate(extent.width, extent.height, 1);
+  for (const int steps : {0, 1, 2, 3}) EXPECT_TRUE(is_right(which.value, p, steps, 3)) << steps;
+}
+
+class EachStep : public ::testing::TestWithParam<named_step> {
+ protected:
+  step which() const { return GetParam().value; }
+};
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
+                         [](const auto& test) { return test.param.name; });
+
+class EachSeed : public ::testing::TestWithParam<std::tuple<named_step, std::uint64_t>> {};
+INSTANTIATE_TEST_SUITE_P(Steps, EachSeed,
+                         ::testing::Combine(::testing::ValuesIn(kSteps),
+                                            ::testing::Values(11, 12, 13, 14)),
+                         [](const auto& test) {
+                           return std::string(std::get<0>(test.param).name) + "_seed" +
+                                  std::to_string(std::get<1>(test.param));
+                         });
+
+TEST_P(EachSeed, DrawsRandomPlates) {
+  const auto& [which, seed] = GetParam();
+  lab::random_source random(seed);
+  const int width = random.integer(1, 80), height = random.integer(1, 80);
+  EXPECT_TRUE(is_right(which.value, random_plate(width, height, seed), random.integer(1, 12), 2));
+}
+
+TEST_P(EachStep, IsTheReferenceAfterTheBooksNinetySteps) {
+  EXPECT_TRUE(is_right(which(), random_plate(37, 21, 2), 90, 2));
+  EXPECT_TRUE(is_right(which(), random_plate(13, 40, 3), 89, 2));
+}
+
+TEST_P(EachStep, GivesEachTemperatureItsColour) {
+  // No steps, so that the cells are the test's own.
+  std::vector<float> cells = {-kHottest,
+                              -1,
+                              -0.0F,
+                              0,
+                              std::numeric_limits<float>::denorm_min(),
+                              1,
+                              std::nextafter(1.0F, 0.0F),
+                              std::nextafter(1.0F, 2.0F),
+                              kHottest};
+  for (int i = 0; i < 256; ++i) {  // around each border of two colours
+    const float root = static_cast<float>(i) / 255, border = root * root;
+    for (const float t : {std::nextafter(border, -1.0F), border, std::nextafter(border, 2.0F)})
+      cells.push_back(t);
+  }
+  const int width = static_cast<int>(cells.size());
+  const std::vector<float> none(cells.size());
+  EXPECT_TRUE(is_right(which(), {width, 1, cells, none}, 0));
+
+  const gl_canvas canvas(4, 1);
+  const auto colours = test_colours();
+  const std::vector<float> four = {-5, 0.25F, 1, 77}, no_heaters(4);
+  animate(which(), {4, 1, four, no_heaters}, colours, 0)();
+  const bitmap picture = canvas.read();
+  EXPECT_EQ(picture.at(0, 0), colours[0]);
+  EXPECT_EQ(picture.at(1, 0), colours[127]);  // 255 / 2
+  EXPECT_EQ(picture.at(2, 0), colours[255]);
+  EXPECT_EQ(picture.at(3, 0), colours[255]);
+}
+
+TEST_P(EachStep, HasItsUpperRowAbove) {
+  const gl_canvas canvas(1, 3);
+  const auto colours = test_colours();
+  const std::vector<float> cells = {1, 0, 0}, none(3);
+  animate(which(), {1, 3, cells, none}, colours, 0)();
+  EXPECT_EQ(canvas.read().at(0, 0), colours[255]);
+  EXPECT_EQ(canvas.read().at(0, 2), colours[0]);
+}
+
+// --- the animation -------------------------------------------------------------------------------
+
+TEST_P(EachStep, AnimatesTwoPlatesAtOnceAndGoesOnInACopy) {
+  const auto colours = test_colours();
+  const plate a = random_plate(30, 9, 5), b = random_plate(9, 30, 6);
+  frame_callback of_a = animate(which(), a.view(), colours, 3);
+  const frame_callback of_b = animate(which(), b.view(), colours, 2);
+  of_a();
+  of_b();
+  const frame_callback copy = of_a;
+  of_a = nullptr;
+  {
+    const gl_canvas canvas(30, 9);
+    copy();
+    EXPECT_TRUE(matches(
+        compare_with(reference(30, 9, a.initial, a.heaters, 6), colours, canvas.read(), 30, 9)));
+  }
+  const gl_canvas canvas(9, 30);
+  of_b();
+  EXPECT_TRUE(matches(
+      compare_with(reference(9, 30, b.initial, b.heaters, 4), colours, canvas.read(), 9, 30)));
+}
+
+int buffers() {
+  int count = 0;
+  for (GLuint name = 1; name < 1000; ++name) count += glIsBuffer(name) == GL_TRUE ? 1 : 0;
+  return count;
+}
+
+TEST_P(EachStep, MakesItsBufferOnceAndLeavesNothingBound) {
+  const int before = buffers();
+  {
+    const plate p = random_plate(18, 19, 8);
+    const gl_canvas canvas(18, 19);
+    const frame_callback draw = animate(which(), p.view(), test_colours(), 1);
+    const int made = buffers();
+    EXPECT_EQ(made, which() == step::interop ? before + 1 : before);
+    for (int i = 0; i < 3; ++i) {
+      draw();
+      GLint bound = -1;
+      glGetIntegerv(GL_PIXEL_UNPACK_BUFFER_BINDING, &bound);
+      EXPECT_EQ(bound, 0);
+    }
+    EXPECT_EQ(buffers(), made);
+  }
+  EXPECT_EQ(buffers(), before);
+  EXPECT_EQ(glGetError(), GLenum{GL_NO_ERROR});
+}
+
+#ifdef __CPU_DEVICE__
+TEST_P(EachStep, KeepsThePlateAndNoMoreOnTheDevice) {
+  const std::size_t memory = cpu_device::live_allocations();
+  const std::size_t registered = cpu_device::live_graphics_resources();
+  const plate p = random_plate(32, 20, 9);
+  const gl_canvas canvas(32, 20);
+  const frame_callback draw = animate(which(), p.view(), test_colours(), 1);
+  // Heaters, two times the cells, colours; pixels, where they are not OpenGL's.
+  const std::size_t own = which() == step::interop ? 4 : 5;
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(cpu_device::live_allocations(), memory + own);
+    EXPECT_EQ(cpu_device::live_graphics_resources(),
+              registered + (which() == step::interop ? 1 : 0));
+    draw();
+  }
+}
+
+TEST_P(EachStep, WaitsForKernelsThatTakeTheirTime) {
+  cpu_device::set_stream_policy(cpu_device::stream_policy::deferred);
+  EXPECT_TRUE(is_right(which(), random_plate(33, 20, 10), 4, 3));
+}
+#endif
+
+TEST_P(EachStep, SaysHowLongItTook) {
+  const plate p = random_plate(30, 20, 7);
+  const gl_canvas canvas(30, 20);
+  const float milliseconds = animate(which(), p.view(), test_colours(), 2)();
+  EXPECT_GT(milliseconds, 0.0F);
+  EXPECT_LT(milliseconds, 60'000.0F);
+}
+
+// --- refusals ------------------------------------------------------------------------------------
+
+TEST_P(EachStep, RefusesWhatIsNoPlate) {
+  const auto colours = test_colours();
+  const std::vector<float> six(6, 1.0F), five(5, 1.0F);
+  for (const size extent : {size{0, 5}, size{5, 0}, size{-2, -3}, size{0, 0}, size{3, 3},
+                            size{kLongestSide + 1, 1}, size{1, kLongestSide + 1}})
+    EXPECT_THROW(animate(which(), {extent.width, extent.height, six, six}, colours, 1),
+                 lab::invalid_input)
+        << extent.width << " x " << extent.height;
+  const std::vector<float> long_one(kLongestSide + 1, 1.0F);
+  EXPECT_THROW(animate(which(), {kLongestSide + 1, 1, long_one, long_one}, colours, 1),
+               lab::invalid_input);
+  EXPECT_THROW(animate(which(), {3, 2, five, six}, colours, 1), lab::invalid_input);
+  EXPECT_THROW(animate(which(), {3, 2, six, five}, colours, 1), lab::invalid_input);
+  EXPECT_THROW(animate(which(), {3, 2, six, six}, colours, -1), lab::invalid_input);
+  EXPECT_NO_THROW(animate(which(), {3, 2, six, six}, colours, 0));
+}
+
+TEST_P(EachStep, RefusesWhatIsNoTemperatureOrNoPalette) {
+  const auto colours = test_colours();
+  const std::vector<float> good(6, 1.0F);
+  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), 2 * kHottest, -2 * kHottest,
+                          std::numeric_limits<float>::infinity()}) {
+    std::vector<float> cells = good;
+    cells[5] = bad;
+    EXPECT_THROW(animate(which(), {3, 2, cells, good}, colours, 1), lab::invalid_input) << bad;
+    EXPECT_THROW(animate(which(), {3, 2, good, cells}, colours, 1), lab::invalid_input) << bad;
+  }
+  const std::vector<rgba> fewer(colours.begin(), colours.end() - 1);
+  EXPECT_THROW(animate(which(), {3, 2, good, good}, fewer, 1), lab::invalid_input);
+}
+
+// --- the comparison, the colours -----------------------------------------------------------------
+
+TEST(Comparison, RejectsOneWrongPixel) {
+  const auto colours = test_colours();
+  const std::vector<float> cells = {0, 0.3F, 1, 0.5F, 0.7F, 2};
+  bitmap picture(3, 2);
+  for (std::size_t i = 0; i < 6; ++i)
+    picture.pixels()[i] = colours[lab::heat_interop::index_of(cells[i])];
+  EXPECT_TRUE(compare_with(cells, colours, picture, 3, 2).ok);
+  --picture.at(1, 1).g;
+  const auto result = compare_with(cells, colours, picture, 3, 2);
+  EXPECT_FALSE(result.ok);
+  EXPECT_NE(result.message.find("1 of 6 pixels differ; first at x = 1, y = 1"), std::string::npos)
+      << result.message;
+  EXPECT_FALSE(compare_with(cells, colours, picture, 2, 3).ok);
+}
+
+TEST(Colours, AreThoseOf084) {
+  const auto colours = heat_colours();
+  ASSERT_EQ(colours.size(), 256U);
+  EXPECT_EQ(colours.front(), lab::heat_transfer::colour_of(0));
+  EXPECT_EQ(colours.back(), lab::heat_transfer::colour_of(1));
+}
+
+}  // namespace

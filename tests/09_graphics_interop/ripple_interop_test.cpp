@@ -1,0 +1,235 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "ripple_interop.hpp"
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <tuple>
+
+#include "lab/errors.hpp"
+#include "lab/opengl.hpp"
+#include "lab/random.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+
+#ifdef __CPU_DEVICE__
+#include <cpu_device.h>
+#endif
+
+namespace {
+
+using lab::bitmap;
+using lab::gl_canvas;
+using lab::rgba;
+using lab::ripple_interop::animate;
+using lab::ripple_interop::compare_with_reference;
+using lab::ripple_interop::frame;
+using lab::ripple_interop::frame_callback;
+using lab::ripple_interop::step;
+using lab::testing::matches;
+
+std::unique_ptr<lab::gl_context> context;
+const lab::testing::needs needs_opengl([] { context = std::make_unique<lab::gl_context>(); });
+
+struct named_step {
+  step value;
+  const char* name;
+};
+constexpr named_step kSteps[] = {{step::through_host, "through_host"}, {step::interop, "interop"}};
+
+::testing::AssertionResult is_right(step which, int width, int height, int tick) {
+  return matches(
+      compare_with_reference(frame(which, width, height, tick).picture, width, height, tick));
+}
+
+/// Draws on the canvas, and compares.
+::testing::AssertionResult draws(const frame_callback& draw, const gl_canvas& canvas, int width,
+                                 int height, int tick) {
+  draw(tick);
+  return matches(compare_with_reference(canvas.read(), width, height, tick));
+}
+
+struct size {
+  int width, height;
+};
+
+class Pixels : public ::testing::TestWithParam<std::tuple<named_step, size>> {};
+
+// One pixel, one row, one column; around 16 in each direction; wide, high and odd ones.
+constexpr size kSizes[] = {{1, 1},   {17, 1},  {1, 17},  {2, 3},    {15, 16},
+                           {16, 15}, {16, 16}, {17, 16}, {16, 17},  {17, 5},
+                           {257, 1}, {1, 257}, {33, 31}, {150, 47}, {47, 150}};
+std::string name_of(const ::testing::TestParamInfo<Pixels::ParamType>& test) {
+  const auto& [which, extent] = test.param;
+  return std::string(which.name) + "_" + std::to_string(extent.width) + "x" +
+         std::to_string(extent.height);
+}
+INSTANTIATE_TEST_SUITE_P(Steps, Pixels,
+                         ::testing::Combine(::testing::ValuesIn(kSteps),
+                                            ::testing::ValuesIn(kSizes)),
+                         name_of);
+
+TEST_P(Pixels, HaveTheReferencesGreyWhenOpenGlHasDrawnThem) {
+  const auto& [which, extent] = GetParam();
+  for (const int tick : {0, 1, 22, 100, -3})
+    EXPECT_TRUE(is_right(which.value, extent.width, extent.height, tick));
+}
+
+class EachStep : public ::testing::TestWithParam<named_step> {
+ protected:
+  step which() const { return GetParam().value; }
+};
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
+                         [](const auto& test) { return test.param.name; });
+
+class EachSeed : public ::testing::TestWithParam<std::tuple<named_step, std::uint64_t>> {};
+INSTANTIATE_TEST_SUITE_P(Steps, EachSeed,
+                         ::testing::Combine(::testing::ValuesIn(kSteps),
+                                            ::testing::Values(1, 2, 3, 4)),
+                         [](const auto& test) {
+                           return std::string(std::get<0>(test.param).name) + "_seed" +
+                                  std::to_string(std::get<1>(test.param));
+                         });
+
+TEST_P(EachSeed, DrawsRandomSizesAndTicks) {
+  const auto& [which, seed] = GetParam();
+  lab::random_source random(seed);
+  const int width = random.integer(1, 200), height = random.integer(1, 200);
+  EXPECT_TRUE(is_right(which.value, width, height, random.integer(-1'000'000, 1'000'000)));
+}
+
+TEST_P(EachStep, IsAsSharpAfterAVeryLongTime) {
+  for (const int tick :
+       {99'999'989, std::numeric_limits<int>::max(), std::numeric_limits<int>::min()})
+    EXPECT_TRUE(is_right(which(), 61, 40, tick));
+}
+
+TEST_P(EachStep, HasItsUpperRowAbove) {
+  // The middle of an even height is the first pixel of its lower half: crest is white there.
+  const bitmap crest = frame(which(), 8, 10, 0).picture;
+  EXPECT_EQ(crest.at(4, 5), (rgba{255, 255, 255, 255}));
+  EXPECT_NE(crest.at(4, 4), (rgba{255, 255, 255, 255}));
+}
+
+TEST_P(EachStep, DrawsTheLongestPictures) {
+  EXPECT_TRUE(is_right(which(), 1, lab::ripple_interop::kLongestSide, 9));
+  EXPECT_TRUE(is_right(which(), lab::ripple_interop::kLongestSide, 1, 9));
+}
+
+// --- the animation -------------------------------------------------------------------------------
+
+TEST_P(EachStep, AnimatesAnyTicksInAnyOrder) {
+  const gl_canvas canvas(37, 21);
+  const frame_callback draw = animate(which(), 37, 21);
+  for (const int tick : {0, 1, 2, 40, 3, 0, -7}) EXPECT_TRUE(draws(draw, canvas, 37, 21, tick));
+}
+
+TEST_P(EachStep, DrawsWhereOpenGlDrawsAtTheMoment) {
+  const frame_callback draw = animate(which(), 12, 9);
+  for (const int tick : {3, 8}) {
+    const gl_canvas canvas(12, 9);
+    EXPECT_TRUE(draws(draw, canvas, 12, 9, tick));
+  }
+}
+
+TEST_P(EachStep, AnimatesTwoPondsAtOnce) {
+  const frame_callback wide = animate(which(), 50, 9), high = animate(which(), 9, 50);
+  for (const int tick : {4, 30}) {
+    const gl_canvas first(50, 9);
+    EXPECT_TRUE(draws(wide, first, 50, 9, tick));
+    const gl_canvas second(9, 50);
+    EXPECT_TRUE(draws(high, second, 9, 50, tick + 1));
+  }
+}
+
+TEST_P(EachStep, AnimatesOnAfterTheOriginalIsGone) {
+  frame_callback copy;
+  {
+    const frame_callback original = animate(which(), 18, 19);
+    copy = original;
+  }
+  const gl_canvas canvas(18, 19);
+  EXPECT_TRUE(draws(copy, canvas, 18, 19, 12));
+}
+
+int buffers() {
+  int count = 0;
+  for (GLuint name = 1; name < 1000; ++name) count += glIsBuffer(name) == GL_TRUE ? 1 : 0;
+  return count;
+}
+
+TEST_P(EachStep, MakesItsBufferOnceAndDeletesIt) {
+  const int before = buffers();
+  {
+    const gl_canvas canvas(18, 19);
+    const frame_callback draw = animate(which(), 18, 19);
+    const int made = buffers();
+    EXPECT_EQ(made, which() == step::interop ? before + 1 : before);
+    for (int tick = 0; tick < 3; ++tick) draw(tick);
+    const frame_callback copy = draw;
+    copy(3);
+    EXPECT_EQ(buffers(), made);
+  }
+  EXPECT_EQ(buffers(), before);
+  EXPECT_EQ(glGetError(), GLenum{GL_NO_ERROR});
+}
+
+TEST_P(EachStep, LeavesNoBufferBound) {
+  const gl_canvas canvas(18, 19);
+  const frame_callback draw = animate(which(), 18, 19);
+  for (int tick = 0; tick < 2; ++tick) {
+    GLint bound = -1;
+    glGetIntegerv(GL_PIXEL_UNPACK_BUFFER_BINDING, &bound);
+    EXPECT_EQ(bound, 0);
+    draw(tick);
+    glGetIntegerv(GL_PIXEL_UNPACK_BUFFER_BINDING, &bound);
+    EXPECT_EQ(bound, 0);
+  }
+}
+
+#ifdef __CPU_DEVICE__
+TEST(Interop, NeedsNoDeviceMemoryOfItsOwnAndRegistersOnce) {
+  const std::size_t memory = cpu_device::live_allocations();
+  const std::size_t registered = cpu_device::live_graphics_resources();
+  const gl_canvas canvas(32, 20);
+  const frame_callback draw = animate(step::interop, 32, 20);
+  for (int tick = 0; tick < 3; ++tick) {
+    EXPECT_EQ(cpu_device::live_allocations(), memory) << "is the buffer mapped between frames?";
+    EXPECT_EQ(cpu_device::live_graphics_resources(), registered + 1);
+    draw(tick);
+  }
+}
+
+TEST_P(EachStep, WaitsForKernelsThatTakeTheirTime) {
+  cpu_device::set_stream_policy(cpu_device::stream_policy::deferred);
+  const gl_canvas canvas(33, 20);
+  const frame_callback draw = animate(which(), 33, 20);
+  for (int tick = 0; tick < 3; ++tick) EXPECT_TRUE(draws(draw, canvas, 33, 20, tick));
+}
+#endif
+
+TEST_P(EachStep, SaysHowLongItTook) {
+  const float milliseconds = frame(which(), 30, 20, 1).kernel_ms;
+  EXPECT_GT(milliseconds, 0.0F);
+  EXPECT_LT(milliseconds, 60'000.0F);
+}
+
+// --- refusals ------------------------------------------------------------------------------------
+
+TEST_P(EachStep, RefusesPicturesThatCannotBe) {
+  constexpr int kTooLong = lab::ripple_interop::kLongestSide + 1;
+  for (const size extent : {size{0, 5}, size{5, 0}, size{-1, 5}, size{5, -3}, size{0, 0},
+                            size{kTooLong, 1}, size{1, kTooLong}}) {
+    EXPECT_THROW(frame(which(), extent.width, extent.height, 0), lab::invalid_input)
+        << extent.width << " x " << extent.height;
+    EXPECT_THROW(animate(which(), extent.width, extent.height), lab::invalid_input)
+        << extent.width << " x " << extent.height;
+  }
+}
+
+}  // namespace
