@@ -21,7 +21,7 @@ struct result {
 /// have an empty sum, and the constant stays as it was.
 ///
 /// Throws lab::invalid_input when the lengths differ; lab::cuda_error when CUDA reports an error.
-/// Neither leaves device memory behind. So do the other functions.
+/// Neither leaves device memory behind. The other functions do the same.
 ///
 /// From: the Kazan course on CUDA programming technology, chapter 8 (c = a + b + add, with one
 /// addend).
@@ -34,8 +34,7 @@ result add(std::span<const int> a, std::span<const int> b, int addend);
 std::vector<int> add_each(std::span<const int> a, std::span<const int> b,
                           std::span<const int> addends);
 
-/// What the constant holds now on the device: the addend of the last launch, and 0 before the
-/// first.
+/// What the constant holds now on the device: the addend of the last launch, 0 before the first.
 int current_addend();
 
 }  // namespace lab::constant_add

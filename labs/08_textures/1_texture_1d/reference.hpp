@@ -50,9 +50,8 @@ struct expectation {
 ///   way w is off by less than a step, and the result by less than 1/256 of their difference.
 /// - u may be off by two roundings of a float (2^-24 of |u| each): the product with n, and the 0.5.
 ///   The line between any two texels is no steeper than their largest difference.
-/// - Mixing in float: three operations, each off by at most 2^-24 of the larger texel. Hardware
-/// need
-///   not do it in this order, and gets four times as much.
+/// - Mixing in float: three operations, each off by at most 2^-24 of the larger texel.
+///   Hardware need not do it in this order, and gets four times as much.
 inline expectation reference_sample(std::span<const float> texels, const settings& how,
                                     float place) {
   const double u = place * (how.normalized ? static_cast<double>(texels.size()) : 1.0);

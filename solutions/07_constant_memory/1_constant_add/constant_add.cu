@@ -68,8 +68,7 @@ void require_equal_lengths(std::span<const int> a, std::span<const int> b) {
 void launch_each(const device_buffer<int>& a, const device_buffer<int>& b,
                  std::span<const int> addends, int* sums) {
   // TODO(3): for each addend set_addend() and launch(). Each launch sees its own addend, and has
-  // its
-  //          own a.size() ints in `sums`, one launch's behind the other's.
+  //          a.size() ints of its own in `sums`, one launch's behind the other's.
   // BEGIN SOLUTION
   // STUB: (void)a, (void)b, (void)addends, (void)sums;
   // STUB: throw not_written("add_each()", 3);

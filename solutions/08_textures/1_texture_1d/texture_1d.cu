@@ -49,8 +49,7 @@ texture_view view_of(const device_buffer<float>& texels) {
 __global__ void fetch_each(cudaTextureObject_t view, const int* indices, float* values,
                            std::size_t n) {
   // TODO(2): this thread's value: what tex1Dfetch<float>(object, index) gives for its index. An
-  // index
-  //          outside of the texture needs no care; a thread beyond n does.
+  //          index outside of the texture needs no care; a thread beyond n does.
   // BEGIN SOLUTION
   // STUB: (void)view, (void)indices, (void)values, (void)n;
   const std::size_t k = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
@@ -78,8 +77,7 @@ array_owner array_of(std::span<const float> texels) {
 
 texture_view view_of(const array_owner& array, const settings& settings) {
   // TODO(4): again both structures. Now the address mode ([0], of x), the filter, the border's
-  // colour
-  //          ([0], of the only channel) and whether places are normalised count as well.
+  //          colour ([0], of the only channel) and whether places are normalised count as well.
   // BEGIN SOLUTION
   // STUB: (void)array, (void)settings;
   // STUB: throw not_written("sample()", 4);
@@ -137,8 +135,7 @@ result sample(std::span<const float> texels, const settings& how, std::span<cons
   require_texels(texels.size(), most_texels_in_an_array());
   const bool periodic = how.outside == cudaAddressModeWrap || how.outside == cudaAddressModeMirror;
   // TODO(4): without normalised places CUDA takes clamp for wrap and mirror, and says nothing.
-  // Refuse
-  //          that: throw invalid_input, with a sentence.
+  //          Refuse that: throw invalid_input, with a sentence.
   // BEGIN SOLUTION
   // STUB: (void)periodic;
   if (periodic && !how.normalized)

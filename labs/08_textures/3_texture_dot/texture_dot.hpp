@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 08.3 texture_dot: the contract. What the program and the tests expect of texture_dot.cu.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+namespace lab::texture_dot {
+
+/// Where the texture of a lies, and where that of b.
+enum class step {
+  array_array,    ///< both in CUDA arrays
+  array_linear,   ///< a in a CUDA array, b in linear memory
+  linear_linear,  ///< both in linear memory
+};
+
+/// The longest vectors that a step takes on the current device: as long as its shorter kind of
+/// texture may be. For all that have an array in them, most_texels_in_an_array() of
+/// lab/texture.hpp; else most_texels_in_linear_memory().
+std::size_t longest(step which);
+
+struct result {
+  float value = 0;
+  float kernel_ms = 0;  ///< the time of the kernel alone
+};
+
+/// a[0] * b[0] + a[1] * b[1] + … , where all elements are read through textures. The dot product of
+/// empty vectors is 0.
+///
+/// Accuracy: at most error_bound(a, b) (reference.hpp) from the exact sum. All steps add the same
+/// numbers in the same order: their results are equal, bit by bit.
+///
+/// Throws lab::invalid_input when the lengths differ, and when they are more than longest(which),
+/// with a sentence that has both numbers; lab::cuda_error when CUDA reports an error. Neither
+/// leaves memory or a texture object behind.
+///
+/// From: the homework of the Kazan course on CUDA programming technology, chapter 8.
+result dot(step which, std::span<const float> a, std::span<const float> b);
+
+}  // namespace lab::texture_dot

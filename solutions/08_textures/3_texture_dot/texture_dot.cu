@@ -1,0 +1,219 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 08.3 texture_dot: one kernel for two kinds of textures, and what each kind is limited to.
+// Edit:  this file, from TODO(1) to TODO(5). texture_dot.hpp says what is asked for.
+// Run:   scripts/lab run 08.3 -- --step linear_linear     (then array_linear, array_array)
+// Test:  scripts/lab test 08.3
+// Hints: scripts/lab hint 08.3             Chapter: docs/08_textures.md
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "lab/cuda_check.hpp"
+#include "lab/device_buffer.hpp"
+#include "lab/errors.hpp"
+#include "lab/texture.hpp"
+#include "lab/timer.hpp"
+#include "texture_dot.hpp"
+
+namespace lab::texture_dot {
+namespace {
+
+constexpr unsigned kThreads = 256;
+constexpr unsigned kMaxBlocks = 1024;  // fills the GPUs of today; more elements are a stride away
+
+/// The tree of 05.1 (given): the sum of what the threads of this block bring along, for thread 0.
+/// `cache` is shared memory with one float a thread. All threads of the block call it.
+__device__ float sum_of_block(float* cache, float mine) {
+  const unsigned thread = threadIdx.x;
+  cache[thread] = mine;
+  __syncthreads();  // all numbers are in place
+  for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
+    if (thread < half) cache[thread] += cache[thread + half];
+    __syncthreads();  // this level is complete; outside the if: all threads of the block arrive
+  }
+  return cache[0];
+}
+
+// --- the two kinds: each owns what it needs, has a view, and knows how element i is read
+// ----------
+
+struct in_linear {
+  device_buffer<float> memory;
+  texture_view view;  // behind the memory: destroyed before it
+
+  explicit in_linear(std::span<const float> values) : memory(values), view(view_of(memory)) {}
+
+  static texture_view view_of(const device_buffer<float>& memory) {
+    // TODO(1): as in 08.1: linear memory of floats.
+    // BEGIN SOLUTION
+    // STUB: (void)memory;
+    // STUB: throw not_written("textures over linear memory", 1);
+    cudaResourceDesc what = {};
+    what.resType = cudaResourceTypeLinear;
+    what.res.linear.devPtr = const_cast<float*>(memory.data());  // a texture does not write
+    what.res.linear.sizeInBytes = memory.size_bytes();
+    what.res.linear.desc = cudaCreateChannelDesc<float>();
+    cudaTextureDesc how = {};
+    how.readMode = cudaReadModeElementType;
+    return texture_view(what, how);
+    // END SOLUTION
+  }
+
+  __device__ static float at(cudaTextureObject_t view, std::size_t i) {
+    // TODO(1): element i, exactly as it was stored.
+    // BEGIN SOLUTION
+    // STUB: (void)view, (void)i;
+    // STUB: return 0;
+    return tex1Dfetch<float>(view, static_cast<int>(i));
+    // END SOLUTION
+  }
+};
+
+struct in_array {
+  array_owner array;
+  texture_view view;
+
+  explicit in_array(std::span<const float> values)
+      : array(array_of(values)), view(view_of(array)) {}
+
+  static array_owner array_of(std::span<const float> values) {
+    // TODO(4): as in 08.1: an array of floats, with these in it.
+    // BEGIN SOLUTION
+    // STUB: (void)values;
+    // STUB: throw not_written("textures over arrays", 4);
+    const cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
+    cudaArray_t handle = nullptr;
+    CUDA_CHECK(cudaMallocArray(&handle, &format, values.size()));
+    array_owner array(handle);
+    const std::size_t row = values.size_bytes();
+    CUDA_CHECK(
+        cudaMemcpy2DToArray(handle, 0, 0, values.data(), row, row, 1, cudaMemcpyHostToDevice));
+    return array;
+    // END SOLUTION
+  }
+
+  static texture_view view_of(const array_owner& array) {
+    // TODO(4): as in 08.1: an array; places counted in texels, no mixing, floats as floats.
+    // BEGIN SOLUTION
+    // STUB: (void)array;
+    // STUB: throw not_written("textures over arrays", 4);
+    cudaResourceDesc what = {};
+    what.resType = cudaResourceTypeArray;
+    what.res.array.array = array.get();
+    cudaTextureDesc how = {};
+    how.addressMode[0] = cudaAddressModeClamp;
+    how.addressMode[1] = cudaAddressModeClamp;
+    how.filterMode = cudaFilterModePoint;
+    how.readMode = cudaReadModeElementType;
+    how.normalizedCoords = 0;
+    return texture_view(what, how);
+    // END SOLUTION
+  }
+
+  __device__ static float at(cudaTextureObject_t view, std::size_t i) {
+    // TODO(4): element i, exactly as it was stored: where is its middle?
+    // BEGIN SOLUTION
+    // STUB: (void)view, (void)i;
+    // STUB: return 0;
+    return tex1D<float>(view, static_cast<float>(i) + 0.5F);
+    // END SOLUTION
+  }
+};
+
+// --- one kernel for all of them ------------------------------------------------------------------
+
+/// partial[block] = the sum of the products of the block's threads. A::at and B::at read a and b.
+template <class A, class B>
+__global__ void add_products(cudaTextureObject_t a, cudaTextureObject_t b, std::size_t n,
+                             float* partial) {
+  __shared__ float cache[kThreads];
+  // TODO(2): add up this thread's products: its number's in the grid, then in strides of the
+  //          grid; a thread without any brings 0. Then the block's sum, which one thread stores.
+  // BEGIN SOLUTION
+  // STUB: (void)a, (void)b, (void)n, (void)partial, (void)A::at(a, 0), (void)B::at(b, 0);
+  // STUB: (void)sum_of_block(cache, 0);
+  float mine = 0;
+  const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
+  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride)
+    mine += A::at(a, i) * B::at(b, i);
+
+  const float sum = sum_of_block(cache, mine);
+  if (threadIdx.x == 0) partial[blockIdx.x] = sum;
+  // END SOLUTION
+}
+
+/// Puts a into an A and b into a B, and multiplies.
+template <class A, class B>
+result dot_of(std::span<const float> a, std::span<const float> b) {
+  const std::size_t n = a.size();
+  const A texture_a(a);
+  const B texture_b(b);
+  // The grid depends on n alone: so all steps add in the same order.
+  const auto blocks =
+      static_cast<unsigned>(std::min<std::size_t>((n + kThreads - 1) / kThreads, kMaxBlocks));
+  device_buffer<float> device_partial(blocks);
+  event_timer timer;
+  timer.start();
+  add_products<A, B><<<blocks, kThreads>>>(texture_a.view.object(), texture_b.view.object(), n,
+                                           device_partial.data());
+  timer.stop();
+  CUDA_CHECK(cudaGetLastError());
+  const std::vector<float> partial = device_partial.to_vector();
+  return {static_cast<float>(std::accumulate(partial.begin(), partial.end(), 0.0)),
+          timer.milliseconds()};
+}
+
+}  // namespace
+
+std::size_t longest(step which) {
+  // TODO(3): what this device's textures allow: of the two kinds of the step, the one that allows
+  //          less. Ask, with the functions of lab/texture.hpp; do not remember a number.
+  // BEGIN SOLUTION
+  // STUB: (void)which;
+  // STUB: throw not_written("longest()", 3);
+  return which == step::linear_linear
+             ? most_texels_in_linear_memory()
+             : std::min(most_texels_in_an_array(), most_texels_in_linear_memory());
+  // END SOLUTION
+}
+
+result dot(step which, std::span<const float> a, std::span<const float> b) {
+  const std::size_t n = a.size();
+  if (n != b.size())
+    throw invalid_input("texture_dot: a has " + std::to_string(n) + " elements and b has " +
+                        std::to_string(b.size()) + "; they must be equally long");
+  // TODO(3): refuse what is too long, before anything is allocated, with n and the limit.
+  // BEGIN SOLUTION
+  // STUB: (void)longest(which);
+  if (n > longest(which))
+    throw invalid_input("texture_dot: " + std::to_string(n) + " elements are more than the " +
+                        std::to_string(longest(which)) +
+                        " that this step's textures can have on this device");
+  // END SOLUTION
+  if (n == 0) return {};  // there is no texture of nothing
+
+  // TODO(5): the other two steps.
+  switch (which) {
+    case step::linear_linear:
+      return dot_of<in_linear, in_linear>(a, b);
+    // BEGIN SOLUTION
+    // STUB: default:
+    // STUB:   (void)dot_of<in_array, in_linear>;
+    // STUB:   throw not_written("steps array_linear and array_array", 5);
+    case step::array_linear:
+      return dot_of<in_array, in_linear>(a, b);
+    case step::array_array:
+      return dot_of<in_array, in_array>(a, b);
+      // END SOLUTION
+  }
+  throw invalid_input("texture_dot: there is no such step");
+}
+
+}  // namespace lab::texture_dot

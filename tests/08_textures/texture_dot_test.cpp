@@ -1,0 +1,153 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "texture_dot.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "lab/errors.hpp"
+#include "lab/random.hpp"
+#include "lab/texture.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+
+namespace {
+
+using lab::testing::matches;
+using lab::texture_dot::dot;
+using lab::texture_dot::error_bound;
+using lab::texture_dot::longest;
+using lab::texture_dot::reference;
+using lab::texture_dot::step;
+using vector = std::vector<float>;
+
+struct named_step {
+  step value;
+  const char* name;
+};
+constexpr named_step kSteps[] = {{step::array_array, "array_array"},
+                                 {step::array_linear, "array_linear"},
+                                 {step::linear_linear, "linear_linear"}};
+
+/// Small whole numbers: no sum of their products is rounded, so the result has one right value,
+/// whatever the order.
+vector whole_numbers(std::size_t n, std::uint64_t seed, int low, int high) {
+  const std::vector<int> numbers = lab::random_ints(n, seed, low, high);
+  return vector(numbers.begin(), numbers.end());
+}
+
+::testing::AssertionResult is_exact(step which, const vector& a, const vector& b) {
+  return matches(lab::compare(dot(which, a, b).value, reference(a, b), lab::tolerance{}));
+}
+
+class Dot : public ::testing::TestWithParam<std::tuple<named_step, std::size_t>> {};
+
+// Around a warp and a block of 256; primes; many blocks and one.
+INSTANTIATE_TEST_SUITE_P(Steps, Dot,
+                         ::testing::Combine(::testing::ValuesIn(kSteps),
+                                            ::testing::Values(0, 1, 2, 31, 32, 33, 255, 256, 257,
+                                                              511, 512, 513, 1021, 10 * 256 + 1,
+                                                              30'011)),
+                         [](const auto& test) {
+                           return std::string(std::get<0>(test.param).name) + "_n" +
+                                  std::to_string(std::get<1>(test.param));
+                         });
+
+TEST_P(Dot, IsExactForWholeNumbers) {
+  const auto& [which, n] = GetParam();
+  // Products up to 406 of either sign, on average some 11: their sums stay far below 2^24.
+  EXPECT_TRUE(
+      is_exact(which.value, whole_numbers(n, n + 1, -9, 14), whole_numbers(n, n + 2, -20, 29)));
+}
+
+TEST_P(Dot, IsWithinTheBoundForRandomNumbers) {
+  const auto& [which, n] = GetParam();
+  const vector a = lab::random_floats(n, n + 3, -1, 1), b = lab::random_floats(n, n + 4, -100, 300);
+  EXPECT_TRUE(matches(lab::compare(dot(which.value, a, b).value, reference(a, b),
+                                   {.absolute = error_bound(a, b)})));
+}
+
+TEST_P(Dot, HasTheSameBitsWhereverTheVectorsAre) {
+  const auto& [which, n] = GetParam();
+  const vector a = lab::random_floats(n, n + 5, -1, 1), b = lab::random_floats(n, n + 6, -1, 1);
+  EXPECT_EQ(dot(which.value, a, b).value, dot(step::linear_linear, a, b).value);
+}
+
+class EachStep : public ::testing::TestWithParam<named_step> {
+ protected:
+  step which() const { return GetParam().value; }
+};
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
+                         [](const auto& test) { return test.param.name; });
+
+TEST_P(EachStep, MultipliesWhatBelongsTogether) {
+  // One element of a is 1 and the others are 0: the result is the one of b that belongs to it. And
+  // the other way round.
+  const std::size_t n = 1000;
+  const vector values = lab::random_floats(n, 5, -1, 1);
+  for (const std::size_t place : {0, 1, 31, 32, 255, 256, 500, 998, 999}) {
+    vector unit(n, 0.0F);
+    unit[place] = 1;
+    EXPECT_EQ(dot(which(), unit, values).value, values[place]) << "b at " << place;
+    EXPECT_EQ(dot(which(), values, unit).value, values[place]) << "a at " << place;
+  }
+}
+
+TEST_P(EachStep, ForgetsThePreviousCall) {
+  const vector a = whole_numbers(5000, 6, -9, 14), b = whole_numbers(5000, 7, -9, 14);
+  EXPECT_TRUE(is_exact(which(), a, b));
+  EXPECT_TRUE(is_exact(which(), vector{1, 2}, vector{10, 20}));
+  EXPECT_TRUE(is_exact(which(), b, b));
+}
+
+TEST_P(EachStep, RefusesVectorsOfDifferentLengths) {
+  const vector three(3, 1.0F), four(4, 1.0F), none;
+  EXPECT_THROW(dot(which(), three, four), lab::invalid_input);
+  EXPECT_THROW(dot(which(), four, three), lab::invalid_input);
+  EXPECT_THROW(dot(which(), none, four), lab::invalid_input);
+}
+
+TEST_P(EachStep, SaysHowLongItTook) {
+  EXPECT_GT(dot(which(), vector(1000, 1.0F), vector(1000, 1.0F)).kernel_ms, 0.0F);
+}
+
+TEST_P(EachStep, RefusesWhatIsTooLongWithASentence) {
+  // So many floats need not be there, since they are refused before anybody reads one.
+  const vector one(1);
+  const std::span<const float> claimed(one.data(), longest(which()) + 1);
+  try {
+    dot(which(), claimed, claimed);
+    ADD_FAILURE() << "not refused";
+  } catch (const lab::invalid_input& refusal) {
+    const std::string text = refusal.what();
+    EXPECT_NE(text.find(std::to_string(longest(which()))), std::string::npos) << text;
+    EXPECT_NE(text.find(std::to_string(longest(which()) + 1)), std::string::npos) << text;
+  }
+}
+
+TEST(Longest, IsWhatTheDeviceSays) {
+  EXPECT_EQ(longest(step::array_array), lab::most_texels_in_an_array());
+  EXPECT_EQ(longest(step::array_linear), lab::most_texels_in_an_array());
+  EXPECT_EQ(longest(step::linear_linear), lab::most_texels_in_linear_memory());
+}
+
+TEST(Longest, IsNotTooLongForAnArray) {
+  const std::size_t n = lab::most_texels_in_an_array();
+  const vector a = whole_numbers(n, 8, -9, 14), b = whole_numbers(n, 9, -20, 29);
+  EXPECT_TRUE(is_exact(step::array_array, a, b));
+  EXPECT_TRUE(is_exact(step::array_linear, a, b));
+}
+
+TEST(Longest, OfAnArrayIsNoLimitForLinearMemory) {
+  // Beyond 1024 blocks of 256, too, where threads stride.
+  for (const std::size_t n : {lab::most_texels_in_an_array() + 1, std::size_t{270'001}})
+    EXPECT_TRUE(
+        is_exact(step::linear_linear, whole_numbers(n, 10, -9, 14), whole_numbers(n, 11, -20, 29)));
+}
+
+}  // namespace
