@@ -58,14 +58,14 @@ result solve_on_device(step which, const linear_system& s, const circumstances& 
   (void)cudaSetDevice(where.device);
   const device_buffer device_a(s.a);
   device_buffer device_x(s.b);
-  cublasHandle_t handle = nullptr;
-  if (where.with_handle) (void)cublasCreate(&handle);
+  cublasHandle_t blas = nullptr;
+  if (where.with_handle) (void)cublasCreate(&blas);
   event_timer timer;
   timer.start();
-  (void)cublasDtrsv(handle, triangle, CUBLAS_OP_N, CUBLAS_DIAG_NON_UNIT, s.n, device_a.data(),
+  (void)cublasDtrsv(blas, triangle, CUBLAS_OP_N, CUBLAS_DIAG_NON_UNIT, s.n, device_a.data(),
                     s.lda, device_x.data(), s.increment);
   timer.stop();
-  if (where.with_handle) (void)cublasDestroy(handle);
+  if (where.with_handle) (void)cublasDestroy(blas);
   return {device_x.to_vector(), timer.milliseconds()};
 }
 

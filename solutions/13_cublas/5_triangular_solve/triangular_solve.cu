@@ -83,14 +83,14 @@ result solve_on_device(step which, const linear_system& s, const circumstances& 
   // STUB: (void)cudaSetDevice(where.device);
   // STUB: const device_buffer device_a(s.a);
   // STUB: device_buffer device_x(s.b);
-  // STUB: cublasHandle_t handle = nullptr;
-  // STUB: if (where.with_handle) (void)cublasCreate(&handle);
+  // STUB: cublasHandle_t blas = nullptr;
+  // STUB: if (where.with_handle) (void)cublasCreate(&blas);
   // STUB: event_timer timer;
   // STUB: timer.start();
-  // STUB: (void)cublasDtrsv(handle, triangle, CUBLAS_OP_N, CUBLAS_DIAG_NON_UNIT, s.n, device_a.data(),
+  // STUB: (void)cublasDtrsv(blas, triangle, CUBLAS_OP_N, CUBLAS_DIAG_NON_UNIT, s.n, device_a.data(),
   // STUB:                   s.lda, device_x.data(), s.increment);
   // STUB: timer.stop();
-  // STUB: if (where.with_handle) (void)cublasDestroy(handle);
+  // STUB: if (where.with_handle) (void)cublasDestroy(blas);
   // STUB: return {device_x.to_vector(), timer.milliseconds()};
   CUDA_CHECK(cudaSetDevice(where.device));
   const device_buffer device_a(s.a);  // checks, and frees itself
