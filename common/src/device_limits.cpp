@@ -15,12 +15,12 @@
 #include <cstdlib>
 #include <fstream>
 #include <limits>
-#include <memory>
 #include <vector>
 
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
+#include "lab/pinned_buffer.hpp"
 #include "lab/report.hpp"
 #include "lab/timer.hpp"
 
@@ -124,16 +124,13 @@ double copy_bandwidth() {
 double pinned_copy_bandwidth() {
   const std::size_t bytes = std::size_t{on_cpu_device() ? 16U : 256U} << 20;
   constexpr int kRuns = 10;
-  void* memory = nullptr;
-  CUDA_CHECK(cudaHostAlloc(&memory, bytes, cudaHostAllocDefault));
-  const auto free_pinned = [](void* pinned) { CUDA_CHECK_NOTHROW(cudaFreeHost(pinned)); };
-  const std::unique_ptr<void, decltype(free_pinned)> from(memory, free_pinned);
+  const pinned_buffer<unsigned char> from(bytes);
   device_buffer<unsigned char> to(bytes);
   event_timer timer;
   std::vector<float> times;
   for (int run = 0; run <= kRuns; ++run) {
     timer.start();
-    CUDA_CHECK(cudaMemcpyAsync(to.data(), from.get(), bytes, cudaMemcpyHostToDevice, nullptr));
+    CUDA_CHECK(cudaMemcpyAsync(to.data(), from.data(), bytes, cudaMemcpyHostToDevice, nullptr));
     timer.stop();
     const float elapsed = timer.milliseconds();
     if (run > 0) times.push_back(elapsed);

@@ -12,7 +12,6 @@
 #include <tuple>
 #include <vector>
 
-#include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
@@ -20,6 +19,7 @@
 
 namespace {
 
+using lab::testing::device_limit;
 using lab::testing::matches;
 using lab::vector_add::add;
 using lab::vector_add::reference;
@@ -35,13 +35,6 @@ constexpr named_step kSteps[] = {{step::cpu, "cpu"},
                                  {step::one_block, "one_block"},
                                  {step::ceil_division, "ceil_division"},
                                  {step::grid_stride, "grid_stride"}};
-
-std::size_t device_limit(cudaDeviceAttr which) {
-  int device = 0, value = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  CUDA_CHECK(cudaDeviceGetAttribute(&value, which, device));
-  return static_cast<std::size_t>(value);
-}
 
 /// One block cannot do more than this.
 bool fits(step which, std::size_t n) {
@@ -151,7 +144,7 @@ TEST(GridStride, AddsAMillionAndSevenElements) {
 
 TEST(GridStride, AddsMoreElementsThanTheDeviceRunsThreads) {
   // Four elements a thread at a time, and still every thread has to come back.
-  const std::size_t threads = device_limit(cudaDevAttrMultiProcessorCount) *
+  const std::size_t threads = std::size_t{device_limit(cudaDevAttrMultiProcessorCount)} *
                               device_limit(cudaDevAttrMaxThreadsPerMultiProcessor);
   expect_right_sum(step::grid_stride, 3 * 4 * threads + 5, 9);
 }

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "lab/closeness.hpp"
-#include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
@@ -33,6 +32,7 @@ using lab::create_matrix::covering;
 using lab::create_matrix::create;
 using lab::create_matrix::launch_shape;
 using lab::create_matrix::reference;
+using lab::testing::device_limit;
 using lab::testing::matches;
 
 struct matrix_size {
@@ -41,13 +41,6 @@ struct matrix_size {
 
 void PrintTo(const matrix_size& size, std::ostream* out) {
   *out << size.rows << " rows, " << size.columns << " columns";
-}
-
-unsigned device_limit(cudaDeviceAttr which) {
-  int device = 0, value = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  CUDA_CHECK(cudaDeviceGetAttribute(&value, which, device));
-  return static_cast<unsigned>(value);
 }
 
 std::string name_of(matrix_size size, launch_shape shape) {

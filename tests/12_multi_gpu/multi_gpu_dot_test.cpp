@@ -22,6 +22,7 @@
 
 #include "full_device.hpp"
 #include "lab/errors.hpp"
+#include "lab/pinned_buffer.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
@@ -301,27 +302,16 @@ TEST_P(EachStep, LeavesDevicesWithoutAShareAlone) {
 // Copies from pinned memory do not wait for anything: only their place in the right stream says
 // that they come before the kernel. (A copy from other memory may be over when the call returns.)
 
-/// Numbers in host memory that is pinned for all devices.
-class pinned_floats {
- public:
-  explicit pinned_floats(const vector& values) : size_(values.size()) {
-    CUDA_CHECK(cudaHostAlloc(&memory_, size_ * sizeof(float), cudaHostAllocPortable));
-    std::ranges::copy(values, static_cast<float*>(memory_));
-  }
-  pinned_floats(const pinned_floats&) = delete;
-  pinned_floats& operator=(const pinned_floats&) = delete;
-  ~pinned_floats() { CUDA_CHECK_NOTHROW(cudaFreeHost(memory_)); }
-  std::span<const float> all() const { return {static_cast<const float*>(memory_), size_}; }
-
- private:
-  void* memory_ = nullptr;
-  std::size_t size_;
-};
+lab::pinned_buffer<float> pinned(const vector& values) {
+  lab::pinned_buffer<float> buffer(values.size(), cudaHostAllocPortable);
+  std::ranges::copy(values, buffer.data());
+  return buffer;
+}
 
 ::testing::AssertionResult is_exact_from_pinned_memory(step which) {
   const vector a = whole_numbers(3001, 7, -9, 14), b = whole_numbers(3001, 8, 1, 29);
-  const pinned_floats pinned_a(a), pinned_b(b);
-  return matches(lab::compare(dot(which, pinned_a.all(), pinned_b.all()).value, reference(a, b),
+  const auto pinned_a = pinned(a), pinned_b = pinned(b);
+  return matches(lab::compare(dot(which, pinned_a.span(), pinned_b.span()).value, reference(a, b),
                               lab::tolerance{}));
 }
 

@@ -9,7 +9,6 @@
 #include <string>
 #include <tuple>
 
-#include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
@@ -21,6 +20,7 @@ using lab::lock::expected_count;
 using lab::lock::expected_entries;
 using lab::lock::step;
 using lab::lock::work;
+using lab::testing::device_limit;
 
 // A lock that is never given back makes the kernel wait for ever. The CPU device ends it; 30
 // seconds, its default, would be a long time for a student to wait.
@@ -33,13 +33,6 @@ struct named_step {
 constexpr named_step kSteps[] = {{step::one_per_block, "one_per_block"},
                                  {step::lanes_in_turn, "lanes_in_turn"},
                                  {step::atomic_ref, "atomic_ref"}};
-
-unsigned device_limit(cudaDeviceAttr which) {
-  int device = 0, value = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  CUDA_CHECK(cudaDeviceGetAttribute(&value, which, device));
-  return static_cast<unsigned>(value);
-}
 
 void expect_exact(step which, const work& what) {
   const auto result = count(which, what);

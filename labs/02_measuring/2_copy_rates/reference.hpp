@@ -8,12 +8,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "copy_rates.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
+#include "lab/pinned_buffer.hpp"
 #include "lab/report.hpp"
 #include "lab/timer.hpp"
 
@@ -23,21 +23,16 @@ namespace lab::copy_rates {
 /// clock: the median of `repeat`, after one to warm up. (cudaMemcpy of pinned memory returns when
 /// the copy is done, so here the host's clock is a witness that knows nothing of events.)
 inline double bare_pinned_ms(direction which, std::size_t n, int repeat) {
-  struct free_pinned {
-    void operator()(void* memory) const noexcept { CUDA_CHECK_NOTHROW(cudaFreeHost(memory)); }
-  };
-  void* memory = nullptr;
-  CUDA_CHECK(cudaHostAlloc(&memory, n, cudaHostAllocDefault));
-  const std::unique_ptr<void, free_pinned> host(memory);
+  pinned_buffer<std::uint8_t> host(n);
   device_buffer<std::uint8_t> device(n);
 
   std::vector<float> times;
   for (int i = 0; i <= repeat; ++i) {
     const host_timer clock;
     if (which == direction::to_device)
-      CUDA_CHECK(cudaMemcpy(device.data(), host.get(), n, cudaMemcpyHostToDevice));
+      CUDA_CHECK(cudaMemcpy(device.data(), host.data(), n, cudaMemcpyHostToDevice));
     else
-      CUDA_CHECK(cudaMemcpy(host.get(), device.data(), n, cudaMemcpyDeviceToHost));
+      CUDA_CHECK(cudaMemcpy(host.data(), device.data(), n, cudaMemcpyDeviceToHost));
     if (i > 0) times.push_back(static_cast<float>(clock.milliseconds()));
   }
   return summarize(times).median_ms;

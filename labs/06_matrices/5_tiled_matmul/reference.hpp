@@ -1,83 +1,22 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 06.5 tiled_matmul: what the results are compared with, and how far they may be from it.
+// 06.5 tiled_matmul: what the results are compared with, and how far they may be from it:
+// lab/matrix_closeness.hpp has the bound and its reason.
 #pragma once
 
-#include <cmath>
 #include <cstddef>
-#include <cstdio>
 #include <span>
-#include <string>
-#include <vector>
 
-#include "lab/closeness.hpp"
+#include "lab/matrix_closeness.hpp"
 #include "tiled_matmul.hpp"
 
 namespace lab::tiled_matmul {
 
-/// One row of C in double, and how far a float result may be from each of its elements.
-struct reference_row {
-  std::vector<double> value;
-  std::vector<double> error_bound;
-};
-
-/// Row `row` of A · B. A product of two floats is exact in double (24 + 24 bits fit into 53), and
-/// the rounding of the sum is 2^29 times finer than that of floats.
-///
-/// The bound: a rounding of a float moves a number by at most 2^-24 of itself. On its way into an
-/// element of C a product a * b goes through at most k + 1 roundings: its own and those of the k
-/// sums that it is part of, in whatever order they are made (a fused multiply-add has fewer). So it
-/// arrives off by at most (k + 1) * 2^-24 * |a * b|, to first order, and the element by
-/// (k + 1) * 2^-24 * sum |a * b|. The factor 1 + 2^-8 covers the higher orders while k < 2^15, and
-/// the float's own smallest step is for products that underflow.
-inline reference_row reference(std::span<const float> a, std::span<const float> b, shape size,
-                               std::size_t row) {
-  reference_row out{std::vector<double>(size.n), std::vector<double>(size.n)};
-  for (std::size_t i = 0; i < size.k; ++i) {  // along the rows of B: they lie in memory that way
-    const double factor = a[row * size.k + i];
-    const float* b_row = b.data() + i * size.n;
-    for (std::size_t column = 0; column < size.n; ++column) {
-      const double product = factor * static_cast<double>(b_row[column]);
-      out.value[column] += product;
-      out.error_bound[column] += std::fabs(product);
-    }
-  }
-  const auto k = static_cast<double>(size.k);
-  for (double& bound : out.error_bound)
-    bound = (k + 1) * (0x1p-24 * (1 + 0x1p-8) * bound + 0x1p-149);
-  return out;
-}
-
-/// Compares rows 0, stride, 2 * stride, … of C, and the last one, with the reference. The message
-/// says how many elements are wrong and where the first one is.
+/// Compares rows 0, stride, 2 * stride, … of C, and the last one, with the product in double.
 inline comparison check(std::span<const float> c, std::span<const float> a,
                         std::span<const float> b, shape size, std::size_t row_stride = 1) {
-  if (c.size() != size.m * size.n)
-    return {false, "C has " + std::to_string(c.size()) + " elements, expected " +
-                       std::to_string(size.m) + " x " + std::to_string(size.n)};
-  std::size_t checked = 0, wrong = 0;
-  std::string first;
-  for (std::size_t row = 0; row < size.m;) {
-    const reference_row expected = reference(a, b, size, row);
-    for (std::size_t column = 0; column < size.n; ++column) {
-      const double got = c[row * size.n + column], wanted = expected.value[column];
-      if (lab::inside(got, wanted, {expected.error_bound[column], 0})) continue;
-      if (std::isnan(got) && std::isnan(wanted)) continue;  // an infinity times 0, asked for
-      if (wrong++ != 0) continue;
-      char text[160];
-      std::snprintf(text, sizeof text, "first in row %zu, column %zu: got %.9g, expected %.9g%s",
-                    row, column, got, wanted, std::isnan(got) ? " (never written?)" : "");
-      first = text;
-    }
-    ++checked;
-    row = row + 1 < size.m && row + row_stride >= size.m ? size.m - 1 : row + row_stride;
-  }
-  std::string rows = std::to_string(checked) + " of " + std::to_string(size.m) + " rows";
-  if (checked == size.m) rows = "all " + std::to_string(size.m) + " rows";
-  if (wrong == 0) return {true, rows + " of C match (k = " + std::to_string(size.k) + ")"};
-  return {false, std::to_string(wrong) + " of " + std::to_string(checked * size.n) +
-                     " elements differ; " + first};
+  return compare_product(c, a, b, size.m, size.n, size.k, row_stride);
 }
 
 }  // namespace lab::tiled_matmul

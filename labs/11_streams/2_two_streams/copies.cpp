@@ -6,20 +6,16 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
-#include <memory>
 #include <vector>
 
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
+#include "lab/pinned_buffer.hpp"
 #include "lab/report.hpp"
 #include "lab/timer.hpp"
 
 namespace lab::two_streams {
 namespace {
-
-struct pinned_free {
-  void operator()(int* memory) const noexcept { CUDA_CHECK_NOTHROW(cudaFreeHost(memory)); }
-};
 
 /// The median time of copying n elements `times` times over.
 double measure(cudaMemcpyKind direction, int times, std::size_t n, std::size_t chunk, int repeats,
@@ -47,13 +43,10 @@ double measure(cudaMemcpyKind direction, int times, std::size_t n, std::size_t c
 }  // namespace
 
 copy_times measure_copies(std::size_t n, std::size_t chunk, int repeats) {
-  int* memory = nullptr;
-  CUDA_CHECK(cudaHostAlloc(&memory, n * sizeof(int), cudaHostAllocDefault));
-  const std::unique_ptr<int[], pinned_free> host(memory);
-  std::fill_n(memory, n, 0);
+  pinned_buffer<int> host(n);
   device_buffer<int> device(std::min(chunk, n));
-  return {measure(cudaMemcpyHostToDevice, 2, n, chunk, repeats, memory, device),
-          measure(cudaMemcpyDeviceToHost, 1, n, chunk, repeats, memory, device)};
+  return {measure(cudaMemcpyHostToDevice, 2, n, chunk, repeats, host.data(), device),
+          measure(cudaMemcpyDeviceToHost, 1, n, chunk, repeats, host.data(), device)};
 }
 
 }  // namespace lab::two_streams

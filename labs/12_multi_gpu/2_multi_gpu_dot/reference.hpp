@@ -5,36 +5,25 @@
 #pragma once
 
 #include <cmath>
-#include <cstddef>
-#include <functional>
-#include <numeric>
 #include <span>
+
+#include "lab/dot_reference.hpp"
 
 namespace lab::multi_gpu_dot {
 
-/// The dot product in double, on the host. A product of two floats is exact in double (24 + 24
-/// bits fit into 53), and the sum's own rounding is 2^29 times finer than that of floats.
+/// The dot product in double, on the host.
 inline double reference(std::span<const float> a, std::span<const float> b) {
-  return std::transform_reduce(
-      a.begin(), a.end(), b.begin(), 0.0, std::plus<>{},
-      [](float x, float y) { return static_cast<double>(x) * static_cast<double>(y); });
+  return dot_in_double(a, b);
 }
 
-/// How far a float result may be from the reference.
+/// How far a float result may be from the reference, on any number of devices.
 ///
-/// A rounding of a float moves a number by at most 2^-24 of itself. On its way into the result a
-/// product a[i] * b[i] goes through m roundings: its own, the additions of its thread, the levels
-/// of the tree, the result's. So all products together arrive off by at most
-/// m * 2^-24 * sum |a[i] * b[i]|, to first order. With 1024 threads or more (fewer only where each
-/// has a single product), a thread adds at most n / 1024 products, rounded up; 32 more covers the
-/// rest: a block of 1024 threads has 10 levels.
-/// More devices only mean more threads; their sums are added in double.
+/// With 1024 threads or more (fewer only where each has a single product), a thread adds at most
+/// n / 1024 products, rounded up. 32 more roundings cover the rest: the product's own, the levels
+/// of the tree (10 for a block of 1024 threads), the result's. More devices only mean more threads;
+/// their sums are added in double.
 inline double error_bound(std::span<const float> a, std::span<const float> b) {
-  const double magnitude = std::transform_reduce(
-      a.begin(), a.end(), b.begin(), 0.0, std::plus<>{},
-      [](float x, float y) { return std::fabs(static_cast<double>(x) * static_cast<double>(y)); });
-  const double roundings = std::ceil(static_cast<double>(a.size()) / 1024) + 32;
-  return roundings * 0x1p-24 * magnitude;
+  return dot_error_bound(a, b, std::ceil(static_cast<double>(a.size()) / 1024) + 32);
 }
 
 }  // namespace lab::multi_gpu_dot

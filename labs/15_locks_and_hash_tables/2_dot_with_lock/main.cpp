@@ -144,12 +144,12 @@ int main(int argc, char** argv) {
                     .y_label = "ms",
                     .log_x = true,
                     .log_y = true};
-    for (const char* column : {"locked ms", "in_order ms", "atomic_add ms"}) {
-      lab::chart_line line{column, {}};
+    for (const std::string name : {"locked", "in_order", "atomic_add"}) {
+      lab::chart_line line{name, {}};
       for (std::size_t row = 0; row < rows.rows().size(); ++row)
         line.points.emplace_back(
             static_cast<double>(std::get<std::int64_t>(rows.at(row, "blocks"))),
-            std::get<double>(rows.at(row, column)));
+            std::get<double>(rows.at(row, name + " ms")));
       plot.lines.push_back(std::move(line));
     }
     program.emit_table(rows, plot);

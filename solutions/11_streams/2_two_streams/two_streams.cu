@@ -11,13 +11,13 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
+#include "lab/pinned_buffer.hpp"
 #include "lab/timer.hpp"
 #include "two_streams.hpp"
 
@@ -29,17 +29,6 @@ static_assert(kThreads == kGroup,
               "a block is a group: its first element is where the block begins");
 
 // --- given: what 11.1 was about ------------------------------------------------------------------
-
-struct pinned_free {
-  void operator()(int* memory) const noexcept { CUDA_CHECK_NOTHROW(cudaFreeHost(memory)); }
-};
-using pinned_ints = std::unique_ptr<int[], pinned_free>;
-
-pinned_ints allocate_pinned(std::size_t n) {
-  int* memory = nullptr;
-  CUDA_CHECK(cudaHostAlloc(&memory, n * sizeof(int), cudaHostAllocDefault));
-  return pinned_ints(memory);
-}
 
 class stream {
  public:
@@ -89,10 +78,9 @@ __global__ void average(const int* a, const int* b, int* c, std::size_t count) {
 
 /// All n elements, in pinned memory.
 struct host_arrays {
-  explicit host_arrays(std::size_t size)
-      : n(size), a(allocate_pinned(n)), b(allocate_pinned(n)), c(allocate_pinned(n)) {}
+  explicit host_arrays(std::size_t size) : n(size), a(n), b(n), c(n) {}
   std::size_t n;
-  pinned_ints a, b, c;
+  pinned_buffer<int> a, b, c;
 };
 
 /// Room for one chunk on the device.
@@ -114,9 +102,9 @@ piece piece_at(std::size_t first, std::size_t chunk, std::size_t n) {
 // Each of these puts one piece of work into a stream and does not wait for it. For a piece of no
 // elements they do nothing.
 
-void copy_up(cudaStream_t stream, const pinned_ints& from, device_buffer<int>& to, piece p) {
+void copy_up(cudaStream_t stream, const pinned_buffer<int>& from, device_buffer<int>& to, piece p) {
   if (p.count == 0) return;
-  CUDA_CHECK(cudaMemcpyAsync(to.data(), from.get() + p.first, p.count * sizeof(int),
+  CUDA_CHECK(cudaMemcpyAsync(to.data(), from.data() + p.first, p.count * sizeof(int),
                              cudaMemcpyHostToDevice, stream));
 }
 
@@ -128,24 +116,24 @@ void launch_average(cudaStream_t stream, buffers& memory, piece p) {
   CUDA_CHECK(cudaGetLastError());
 }
 
-void copy_down(cudaStream_t stream, const device_buffer<int>& from, const pinned_ints& to,
+void copy_down(cudaStream_t stream, const device_buffer<int>& from, pinned_buffer<int>& to,
                piece p) {
   if (p.count == 0) return;
-  CUDA_CHECK(cudaMemcpyAsync(to.get() + p.first, from.data(), p.count * sizeof(int),
+  CUDA_CHECK(cudaMemcpyAsync(to.data() + p.first, from.data(), p.count * sizeof(int),
                              cudaMemcpyDeviceToHost, stream));
 }
 
 // --- one_stream: given, as in 11.1 ---------------------------------------------------------------
 
 /// All the work for one piece, in order, into one stream.
-void enqueue(cudaStream_t stream, const host_arrays& host, buffers& memory, piece p) {
+void enqueue(cudaStream_t stream, host_arrays& host, buffers& memory, piece p) {
   copy_up(stream, host.a, memory.a, p);
   copy_up(stream, host.b, memory.b, p);
   launch_average(stream, memory, p);
   copy_down(stream, memory.c, host.c, p);
 }
 
-void one_stream(cudaStream_t stream, const host_arrays& host, buffers& memory, std::size_t chunk) {
+void one_stream(cudaStream_t stream, host_arrays& host, buffers& memory, std::size_t chunk) {
   for (std::size_t first = 0; first < host.n; first += chunk)
     enqueue(stream, host, memory, piece_at(first, chunk, host.n));
 }
@@ -169,8 +157,8 @@ void let_wait(cudaStream_t later, cudaStream_t earlier, const event& mark) {
 // --- depth_first: everything for one chunk, then everything for the next -------------------------
 // Requires memory for one chunk for each stream: nothing keeps one stream out of the other's.
 
-void depth_first(cudaStream_t stream0, cudaStream_t stream1, const host_arrays& host,
-                 buffers& memory0, buffers& memory1, std::size_t chunk) {
+void depth_first(cudaStream_t stream0, cudaStream_t stream1, host_arrays& host, buffers& memory0,
+                 buffers& memory1, std::size_t chunk) {
   // TODO(2): the pieces go to the streams in turn: 0, 2, 4, … to stream0, 1, 3, 5, … to stream1.
   //          The last piece may be short, and there may be an odd number of them.
   // BEGIN SOLUTION
@@ -186,8 +174,8 @@ void depth_first(cudaStream_t stream0, cudaStream_t stream1, const host_arrays& 
 // --- breadth_first: the same work in the same streams, queued in another order -------------------
 // Requires the same. Each stream gets its work in the order that it got before.
 
-void breadth_first(cudaStream_t stream0, cudaStream_t stream1, const host_arrays& host,
-                   buffers& memory0, buffers& memory1, std::size_t chunk) {
+void breadth_first(cudaStream_t stream0, cudaStream_t stream1, host_arrays& host, buffers& memory0,
+                   buffers& memory1, std::size_t chunk) {
   // TODO(3): two pieces at a time: both copies of a, both copies of b, both kernels, both copies
   //          back. For one queue of copies in the hardware: a copy back must not stand before a
   //          copy that need not wait for anything.
@@ -224,10 +212,10 @@ result process(step which, std::span<const int> a, std::span<const int> b, std::
   if (n == 0) return {};
   chunk = std::min(chunk, (n + kGroup - 1) / kGroup * kGroup);  // no more memory than there is use
 
-  const host_arrays host(n);
-  std::copy(a.begin(), a.end(), host.a.get());
-  std::copy(b.begin(), b.end(), host.b.get());
-  std::fill_n(host.c.get(), n, -1);  // not an older result, which may be right by chance
+  host_arrays host(n);
+  std::copy(a.begin(), a.end(), host.a.data());
+  std::copy(b.begin(), b.end(), host.b.data());
+  std::fill_n(host.c.data(), n, -1);  // not an older result, which may be right by chance
   buffers memory0(chunk);
   buffers memory1(which == step::one_stream ? 0 : chunk);
 
@@ -255,7 +243,7 @@ result process(step which, std::span<const int> a, std::span<const int> b, std::
   CUDA_CHECK(cudaStreamSynchronize(stream0.get()));
 
   result r;
-  r.c.assign(host.c.get(), host.c.get() + n);
+  r.c.assign(host.c.data(), host.c.data() + n);
   r.total_ms = timer.milliseconds();
   return r;
 }

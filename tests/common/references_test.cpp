@@ -1,0 +1,113 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The references that several exercises share: a dot product and a product of matrices, in double,
+// with how far a float result may be from them.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "lab/dot_reference.hpp"
+#include "lab/matrix_closeness.hpp"
+
+namespace {
+
+template <class T>
+std::span<const T> view(const std::vector<T>& values) {
+  return values;
+}
+
+TEST(DotInDouble, KeepsWhatAFloatWouldRoundAway) {
+  const std::vector<float> a{0x1p24F, 1, -3}, b{1, 1, 2};
+  EXPECT_EQ(lab::dot_in_double(a, b), 0x1p24 + 1 - 6);
+  EXPECT_EQ(lab::dot_in_double({}, {}), 0);
+}
+
+TEST(DotErrorBound, CountsRoundingsOfTheMagnitudesNotOfTheSum) {
+  const std::vector<float> a{1000, -1000}, b{2, 2};
+  EXPECT_EQ(lab::dot_error_bound(a, b, 3), 3 * 0x1p-24 * 4000);
+  EXPECT_EQ(lab::dot_error_bound({}, {}, 3), 0);
+}
+
+template <class T>
+class CompareProduct : public ::testing::Test {
+ protected:
+  // 3 x 2 times 2 x 4.
+  const std::vector<T> a{1, 2, -3, 4, 5, -6}, b{7, 8, 9, 10, 11, -12, 13, 14};
+  const std::vector<T> right{29, -16, 35, 38, 23, -72, 25, 26, -31, 112, -33, -34};
+
+  lab::comparison compare(const std::vector<T>& c, std::size_t row_stride = 1) const {
+    return lab::compare_product(view(c), view(a), view(b), 3, 4, 2, row_stride);
+  }
+};
+using types = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(CompareProduct, types);
+
+TYPED_TEST(CompareProduct, TakesTheRightOne) {
+  EXPECT_TRUE(this->compare(this->right));
+  EXPECT_EQ(this->compare(this->right).message, "all 3 rows of C match (k = 2)");
+  EXPECT_EQ(this->compare(this->right, 2).message, "2 of 3 rows of C match (k = 2)");
+}
+
+TYPED_TEST(CompareProduct, RefusesEachWrongElementAndSaysWhere) {
+  for (std::size_t i = 0; i < this->right.size(); ++i) {
+    for (const TypeParam wrong :
+         {TypeParam{0}, this->right[i] + 1, std::numeric_limits<TypeParam>::quiet_NaN(),
+          std::numeric_limits<TypeParam>::infinity()}) {
+      auto c = this->right;
+      c[i] = wrong;
+      const lab::comparison result = this->compare(c);
+      EXPECT_FALSE(result) << i << ": " << wrong;
+      EXPECT_TRUE(result.message.starts_with("1 of 12 elements differ; first in row " +
+                                             std::to_string(i / 4) + ", column " +
+                                             std::to_string(i % 4)))
+          << result.message;
+    }
+  }
+  EXPECT_FALSE(this->compare({1, 2, 3}));
+  EXPECT_FALSE(this->compare({}));
+}
+
+TYPED_TEST(CompareProduct, AllowsAFewRoundingsAndNoMore) {
+  // k + 1 = 3 roundings of the magnitude 7 + 22 = 29, each of half an epsilon.
+  const TypeParam unit = std::numeric_limits<TypeParam>::epsilon() / 2 * 29;
+  auto c = this->right;
+  c[0] = 29 + 2 * unit;
+  EXPECT_TRUE(this->compare(c));
+  c[0] = 29 + 7 * unit;  // twice as far as even the double's own roundings would explain
+  EXPECT_FALSE(this->compare(c));
+}
+
+TYPED_TEST(CompareProduct, LooksAtTheLastRowWhateverTheStride) {
+  auto c = this->right;
+  c[11] += 1;
+  EXPECT_FALSE(this->compare(c, 2));
+  EXPECT_FALSE(this->compare(c, 1000));
+  c = this->right;
+  c[5] += 1;
+  EXPECT_TRUE(this->compare(c, 2)) << "row 1 is not asked for";
+}
+
+TYPED_TEST(CompareProduct, TakesANaNOnlyWhereTheMatricesMakeOne) {
+  constexpr TypeParam kInfinity = std::numeric_limits<TypeParam>::infinity();
+  constexpr TypeParam kNaN = std::numeric_limits<TypeParam>::quiet_NaN();
+  const std::vector<TypeParam> infinite{kInfinity}, zero{0}, one{1}, nan{kNaN};
+  EXPECT_TRUE(lab::compare_product(view(nan), view(infinite), view(zero), 1, 1, 1));
+  EXPECT_FALSE(lab::compare_product(view(zero), view(infinite), view(zero), 1, 1, 1));
+  EXPECT_TRUE(lab::compare_product(view(infinite), view(infinite), view(one), 1, 1, 1));
+  EXPECT_FALSE(lab::compare_product(view(nan), view(infinite), view(one), 1, 1, 1));
+}
+
+TEST(CompareProductOfNothing, IsRightWithZerosOrWithoutElements) {
+  const std::vector<float> none, zeros(6), ones(6, 1.0F);
+  EXPECT_TRUE(lab::compare_product(view(zeros), view(none), view(none), 2, 3, 0));
+  EXPECT_FALSE(lab::compare_product(view(ones), view(none), view(none), 2, 3, 0));
+  EXPECT_TRUE(lab::compare_product(view(none), view(none), view(none), 0, 3, 0));
+}
+
+}  // namespace
