@@ -193,10 +193,35 @@ TEST(KernelErrors, StayAndAreReturnedByEveryCall) {
   EXPECT_NE(sticky_error("trap"), "cudaSuccess");  // which one it is, CUDA does not say
 }
 
+// --- a reset ------------------------------------------------------------------------------------
+
+/// In a child: a reset in the middle of things; what comes after it works as at the start.
+int reset_and_go_on() {
+  void* left_behind = nullptr;
+  cudaStream_t stream = nullptr;
+  if (cudaMalloc(&left_behind, 1 << 20) != cudaSuccess) return 1;
+  if (cudaStreamCreate(&stream) != cudaSuccess) return 2;
+  if (cudaSetDevice(-1) != cudaErrorInvalidDevice) return 3;
+  if (cudaDeviceReset() != cudaSuccess) return 4;
+  cudaGetLastError();
+  const device_array<int> data(1, 0);
+  if (cudaStreamCreate(&stream) != cudaSuccess) return 5;
+  set<<<1, 1, 0, stream>>>(data.data(), 7);
+  if (cudaGetLastError() != cudaSuccess || cudaStreamSynchronize(stream) != cudaSuccess) return 6;
+  if (cudaStreamDestroy(stream) != cudaSuccess) return 7;
+  return data.to_host()[0] == 7 ? 0 : 8;
+}
+
+TEST(Reset, LeavesADeviceThatWorks) {
+  const auto child = child_process::run("", "reset 2>/dev/null");
+  EXPECT_EQ(child.exit_code, 0) << child.output;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc == 3 && std::strcmp(argv[1], "--child") == 0) return fail_and_go_on(argv[2]);
+  if (argc == 3 && std::strcmp(argv[1], "--child") == 0)
+    return std::strcmp(argv[2], "reset") == 0 ? reset_and_go_on() : fail_and_go_on(argv[2]);
   testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }

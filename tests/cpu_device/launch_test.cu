@@ -69,6 +69,8 @@ TEST(Launch, TakesMoreSharedMemoryAfterOptingIn) {
   EXPECT_EQ(status(48 * 1024 + 1), cudaErrorInvalidValue);
   EXPECT_EQ(opt_in(most + 1), cudaErrorInvalidValue);
   EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidValue);
+  ASSERT_EQ(opt_in(most - 1024), cudaSuccess);
+  EXPECT_EQ(status(most), cudaErrorInvalidValue);  // what was asked for, not all there is
   ASSERT_EQ(opt_in(most), cudaSuccess);
   EXPECT_EQ(status(most), cudaSuccess);
   EXPECT_EQ(status(most + 1), cudaErrorInvalidValue);

@@ -192,8 +192,9 @@ TEST(DefaultStream, WaitsForBlockingStreamsAndTheyForIt) {
   const stream one(cudaStreamDefault), two(cudaStreamDefault), side;
   gate g;
   g.close(one);
-  add<<<1, 1>>>(data.data(), 1);
-  times<<<1, 1, 0, two>>>(data.data(), 2);
+  add<<<1, 1, 0, one>>>(data.data(), 1);  // 2
+  times<<<1, 1>>>(data.data(), 10);       // 20
+  add<<<1, 1, 0, two>>>(data.data(), 3);  // 23
   add<<<1, 1, 0, side>>>(other.data(), 1);
   EXPECT_EQ(cudaStreamSynchronize(side), cudaSuccess);  // waits for none of them
   EXPECT_EQ(cudaStreamQuery(one), cudaErrorNotReady);
@@ -202,7 +203,7 @@ TEST(DefaultStream, WaitsForBlockingStreamsAndTheyForIt) {
   g.open();
   EXPECT_EQ(cudaStreamSynchronize(two), cudaSuccess);
   EXPECT_EQ(cudaStreamQuery(nullptr), cudaSuccess);
-  EXPECT_EQ(data.to_host()[0], 4);
+  EXPECT_EQ(data.to_host()[0], 23);
   EXPECT_EQ(other.to_host()[0], 2);
 }
 
@@ -211,13 +212,14 @@ TEST(DefaultStream, HoldsUpBlockingStreamsOnly) {
   const stream blocking(cudaStreamDefault), side;
   gate g;
   g.close(cudaStreamLegacy);
-  add<<<1, 1, 0, blocking>>>(data.data(), 1);
+  times<<<1, 1, 0, cudaStreamLegacy>>>(data.data(), 10);  // 10
+  add<<<1, 1, 0, blocking>>>(data.data(), 1);             // 11
   add<<<1, 1, 0, side>>>(other.data(), 1);
   EXPECT_EQ(cudaStreamSynchronize(side), cudaSuccess);
   EXPECT_EQ(cudaStreamQuery(cudaStreamLegacy), cudaErrorNotReady);
   EXPECT_EQ(cudaStreamQuery(blocking), cudaErrorNotReady);
   g.open();
-  EXPECT_EQ(data.to_host()[0], 2);
+  EXPECT_EQ(data.to_host()[0], 11);
 }
 
 TEST(DefaultStream, HasHandles) {
@@ -351,11 +353,13 @@ TEST(Events, MeasureTheTimeBetweenThem) {
   gate g;
   float ms = -1;
   ASSERT_EQ(cudaEventRecord(start, s), cudaSuccess);
+  ASSERT_EQ(cudaEventSynchronize(start), cudaSuccess);
   g.close(s);
   for (int i = 0; i < 20; ++i) add<<<1, 256, 0, s>>>(data.data(), 1);
   ASSERT_EQ(cudaEventRecord(stop, s), cudaSuccess);
   ASSERT_EQ(cudaEventRecord(untimed, s), cudaSuccess);
   EXPECT_EQ(cudaEventElapsedTime(&ms, start, stop), cudaErrorNotReady);
+  EXPECT_EQ(cudaEventElapsedTime(&ms, stop, start), cudaErrorNotReady);
   cudaGetLastError();
   g.open();
   ASSERT_EQ(cudaEventSynchronize(untimed), cudaSuccess);

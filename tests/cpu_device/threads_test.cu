@@ -157,6 +157,22 @@ TEST(Blocks, BarriersVote) {
   });
 }
 
+// --- warps --------------------------------------------------------------------------------------
+
+__global__ void first_of_warp(int* out) {
+  const unsigned me = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+  out[me] = __shfl_sync(kAll, static_cast<int>(me), 0);
+}
+
+TEST(Warps, AreThirtyTwoThreadsInARowOfABlock) {
+  in_every_order([] {
+    const device_array<int> out(128, -1);
+    first_of_warp<<<1, dim3(8, 2, 8)>>>(out.data());
+    const std::vector<int> host = out.to_host();
+    for (int i = 0; i < 128; ++i) EXPECT_EQ(host[static_cast<std::size_t>(i)], i / 32 * 32);
+  });
+}
+
 // --- warps: shuffles ----------------------------------------------------------------------------
 
 __global__ void warp_sums(const int* in, int* out) {
