@@ -222,15 +222,21 @@ TEST(CublasXtOnTheCpuDevice, SaysWhenATileDoesNotFit) {
   const auto large = static_cast<int>(std::sqrt(static_cast<double>(total) / sizeof(float))) + 1;
   EXPECT_DONE(cublasXtSetBlockDim(h, large));
   const float one = 1, zero = 0;
-  std::vector<float> a(4, 1.0F), c(4, 0.0F);
-  EXPECT_EQ(cublasXtSgemm(h, CUBLAS_OP_N, CUBLAS_OP_N, 2, 2, 2, &one, a.data(), 2, a.data(), 2,
-                          &zero, c.data(), 2),
+  const std::size_t k = size(large);
+  std::vector<float> a(k, 1.0F), c(4, 0.0F);
+  EXPECT_EQ(cublasXtSgemm(h, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, k, &one, a.data(), 1, a.data(), k,
+                          &zero, c.data(), 1),
             CUBLAS_STATUS_ALLOC_FAILED);
   EXPECT_EQ(cpu_device::live_allocations(), 0U);
   int device = -1;
   EXPECT_EQ(cudaGetDevice(&device), cudaSuccess);
   EXPECT_EQ(device, 0);  // the caller's device is current again
   cudaGetLastError();
+
+  // No tile is larger than the matrices: small ones go, whatever is set.
+  EXPECT_DONE(cublasXtSgemm(h, CUBLAS_OP_N, CUBLAS_OP_N, 2, 2, 2, &one, a.data(), 2, a.data(), 2,
+                            &zero, c.data(), 2));
+  EXPECT_EQ(c, std::vector<float>(4, 2.0F));
 }
 
 #endif

@@ -22,6 +22,7 @@
 
 #include "lab/command_line.hpp"
 #include "lab/device_limits.hpp"
+#include "lab/errors.hpp"
 #include "lab/matmul_baseline.hpp"
 #include "reference.hpp"
 #include "scaling_study.hpp"

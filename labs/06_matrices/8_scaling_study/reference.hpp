@@ -10,51 +10,21 @@
 #include <limits>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lab/closeness.hpp"
-#include "lab/errors.hpp"
-#include "lab/random.hpp"
+#include "lab/known_product.hpp"
 #include "lab/report.hpp"
 #include "scaling_study.hpp"
 
 namespace lab::scaling_study {
 
-/// A problem of any size whose product needs no multiplication of matrices. With random whole
-/// numbers p, q, r and s from -8 to 8,
-///
-///     A[row][i] = p[row] + q[i],   B[i][column] = r[i] + s[column]:
-///     C[row][column] = p[row] · Σr + k · p[row] · s[column] + Σqr + s[column] · Σq
-///
-/// Neither matrix is symmetric, no two rows or columns play the same part, and every i counts.
-/// No product is larger than 256, so all sums are exact in floats while 256 · k <= 2^24. Throws
-/// invalid_input for a larger k.
+/// A problem of any size whose product needs no multiplication of matrices: lab/known_product.hpp
+/// has the formula. All sums are exact in floats. Throws invalid_input for k > 65536.
 inline problem make_problem(shape size, std::uint64_t seed) {
-  if (size.k > 65536)
-    throw invalid_input("scaling_study: with k > 65536 the product is not exact in floats");
-  const auto p = random_ints(size.m, 4 * seed, -8, 8), q = random_ints(size.k, 4 * seed + 1, -8, 8);
-  const auto r = random_ints(size.k, 4 * seed + 2, -8, 8),
-             s = random_ints(size.n, 4 * seed + 3, -8, 8);
-  long long sum_q = 0, sum_r = 0, sum_qr = 0;
-  for (std::size_t i = 0; i < size.k; ++i) {
-    sum_q += q[i];
-    sum_r += r[i];
-    sum_qr += q[i] * r[i];
-  }
-  problem out{size, {}, {}, {}};
-  out.a.reserve(size.m * size.k);
-  out.b.reserve(size.k * size.n);
-  out.c.reserve(size.m * size.n);
-  for (const int of_row : p)
-    for (const int of_i : q) out.a.push_back(static_cast<float>(of_row + of_i));
-  for (const int of_i : r)
-    for (const int of_column : s) out.b.push_back(static_cast<float>(of_i + of_column));
-  const auto k = static_cast<long long>(size.k);
-  for (const int of_row : p)
-    for (const int of_column : s)
-      out.c.push_back(
-          static_cast<float>(of_row * sum_r + k * of_row * of_column + sum_qr + of_column * sum_q));
-  return out;
+  auto known = make_known_product(size.m, size.n, size.k, seed);
+  return {size, std::move(known.a), std::move(known.b), std::move(known.c)};
 }
 
 /// Are these the rows that were asked for, and does each of them follow from its own samples?

@@ -135,8 +135,9 @@ class station {
 template <class T>
 class tiled_call {
  public:
-  explicit tiled_call(cublasXtHandle_t handle)
-      : block_(static_cast<std::size_t>(handle->block_dim)) {
+  /// No tile is larger than `largest`, the longest side there is: small matrices need little memory.
+  tiled_call(cublasXtHandle_t handle, std::size_t largest)
+      : block_(std::min(static_cast<std::size_t>(handle->block_dim), largest)) {
     cudaGetDevice(&device_before_);
     for (const int device : handle->devices)
       stations_.push_back(std::make_unique<station<T>>(device, block_));
@@ -179,7 +180,7 @@ template <class T>
 cublasStatus_t multiply(cublasXtHandle_t handle, std::size_t m, std::size_t n, std::size_t k,
                         T alpha, const operand<T>& a, const operand<T>& b, T beta, T* C,
                         std::size_t ldc) {
-  tiled_call<T> call(handle);
+  tiled_call<T> call(handle, std::max({m, n, k}));
   if (!call.ready()) return CUBLAS_STATUS_ALLOC_FAILED;
   for (std::size_t j = 0; j < call.tiles(n); ++j)
     for (std::size_t i = 0; i < call.tiles(m); ++i) {
@@ -228,7 +229,7 @@ cublasStatus_t multiply_by_own_transpose(cublasXtHandle_t handle, cublasFillMode
                                          cublasOperation_t trans, std::size_t n, std::size_t k,
                                          T alpha, const T* A, std::size_t lda, T beta, T* C,
                                          std::size_t ldc) {
-  tiled_call<T> call(handle);
+  tiled_call<T> call(handle, std::max(n, k));
   if (!call.ready()) return CUBLAS_STATUS_ALLOC_FAILED;
   const operand<T> left{A, lda, trans};
   const operand<T> right{A, lda, blas::transposes(trans) ? CUBLAS_OP_N : CUBLAS_OP_T};
@@ -268,7 +269,7 @@ cublasStatus_t multiply_by_own_transpose(cublasXtHandle_t handle, cublasFillMode
 template <class T>
 cublasStatus_t solve(cublasXtHandle_t handle, cublasSideMode_t side, std::size_t m, std::size_t n,
                      T alpha, const operand<T>& a, T* B, std::size_t ldb) {
-  tiled_call<T> call(handle);
+  tiled_call<T> call(handle, std::max(m, n));
   if (!call.ready()) return CUBLAS_STATUS_ALLOC_FAILED;
   const bool left = side == CUBLAS_SIDE_LEFT;
   const std::size_t steps = call.tiles(left ? m : n), strips = call.tiles(left ? n : m);

@@ -1,0 +1,198 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 13.6 lu_solve: many systems of equations in two calls, and what to do with those that have none.
+// Edit:  this file, from TODO(1) to TODO(5). lu_solve.hpp says what is asked for.
+// Run:   scripts/lab run 13.6              (then -- --matrix zero_corner, singular, hilbert)
+// Test:  scripts/lab test 13.6
+// Hints: scripts/lab hint 13.6             Chapter: docs/13_cublas.md
+
+#include <cublas_v2.h>
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lab/cublas_check.hpp"
+#include "lab/cublas_handle.hpp"
+#include "lab/cuda_check.hpp"
+#include "lab/device_buffer.hpp"
+#include "lab/errors.hpp"
+#include "lab/timer.hpp"
+#include "lu_solve.hpp"
+
+namespace lab::lu_solve {
+namespace {
+
+constexpr unsigned kThreads = 256;
+
+/// The batch in device memory, column-major, with what the factorization leaves behind.
+struct batch {
+  std::size_t systems, n, right_sides;
+  device_buffer<double> a;         // before: the matrices. After: L under the diagonal, U above
+  device_buffer<double> b;         // before: the right-hand sides. After: the solutions
+  device_buffer<double*> each_a;   // where each system's matrix begins in a …
+  device_buffer<double*> each_b;   // … and its right-hand sides in b
+  device_buffer<int> pivots;       // n a system: with which row each row was exchanged
+  device_buffer<int> zero_pivots;  // one a system: 0, or the number of the first pivot that is 0
+};
+
+// --- from rows to columns, and back --------------------------------------------------------------
+
+/// Transposes `count` matrices of rows x columns elements, which lie one behind the other.
+__global__ void transpose_each(const double* from, double* to, std::size_t count, std::size_t rows,
+                               std::size_t columns) {
+  // TODO(1): element (row, column) of each matrix, stored row after row in `from`, goes where it
+  //          belongs column after column in `to`. Matrix k begins at k times the size of one, in
+  //          both. In strides of the grid: there may be more elements than threads.
+  // BEGIN SOLUTION
+  // STUB: (void)from, (void)to, (void)count, (void)rows, (void)columns;
+  const std::size_t size = rows * columns;
+  const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
+  std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  for (; i < count * size; i += stride) {
+    const std::size_t first = i / size * size;  // of this element's matrix
+    const std::size_t row = (i - first) / columns, column = (i - first) % columns;
+    to[first + column * rows + row] = from[i];
+  }
+  // END SOLUTION
+}
+
+/// Columns of `count` matrices that are given row after row: in new memory.
+device_buffer<double> transposed(const device_buffer<double>& from, std::size_t count,
+                                 std::size_t rows, std::size_t columns) {
+  device_buffer<double> to(from.size());
+  if (to.empty()) return to;  // a grid of no blocks would be an error
+  const auto blocks = std::min<std::size_t>((to.size() + kThreads - 1) / kThreads, 65536);
+  transpose_each<<<static_cast<unsigned>(blocks), kThreads>>>(from.data(), to.data(), count, rows,
+                                                              columns);
+  CUDA_CHECK(cudaGetLastError());
+  return to;
+}
+
+// --- the library ---------------------------------------------------------------------------------
+
+/// Where each matrix of the batch begins: an array of addresses, itself in device memory, since the
+/// device reads it.
+device_buffer<double*> addresses(device_buffer<double>& matrices, std::size_t count) {
+  // TODO(2): `count` matrices of equal size fill `matrices`. Make the addresses on the host
+  //          (calculating with a device's address is allowed there, following it is not), and
+  //          bring them to the device.
+  // BEGIN SOLUTION
+  // STUB: (void)matrices, (void)count;
+  // STUB: throw not_written("the batch in device memory", 1);  // 1 and 2
+  const std::size_t size = matrices.size() / count;
+  std::vector<double*> each(count);
+  for (std::size_t k = 0; k < count; ++k) each[k] = matrices.data() + k * size;
+  return device_buffer<double*>(each);
+  // END SOLUTION
+}
+
+/// Replaces every matrix by its factors.
+void factorize(const cublas_handle& handle, batch& what) {
+  // TODO(3): cublasDgetrfBatched. All that it is given is in device memory, its info as well. What
+  //          is the leading dimension of a matrix without gaps? A status of success says nothing
+  //          about the matrices: that is what the info is for.
+  // BEGIN SOLUTION
+  // STUB: (void)handle, (void)what;
+  // STUB: throw not_written("factorize", 3);
+  const int n = static_cast<int>(what.n), systems = static_cast<int>(what.systems);
+  CUBLAS_CHECK(cublasDgetrfBatched(handle, n, what.each_a.data(), n, what.pivots.data(),
+                                   what.zero_pivots.data(), systems));
+  // END SOLUTION
+}
+
+/// Replaces every right-hand side by its solution, with the factors of factorize(). What it makes
+/// of a singular matrix is no solution.
+void solve_factorized(const cublas_handle& handle, batch& what) {
+  // TODO(4): cublasDgetrsBatched, for all right-hand sides of a system at once. Its info is of
+  //          another kind: one int of the host, which says whether an argument is wrong.
+  // BEGIN SOLUTION
+  // STUB: (void)handle, (void)what;
+  // STUB: throw not_written("solve_factorized", 4);
+  const int n = static_cast<int>(what.n), right_sides = static_cast<int>(what.right_sides);
+  int wrong_argument = 0;  // that something is wrong the status says as well
+  CUBLAS_CHECK(cublasDgetrsBatched(handle, CUBLAS_OP_N, n, right_sides, what.each_a.data(), n,
+                                   what.pivots.data(), what.each_b.data(), n, &wrong_argument,
+                                   static_cast<int>(what.systems)));
+  // END SOLUTION
+}
+
+/// What became of each system. `x` holds all solutions, row after row.
+std::vector<solution> collect(const std::vector<int>& zero_pivots, const std::vector<double>& x,
+                              std::size_t each) {
+  std::vector<solution> out(zero_pivots.size());
+  // TODO(5): for each system its zero pivot, and its `each` numbers of x if they are a solution.
+  // BEGIN SOLUTION
+  // STUB: (void)x, (void)each;
+  // STUB: throw not_written("collect", 5);
+  for (std::size_t k = 0; k < zero_pivots.size(); ++k) {
+    out[k].zero_pivot = zero_pivots[k];
+    const auto first = x.begin() + static_cast<std::ptrdiff_t>(k * each);
+    if (zero_pivots[k] == 0) out[k].x.assign(first, first + static_cast<std::ptrdiff_t>(each));
+  }
+  // END SOLUTION
+  return out;
+}
+
+// --- given ---------------------------------------------------------------------------------------
+
+void require_sensible(std::span<const double> a, std::span<const double> b, shape size) {
+  const auto [systems, n, right_sides] = size;
+  constexpr std::size_t kMost = std::numeric_limits<int>::max();
+  // n and systems: their product counts the pivots, in int as well.
+  if (n > kMost || right_sides > kMost || systems > kMost || (n != 0 && systems > kMost / n))
+    throw invalid_input("lu_solve: cuBLAS counts systems, rows and pivots in int, and these are " +
+                        std::to_string(systems) + " systems of " + std::to_string(n) + " rows");
+  if (a.size() != systems * n * n)
+    throw invalid_input("lu_solve: " + std::to_string(systems) + " matrices of " +
+                        std::to_string(n) + " x " + std::to_string(n) + " have " +
+                        std::to_string(systems * n * n) + " elements, and a has " +
+                        std::to_string(a.size()));
+  const bool fits = n * systems == 0
+                        ? b.empty()
+                        : b.size() % (n * systems) == 0 && b.size() / (n * systems) == right_sides;
+  if (!fits)
+    throw invalid_input("lu_solve: b has " + std::to_string(b.size()) +
+                        " elements, which are not " + std::to_string(right_sides) +
+                        " right-hand sides for " + std::to_string(systems) + " systems of " +
+                        std::to_string(n) + " rows");
+}
+
+}  // namespace
+
+result solve(std::span<const double> a, std::span<const double> b, shape size) {
+  require_sensible(a, b, size);
+  const auto [systems, n, right_sides] = size;
+  if (systems == 0 || n == 0) return {std::vector<solution>(systems), 0};
+
+  const cublas_handle handle;
+  auto columns_a = transposed(device_buffer<double>(a), systems, n, n);
+  auto columns_b = transposed(device_buffer<double>(b), systems, n, right_sides);
+  auto each_a = addresses(columns_a, systems), each_b = addresses(columns_b, systems);
+  batch what{systems,
+             n,
+             right_sides,
+             std::move(columns_a),
+             std::move(columns_b),
+             std::move(each_a),
+             std::move(each_b),
+             device_buffer<int>(n * systems),
+             device_buffer<int>(systems)};
+
+  event_timer timer;
+  timer.start();
+  factorize(handle, what);
+  if (right_sides != 0) solve_factorized(handle, what);
+  timer.stop();
+
+  // Column-major, a matrix of n x right_sides is a row-major one of right_sides x n.
+  const auto x = transposed(what.b, systems, right_sides, n).to_vector();
+  return {collect(what.zero_pivots.to_vector(), x, n * right_sides), timer.milliseconds()};
+}
+
+}  // namespace lab::lu_solve

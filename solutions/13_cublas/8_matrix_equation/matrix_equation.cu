@@ -1,0 +1,137 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 13.8 matrix_equation: α (A + C) C X = B, from the outside inwards.
+// Edit:  this file, from TODO(1) to TODO(4). matrix_equation.hpp says what is asked for.
+// Run:   scripts/lab run 13.8              (then -- --data random --alpha 0.3)
+// Test:  scripts/lab test 13.8
+// Hints: scripts/lab hint 13.8             Chapter: docs/13_cublas.md
+
+#include <cublas_v2.h>
+#include <cuda_runtime.h>
+
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <string>
+
+#include "lab/cublas_check.hpp"
+#include "lab/cublas_handle.hpp"
+#include "lab/device_buffer.hpp"
+#include "lab/errors.hpp"
+#include "lab/timer.hpp"
+#include "matrix_equation.hpp"
+
+namespace lab::matrix_equation {
+namespace {
+
+/// The first zero on the diagonal of A + C, else the first on that of C, if there is one.
+std::optional<zero> zero_on_a_diagonal(std::span<const double> a, std::span<const double> c,
+                                       std::size_t n) {
+  // TODO(1): the library does not look for it: it divides. A + C may have a zero where neither A
+  //          nor C has one.
+  // BEGIN SOLUTION
+  // STUB: (void)a, (void)c, (void)n;
+  // STUB: throw not_written("zero_on_a_diagonal", 1);
+  for (std::size_t row = 0; row < n; ++row)
+    if (a[row * n + row] + c[row * n + row] == 0) return zero{factor::sum, row};
+  for (std::size_t row = 0; row < n; ++row)
+    if (c[row * n + row] == 0) return zero{factor::c, row};
+  return std::nullopt;
+  // END SOLUTION
+}
+
+/// a + b, of n x n elements each.
+device_buffer<double> sum(const cublas_handle& handle, const device_buffer<double>& a,
+                          const device_buffer<double>& b, std::size_t n) {
+  device_buffer<double> out(n * n);
+  // TODO(2): cublasDgeam adds two matrices, each with a factor and an operation of its own. Does
+  //          it matter here that it goes column after column?
+  // BEGIN SOLUTION
+  // STUB: (void)handle, (void)a, (void)b;
+  // STUB: throw not_written("sum", 2);
+  const int size = static_cast<int>(n);
+  const double one = 1;
+  CUBLAS_CHECK(cublasDgeam(handle, CUBLAS_OP_N, CUBLAS_OP_N, size, size, &one, a.data(), size, &one,
+                           b.data(), size, out.data(), size));
+  // END SOLUTION
+  return out;
+}
+
+/// Replaces x, which holds some M, by the X with u · X = factor · M. All are row-major; u is upper
+/// triangular.
+void divide_by_upper(const cublas_handle& handle, const device_buffer<double>& u,
+                     device_buffer<double>& x, shape size, double factor) {
+  // TODO(3): one cublasDtrsm. The library sees the transposed matrices, and so another equation:
+  //          on which side does the transposed u stand there? Which half of it is stored? And what
+  //          are rows, columns and leading dimension of the transposed x?
+  // BEGIN SOLUTION
+  // STUB: (void)handle, (void)u, (void)x, (void)size, (void)factor;
+  // STUB: throw not_written("divide_by_upper", 3);
+  const int n = static_cast<int>(size.n), columns = static_cast<int>(size.columns);
+  CUBLAS_CHECK(cublasDtrsm(handle, CUBLAS_SIDE_RIGHT, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N,
+                           CUBLAS_DIAG_NON_UNIT, columns, n, &factor, u.data(), n, x.data(),
+                           columns));
+  // END SOLUTION
+}
+
+/// Replaces x, which holds B, by the solution.
+void solve_on_device(const cublas_handle& handle, double alpha, const device_buffer<double>& a,
+                     const device_buffer<double>& c, device_buffer<double>& x, shape size) {
+  // TODO(4): α (A + C) Y = B for Y = C X, and then that for X. No product of matrices is needed.
+  // BEGIN SOLUTION
+  // STUB: (void)handle, (void)alpha, (void)a, (void)c, (void)x, (void)size, (void)sum;
+  // STUB: (void)divide_by_upper;
+  // STUB: throw not_written("solve_on_device", 2);  // 2, 3 and 4
+  const device_buffer<double> outer = sum(handle, a, c, size.n);
+  divide_by_upper(handle, outer, x, size, 1 / alpha);  // now x is C X
+  divide_by_upper(handle, c, x, size, 1);
+  // END SOLUTION
+}
+
+// --- given ---------------------------------------------------------------------------------------
+
+void require_sensible(double alpha, std::span<const double> a, std::span<const double> c,
+                      std::span<const double> b, shape size) {
+  const auto [n, columns] = size;
+  if (!std::isfinite(alpha) || alpha == 0)
+    throw invalid_input("matrix_equation: alpha is " + std::to_string(alpha) +
+                        "; with that there is nothing to be found out about X");
+  constexpr std::size_t kMost = std::numeric_limits<int>::max();
+  if (n > kMost || columns > kMost)
+    throw invalid_input("matrix_equation: cuBLAS counts in int, and the sizes are " +
+                        std::to_string(n) + " and " + std::to_string(columns));
+  const auto require = [](const char* name, std::size_t have, std::size_t rows, std::size_t cols) {
+    if (have != rows * cols)
+      throw invalid_input("matrix_equation: " + std::string(name) + " has " + std::to_string(have) +
+                          " elements, and " + std::to_string(rows) + " x " + std::to_string(cols) +
+                          " are asked for");
+  };
+  require("A", a.size(), n, n);
+  require("C", c.size(), n, n);
+  require("B", b.size(), n, columns);
+}
+
+}  // namespace
+
+result solve(double alpha, std::span<const double> a, std::span<const double> c,
+             std::span<const double> b, shape size) {
+  require_sensible(alpha, a, c, b, size);
+  result out;
+  out.singular = zero_on_a_diagonal(a, c, size.n);
+  if (out.singular || b.empty()) return out;
+
+  const cublas_handle handle;
+  const device_buffer<double> device_a(a), device_c(c);
+  device_buffer<double> device_x(b);  // B, until it is X
+  event_timer timer;
+  timer.start();
+  solve_on_device(handle, alpha, device_a, device_c, device_x, size);
+  timer.stop();
+  out.x = device_x.to_vector();
+  out.solve_ms = timer.milliseconds();
+  return out;
+}
+
+}  // namespace lab::matrix_equation

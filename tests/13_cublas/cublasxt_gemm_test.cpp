@@ -1,0 +1,286 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cublasxt_gemm.hpp"
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <limits>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "../12_multi_gpu/full_device.hpp"
+#include "lab/cublas_check.hpp"
+#include "lab/errors.hpp"
+#include "lab/random.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+
+namespace {
+
+using lab::cublasxt_gemm::check;
+using lab::cublasxt_gemm::element;
+using lab::cublasxt_gemm::matrix;
+using lab::cublasxt_gemm::multiply;
+using lab::cublasxt_gemm::op;
+using lab::cublasxt_gemm::plan;
+using lab::cublasxt_gemm::row_of_product;
+using lab::cublasxt_gemm::row_of_sum_times_product;
+using lab::cublasxt_gemm::sum_times_product;
+using lab::testing::full_device;
+using lab::testing::matches;
+
+#ifdef __CPU_DEVICE__
+// Three devices that are soon full, as in chapter 12, but with room for tiles of the default size.
+const bool kRoomForTiles = ::setenv("CPU_DEVICE_MEMORY_MB", "64", 1) == 0;
+#endif
+
+matrix whole_numbers(std::size_t rows, std::size_t columns, std::uint64_t seed, int low, int high) {
+  const auto numbers = lab::random_ints(rows * columns, seed, low, high);
+  return {rows, columns, {numbers.begin(), numbers.end()}};
+}
+matrix real_numbers(std::size_t rows, std::size_t columns, std::uint64_t seed) {
+  return {rows, columns, lab::random_floats(rows * columns, seed, -1, 1)};
+}
+plan tiles_of(int block_dim) { return {{}, block_dim}; }
+
+/// C has to be op(A) · B exactly: all numbers are whole, and all sums below 2^24.
+::testing::AssertionResult is_product(const matrix& c, op first, const matrix& a, const matrix& b) {
+  const std::size_t rows = first == op::none ? a.rows : a.columns;
+  return matches(check(c, rows, b.columns, [&](std::size_t row) {
+    auto exact = row_of_product(first, a, b, row);
+    for (double& each : exact.error_bound) each = 0;
+    return exact;
+  }));
+}
+::testing::AssertionResult is_sum_times_product(const matrix& c, op first, const matrix& a,
+                                                const matrix& b) {
+  return matches(check(c, a.rows, a.rows, [&](std::size_t row) {
+    auto exact = row_of_sum_times_product(first, a, b, row);
+    for (double& each : exact.error_bound) each = 0;
+    return exact;
+  }));
+}
+
+constexpr op kOps[] = {op::none, op::transpose};
+std::string name_of(op which) { return which == op::none ? "none" : "transpose"; }
+
+// --- op(A) · B -----------------------------------------------------------------------------------
+
+struct shape {
+  std::size_t m, n, k;
+};
+class Shapes : public ::testing::TestWithParam<std::tuple<op, shape>> {};
+// All sides different; rows, columns; on both sides of a tile of 32, and primes.
+INSTANTIATE_TEST_SUITE_P(
+    Ops, Shapes,
+    ::testing::Combine(::testing::ValuesIn(kOps),
+                       ::testing::Values(shape{1, 1, 1}, shape{2, 3, 4}, shape{5, 1, 7},
+                                         shape{1, 6, 3}, shape{31, 32, 33}, shape{33, 31, 32},
+                                         shape{32, 64, 96}, shape{65, 67, 129}, shape{101, 40, 3})),
+    [](const auto& test) {
+      const shape size = std::get<1>(test.param);
+      return name_of(std::get<0>(test.param)) + "_" + std::to_string(size.m) + "x" +
+             std::to_string(size.n) + "x" + std::to_string(size.k);
+    });
+
+TEST_P(Shapes, MultipliesWholeNumbersExactlyInOneTileAndInMany) {
+  const auto [first, size] = GetParam();
+  const auto [m, n, k] = size;
+  const bool turned = first == op::transpose;
+  const matrix a = whole_numbers(turned ? k : m, turned ? m : k, m + n, -9, 14);
+  const matrix b = whole_numbers(k, n, m + k, -20, 5);
+  for (const int block : {32, 2048})
+    EXPECT_TRUE(is_product(multiply(first, a, b, tiles_of(block)).c, first, a, b))
+        << "tiles of " << block;
+}
+
+TEST_P(Shapes, IsWithinTheBoundForRealNumbers) {
+  const auto [first, size] = GetParam();
+  const auto [m, n, k] = size;
+  const bool turned = first == op::transpose;
+  const matrix a = real_numbers(turned ? k : m, turned ? m : k, m + n);
+  const matrix b = real_numbers(k, n, m + k);
+  EXPECT_TRUE(matches(
+      check(multiply(first, a, b, tiles_of(32)).c, m, n,
+            [&, which = first](std::size_t row) { return row_of_product(which, a, b, row); })));
+}
+
+TEST(Multiply, IsNotTheProductTheOtherWayRound) {
+  // Two by two, where nothing but the numbers tells A · B from B · A and from their transposes.
+  const matrix a{2, 2, {1, 2, 3, 4}}, b{2, 2, {5, 6, 7, 9}};
+  EXPECT_EQ(multiply(op::none, a, b, tiles_of(64)).c.elements,
+            (std::vector<float>{19, 24, 43, 54}));
+  EXPECT_EQ(multiply(op::transpose, a, b, tiles_of(64)).c.elements,
+            (std::vector<float>{26, 33, 38, 48}));
+}
+
+TEST(Multiply, WithoutTermsIsZero) {
+  const auto c = multiply(op::none, {3, 0, {}}, {0, 2, {}}).c;
+  EXPECT_EQ(c.rows, 3U);
+  EXPECT_EQ(c.columns, 2U);
+  EXPECT_EQ(c.elements, std::vector<float>(6));
+}
+
+TEST(Multiply, WithoutElementsIsEmpty) {
+  const auto no_rows = multiply(op::none, {0, 4, {}}, whole_numbers(4, 3, 1, 0, 9)).c;
+  EXPECT_EQ(no_rows.rows, 0U);
+  EXPECT_EQ(no_rows.columns, 3U);
+  EXPECT_TRUE(no_rows.elements.empty());
+  const auto turned = multiply(op::transpose, whole_numbers(4, 3, 1, 0, 9), {4, 0, {}}).c;
+  EXPECT_EQ(turned.rows, 3U);
+  EXPECT_EQ(turned.columns, 0U);
+  EXPECT_TRUE(multiply(op::none, {}, {}).c.elements.empty());
+}
+
+TEST(Multiply, PassesNaNOnInItsRowOnly) {
+  matrix a = whole_numbers(3, 4, 1, 1, 9), b = whole_numbers(4, 2, 2, 1, 9);
+  a.elements[1 * 4 + 3] = std::numeric_limits<float>::quiet_NaN();
+  const auto c = multiply(op::none, a, b).c;
+  for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(std::isnan(c.elements.at(i)), i / 2 == 1) << i;
+}
+
+// --- op(A + B) · (A · B) -------------------------------------------------------------------------
+
+class Squares : public ::testing::TestWithParam<std::tuple<op, std::size_t>> {};
+INSTANTIATE_TEST_SUITE_P(Ops, Squares,
+                         ::testing::Combine(::testing::ValuesIn(kOps),
+                                            ::testing::Values(1, 2, 3, 31, 32, 33, 64, 101)),
+                         [](const auto& test) {
+                           return name_of(std::get<0>(test.param)) + "_n" +
+                                  std::to_string(std::get<1>(test.param));
+                         });
+
+TEST_P(Squares, MultipliesSumAndProductExactly) {
+  const auto [first, n] = GetParam();
+  // At most n terms of 8 · (n · 15): below 2^24 for n = 101.
+  const matrix a = whole_numbers(n, n, n, -5, 3), b = whole_numbers(n, n, n + 1, -3, 2);
+  for (const int block : {32, 2048})
+    EXPECT_TRUE(
+        is_sum_times_product(sum_times_product(first, a, b, tiles_of(block)).c, first, a, b))
+        << "tiles of " << block;
+}
+
+TEST_P(Squares, IsWithinTheBoundForRealNumbers) {
+  const auto [first, n] = GetParam();
+  const matrix a = real_numbers(n, n, n), b = real_numbers(n, n, n + 1);
+  EXPECT_TRUE(matches(check(
+      sum_times_product(first, a, b, tiles_of(64)).c, n, n,
+      [&, which = first](std::size_t row) { return row_of_sum_times_product(which, a, b, row); })));
+}
+
+TEST(SumTimesProduct, IsWhatOneGetsByHand) {
+  // A + B = ((3, 1), (1, 3)) is symmetric: op must not matter here.
+  const matrix a{2, 2, {1, 1, 0, 1}}, b{2, 2, {2, 0, 1, 2}};
+  const std::vector<float> c{10, 8, 6, 8};  // A · B = ((3, 2), (1, 2))
+  EXPECT_EQ(sum_times_product(op::none, a, b).c.elements, c);
+  EXPECT_EQ(sum_times_product(op::transpose, a, b).c.elements, c);
+  const matrix other{2, 2, {2, 4, 1, 2}};  // A + B = ((3, 5), (1, 3)), A · B = ((3, 6), (1, 2))
+  EXPECT_EQ(sum_times_product(op::none, a, other).c.elements, (std::vector<float>{14, 28, 6, 12}));
+  EXPECT_EQ(sum_times_product(op::transpose, a, other).c.elements,
+            (std::vector<float>{10, 20, 18, 36}));
+}
+
+TEST(SumTimesProduct, OfNothingIsNothing) {
+  EXPECT_TRUE(sum_times_product(op::none, {}, {}).c.elements.empty());
+}
+
+TEST(SumTimesProduct, RefusesWhatIsNotSquare) {
+  // A + B would be possible for the first, A · B for the second.
+  EXPECT_THROW(
+      sum_times_product(op::none, whole_numbers(2, 3, 1, 0, 9), whole_numbers(2, 3, 2, 0, 9)),
+      lab::invalid_input);
+  EXPECT_THROW(
+      sum_times_product(op::transpose, whole_numbers(2, 3, 1, 0, 9), whole_numbers(3, 2, 2, 0, 9)),
+      lab::invalid_input);
+  EXPECT_THROW(
+      sum_times_product(op::none, whole_numbers(3, 3, 1, 0, 9), whole_numbers(2, 2, 2, 0, 9)),
+      lab::invalid_input);
+}
+
+// --- devices -------------------------------------------------------------------------------------
+
+TEST(Devices, GiveTheSameInWhateverNumberAndOrder) {
+  const matrix a = whole_numbers(100, 70, 1, -9, 9), b = whole_numbers(70, 130, 2, -9, 9);
+  std::vector<std::vector<int>> lists{{}, {0}};
+  const int count = lab::device_count();
+  if (count > 1) lists.insert(lists.end(), {{1}, {1, 0}, {0, count - 1}});
+  if (count > 2) lists.push_back({2, 0, 1});
+  for (const auto& devices : lists)
+    EXPECT_TRUE(is_product(multiply(op::none, a, b, {devices, 32}).c, op::none, a, b))
+        << devices.size() << " devices";
+}
+
+TEST(Devices, AllWorkWhoAreAsked) {
+  if (!lab::on_cpu_device() || lab::device_count() < 3)
+    GTEST_SKIP() << "needs three devices whose memory is small enough to be filled";
+  // Device 1 has no room for a tile. Whoever leaves it out is not disturbed by that.
+  const full_device occupied(1);
+  constexpr int kBlock = 1024;  // 4 MiB a tile
+  const matrix a = whole_numbers(1030, 3, 1, -9, 9), b = whole_numbers(3, 1030, 2, -9, 9);
+  EXPECT_TRUE(is_product(multiply(op::none, a, b, {{0, 2}, kBlock}).c, op::none, a, b));
+  for (const std::vector<int>& devices : {std::vector<int>{}, {0, 1, 2}, {1}}) {
+    EXPECT_THROW(multiply(op::none, a, b, {devices, kBlock}), lab::cublas_error);
+    (void)cudaGetLastError();
+  }
+  // Small tiles find a place.
+  EXPECT_TRUE(is_product(multiply(op::none, a, b, {{}, 128}).c, op::none, a, b));
+}
+
+TEST(Refuses, DevicesThatAreNotThereAndThoseNamedTwice) {
+  const matrix one{1, 1, {1}};
+  for (const std::vector<int>& devices :
+       {std::vector<int>{-1}, {lab::device_count()}, {0, 0}, {0, 99}}) {
+    EXPECT_THROW(multiply(op::none, one, one, {devices, 64}), lab::invalid_input);
+    EXPECT_THROW(sum_times_product(op::none, one, one, {devices, 64}), lab::invalid_input);
+  }
+}
+
+TEST(Refuses, TilesWithoutElements) {
+  const matrix one{1, 1, {1}};
+  for (const int block : {0, -64}) {
+    EXPECT_THROW(multiply(op::none, one, one, tiles_of(block)), lab::invalid_input);
+    EXPECT_THROW(sum_times_product(op::none, one, one, tiles_of(block)), lab::invalid_input);
+  }
+}
+
+TEST(Refuses, ShapesWithoutAProduct) {
+  const matrix a = whole_numbers(2, 3, 1, 0, 9), b = whole_numbers(3, 4, 2, 0, 9);
+  EXPECT_NO_THROW(multiply(op::none, a, b));
+  EXPECT_THROW(multiply(op::transpose, a, b), lab::invalid_input);
+  EXPECT_THROW(multiply(op::none, b, a), lab::invalid_input);
+}
+
+TEST(Refuses, MatricesWithAnotherNumberOfElements) {
+  const matrix right = whole_numbers(3, 3, 1, 0, 9);
+  constexpr std::size_t kHuge = std::size_t{1} << 32;  // kHuge * kHuge is 0 in std::size_t
+  for (const matrix& wrong :
+       {matrix{3, 3, std::vector<float>(8)}, matrix{3, 3, std::vector<float>(10)}, matrix{3, 3, {}},
+        matrix{0, 3, std::vector<float>(3)}, matrix{kHuge, kHuge, {}}}) {
+    EXPECT_THROW(multiply(op::none, wrong, right), lab::invalid_input);
+    EXPECT_THROW(multiply(op::none, right, wrong), lab::invalid_input);
+    EXPECT_THROW(sum_times_product(op::none, wrong, right), lab::invalid_input);
+    EXPECT_THROW(sum_times_product(op::none, right, wrong), lab::invalid_input);
+  }
+}
+
+TEST(Multiply, LeavesItsOperandsAlone) {
+  const matrix a = whole_numbers(5, 5, 1, -9, 9), b = whole_numbers(5, 5, 2, -9, 9);
+  const matrix a_before = a, b_before = b;
+  (void)multiply(op::transpose, a, b);
+  (void)sum_times_product(op::none, a, b);
+  EXPECT_EQ(a.elements, a_before.elements);
+  EXPECT_EQ(b.elements, b_before.elements);
+}
+
+TEST(Multiply, SaysHowLongItTook) {
+  const matrix a = whole_numbers(5, 5, 1, -9, 9);
+  EXPECT_GT(multiply(op::none, a, a).host_ms, 0);
+  EXPECT_GT(sum_times_product(op::none, a, a).host_ms, 0);
+}
+
+}  // namespace

@@ -1,0 +1,155 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "matmul_race.hpp"
+
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "lab/errors.hpp"
+#include "lab/known_product.hpp"
+#include "lab/random.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+
+namespace {
+
+using lab::make_known_product;
+using lab::matmul_race::check;
+using lab::matmul_race::kRacers;
+using lab::matmul_race::race;
+using lab::matmul_race::racer;
+using lab::matmul_race::shape;
+using lab::testing::matches;
+using vector = std::vector<float>;
+
+std::string name_of(racer who) {
+  const char* const names[] = {"own_kernel", "cublas", "cublas_xt", "host"};
+  return names[static_cast<int>(who)];
+}
+
+class Race : public ::testing::TestWithParam<std::tuple<racer, shape>> {};
+// All sides different; rows, columns; around a tile of 16 and around a warp; primes.
+INSTANTIATE_TEST_SUITE_P(
+    Racers, Race,
+    ::testing::Combine(::testing::ValuesIn(kRacers),
+                       ::testing::Values(shape{1, 1, 1}, shape{2, 3, 4}, shape{5, 1, 7},
+                                         shape{1, 6, 3}, shape{15, 16, 17}, shape{17, 15, 16},
+                                         shape{16, 17, 15}, shape{16, 32, 48}, shape{33, 31, 32},
+                                         shape{61, 67, 129}, shape{101, 40, 3})),
+    [](const auto& test) {
+      const shape size = std::get<1>(test.param);
+      return name_of(std::get<0>(test.param)) + "_" + std::to_string(size.m) + "x" +
+             std::to_string(size.n) + "x" + std::to_string(size.k);
+    });
+
+TEST_P(Race, MakesTheProductExactlyForWholeNumbers) {
+  const auto [who, size] = GetParam();
+  const auto given = make_known_product(size.m, size.n, size.k, size.m + size.n);
+  EXPECT_TRUE(matches(lab::compare_exact(race(who, given.a, given.b, size, 1).c, given.c)));
+}
+
+TEST_P(Race, IsWithinTheBoundForRealNumbers) {
+  const auto [who, size] = GetParam();
+  const vector a = lab::random_floats(size.m * size.k, 1, -1, 1);
+  const vector b = lab::random_floats(size.k * size.n, 2, -100, 300);
+  EXPECT_TRUE(matches(check(race(who, a, b, size, 1).c, a, b, size)));
+}
+
+class EachRacer : public ::testing::TestWithParam<racer> {};
+INSTANTIATE_TEST_SUITE_P(Racers, EachRacer, ::testing::ValuesIn(kRacers),
+                         [](const auto& test) { return name_of(test.param); });
+
+TEST_P(EachRacer, HasATimeForEveryLap) {
+  const auto given = make_known_product(20, 30, 40, 5);
+  for (const std::size_t laps : {1, 2, 5}) {
+    const auto result = race(GetParam(), given.a, given.b, {20, 30, 40}, laps);
+    EXPECT_TRUE(matches(lab::compare_exact(result.c, given.c)));
+    ASSERT_EQ(result.total_ms.size(), laps);
+    for (const float ms : result.total_ms) {
+      EXPECT_GT(ms, 0.0F);
+      EXPECT_LT(ms, 60'000.0F);
+    }
+    const bool on_device = GetParam() == racer::own_kernel || GetParam() == racer::cublas;
+    ASSERT_EQ(result.product_ms.size(), on_device ? laps : 0);
+    for (const float ms : result.product_ms) {
+      EXPECT_GT(ms, 0.0F);
+      EXPECT_LT(ms, 60'000.0F);
+    }
+  }
+}
+
+TEST_P(EachRacer, MakesZerosOfSumsWithoutTerms) {
+  const auto result = race(GetParam(), {}, {}, {3, 2, 0}, 2);
+  EXPECT_EQ(result.c, vector(6));
+  EXPECT_TRUE(result.total_ms.empty());
+  EXPECT_TRUE(result.product_ms.empty());
+}
+
+TEST_P(EachRacer, MakesNothingOfNothing) {
+  EXPECT_TRUE(race(GetParam(), {}, {}, {}, 1).c.empty());
+  EXPECT_TRUE(race(GetParam(), {}, vector(12), {0, 3, 4}, 1).c.empty());
+  EXPECT_TRUE(race(GetParam(), vector(12), {}, {3, 0, 4}, 1).c.empty());
+}
+
+TEST_P(EachRacer, PassesNaNOnInItsRowOnly) {
+  auto given = make_known_product(3, 2, 4, 9);
+  given.a[1 * 4 + 2] = std::numeric_limits<float>::quiet_NaN();
+  const auto c = race(GetParam(), given.a, given.b, {3, 2, 4}, 1).c;
+  for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(std::isnan(c.at(i)), i / 2 == 1) << i;
+}
+
+TEST_P(EachRacer, ForgetsThePreviousRace) {
+  const auto first = make_known_product(20, 20, 20, 1), second = make_known_product(5, 6, 7, 2);
+  (void)race(GetParam(), first.a, first.b, {20, 20, 20}, 1);
+  EXPECT_TRUE(
+      matches(lab::compare_exact(race(GetParam(), second.a, second.b, {5, 6, 7}, 1).c, second.c)));
+}
+
+TEST_P(EachRacer, RefusesOtherLengthsAndRacesWithoutLaps) {
+  const vector six(6), four(4), none;
+  EXPECT_NO_THROW(race(GetParam(), six, six, {2, 2, 3}, 1));
+  EXPECT_THROW(race(GetParam(), six, six, {2, 2, 3}, 0), lab::invalid_input);
+  EXPECT_THROW(race(GetParam(), four, six, {2, 2, 3}, 1), lab::invalid_input);
+  EXPECT_THROW(race(GetParam(), six, four, {2, 2, 3}, 1), lab::invalid_input);
+  EXPECT_THROW(race(GetParam(), six, none, {2, 2, 3}, 1), lab::invalid_input);
+  EXPECT_THROW(race(GetParam(), six, six, {2, 2, 0}, 1), lab::invalid_input);
+}
+
+TEST_P(EachRacer, RefusesSidesThatAreTooLong) {
+  constexpr std::size_t kHuge = std::size_t{1} << 32;  // kHuge * kHuge is 0 in std::size_t
+  EXPECT_THROW(race(GetParam(), {}, {}, {kHuge, 1, 0}, 1), lab::invalid_input);
+  EXPECT_THROW(race(GetParam(), {}, {}, {1, kHuge, 0}, 1), lab::invalid_input);
+  EXPECT_THROW(race(GetParam(), {}, {}, {kHuge, kHuge, kHuge}, 1), lab::invalid_input);
+}
+
+TEST(AllRacers, AgreeOnTallWideAndDeepProducts) {
+  // A row of blocks, a column of blocks, a single one with many slices.
+  for (const shape size : {shape{3, 1000, 5}, shape{1000, 3, 5}, shape{3, 5, 1000}}) {
+    const auto given = make_known_product(size.m, size.n, size.k, 4);
+    for (const racer who : kRacers)
+      EXPECT_TRUE(matches(lab::compare_exact(race(who, given.a, given.b, size, 1).c, given.c)))
+          << name_of(who);
+  }
+}
+
+TEST(Check, RejectsWhatIsNoProduct) {
+  const shape size{7, 5, 30};
+  const vector a = lab::random_floats(210, 1, -1, 1), b = lab::random_floats(150, 2, -1, 1);
+  const vector right = race(racer::host, a, b, size, 1).c;
+  ASSERT_TRUE(matches(check(right, a, b, size)));
+  for (const float wrong : {right[17] + 1e-4F, std::numeric_limits<float>::quiet_NaN(),
+                            std::numeric_limits<float>::infinity()}) {
+    vector changed = right;
+    changed[17] = wrong;
+    EXPECT_FALSE(check(changed, a, b, size).ok) << wrong;
+  }
+  EXPECT_FALSE(check(vector(35), a, b, size).ok);
+  EXPECT_FALSE(check(vector(34), a, b, size).ok);
+}
+
+}  // namespace

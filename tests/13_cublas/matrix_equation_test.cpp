@@ -1,0 +1,225 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "matrix_equation.hpp"
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "lab/errors.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+
+namespace {
+
+using lab::matrix_equation::check;
+using lab::matrix_equation::factor;
+using lab::matrix_equation::left_side;
+using lab::matrix_equation::make_problem;
+using lab::matrix_equation::problem;
+using lab::matrix_equation::shape;
+using lab::matrix_equation::solve;
+using lab::matrix_equation::zero;
+using lab::testing::matches;
+using vector = std::vector<double>;
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// The text's matrices.
+const vector kA{1, 1, 0, 1}, kC{1, -1, 0, 1}, kB{12, 10, 6, 8};
+
+TEST(TheText, HasThisSolution) {
+  const auto result = solve(1, kA, kC, kB, {2, 2});
+  EXPECT_FALSE(result.singular);
+  EXPECT_EQ(result.x, (vector{9, 9, 3, 4}));
+  EXPECT_EQ(left_side(1, kA, kC, result.x, {2, 2}), kB);
+}
+
+TEST(TheText, IsDividedByAlpha) {
+  EXPECT_EQ(solve(2, kA, kC, kB, {2, 2}).x, (vector{4.5, 4.5, 1.5, 2}));
+  EXPECT_EQ(solve(-0.5, kA, kC, kB, {2, 2}).x, (vector{-18, -18, -6, -8}));
+}
+
+TEST(ByHand, DividesByTheSumFirst) {
+  // A + C = ((2, 4), (0, 1)) and C = ((1, 0), (0, 4)): in the other order X would be another one.
+  const vector a{1, 4, 0, -3}, c{1, 0, 0, 4};
+  EXPECT_EQ(solve(1, a, c, vector{10, 2}, {2, 1}).x, (vector{1, 0.5}));
+  // B has more columns than rows, and none is like another.
+  EXPECT_EQ(solve(1, a, c, vector{10, 2, 4, 2, 0, -1}, {2, 3}).x, (vector{1, 1, 4, 0.5, 0, -0.25}));
+}
+
+TEST(ByHand, TakesOneByOne) {
+  EXPECT_EQ(solve(2, vector{3}, vector{1}, vector{16, -4}, {1, 2}).x, (vector{2, -0.5}));
+}
+
+// --- sizes ---------------------------------------------------------------------------------------
+
+class Sizes : public ::testing::TestWithParam<std::tuple<std::size_t, std::size_t>> {};
+INSTANTIATE_TEST_SUITE_P(NAndColumns, Sizes,
+                         ::testing::Combine(::testing::Values(1, 2, 3, 31, 32, 33, 65, 101),
+                                            ::testing::Values(1, 2, 7, 40)),
+                         [](const auto& test) {
+                           return "n" + std::to_string(std::get<0>(test.param)) + "_columns" +
+                                  std::to_string(std::get<1>(test.param));
+                         });
+
+TEST_P(Sizes, SolvesTheEquation) {
+  const auto [n, columns] = GetParam();
+  const shape size{n, columns};
+  const double alpha = 3;  // 1/3 is rounded
+  const problem given = make_problem(alpha, size, 10 * n + columns);
+  const auto result = solve(alpha, given.a, given.c, given.b, size);
+  EXPECT_FALSE(result.singular);
+  EXPECT_TRUE(matches(check(result.x, alpha, given.a, given.c, given.b, size)));
+}
+
+TEST_P(Sizes, FindsTheWholeNumbersThatBWasMadeOf) {
+  const auto [n, columns] = GetParam();
+  const shape size{n, columns};
+  const problem given = make_problem(-2, size, 10 * n + columns + 1);
+  const auto result = solve(-2, given.a, given.c, given.b, size);
+  // The error is at most what is left over, divided by alpha, A + C and C. In both matrices the
+  // diagonal elements are at least 2 and twice the rest of their row: an inverse adds up to 1 in a
+  // row at most, so nothing grows.
+  double largest_b = 0;
+  for (const double each : given.b) largest_b = std::fmax(largest_b, std::fabs(each));
+  using namespace lab::matrix_equation;
+  const double allowed = residual_bound(-2, norm(sum_of(given.a, given.c), n, n, true),
+                                        norm(given.c, n, n, true), 10, largest_b, n) /
+                         2;
+  ASSERT_LT(allowed, 1e-6) << "with such a bound this test would show little";
+  EXPECT_TRUE(matches(lab::compare(result.x, given.x, {.absolute = allowed})));
+}
+
+TEST_P(Sizes, DoesNotLookBelowTheDiagonals) {
+  const auto [n, columns] = GetParam();
+  const shape size{n, columns};
+  const problem clean = make_problem(1, size, 5 * n + columns);
+  const problem dirty = make_problem(1, size, 5 * n + columns, kNaN);
+  EXPECT_EQ(solve(1, dirty.a, dirty.c, clean.b, size).x,
+            solve(1, clean.a, clean.c, clean.b, size).x);
+}
+
+TEST(Solve, KeepsTheColumnsApart) {
+  const shape size{20, 5};
+  problem given = make_problem(1, size, 77);
+  const auto before = solve(1, given.a, given.c, given.b, size).x;
+  given.b[7 * 5 + 3] = kNaN;  // row 7, column 3: row 7 and those above it depend on it
+  const auto after = solve(1, given.a, given.c, given.b, size).x;
+  ASSERT_EQ(after.size(), before.size());
+  for (std::size_t i = 0; i < after.size(); ++i) {
+    if (i % 5 != 3) {
+      EXPECT_EQ(after[i], before[i]) << "row " << i / 5 << ", column " << i % 5;
+    }
+  }
+  EXPECT_TRUE(std::isnan(after[7 * 5 + 3]));
+}
+
+// --- zeros ---------------------------------------------------------------------------------------
+
+TEST(Zero, OfTheSumIsReportedWhereItStands) {
+  for (const std::size_t n : {1, 2, 33})
+    for (const std::size_t row : {std::size_t{0}, n / 2, n - 1}) {
+      problem given = make_problem(1, {n, 2}, n);
+      given.a[row * n + row] = -given.c[row * n + row];  // neither A nor C has a zero there
+      const auto result = solve(1, given.a, given.c, given.b, {n, 2});
+      EXPECT_EQ(result.singular, (zero{factor::sum, row})) << "n = " << n;
+      EXPECT_TRUE(result.x.empty());
+    }
+}
+
+TEST(Zero, OfCIsReportedWhereItStands) {
+  for (const std::size_t n : {1, 2, 33})
+    for (const std::size_t row : {std::size_t{0}, n / 2, n - 1}) {
+      problem given = make_problem(1, {n, 2}, n + 1);
+      given.a[row * n + row] = 5, given.c[row * n + row] = 0;
+      const auto result = solve(1, given.a, given.c, given.b, {n, 2});
+      EXPECT_EQ(result.singular, (zero{factor::c, row})) << "n = " << n;
+      EXPECT_TRUE(result.x.empty());
+    }
+}
+
+TEST(Zero, OfTheSumComesBeforeThatOfC) {
+  // Row 0 of C, row 1 of A + C.
+  const auto result = solve(1, vector{1, 1, 0, -2}, vector{0, 1, 0, 2}, vector{1, 1}, {2, 1});
+  EXPECT_EQ(result.singular, (zero{factor::sum, 1}));
+  const auto both = solve(1, vector{0, 1, 0, 0}, vector{0, 1, 0, 0}, vector{1, 1}, {2, 1});
+  EXPECT_EQ(both.singular, (zero{factor::sum, 0}));
+}
+
+TEST(Zero, OfAAloneIsNone) {
+  EXPECT_EQ(solve(1, vector{0, 1, 0, 0}, vector{1, 0, 0, 2}, vector{4, 4}, {2, 1}).x,
+            (vector{2, 1}));
+}
+
+TEST(Zero, IsReportedWithoutColumnsToSolveFor) {
+  EXPECT_EQ(solve(1, vector{0}, vector{0}, {}, {1, 0}).singular, (zero{factor::sum, 0}));
+}
+
+TEST(Zero, IsNotWhatIsOnlySmall) {
+  const auto result = solve(1, vector{1}, vector{-1 + 0x1p-50}, vector{0x1p-50}, {1, 1});
+  EXPECT_FALSE(result.singular);
+  EXPECT_NEAR(result.x.at(0), -1, 1e-12);
+}
+
+// --- nothing to do, and nothing to be done -------------------------------------------------------
+
+TEST(Solve, HasNothingToDoForNothing) {
+  for (const shape size : {shape{0, 0}, shape{0, 3}}) {
+    const auto result = solve(1, {}, {}, {}, size);
+    EXPECT_FALSE(result.singular);
+    EXPECT_TRUE(result.x.empty());
+  }
+  EXPECT_TRUE(solve(1, kA, kC, {}, {2, 0}).x.empty());
+}
+
+TEST(Refuses, AnAlphaThatSaysNothing) {
+  for (const double alpha : {0.0, -0.0, kNaN, kInfinity})
+    EXPECT_THROW(solve(alpha, kA, kC, kB, {2, 2}), lab::invalid_input) << alpha;
+}
+
+TEST(Refuses, LengthsThatAreNotTheShapes) {
+  const vector three(3, 1.0);
+  EXPECT_THROW(solve(1, three, kC, kB, {2, 2}), lab::invalid_input);
+  EXPECT_THROW(solve(1, kA, three, kB, {2, 2}), lab::invalid_input);
+  EXPECT_THROW(solve(1, kA, kC, three, {2, 2}), lab::invalid_input);
+  EXPECT_THROW(solve(1, kA, kC, kB, {2, 3}), lab::invalid_input);
+  EXPECT_THROW(solve(1, kA, kC, {}, {2, 2}), lab::invalid_input);
+}
+
+TEST(Refuses, SizesThatCublasCannotCount) {
+  EXPECT_THROW(solve(1, {}, {}, {}, {std::size_t{1} << 32, 0}), lab::invalid_input);
+  EXPECT_THROW(solve(1, {}, {}, {}, {0, std::size_t{1} << 31}), lab::invalid_input);
+}
+
+TEST(Solve, ForgetsThePreviousCall) {
+  const problem large = make_problem(1, {40, 10}, 3);
+  (void)solve(1, large.a, large.c, large.b, {40, 10});
+  EXPECT_EQ(solve(1, kA, kC, kB, {2, 2}).x, (vector{9, 9, 3, 4}));
+}
+
+TEST(Solve, SaysHowLongItTook) { EXPECT_GT(solve(1, kA, kC, kB, {2, 2}).solve_ms, 0.0F); }
+
+// --- the check itself ----------------------------------------------------------------------------
+
+TEST(Check, RejectsWhatIsNoSolution) {
+  const shape size{20, 3};
+  const problem given = make_problem(2, size, 9);
+  ASSERT_TRUE(matches(check(given.x, 2, given.a, given.c, given.b, size)));
+  for (const double wrong : {0.5, given.x[31] + 0x1p-20, kNaN, kInfinity}) {
+    vector changed = given.x;
+    changed[31] = wrong;
+    EXPECT_FALSE(check(changed, 2, given.a, given.c, given.b, size).ok) << wrong;
+  }
+  EXPECT_FALSE(check(vector(60), 2, given.a, given.c, given.b, size).ok);
+  EXPECT_FALSE(check(vector(59), 2, given.a, given.c, given.b, size).ok);
+}
+
+}  // namespace
