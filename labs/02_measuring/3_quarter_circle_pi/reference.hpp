@@ -42,13 +42,11 @@ inline double truncation_bound(std::size_t strips) {
 ///
 /// - x goes through four roundings: those of i, of i + 1/2, of n, and of the quotient: it is off by
 ///   at most 4u, x² by 8u; rounding x² and the difference makes 1 - x² off by at most 10u.
-/// - The root of y is then off by at most 10u / sqrt(y). With y >= 1 - x the sum of h / sqrt(y)
-/// over
-///   all strips is at most 2, so all roots together are off by at most 20u, whatever n is; and by
-///   their own rounding, u times the area.
-/// - A thread adds at most m = n / kPartialSums heights, rounded up, and each addition moves the
-/// sum
-///   by u of itself: m * u times the area. The host adds kPartialSums numbers in double and
+/// - The root of y is then off by at most 10u / sqrt(y). With y >= 1 - x, the sum of h / sqrt(y)
+///   for all strips is at most 2, so all roots together are off by at most 20u, whatever n is; and
+///   by their own rounding, u times the area.
+/// - A thread adds at most m = n / kPartialSums heights, rounded up. Each addition moves the sum by
+///   u of itself: m * u times the area. The host adds kPartialSums numbers in double and
 ///   multiplies: (kPartialSums + 3) * 2^-53 times the area.
 /// The area is at most 0.87 (for n = 1). Four quarters of all that, to first order:
 inline double rounding_bound(precision type, std::size_t strips) {

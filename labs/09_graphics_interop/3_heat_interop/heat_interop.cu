@@ -64,8 +64,7 @@ __global__ void blend(int width, int height, const float* input, float* output) 
 /// `pixels` get the plate's colours in OpenGL's order: the lowest row first.
 __global__ void colour(int width, int height, const float* cells, const uchar4* colours,
                        uchar4* pixels) {
-  // TODO(1): the colour of this thread's cell (x, y), in its place. The index is that of the
-  // contract;
+  // TODO(1): the colour of this thread's cell (x, y), in its place. The contract has the index;
   //          __fmul_rn and __fsqrt_rn are a product and a root that are rounded on their own.
   (void)width, (void)height, (void)cells, (void)colours, (void)pixels;
 }
@@ -91,10 +90,9 @@ class device_plate {
 
   /// A frame's time steps, then the plate's colours, into `pixels`; `timer` gets the time of all.
   void advance_and_colour(uchar4* pixels, event_timer& timer) {
-    // TODO(2): steps_ times copy_heaters and blend. cells_ has the plate after each step, in the
-    // next
-    //          call too. (Two device_buffers can be swapped: their memory stays where it is.) Then
-    //          the colours of what was written last.
+    // TODO(2): steps_ times copy_heaters and blend. cells_ has the plate after each step, and the
+    //          next call goes on from there. (Two device_buffers can be swapped: their memory stays
+    //          where it is.) Then the colours of what was written last.
     (void)pixels, (void)timer, (void)steps_, (void)copy_heaters, (void)blend, (void)colour;
     (void)kThreads;
     throw not_written("a frame", 1);  // 1 and 2 are this

@@ -39,10 +39,9 @@ __global__ void replay_turns(const turn* schedule, std::size_t turns, int* x, mo
 using counter = unsigned long long;  // CUDA's name for 64 bits that atomicAdd takes
 static_assert(sizeof(counter) == sizeof(std::uint64_t));
 
-// TODO(2): this kernel is finished, compiles, and is wrong. Somebody knew that an increment is
-// three
-//          steps, and thought that a barrier would keep them apart. How much is lost, and why? Run
-//          it, then `scripts/lab check 10.2`, and repair it.
+// TODO(2): this kernel is finished, compiles, and is wrong. Somebody knew that an increment has
+//          three steps, and thought that a barrier would keep them apart. How much is lost, and
+//          why? Run it, then `scripts/lab check 10.2`, and repair it.
 __global__ void count_everybody(counter* count, unsigned rounds) {
   for (unsigned round = 0; round < rounds; ++round) {
     const counter mine = *count;
