@@ -1,0 +1,196 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 14.1 bitonic_sort: the same comparisons for all data, so that every thread knows what to do.
+// Edit:  this file, from TODO(1) to TODO(8). bitonic_sort.hpp says what is asked for.
+// Run:   scripts/lab run 14.1 -- --step shared_tiles     (then --step registers)
+// Test:  scripts/lab test 14.1
+// Hints: scripts/lab hint 14.1                           Chapter: docs/14_sorting.md
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+
+#include "bitonic_sort.hpp"
+#include "lab/cuda_check.hpp"
+#include "lab/device_buffer.hpp"
+#include "lab/errors.hpp"
+#include "lab/timer.hpp"
+
+namespace lab::bitonic_sort {
+namespace {
+
+// Level 1 sorts runs of 2 elements, level 2 runs of 4, level L runs of 2^L. It has L stages, for
+// the bits L - 1, L - 2, … 0: a comparator of the stage `bit` joins the elements at two places that
+// differ in this bit alone. The one with a 0 there is its left end.
+
+/// What all kernels are told about the data.
+struct arrays_on_device {
+  unsigned* keys;
+  unsigned* values;  // null where there are only keys
+  std::size_t n;     // elements of all arrays together
+  unsigned length;   // of an array: a power of two
+  bool descending;   // what the caller asked for
+};
+
+/// `number` with `zeros` bits that are 0 put in at bit `at`: the number's upper bits move up.
+/// With one zero: the left end of comparator `number` of the stage `at`.
+template <class Number>
+__host__ __device__ constexpr Number with_zeros(Number number, unsigned at, unsigned zeros) {
+  const Number lower = number & ((Number{1} << at) - 1);
+  return ((number ^ lower) << zeros) | lower;
+}
+
+/// Whether the run of 2^level elements around this place falls. `place` counts from the first
+/// element of all arrays; its lower 32 bits are enough.
+[[maybe_unused]] __device__ bool falls(const arrays_on_device& data, unsigned place,
+                                       unsigned level) {
+  // TODO(1): Runs rise and fall in turn, so that two neighbours are a bitonic sequence for the next
+  //          level; the last level, where a run is a whole array, goes as the caller asked, in
+  //          every array. (What is bit `level` of a place within its array, in the last level?)
+  (void)data, (void)place, (void)level;
+  return false;
+}
+
+/// A comparator on two elements in memory: exchanges them if they are out of order.
+[[maybe_unused]] __device__ void compare(unsigned* keys, unsigned* values, std::size_t left,
+                                         std::size_t right, bool falling) {
+  // TODO(2): where the key that comes first in this direction is on the right, exchange the keys,
+  //          and the values (if there are any: `values` may be null).
+  (void)keys, (void)values, (void)left, (void)right, (void)falling;
+}
+
+// --- shared_tiles --------------------------------------------------------------------------------
+// Requires kThreads threads a block: one for each comparator of a tile.
+
+constexpr unsigned kTileBits = 10;
+constexpr unsigned kTile = 1U << kTileBits;  // elements that a block keeps in shared memory
+constexpr unsigned kThreads = kTile / 2;
+
+/// The levels first, …, last, as far as they happen within a tile: of a level above kTileBits, the
+/// stages from kTileBits - 1 on.
+__global__ void __launch_bounds__(kThreads)
+    tile_stages(arrays_on_device data, unsigned first, unsigned last) {
+  __shared__ unsigned keys[kTile], values[kTile];
+  const std::size_t begin = std::size_t{blockIdx.x} * kTile;  // the tile's first element
+
+  // TODO(3): bring the tile into shared memory, do the stages, put it back. The last tile may
+  //          overhang: touch nothing behind n. (Its arrays are whole: if the left end of a
+  //          comparator is there, so is the right one.)
+  //          Invariant: no thread begins a stage before all have finished the one before.
+  (void)data, (void)first, (void)last, (void)begin, (void)keys[0], (void)values[0];
+  compare(keys, values, 0, 0, falls(data, 0, 0));
+}
+
+/// One stage in global memory, for comparators that are longer than a tile: one a thread.
+__global__ void __launch_bounds__(kThreads)
+    global_stage(arrays_on_device data, unsigned level, unsigned bit) {
+  // TODO(4): the comparator that has this thread's number in the grid. There are n / 2 of them.
+  (void)data, (void)level, (void)bit;
+}
+
+/// Blocks for n elements, of which each block does `of_block`.
+[[maybe_unused]] unsigned blocks_for(std::size_t n, std::size_t of_block) {
+  return static_cast<unsigned>((n + of_block - 1) / of_block);
+}
+
+/// Sorts. Returns how many launches that took. `levels` is log2 of an array's length, not 0.
+unsigned sort_in_shared_tiles(const arrays_on_device& data, unsigned levels) {
+  // TODO(5): the levels up to kTileBits are one launch of tile_stages. Each level above that has
+  //          its long stages in global memory, a launch for each, and the others in tiles.
+  //          CUDA_CHECK(cudaGetLastError()) after each launch.
+  (void)data, (void)levels, (void)tile_stages, (void)global_stage;
+  throw not_written("step shared_tiles", 1);  // 1 to 5
+}
+
+// --- registers: four stages for one trip to memory -----------------------------------------------
+// The 16 places that differ in four bits next to each other are joined by the four stages of these
+// bits with each other, and with no others. So a thread can take the 16 elements into registers, do
+// the four stages without asking anybody, and put them back. Registers have no addresses: every
+// index into `held` must be known when the program is compiled, which #pragma unroll sees to.
+
+constexpr unsigned kBits = 4;
+constexpr unsigned kHeld = 1U << kBits;  // elements of a thread
+constexpr unsigned kWideBits = 12;
+constexpr unsigned kWide = 1U << kWideBits;  // elements of a block, in shared memory
+constexpr unsigned kWideThreads = kWide / kHeld;
+static_assert(kWideBits % kBits == 0, "a tile's bits are groups of kBits");
+
+struct held {
+  unsigned key[kHeld], value[kHeld];
+};
+
+/// The stages low + kBits - 1, …, low of `level`, without those from `bits` on, which are done.
+/// Element i of the thread is that at `place` + i * 2^low.
+[[maybe_unused]] __device__ void stages_in_registers(held& mine, const arrays_on_device& data,
+                                                     unsigned place, unsigned level, unsigned bits,
+                                                     unsigned low) {
+  // TODO(6): unrolled loops over the four bits and, for each, the eight comparators among the 16
+  //          elements. Exchange by `swap ? a : b` rather than `if`: it costs no jump.
+  (void)mine, (void)data, (void)place, (void)level, (void)bits, (void)low;
+}
+
+/// Where element i of a tile lies in shared memory: a word is left out after 32, so that threads
+/// that walk along 16 neighbours each are in different banks.
+__host__ __device__ constexpr unsigned padded(unsigned i) { return i + i / 32; }
+
+/// As tile_stages(), with wide tiles, and only the stages below `most`.
+__global__ void __launch_bounds__(kWideThreads)
+    wide_tile_stages(arrays_on_device data, unsigned first, unsigned last, unsigned most) {
+  __shared__ unsigned keys[padded(kWide)], values[padded(kWide)];
+  const std::size_t begin = std::size_t{blockIdx.x} * kWide;
+
+  // TODO(7): as TODO(3), in groups of stages: those of bits 8 to 11, then 4 to 7, then 0 to 3, and
+  //          only the groups that the level has. For the group at `low`, the thread's first place
+  //          is with_zeros(threadIdx.x, low, kBits). One barrier a group.
+  //          Threads without elements sort garbage, which is never stored: no guard is needed.
+  (void)data, (void)first, (void)last, (void)most, (void)begin;
+  held mine{{keys[0]}, {values[0]}};
+  stages_in_registers(mine, data, 0, 0, 0, 0);
+}
+
+/// The four stages low + 3, …, low of a level, between global memory and registers. Requires as
+/// many threads as there are elements / kHeld: arrays longer than a tile are a whole number of
+/// them.
+__global__ void __launch_bounds__(kWideThreads)
+    four_global_stages(arrays_on_device data, unsigned level, unsigned low) {
+  // TODO(8): 16 elements, as in TODO(7), but of global memory. Neighbouring threads read
+  //          neighbouring elements.
+  (void)data, (void)level, (void)low;
+}
+
+unsigned sort_in_registers(const arrays_on_device& data, unsigned levels) {
+  // TODO(8): the levels up to kWideBits are one launch. Of each level above, take four stages a
+  //          launch off the top, until at most kWideBits are left: those are a launch in tiles.
+  (void)data, (void)levels, (void)wide_tile_stages, (void)four_global_stages;
+  throw not_written("step registers", 6);  // 6 to 8
+}
+
+}  // namespace
+
+// --- given ---------------------------------------------------------------------------------------
+
+result sort(step which, std::span<const std::uint32_t> keys, std::span<const std::uint32_t> values,
+            batch arrays, direction way) {
+  require_network_input("bitonic_sort", keys, values, arrays);
+  result out{{{keys.begin(), keys.end()}, {values.begin(), values.end()}}};
+  const auto levels = static_cast<unsigned>(std::countr_zero(arrays.length));
+  if (keys.empty() || levels == 0) return out;  // an array of one element is sorted
+
+  device_buffer<unsigned> device_keys(keys), device_values(values);
+  const arrays_on_device data{device_keys.data(), device_values.data(), keys.size(),
+                              static_cast<unsigned>(arrays.length), way == direction::descending};
+  event_timer timer;
+  timer.start();
+  out.launches = which == step::shared_tiles ? sort_in_shared_tiles(data, levels)
+                                             : sort_in_registers(data, levels);
+  timer.stop();
+  device_keys.copy_to(out.sorted.keys);  // waits until the kernels are done
+  device_values.copy_to(out.sorted.values);
+  out.kernel_ms = timer.milliseconds();
+  return out;
+}
+
+}  // namespace lab::bitonic_sort

@@ -1,0 +1,350 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 14.1 bitonic_sort: the same comparisons for all data, so that every thread knows what to do.
+// Edit:  this file, from TODO(1) to TODO(8). bitonic_sort.hpp says what is asked for.
+// Run:   scripts/lab run 14.1 -- --step shared_tiles     (then --step registers)
+// Test:  scripts/lab test 14.1
+// Hints: scripts/lab hint 14.1                           Chapter: docs/14_sorting.md
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+
+#include "bitonic_sort.hpp"
+#include "lab/cuda_check.hpp"
+#include "lab/device_buffer.hpp"
+#include "lab/errors.hpp"
+#include "lab/timer.hpp"
+
+namespace lab::bitonic_sort {
+namespace {
+
+// Level 1 sorts runs of 2 elements, level 2 runs of 4, level L runs of 2^L. It has L stages, for
+// the bits L - 1, L - 2, … 0: a comparator of the stage `bit` joins the elements at two places that
+// differ in this bit alone. The one with a 0 there is its left end.
+
+/// What all kernels are told about the data.
+struct arrays_on_device {
+  unsigned* keys;
+  unsigned* values;  // null where there are only keys
+  std::size_t n;     // elements of all arrays together
+  unsigned length;   // of an array: a power of two
+  bool descending;   // what the caller asked for
+};
+
+/// `number` with `zeros` bits that are 0 put in at bit `at`: the number's upper bits move up.
+/// With one zero: the left end of comparator `number` of the stage `at`.
+template <class Number>
+__host__ __device__ constexpr Number with_zeros(Number number, unsigned at, unsigned zeros) {
+  const Number lower = number & ((Number{1} << at) - 1);
+  return ((number ^ lower) << zeros) | lower;
+}
+
+/// Whether the run of 2^level elements around this place falls. `place` counts from the first
+/// element of all arrays; its lower 32 bits are enough.
+[[maybe_unused]] __device__ bool falls(const arrays_on_device& data, unsigned place,
+                                       unsigned level) {
+  // TODO(1): Runs rise and fall in turn, so that two neighbours are a bitonic sequence for the next
+  //          level; the last level, where a run is a whole array, goes as the caller asked, in
+  //          every array. (What is bit `level` of a place within its array, in the last level?)
+  // BEGIN SOLUTION
+  // STUB: (void)data, (void)place, (void)level;
+  // STUB: return false;
+  const unsigned place_in_array = place & (data.length - 1);
+  const bool second_of_two = (place_in_array & (1U << level)) != 0;  // never in the last level
+  return second_of_two != data.descending;
+  // END SOLUTION
+}
+
+/// A comparator on two elements in memory: exchanges them if they are out of order.
+[[maybe_unused]] __device__ void compare(unsigned* keys, unsigned* values, std::size_t left,
+                                         std::size_t right, bool falling) {
+  // TODO(2): where the key that comes first in this direction is on the right, exchange the keys,
+  //          and the values (if there are any: `values` may be null).
+  // BEGIN SOLUTION
+  // STUB: (void)keys, (void)values, (void)left, (void)right, (void)falling;
+  const unsigned a = keys[left], b = keys[right];
+  if (falling ? a < b : a > b) {
+    keys[left] = b;
+    keys[right] = a;
+    if (values != nullptr) {
+      const unsigned value = values[left];
+      values[left] = values[right];
+      values[right] = value;
+    }
+  }
+  // END SOLUTION
+}
+
+// --- shared_tiles --------------------------------------------------------------------------------
+// Requires kThreads threads a block: one for each comparator of a tile.
+
+constexpr unsigned kTileBits = 10;
+constexpr unsigned kTile = 1U << kTileBits;  // elements that a block keeps in shared memory
+constexpr unsigned kThreads = kTile / 2;
+
+/// The levels first, …, last, as far as they happen within a tile: of a level above kTileBits, the
+/// stages from kTileBits - 1 on.
+__global__ void __launch_bounds__(kThreads)
+    tile_stages(arrays_on_device data, unsigned first, unsigned last) {
+  __shared__ unsigned keys[kTile], values[kTile];
+  const std::size_t begin = std::size_t{blockIdx.x} * kTile;  // the tile's first element
+
+  // TODO(3): bring the tile into shared memory, do the stages, put it back. The last tile may
+  //          overhang: touch nothing behind n. (Its arrays are whole: if the left end of a
+  //          comparator is there, so is the right one.)
+  //          Invariant: no thread begins a stage before all have finished the one before.
+  // BEGIN SOLUTION
+  // STUB: (void)data, (void)first, (void)last, (void)begin, (void)keys[0], (void)values[0];
+  // STUB: compare(keys, values, 0, 0, falls(data, 0, 0));
+  const bool pairs = data.values != nullptr;
+  for (unsigned i = threadIdx.x; i < kTile && begin + i < data.n; i += kThreads) {
+    keys[i] = data.keys[begin + i];
+    if (pairs) values[i] = data.values[begin + i];
+  }
+  for (unsigned level = first; level <= last; ++level) {
+    for (unsigned bit = level < kTileBits ? level : kTileBits; bit-- > 0;) {
+      __syncthreads();  // the stage before is complete (at first: the tile)
+      const unsigned left = with_zeros(threadIdx.x, bit, 1);
+      if (begin + left < data.n)  // inside: all threads of the block arrive at the barrier above
+        compare(keys, pairs ? values : nullptr, left, left + (1U << bit),
+                falls(data, static_cast<unsigned>(begin) + left, level));
+    }
+  }
+  __syncthreads();  // the last stage is complete
+  for (unsigned i = threadIdx.x; i < kTile && begin + i < data.n; i += kThreads) {
+    data.keys[begin + i] = keys[i];
+    if (pairs) data.values[begin + i] = values[i];
+  }
+  // END SOLUTION
+}
+
+/// One stage in global memory, for comparators that are longer than a tile: one a thread.
+__global__ void __launch_bounds__(kThreads)
+    global_stage(arrays_on_device data, unsigned level, unsigned bit) {
+  // TODO(4): the comparator that has this thread's number in the grid. There are n / 2 of them.
+  // BEGIN SOLUTION
+  // STUB: (void)data, (void)level, (void)bit;
+  const std::size_t comparator = std::size_t{blockIdx.x} * kThreads + threadIdx.x;
+  const std::size_t left = with_zeros(comparator, bit, 1);
+  if (comparator < data.n / 2)
+    compare(data.keys, data.values, left, left + (std::size_t{1} << bit),
+            falls(data, static_cast<unsigned>(left), level));
+  // END SOLUTION
+}
+
+/// Blocks for n elements, of which each block does `of_block`.
+[[maybe_unused]] unsigned blocks_for(std::size_t n, std::size_t of_block) {
+  return static_cast<unsigned>((n + of_block - 1) / of_block);
+}
+
+/// Sorts. Returns how many launches that took. `levels` is log2 of an array's length, not 0.
+unsigned sort_in_shared_tiles(const arrays_on_device& data, unsigned levels) {
+  // TODO(5): the levels up to kTileBits are one launch of tile_stages. Each level above that has
+  //          its long stages in global memory, a launch for each, and the others in tiles.
+  //          CUDA_CHECK(cudaGetLastError()) after each launch.
+  // BEGIN SOLUTION
+  // STUB: (void)data, (void)levels, (void)tile_stages, (void)global_stage;
+  // STUB: throw not_written("step shared_tiles", 1);  // 1 to 5
+  const unsigned blocks = blocks_for(data.n, kTile);
+  tile_stages<<<blocks, kThreads>>>(data, 1, std::min(levels, kTileBits));
+  CUDA_CHECK(cudaGetLastError());
+  unsigned launches = 1;
+  for (unsigned level = kTileBits + 1; level <= levels; ++level) {
+    for (unsigned bit = level; bit-- > kTileBits;) {
+      global_stage<<<blocks, kThreads>>>(data, level, bit);
+      CUDA_CHECK(cudaGetLastError());
+      ++launches;
+    }
+    tile_stages<<<blocks, kThreads>>>(data, level, level);
+    CUDA_CHECK(cudaGetLastError());
+    ++launches;
+  }
+  return launches;
+  // END SOLUTION
+}
+
+// --- registers: four stages for one trip to memory -----------------------------------------------
+// The 16 places that differ in four bits next to each other are joined by the four stages of these
+// bits with each other, and with no others. So a thread can take the 16 elements into registers, do
+// the four stages without asking anybody, and put them back. Registers have no addresses: every
+// index into `held` must be known when the program is compiled, which #pragma unroll sees to.
+
+constexpr unsigned kBits = 4;
+constexpr unsigned kHeld = 1U << kBits;  // elements of a thread
+constexpr unsigned kWideBits = 12;
+constexpr unsigned kWide = 1U << kWideBits;  // elements of a block, in shared memory
+constexpr unsigned kWideThreads = kWide / kHeld;
+static_assert(kWideBits % kBits == 0, "a tile's bits are groups of kBits");
+
+struct held {
+  unsigned key[kHeld], value[kHeld];
+};
+
+/// The stages low + kBits - 1, …, low of `level`, without those from `bits` on, which are done.
+/// Element i of the thread is that at `place` + i * 2^low.
+[[maybe_unused]] __device__ void stages_in_registers(held& mine, const arrays_on_device& data,
+                                                     unsigned place, unsigned level, unsigned bits,
+                                                     unsigned low) {
+  // TODO(6): unrolled loops over the four bits and, for each, the eight comparators among the 16
+  //          elements. Exchange by `swap ? a : b` rather than `if`: it costs no jump.
+  // BEGIN SOLUTION
+  // STUB: (void)mine, (void)data, (void)place, (void)level, (void)bits, (void)low;
+#pragma unroll
+  for (unsigned round = 0; round < kBits; ++round) {
+    const unsigned bit = kBits - 1 - round;
+    if (low + bit >= bits) continue;  // the same for all threads
+#pragma unroll
+    for (unsigned comparator = 0; comparator < kHeld / 2; ++comparator) {
+      const unsigned left = with_zeros(comparator, bit, 1), right = left + (1U << bit);
+      const unsigned a = mine.key[left], b = mine.key[right];
+      const unsigned value_a = mine.value[left], value_b = mine.value[right];
+      // With equal keys a falling run exchanges, which does no harm.
+      const bool swap = (a > b) != falls(data, place + (left << low), level);
+      mine.key[left] = swap ? b : a;
+      mine.key[right] = swap ? a : b;
+      mine.value[left] = swap ? value_b : value_a;
+      mine.value[right] = swap ? value_a : value_b;
+    }
+  }
+  // END SOLUTION
+}
+
+/// Where element i of a tile lies in shared memory: a word is left out after 32, so that threads
+/// that walk along 16 neighbours each are in different banks.
+__host__ __device__ constexpr unsigned padded(unsigned i) { return i + i / 32; }
+
+/// As tile_stages(), with wide tiles, and only the stages below `most`.
+__global__ void __launch_bounds__(kWideThreads)
+    wide_tile_stages(arrays_on_device data, unsigned first, unsigned last, unsigned most) {
+  __shared__ unsigned keys[padded(kWide)], values[padded(kWide)];
+  const std::size_t begin = std::size_t{blockIdx.x} * kWide;
+
+  // TODO(7): as TODO(3), in groups of stages: those of bits 8 to 11, then 4 to 7, then 0 to 3, and
+  //          only the groups that the level has. For the group at `low`, the thread's first place
+  //          is with_zeros(threadIdx.x, low, kBits). One barrier a group.
+  //          Threads without elements sort garbage, which is never stored: no guard is needed.
+  // BEGIN SOLUTION
+  // STUB: (void)data, (void)first, (void)last, (void)most, (void)begin;
+  // STUB: held mine{{keys[0]}, {values[0]}};
+  // STUB: stages_in_registers(mine, data, 0, 0, 0, 0);
+  const bool pairs = data.values != nullptr;
+#pragma unroll
+  for (unsigned round = 0; round < kHeld; ++round) {
+    const unsigned i = round * kWideThreads + threadIdx.x;
+    keys[padded(i)] = begin + i < data.n ? data.keys[begin + i] : 0;
+    values[padded(i)] = pairs && begin + i < data.n ? data.values[begin + i] : 0;
+  }
+  for (unsigned level = first; level <= last; ++level) {
+    const unsigned bits = level < most ? level : most;  // this level's stages in the tile
+    for (unsigned groups = (bits + kBits - 1) / kBits; groups-- > 0;) {
+      __syncthreads();  // the group before is complete (at first: the tile)
+      const unsigned low = groups * kBits;
+      const unsigned place = with_zeros(threadIdx.x, low, kBits);
+      held mine;
+#pragma unroll
+      for (unsigned i = 0; i < kHeld; ++i) {
+        mine.key[i] = keys[padded(place + (i << low))];
+        mine.value[i] = values[padded(place + (i << low))];
+      }
+      stages_in_registers(mine, data, static_cast<unsigned>(begin) + place, level, bits, low);
+#pragma unroll
+      for (unsigned i = 0; i < kHeld; ++i) {
+        keys[padded(place + (i << low))] = mine.key[i];
+        values[padded(place + (i << low))] = mine.value[i];
+      }
+    }
+  }
+  __syncthreads();  // the last group is complete
+#pragma unroll
+  for (unsigned round = 0; round < kHeld; ++round) {
+    const unsigned i = round * kWideThreads + threadIdx.x;
+    if (begin + i < data.n) data.keys[begin + i] = keys[padded(i)];
+    if (pairs && begin + i < data.n) data.values[begin + i] = values[padded(i)];
+  }
+  // END SOLUTION
+}
+
+/// The four stages low + 3, …, low of a level, between global memory and registers. Requires as
+/// many threads as there are elements / kHeld: arrays longer than a tile are a whole number of
+/// them.
+__global__ void __launch_bounds__(kWideThreads)
+    four_global_stages(arrays_on_device data, unsigned level, unsigned low) {
+  // TODO(8): 16 elements, as in TODO(7), but of global memory. Neighbouring threads read
+  //          neighbouring elements.
+  // BEGIN SOLUTION
+  // STUB: (void)data, (void)level, (void)low;
+  const std::size_t thread = std::size_t{blockIdx.x} * kWideThreads + threadIdx.x;
+  const std::size_t place = with_zeros(thread, low, kBits);
+  const bool pairs = data.values != nullptr;
+  held mine;
+#pragma unroll
+  for (unsigned i = 0; i < kHeld; ++i) {
+    const std::size_t at = place + (std::size_t{i} << low);
+    mine.key[i] = data.keys[at];
+    mine.value[i] = pairs ? data.values[at] : 0;
+  }
+  stages_in_registers(mine, data, static_cast<unsigned>(place), level, level, low);
+#pragma unroll
+  for (unsigned i = 0; i < kHeld; ++i) {
+    const std::size_t at = place + (std::size_t{i} << low);
+    data.keys[at] = mine.key[i];
+    if (pairs) data.values[at] = mine.value[i];
+  }
+  // END SOLUTION
+}
+
+unsigned sort_in_registers(const arrays_on_device& data, unsigned levels) {
+  // TODO(8): the levels up to kWideBits are one launch. Of each level above, take four stages a
+  //          launch off the top, until at most kWideBits are left: those are a launch in tiles.
+  // BEGIN SOLUTION
+  // STUB: (void)data, (void)levels, (void)wide_tile_stages, (void)four_global_stages;
+  // STUB: throw not_written("step registers", 6);  // 6 to 8
+  const unsigned blocks = blocks_for(data.n, kWide);
+  wide_tile_stages<<<blocks, kWideThreads>>>(data, 1, std::min(levels, kWideBits), kWideBits);
+  CUDA_CHECK(cudaGetLastError());
+  unsigned launches = 1;
+  for (unsigned level = kWideBits + 1; level <= levels; ++level) {
+    unsigned left = level;  // stages of this level that are still to be done
+    for (; left > kWideBits; left -= kBits) {
+      four_global_stages<<<blocks, kWideThreads>>>(data, level, left - kBits);
+      CUDA_CHECK(cudaGetLastError());
+      ++launches;
+    }
+    wide_tile_stages<<<blocks, kWideThreads>>>(data, level, level, left);
+    CUDA_CHECK(cudaGetLastError());
+    ++launches;
+  }
+  return launches;
+  // END SOLUTION
+}
+
+}  // namespace
+
+// --- given ---------------------------------------------------------------------------------------
+
+result sort(step which, std::span<const std::uint32_t> keys, std::span<const std::uint32_t> values,
+            batch arrays, direction way) {
+  require_network_input("bitonic_sort", keys, values, arrays);
+  result out{{{keys.begin(), keys.end()}, {values.begin(), values.end()}}};
+  const auto levels = static_cast<unsigned>(std::countr_zero(arrays.length));
+  if (keys.empty() || levels == 0) return out;  // an array of one element is sorted
+
+  device_buffer<unsigned> device_keys(keys), device_values(values);
+  const arrays_on_device data{device_keys.data(), device_values.data(), keys.size(),
+                              static_cast<unsigned>(arrays.length), way == direction::descending};
+  event_timer timer;
+  timer.start();
+  out.launches = which == step::shared_tiles ? sort_in_shared_tiles(data, levels)
+                                             : sort_in_registers(data, levels);
+  timer.stop();
+  device_keys.copy_to(out.sorted.keys);  // waits until the kernels are done
+  device_values.copy_to(out.sorted.values);
+  out.kernel_ms = timer.milliseconds();
+  return out;
+}
+
+}  // namespace lab::bitonic_sort

@@ -1,0 +1,399 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 14.2 odd_even_merge_sort: fewer comparators than the bitonic sort, in a less regular pattern.
+// Edit:  this file, from TODO(1) to TODO(8). odd_even_merge_sort.hpp says what is asked for.
+// Run:   scripts/lab run 14.2 -- --step shared_tiles     (then --step columns_and_windows)
+// Test:  scripts/lab test 14.2
+// Hints: scripts/lab hint 14.2                           Chapter: docs/14_sorting.md
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <utility>
+
+#include "lab/cuda_check.hpp"
+#include "lab/device_buffer.hpp"
+#include "lab/errors.hpp"
+#include "lab/timer.hpp"
+#include "odd_even_merge_sort.hpp"
+
+namespace lab::odd_even_merge_sort {
+namespace {
+
+// Level L merges two sorted runs of 2^(L-1) elements into one of 2^L. It has L stages, for the bits
+// L - 1, L - 2, … 0. A comparator of the stage `bit` joins a place with that 2^bit further on. All
+// comparators point the same way.
+
+/// What all kernels are told about the data.
+struct arrays_on_device {
+  unsigned* keys;
+  unsigned* values;  // null where there are only keys
+  std::size_t n;     // elements of all arrays together
+  bool descending;   // what the caller asked for
+};
+
+/// `number` with a bit that is 0 put in at `bit`: its upper bits move up.
+template <class Number>
+__host__ __device__ constexpr Number with_zero(Number number, unsigned bit) {
+  const Number lower = number & ((Number{1} << bit) - 1);
+  return ((number ^ lower) << 1) | lower;
+}
+
+/// The left end of comparator `number` = 0, 1, 2, … of a stage.
+template <class Number>
+[[maybe_unused]] __device__ Number left_end(Number number, unsigned level, unsigned bit) {
+  // TODO(1): In a level's first stage, for its highest bit, the left ends are the places whose bit
+  //          `bit` is 0. In its other stages they are those where it is 1: a comparator reaches
+  //          from the second half of one piece into the first half of the next.
+  // BEGIN SOLUTION
+  // STUB: (void)level;
+  // STUB: return with_zero(number, bit);
+  const Number distance = Number{1} << bit;
+  return with_zero(number, bit) + (bit + 1 == level ? 0 : distance);
+  // END SOLUTION
+}
+
+/// Whether a comparator from `left` to `right` is part of level `level`: both are in one run.
+template <class Number>
+[[maybe_unused]] __device__ bool in_one_run(Number left, Number right, unsigned level) {
+  // TODO(1): runs of 2^level elements lie one behind the other.
+  // BEGIN SOLUTION
+  // STUB: (void)left, (void)right, (void)level;
+  // STUB: return false;
+  return left >> level == right >> level;
+  // END SOLUTION
+}
+
+/// A comparator on two elements in memory: exchanges them if they are out of order.
+[[maybe_unused]] __device__ void compare(unsigned* keys, unsigned* values, std::size_t left,
+                                         std::size_t right, bool descending) {
+  // TODO(2): as in 14.1. `values` may be null.
+  // BEGIN SOLUTION
+  // STUB: (void)keys, (void)values, (void)left, (void)right, (void)descending;
+  const unsigned a = keys[left], b = keys[right];
+  if (descending ? a < b : a > b) {
+    keys[left] = b;
+    keys[right] = a;
+    if (values != nullptr) {
+      const unsigned value = values[left];
+      values[left] = values[right];
+      values[right] = value;
+    }
+  }
+  // END SOLUTION
+}
+
+constexpr unsigned kThreads = 512;  // of every block in this file
+
+/// Blocks for n elements, of which each block does `of_block`.
+[[maybe_unused]] unsigned blocks_for(std::size_t n, std::size_t of_block) {
+  return static_cast<unsigned>((n + of_block - 1) / of_block);
+}
+
+// --- shared_tiles --------------------------------------------------------------------------------
+
+constexpr unsigned kTileBits = 10;
+constexpr unsigned kTile = 1U << kTileBits;  // elements that a block keeps in shared memory
+static_assert(kTile == 2 * kThreads, "one thread for each comparator");
+
+/// The levels 1, …, last, which must not be above kTileBits: each run is within one tile.
+__global__ void __launch_bounds__(kThreads) small_levels(arrays_on_device data, unsigned last) {
+  __shared__ unsigned keys[kTile], values[kTile];
+  const std::size_t begin = std::size_t{blockIdx.x} * kTile;  // the tile's first element
+
+  // TODO(3): bring the tile into shared memory, do the stages, put it back. The last tile may
+  //          overhang: touch nothing behind n.
+  //          Invariant: no thread begins a stage before all have finished the one before.
+  // BEGIN SOLUTION
+  // STUB: (void)data, (void)last, (void)begin;
+  // STUB: compare(keys, values, left_end(0U, 1, 0), 1, in_one_run(0U, 1U, 1));
+  const bool pairs = data.values != nullptr;
+  for (unsigned i = threadIdx.x; i < kTile && begin + i < data.n; i += kThreads) {
+    keys[i] = data.keys[begin + i];
+    if (pairs) values[i] = data.values[begin + i];
+  }
+  for (unsigned level = 1; level <= last; ++level) {
+    for (unsigned bit = level; bit-- > 0;) {
+      __syncthreads();  // the stage before is complete (at first: the tile)
+      const unsigned left = left_end(threadIdx.x, level, bit), right = left + (1U << bit);
+      if (in_one_run(left, right, level) && begin + right < data.n)
+        compare(keys, pairs ? values : nullptr, left, right, data.descending);
+    }
+  }
+  __syncthreads();  // the last stage is complete
+  for (unsigned i = threadIdx.x; i < kTile && begin + i < data.n; i += kThreads) {
+    data.keys[begin + i] = keys[i];
+    if (pairs) data.values[begin + i] = values[i];
+  }
+  // END SOLUTION
+}
+
+/// One stage in global memory: a comparator for each thread.
+__global__ void __launch_bounds__(kThreads)
+    global_stage(arrays_on_device data, unsigned level, unsigned bit) {
+  // TODO(4): the comparator that has this thread's number in the grid, if there is one.
+  // BEGIN SOLUTION
+  // STUB: (void)data, (void)level, (void)bit;
+  const std::size_t left = left_end(std::size_t{blockIdx.x} * kThreads + threadIdx.x, level, bit);
+  const std::size_t right = left + (std::size_t{1} << bit);
+  if (in_one_run(left, right, level) && right < data.n)
+    compare(data.keys, data.values, left, right, data.descending);
+  // END SOLUTION
+}
+
+/// Sorts. Returns how many launches that took. `levels` is log2 of an array's length, not 0.
+unsigned sort_in_shared_tiles(const arrays_on_device& data, unsigned levels) {
+  // TODO(5): the levels up to kTileBits are one launch. Of a level above that, can the short stages
+  //          go back into tiles, as in 14.1? Look at what a comparator joins in the stage of bit 9.
+  //          CUDA_CHECK(cudaGetLastError()) after each launch.
+  // BEGIN SOLUTION
+  // STUB: (void)data, (void)levels, (void)small_levels, (void)global_stage;
+  // STUB: throw not_written("step shared_tiles", 1);  // 1 to 5
+  const unsigned blocks = blocks_for(data.n, kTile);
+  small_levels<<<blocks, kThreads>>>(data, std::min(levels, kTileBits));
+  CUDA_CHECK(cudaGetLastError());
+  unsigned launches = 1;
+  for (unsigned level = kTileBits + 1; level <= levels; ++level) {
+    for (unsigned bit = level; bit-- > 0;) {  // they cross the edges of tiles, in every stage
+      global_stage<<<blocks, kThreads>>>(data, level, bit);
+      CUDA_CHECK(cudaGetLastError());
+      ++launches;
+    }
+  }
+  return launches;
+  // END SOLUTION
+}
+
+// --- columns_and_windows -------------------------------------------------------------------------
+// Write the elements of a run into rows of 2^10 = 1024. The stages of the bits 10 and up join only
+// elements of the same column: a block takes some whole columns, and does all these stages.
+// The stages of the bits 9 to 0 join neighbours, across any edge. A tile cannot be closed to them,
+// but it can look over its edges: those 512 elements to either side that its own will meet are
+// sorted along, and thrown away afterwards. Their own tile does the same with them.
+
+constexpr unsigned kWideBits = 12;
+constexpr unsigned kWide = 1U << kWideBits;  // elements of a wide tile, in shared memory
+constexpr unsigned kRowBits = 10;
+constexpr unsigned kMargin = 1U << (kRowBits - 1);        // what a window sees to either side
+constexpr unsigned kColumnLevels = kRowBits + kWideBits;  // highest level whose columns fit a tile
+static_assert(kMargin % 64 == 0, "in_bank() takes pairs of rows of 32 words");
+
+/// Where element i lies in shared memory: every second row of 32 words is turned round. Then the
+/// left ends of 32 neighbouring comparators are in 32 different banks, whatever the stage.
+__host__ __device__ constexpr unsigned in_bank(unsigned i) { return i & 32 ? i ^ 31 : i; }
+
+/// compare() in shared memory whose elements lie in_bank().
+[[maybe_unused]] __device__ void compare_in_bank(unsigned* keys, unsigned* values, unsigned left,
+                                                 unsigned right, bool descending) {
+  compare(keys, values, in_bank(left), in_bank(right), descending);
+}
+
+/// The stages of the bits high - 1, …, low of a level, in a tile that the block has in shared
+/// memory and that has whole runs of this level. All threads of the block call it. The tile is
+/// complete when it begins only for those threads that have passed the barrier in here, and
+/// complete for all at its end only behind another one.
+[[maybe_unused]] __device__ void stages_in_tile(unsigned* keys, unsigned* values, unsigned level,
+                                                unsigned high, unsigned low, bool descending) {
+  // TODO(6): as in TODO(3), with kWide / 2 comparators for kThreads threads. No guard for n: what
+  //          is behind it are whole runs of garbage, which are never stored.
+  // BEGIN SOLUTION
+  // STUB: (void)keys, (void)values, (void)level, (void)high, (void)low, (void)descending;
+  for (unsigned bit = high; bit-- > low;) {
+    __syncthreads();  // the stage before is complete (at first: the tile)
+#pragma unroll
+    for (unsigned round = 0; round < kWide / 2 / kThreads; ++round) {
+      const unsigned left = left_end(round * kThreads + threadIdx.x, level, bit);
+      const unsigned right = left + (1U << bit);
+      if (in_one_run(left, right, level)) compare_in_bank(keys, values, left, right, descending);
+    }
+  }
+  // END SOLUTION
+}
+
+/// The levels 1, …, last, which must not be above kWideBits.
+__global__ void __launch_bounds__(kThreads) wide_levels(arrays_on_device data, unsigned last) {
+  __shared__ unsigned keys[kWide], values[kWide];
+  const std::size_t begin = std::size_t{blockIdx.x} * kWide;
+  const bool pairs = data.values != nullptr;
+
+  // TODO(6): as TODO(3), with stages_in_tile() and elements that lie in_bank().
+  // BEGIN SOLUTION
+  // STUB: (void)data, (void)last, (void)begin;
+  // STUB: compare(keys, values, 0, 0, pairs);
+  // STUB: stages_in_tile(keys, values, 0, 0, 0, false);
+#pragma unroll
+  for (unsigned round = 0; round < kWide / kThreads; ++round) {
+    const unsigned i = round * kThreads + threadIdx.x;
+    keys[in_bank(i)] = begin + i < data.n ? data.keys[begin + i] : 0;
+    values[in_bank(i)] = pairs && begin + i < data.n ? data.values[begin + i] : 0;
+  }
+  for (unsigned level = 1; level <= last; ++level)
+    stages_in_tile(keys, values, level, level, 0, data.descending);
+  __syncthreads();  // the last stage is complete
+#pragma unroll
+  for (unsigned round = 0; round < kWide / kThreads; ++round) {
+    const unsigned i = round * kThreads + threadIdx.x;
+    if (begin + i < data.n) data.keys[begin + i] = keys[in_bank(i)];
+    if (pairs && begin + i < data.n) data.values[begin + i] = values[in_bank(i)];
+  }
+  // END SOLUTION
+}
+
+/// The stages of a level for the bits level - 1, …, kRowBits, in columns. A run has
+/// 2^(level - kRowBits) rows; a tile is as many columns as fit, all of them from one run.
+/// Requires kWideBits < level <= kColumnLevels.
+__global__ void __launch_bounds__(kThreads) column_stages(arrays_on_device data, unsigned level) {
+  __shared__ unsigned keys[kWide], values[kWide];
+  const bool pairs = data.values != nullptr;
+  const unsigned width_bits = kColumnLevels - level;  // log2 of the columns in a tile
+
+  // TODO(7): element i of the tile is in its row i >> width_bits, and in the column with the lower
+  //          bits of i. Where in global memory is that? The tiles of a run lie side by side; then
+  //          come those of the next run. In the tile itself, a column's rows are 2^width_bits
+  //          apart: which level of a tile of kWide elements is that, and which of its bits?
+  // BEGIN SOLUTION
+  // STUB: (void)data, (void)width_bits;
+  // STUB: compare(keys, values, 0, 0, pairs);
+  const std::size_t run_bits = level - kWideBits;  // log2 of the tiles in a run
+  const std::size_t run = std::size_t{blockIdx.x} >> run_bits;
+  const std::size_t tile = blockIdx.x & ((std::size_t{1} << run_bits) - 1);
+  const std::size_t begin = (run << level) + (tile << width_bits);
+  const auto place = [&](unsigned i) {  // of the tile's element i in global memory
+    const unsigned row = i >> width_bits, column = i & ((1U << width_bits) - 1);
+    return begin + (std::size_t{row} << kRowBits) + column;
+  };
+#pragma unroll
+  for (unsigned round = 0; round < kWide / kThreads; ++round) {
+    const unsigned i = round * kThreads + threadIdx.x;
+    keys[in_bank(i)] = data.keys[place(i)];
+    values[in_bank(i)] = pairs ? data.values[place(i)] : 0;
+  }
+  stages_in_tile(keys, values, kWideBits, kWideBits, width_bits, data.descending);
+  __syncthreads();  // the last stage is complete
+#pragma unroll
+  for (unsigned round = 0; round < kWide / kThreads; ++round) {
+    const unsigned i = round * kThreads + threadIdx.x;
+    data.keys[place(i)] = keys[in_bank(i)];
+    if (pairs) data.values[place(i)] = values[in_bank(i)];
+  }
+  // END SOLUTION
+}
+
+/// The stages of a level for the bits kRowBits - 1, …, 0, from `data` to `out`: another block still
+/// needs what lies beyond its edges as it was. Requires level > kWideBits.
+__global__ void __launch_bounds__(kThreads)
+    window_stages(arrays_on_device data, arrays_on_device out, unsigned level) {
+  __shared__ unsigned keys[kMargin + kWide + kMargin], values[kMargin + kWide + kMargin];
+  const bool pairs = data.values != nullptr;
+  const std::size_t begin = std::size_t{blockIdx.x} * kWide;  // of the tile, not of the window
+
+  // TODO(8): bring in the window: the tile and kMargin elements to either side, as far as there
+  //          are any. Do the stages; store the tile alone.
+  //          Invariant: before the stage `bit`, what lies up to 2^bit beyond the tile's edges is
+  //          right. So the left ends go from 2^bit before the tile to its end.
+  // BEGIN SOLUTION
+  // STUB: (void)data, (void)out, (void)level, (void)begin;
+  // STUB: compare(keys, values, 0, 0, pairs);
+#pragma unroll
+  for (unsigned round = 0; round < (kMargin + kWide + kMargin) / kThreads; ++round) {
+    const unsigned i = round * kThreads + threadIdx.x;
+    const bool there = begin + i >= kMargin && begin + i - kMargin < data.n;
+    keys[in_bank(i)] = there ? data.keys[begin + i - kMargin] : 0;
+    values[in_bank(i)] = there && pairs ? data.values[begin + i - kMargin] : 0;
+  }
+  const unsigned first =
+      static_cast<unsigned>(begin) & ((1U << level) - 1);  // its place in its run
+  for (unsigned bit = kRowBits; bit-- > 0;) {
+    __syncthreads();  // the stage before is complete (at first: the window)
+    const unsigned distance = 1U << bit;
+    for (unsigned number = threadIdx.x; number < kWide / 2 + distance; number += kThreads) {
+      // The first ones are in the piece before the tile.
+      const unsigned left = kMargin - distance + with_zero(number, bit);
+      const bool before_run = first == 0 && left < kMargin;
+      const bool behind_run = first + kWide == 1U << level && left + distance >= kMargin + kWide;
+      if (!before_run && !behind_run)
+        compare_in_bank(keys, values, left, left + distance, data.descending);
+    }
+  }
+  __syncthreads();  // the last stage is complete
+#pragma unroll
+  for (unsigned round = 0; round < kWide / kThreads; ++round) {
+    const unsigned i = round * kThreads + threadIdx.x;
+    out.keys[begin + i] = keys[in_bank(kMargin + i)];
+    if (pairs) out.values[begin + i] = values[in_bank(kMargin + i)];
+  }
+  // END SOLUTION
+}
+
+/// As sort_in_shared_tiles(). Windows go from one copy of the arrays to the other: `data` is where
+/// the result is at the end, `spare` the other one.
+unsigned sort_in_columns_and_windows(arrays_on_device& data, arrays_on_device& spare,
+                                     unsigned levels) {
+  // TODO(8): the levels up to kWideBits are one launch, each level above is one for the columns and
+  //          one for the windows. Columns of more than kWide rows do not fit: above kColumnLevels,
+  //          a global_stage() for each of their bits.
+  // BEGIN SOLUTION
+  // STUB: (void)data, (void)spare, (void)levels, (void)wide_levels, (void)column_stages;
+  // STUB: (void)window_stages, (void)kColumnLevels;
+  // STUB: throw not_written("step columns_and_windows", 6);  // 6 to 8
+  const unsigned blocks = blocks_for(data.n, kWide);
+  wide_levels<<<blocks, kThreads>>>(data, std::min(levels, kWideBits));
+  CUDA_CHECK(cudaGetLastError());
+  unsigned launches = 1;
+  for (unsigned level = kWideBits + 1; level <= levels; ++level) {
+    if (level <= kColumnLevels) {
+      column_stages<<<blocks, kThreads>>>(data, level);
+      CUDA_CHECK(cudaGetLastError());
+      ++launches;
+    } else {
+      for (unsigned bit = level; bit-- > kRowBits;) {
+        global_stage<<<blocks_for(data.n, kTile), kThreads>>>(data, level, bit);
+        CUDA_CHECK(cudaGetLastError());
+        ++launches;
+      }
+    }
+    window_stages<<<blocks, kThreads>>>(data, spare, level);
+    CUDA_CHECK(cudaGetLastError());
+    ++launches;
+    std::swap(data, spare);
+  }
+  return launches;
+  // END SOLUTION
+}
+
+}  // namespace
+
+// --- given ---------------------------------------------------------------------------------------
+
+result sort(step which, std::span<const std::uint32_t> keys, std::span<const std::uint32_t> values,
+            batch arrays, direction way) {
+  require_network_input("odd_even_merge_sort", keys, values, arrays);
+  result out{{{keys.begin(), keys.end()}, {values.begin(), values.end()}}};
+  const auto levels = static_cast<unsigned>(std::countr_zero(arrays.length));
+  if (keys.empty() || levels == 0) return out;  // an array of one element is sorted
+
+  device_buffer<unsigned> device_keys(keys), device_values(values);
+  const bool two_copies = which == step::columns_and_windows && levels > kWideBits;
+  device_buffer<unsigned> spare_keys(two_copies ? keys.size() : 0);
+  device_buffer<unsigned> spare_values(two_copies ? values.size() : 0);
+  const bool descending = way == direction::descending;
+  arrays_on_device data{device_keys.data(), device_values.data(), keys.size(), descending};
+  arrays_on_device spare{spare_keys.data(), spare_values.data(), keys.size(), descending};
+
+  event_timer timer;
+  timer.start();
+  out.launches = which == step::shared_tiles ? sort_in_shared_tiles(data, levels)
+                                             : sort_in_columns_and_windows(data, spare, levels);
+  timer.stop();
+  // Waits until the kernels are done.
+  const bool in_spare = data.keys != device_keys.data();
+  (in_spare ? spare_keys : device_keys).copy_to(out.sorted.keys);
+  (in_spare ? spare_values : device_values).copy_to(out.sorted.values);
+  out.kernel_ms = timer.milliseconds();
+  return out;
+}
+
+}  // namespace lab::odd_even_merge_sort
