@@ -126,7 +126,11 @@ TEST_P(EachStep, MultipliesRandomVectorsOfSeveralSeeds) {
         << "seed " << seed;
 }
 
-TEST_P(EachStep, IsZeroForEmptyVectors) { EXPECT_EQ(dot(which(), {}, {}, 32).value, 0.0F); }
+TEST_P(EachStep, IsZeroForEmptyVectorsWithoutAKernel) {
+  const auto result = dot(which(), {}, {}, 32);
+  EXPECT_EQ(result.value, 0.0F);
+  EXPECT_EQ(result.kernel_ms, 0.0F);
+}
 
 TEST_P(EachStep, RefusesVectorsOfDifferentLengths) {
   const vector three(3, 1.0F), four(4, 1.0F), none;

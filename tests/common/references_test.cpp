@@ -25,6 +25,8 @@ std::span<const T> view(const std::vector<T>& values) {
 TEST(DotInDouble, KeepsWhatAFloatWouldRoundAway) {
   const std::vector<float> a{0x1p24F, 1, -3}, b{1, 1, 2};
   EXPECT_EQ(lab::dot_in_double(a, b), 0x1p24 + 1 - 6);
+  const std::vector<float> fine{1 + 0x1p-23F};  // its square takes more than the 24 bits of a float
+  EXPECT_EQ(lab::dot_in_double(fine, fine), 1 + 0x1p-22 + 0x1p-46);
   EXPECT_EQ(lab::dot_in_double({}, {}), 0);
 }
 

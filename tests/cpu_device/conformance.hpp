@@ -21,34 +21,20 @@
 #include <cpu_device.h>
 #endif
 
+#include "device_array.hpp"
+
 namespace conformance {
 
-/// Device memory with a host value in it.
+/// Device memory with a host value in it. The value that comes back is that after all work of the
+/// device, in whichever stream.
 template <class T>
-class device_array {
+class device_array : public device_memory::device_array<T> {
  public:
-  explicit device_array(const std::vector<T>& host) : size_(host.size()) {
-    EXPECT_EQ(cudaMalloc(&data_, size_ * sizeof(T)), cudaSuccess);
-    EXPECT_EQ(cudaMemcpy(data_, host.data(), size_ * sizeof(T), cudaMemcpyHostToDevice),
-              cudaSuccess);
-  }
-  device_array(std::size_t n, T value) : device_array(std::vector<T>(n, value)) {}
-  ~device_array() { cudaFree(data_); }
-  device_array(const device_array&) = delete;
-  device_array& operator=(const device_array&) = delete;
-
-  T* data() const { return data_; }
+  using device_memory::device_array<T>::device_array;
   std::vector<T> to_host() const {
-    std::vector<T> host(size_);
     EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-    EXPECT_EQ(cudaMemcpy(host.data(), data_, size_ * sizeof(T), cudaMemcpyDeviceToHost),
-              cudaSuccess);
-    return host;
+    return device_memory::device_array<T>::to_host();
   }
-
- private:
-  std::size_t size_;
-  T* data_ = nullptr;
 };
 
 /// On the CPU device: runs `body` with the threads in forward, reverse and random order.

@@ -12,34 +12,11 @@
 #include <utility>
 #include <vector>
 
+#include "device_array.hpp"
+
 namespace cpu_device_testing {
 
-/// Device memory with a host value in it; freed at the end of its scope, also after a reset.
-template <class T>
-class device_array {
- public:
-  explicit device_array(const std::vector<T>& host) : size_(host.size()) {
-    EXPECT_EQ(cudaMalloc(&data_, size_ * sizeof(T)), cudaSuccess);
-    EXPECT_EQ(cudaMemcpy(data_, host.data(), size_ * sizeof(T), cudaMemcpyHostToDevice),
-              cudaSuccess);
-  }
-  device_array(std::size_t n, T value) : device_array(std::vector<T>(n, value)) {}
-  ~device_array() { cudaFree(data_); }
-  device_array(const device_array&) = delete;
-  device_array& operator=(const device_array&) = delete;
-
-  T* data() const { return data_; }
-  std::vector<T> to_host() const {
-    std::vector<T> host(size_);
-    EXPECT_EQ(cudaMemcpy(host.data(), data_, size_ * sizeof(T), cudaMemcpyDeviceToHost),
-              cudaSuccess);
-    return host;
-  }
-
- private:
-  std::size_t size_;
-  T* data_ = nullptr;
-};
+using device_memory::device_array;
 
 /// Runs `body` with the threads in forward, reverse and two random orders.
 template <class Body>

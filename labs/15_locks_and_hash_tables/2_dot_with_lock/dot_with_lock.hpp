@@ -26,7 +26,7 @@ struct result {
 };
 
 /// a[0] * b[0] + a[1] * b[1] + … , by a grid of `blocks` blocks, to the very end on the device. The
-/// dot product of empty vectors is 0.
+/// dot product of empty vectors is 0, and takes no kernel.
 ///
 /// The elements belong to `blocks` parts: element i to part i / kThreads % blocks. A block takes a
 /// part, adds up its products as in 05.1, and then its sum s to the total. Step in_order begins
