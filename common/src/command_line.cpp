@@ -118,7 +118,7 @@ struct program::state {
   std::string out;
   bool window = false;
   int frames = 0;
-  bool has_table = false;
+  bool has_table = false, table_emitted = false;
   std::string csv, plot;
   bool wrong = false;
 
@@ -180,8 +180,12 @@ struct program::state {
     }
     select_device(device);
     std::cout << name << '\n' << describe_device(device) << '\n' << std::flush;
-    const bool right = body();
-    return right && !wrong ? kExitRight : kExitWrong;
+    if (!body() || wrong) return kExitWrong;
+    if ((!csv.empty() || !plot.empty()) && !table_emitted)
+      throw invalid_input(
+          "--csv and --plot: with these options this program makes no table, and "
+          "no file was written");
+    return kExitRight;
   }
 
   static std::string joined(const std::vector<std::string>& words) {
@@ -375,6 +379,7 @@ void program::emit_frames(int width, int height, int delay_ms,
 
 void program::emit_table(const table& rows, const chart& plot) {
   if (!state_->has_table) throw std::logic_error("emit_table() without add_table_options()");
+  state_->table_emitted = true;
   std::cout << rows.text() << std::flush;
   if (!state_->csv.empty()) {
     write_csv(rows, state_->csv);

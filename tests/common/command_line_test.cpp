@@ -446,4 +446,18 @@ TEST(ProgramWithATable, PrintsItAndWritesTheFilesThatWereAskedFor) {
   EXPECT_EQ(emit({"--csv", stem + "/missing/rows.csv"}).code, 2);
 }
 
+TEST(ProgramWithATable, SaysSoWhereItMakesNone) {
+  const auto without = [](std::vector<std::string> arguments) {
+    lab::program program("00.0_test", "A program for tests.");
+    program.add_table_options();
+    return run(program, std::move(arguments), [] { return true; });
+  };
+  EXPECT_EQ(without({}).code, 0);
+  for (const char* option : {"--csv", "--plot"}) {
+    const outcome result = without({option, "never_written"});
+    EXPECT_EQ(result.code, 2);
+    EXPECT_NE(result.err.find("makes no table"), std::string::npos) << result.err;
+  }
+}
+
 }  // namespace

@@ -90,7 +90,7 @@ int main(int argc, char** argv) {
                                {{"book", data::book, "a[i] = i, b[i] = 2 * i"},
                                 {"random", data::random, "numbers from -1 to 1, made from --seed"}},
                                data::book, "what to multiply");
-  program.add_flag("--sweep", sweep, "then all steps, with more and more blocks");
+  program.add_flag("--sweep", sweep, "then all steps, with more and more blocks (a table)");
   program.add_table_options();
 
   return program.run(argc, argv, [&] {
