@@ -172,9 +172,11 @@ TEST(CountEverybody, BeginsAtZeroEveryTime) {
 }
 
 TEST(CountEverybody, IsZeroForNobody) {
-  EXPECT_EQ(count(0, 32, 1).count, 0U);
-  EXPECT_EQ(count(4, 0, 1).count, 0U);
-  EXPECT_EQ(count(4, 32, 0).count, 0U);
+  for (const launch& nobody : {launch{0, 32, 1}, launch{4, 0, 1}, launch{4, 32, 0}}) {
+    const auto result = count(nobody.blocks, nobody.threads, nobody.rounds);
+    EXPECT_EQ(result.count, 0U);
+    EXPECT_EQ(result.kernel_ms, 0.0F) << "there is nothing to launch";
+  }
 }
 
 TEST(CountEverybody, RefusesMoreThanTheDeviceCanLaunch) {

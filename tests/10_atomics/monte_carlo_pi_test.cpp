@@ -13,6 +13,7 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "lab/cuda_check.hpp"
@@ -141,6 +142,12 @@ TEST_P(EachStep, GivesTheSameHitsInEveryGrid) {
     EXPECT_TRUE(wanted.blocks == 0 || result.launched.blocks == wanted.blocks);
     EXPECT_EQ(result.launched.threads, wanted.threads == 0 ? 256 : wanted.threads);
   }
+}
+
+TEST_P(EachStep, LaunchesNoMoreBlocksThanThereIsWorkFor) {
+  for (const auto& [points, blocks] :
+       {std::pair{0U, 0U}, {1U, 1U}, {255U, 1U}, {256U, 1U}, {257U, 2U}, {512U, 2U}, {513U, 3U}})
+    EXPECT_EQ(count_hits(which(), points, 1).launched.blocks, blocks) << points << " points";
 }
 
 TEST_P(EachStep, BeginsAtZeroEveryTime) {

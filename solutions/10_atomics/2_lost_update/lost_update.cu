@@ -92,7 +92,6 @@ std::vector<moment> replay(std::span<const turn> schedule, unsigned threads, std
       throw invalid_input("lost_update: it is the turn of thread " + std::to_string(now.thread) +
                           ", and there are only " + std::to_string(threads) +
                           ", which are counted from 0");
-  if (schedule.empty()) return {};
 
   const device_buffer device_schedule(schedule);
   device_buffer device_x(std::span<const int>(&start, 1));
