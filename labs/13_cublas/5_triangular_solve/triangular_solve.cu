@@ -60,10 +60,12 @@ result solve_on_device(step which, const linear_system& s, const circumstances& 
   device_buffer device_x(s.b);
   cublasHandle_t blas = nullptr;
   if (where.with_handle) (void)cublasCreate(&blas);
+  const int n = s.n, lda = s.lda, inc = s.increment;
+  const double* a = device_a.data();
+  double* x = device_x.data();
   event_timer timer;
   timer.start();
-  (void)cublasDtrsv(blas, triangle, CUBLAS_OP_N, CUBLAS_DIAG_NON_UNIT, s.n, device_a.data(),
-                    s.lda, device_x.data(), s.increment);
+  (void)cublasDtrsv(blas, triangle, CUBLAS_OP_N, CUBLAS_DIAG_NON_UNIT, n, a, lda, x, inc);
   timer.stop();
   if (where.with_handle) (void)cublasDestroy(blas);
   return {device_x.to_vector(), timer.milliseconds()};

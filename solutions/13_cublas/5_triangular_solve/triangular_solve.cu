@@ -85,10 +85,12 @@ result solve_on_device(step which, const linear_system& s, const circumstances& 
   // STUB: device_buffer device_x(s.b);
   // STUB: cublasHandle_t blas = nullptr;
   // STUB: if (where.with_handle) (void)cublasCreate(&blas);
+  // STUB: const int n = s.n, lda = s.lda, inc = s.increment;
+  // STUB: const double* a = device_a.data();
+  // STUB: double* x = device_x.data();
   // STUB: event_timer timer;
   // STUB: timer.start();
-  // STUB: (void)cublasDtrsv(blas, triangle, CUBLAS_OP_N, CUBLAS_DIAG_NON_UNIT, s.n, device_a.data(),
-  // STUB:                   s.lda, device_x.data(), s.increment);
+  // STUB: (void)cublasDtrsv(blas, triangle, CUBLAS_OP_N, CUBLAS_DIAG_NON_UNIT, n, a, lda, x, inc);
   // STUB: timer.stop();
   // STUB: if (where.with_handle) (void)cublasDestroy(blas);
   // STUB: return {device_x.to_vector(), timer.milliseconds()};
