@@ -52,8 +52,9 @@ void refuse_what_cublas_cannot_see(const linear_system& s, bool trust_diagonal) 
 result solve_on_device(step which, const linear_system& s, const circumstances& where) {
   const cublasFillMode_t triangle =
       which == step::lower ? CUBLAS_FILL_MODE_LOWER : CUBLAS_FILL_MODE_UPPER;
-  // TODO(3): all of this is right as long as nothing fails. Check every call that returns something. Then look for what is left behind if the third of them
-  //          throws: give everything that has to be given back an owner.
+  // TODO(3): all of this is right as long as nothing fails. Check every call that returns
+  //          something. Then look for what is left behind if the third of them throws: give
+  //          everything that has to be given back an owner.
   (void)cudaSetDevice(where.device);
   const device_buffer device_a(s.a);
   device_buffer device_x(s.b);
