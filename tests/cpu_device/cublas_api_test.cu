@@ -41,6 +41,20 @@ TEST(CublasHandle, KeepsItsSettings) {
   EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
 }
 
+TEST(CublasHandle, IsCountedUntilItIsDestroyed) {
+  const std::size_t before = cpu_device::live_library_handles();
+  cublasHandle_t first = nullptr, second = nullptr;
+  EXPECT_DONE(cublasCreate(&first));
+  EXPECT_DONE(cublasCreate(&second));
+  EXPECT_EQ(cpu_device::live_library_handles(), before + 2);
+  EXPECT_DONE(cublasDestroy(first));
+  EXPECT_EQ(cpu_device::live_library_handles(), before + 1);
+  EXPECT_EQ(cublasDestroy(first), CUBLAS_STATUS_NOT_INITIALIZED);
+  EXPECT_EQ(cpu_device::live_library_handles(), before + 1);
+  EXPECT_DONE(cublasDestroy(second));
+  EXPECT_EQ(cpu_device::live_library_handles(), before);
+}
+
 TEST(CublasHandle, IsAskedForByEveryCall) {
   float x = 0;
   int i = 0;

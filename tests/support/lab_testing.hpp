@@ -7,8 +7,9 @@
 // - CPU device: all tests run three times, with the threads of a block in forward, reverse and
 //   random order. CPU_DEVICE_ORDER in the environment asks for one order, and one run. The third
 //   run interleaves the work of streams, unless CPU_DEVICE_STREAMS asks for something else.
-// - CPU device: a test that leaves device memory allocated, or a stream or an event that nobody
-//   destroys, fails, and so does one during which the CPU device reported a mistake.
+// - CPU device: a test that leaves device memory allocated, or a stream, an event or a handle of
+//   cuBLAS that nobody destroys, fails, and so does one during which the CPU device reported a
+//   mistake.
 // - GPU: without a usable device nothing runs and the program exits 77 (skipped), or 1 where
 //   LAB_REQUIRE_GPU=1 is set.
 #pragma once

@@ -98,8 +98,8 @@ bool repair_devices() {
   return broken;
 }
 
-/// Fails tests that leak device memory, streams or events, or that the CPU device had something to
-/// say about.
+/// Fails tests that leak device memory, streams, events or handles of cuBLAS, or that the CPU
+/// device had something to say about.
 class device_watch : public ::testing::EmptyTestEventListener {
  public:
   void OnTestStart(const ::testing::TestInfo&) override {
@@ -108,6 +108,7 @@ class device_watch : public ::testing::EmptyTestEventListener {
     bytes_ = cpu_device::live_bytes();
     streams_ = cpu_device::live_streams();
     events_ = cpu_device::live_events();
+    handles_ = cpu_device::live_library_handles();
     reports_ = cpu_device::report_count();
   }
 
@@ -138,12 +139,15 @@ class device_watch : public ::testing::EmptyTestEventListener {
       ADD_FAILURE() << "this test leaves streams that nobody destroys: " << now - streams_;
     if (const std::size_t now = cpu_device::live_events(); now > events_)
       ADD_FAILURE() << "this test leaves events that nobody destroys: " << now - events_;
+    if (const std::size_t now = cpu_device::live_library_handles(); now > handles_)
+      ADD_FAILURE() << "this test leaves cuBLAS handles that nobody destroys: " << now - handles_;
   }
 
   std::size_t allocations_ = 0;
   std::size_t bytes_ = 0;
   std::size_t streams_ = 0;
   std::size_t events_ = 0;
+  std::size_t handles_ = 0;
   std::size_t reports_ = 0;
 };
 

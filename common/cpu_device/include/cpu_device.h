@@ -32,6 +32,8 @@ std::size_t live_bytes();
 /// Streams and events that have not been destroyed, over all devices.
 std::size_t live_streams();
 std::size_t live_events();
+/// Handles of cuBLAS and cuBLAS-Xt that have not been destroyed.
+std::size_t live_library_handles();
 
 /// How many OS threads run blocks. CPU_DEVICE_WORKERS sets it; otherwise the cores we may use.
 unsigned worker_count();

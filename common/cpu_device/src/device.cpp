@@ -190,6 +190,15 @@ cudaError_t no_such_device(int device) {
 }
 int current_device() { return tls_device; }
 
+std::size_t& library_handles() {
+  static std::size_t count = 0;
+  return count;
+}
+std::size_t live_library_handles() {
+  const std::lock_guard lock(api_mutex());
+  return library_handles();
+}
+
 cudaError_t fail(cudaError_t error, const std::string& sentence) {
   if (error != cudaSuccess) tls_last_error = error;
   if (!sentence.empty()) explain(sentence);

@@ -42,6 +42,10 @@ void break_device(int device, cudaError_t error);
     if (pending != cudaSuccess) return ::cpu_device::fail(pending); \
   } while (false)
 
+/// Counts the handles of the libraries, which are linked only where they are used; under
+/// api_mutex().
+std::size_t& library_handles();
+
 /// Puts work at the end of a stream. It runs now (eager) or later (stream_policy). In a captured
 /// stream it becomes a node of this type instead.
 cudaError_t enqueue(cudaStream_t stream, std::function<void()> work,

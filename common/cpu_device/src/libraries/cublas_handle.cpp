@@ -224,6 +224,7 @@ cublasStatus_t cublasCreate(cublasHandle_t* handle) {
   *handle = new cublasContext;
   (*handle)->device = current_device();
   blas::handles().insert(*handle);
+  ++library_handles();
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasDestroy(cublasHandle_t handle) {
@@ -232,6 +233,7 @@ cublasStatus_t cublasDestroy(cublasHandle_t handle) {
   if (!c.ok()) return c.status();
   finish_device(handle->device);  // a GPU's handle, too, waits for the device before it goes
   blas::handles().erase(handle);
+  --library_handles();
   delete handle;
   return CUBLAS_STATUS_SUCCESS;
 }

@@ -445,11 +445,13 @@ cublasStatus_t cublasXtCreate(cublasXtHandle_t* handle) {
   const std::lock_guard lock(api_mutex());
   *handle = new cublasXtContext;
   handles().insert(*handle);
+  ++library_handles();
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasXtDestroy(cublasXtHandle_t handle) {
   const std::lock_guard lock(api_mutex());
   if (handles().erase(handle) == 0) return no_handle();
+  --library_handles();
   delete handle;
   return CUBLAS_STATUS_SUCCESS;
 }

@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 13.2 gemv: a row-major matrix for a library that counts in columns.
+// Edit:  this file, TODO(1) and TODO(2). gemv.hpp says what is asked for.
+// Run:   scripts/lab run 13.2                      (then --step transposed)
+// Test:  scripts/lab test 13.2
+// Hints: scripts/lab hint 13.2                     Chapter: docs/13_cublas.md
+
+#include <cublas_v2.h>
+
+#include <limits>
+#include <string>
+
+#include "gemv.hpp"
+#include "lab/cublas_check.hpp"
+#include "lab/cublas_handle.hpp"
+#include "lab/device_buffer.hpp"
+#include "lab/errors.hpp"
+#include "lab/timer.hpp"
+
+namespace lab::gemv {
+namespace {
+
+/// The matrix on the device, as it was on the host: `rows` rows of `cols` elements, whose
+/// beginnings are `pitch` elements apart.
+struct device_matrix {
+  const float* data;
+  int rows, cols, pitch;
+};
+
+// cublasSgemv(handle, op, m, n, &alpha, A, lda, x, incx, &beta, y, incy) computes
+// y = alpha op(A) x + beta y for a matrix of m rows and n columns, whose *columns* lie together,
+// lda elements from one to the next. Which matrix does it see in our memory? (Draw 2 rows of 3.)
+
+void multiply_normal(cublasHandle_t handle, float alpha, device_matrix a, const float* x,
+                     float beta, float* y) {
+  // TODO(1): y = alpha A x + beta y, in one checked call. m, n and lda describe the matrix that
+  //          cuBLAS sees, not ours; op makes ours of it.
+  (void)handle, (void)alpha, (void)a, (void)x, (void)beta, (void)y;
+  throw not_written("step normal", 1);
+}
+
+void multiply_transposed(cublasHandle_t handle, float alpha, device_matrix a, const float* x,
+                         float beta, float* y) {
+  // TODO(2): y = alpha A^T x + beta y.
+  (void)handle, (void)alpha, (void)a, (void)x, (void)beta, (void)y;
+  throw not_written("step transposed", 2);
+}
+
+// --- given ---------------------------------------------------------------------------------------
+
+/// As cuBLAS counts. What the library cannot know is asked here: how long the arrays are.
+int as_int(std::size_t n, const char* name) {
+  if (n > static_cast<std::size_t>(std::numeric_limits<int>::max()))
+    throw invalid_input(std::string("gemv: ") + name + " is " + std::to_string(n) +
+                        ", more than an int can count");
+  return static_cast<int>(n);
+}
+
+void require_length(const char* name, std::size_t got, std::size_t wanted) {
+  if (got != wanted)
+    throw invalid_input(std::string("gemv: ") + name + " has " + std::to_string(got) +
+                        " elements and needs " + std::to_string(wanted));
+}
+
+device_matrix checked(row_major a) {
+  device_matrix out{nullptr, as_int(a.rows, "rows"), as_int(a.cols, "cols"),
+                    as_int(a.pitch, "pitch")};
+  if (a.pitch < a.cols)
+    throw invalid_input("gemv: a pitch of " + std::to_string(a.pitch) + " is too short for " +
+                        std::to_string(a.cols) + " columns");
+  const std::size_t needed = a.rows == 0 || a.cols == 0 ? 0 : (a.rows - 1) * a.pitch + a.cols;
+  if (a.data.size() < needed)
+    throw invalid_input("gemv: the matrix needs " + std::to_string(needed) +
+                        " elements, but there are " + std::to_string(a.data.size()));
+  return out;
+}
+
+}  // namespace
+
+result multiply(step which, float alpha, row_major a, std::span<const float> x, float beta,
+                std::span<const float> y) {
+  device_matrix matrix = checked(a);
+  require_length("x", x.size(), which == step::normal ? a.cols : a.rows);
+  require_length("y", y.size(), which == step::normal ? a.rows : a.cols);
+
+  result out{std::vector<float>(y.begin(), y.end())};
+  if (x.empty() || y.empty()) {  // BLAS would leave y as it was, whatever beta is
+    for (float& old : out.y) old = beta == 0 ? 0 : beta * old;
+    return out;
+  }
+  const device_buffer device_a(a.data), device_x(x);
+  device_buffer device_y(y);
+  matrix.data = device_a.data();
+  const cublas_handle handle;
+
+  event_timer timer;
+  timer.start();
+  if (which == step::normal)
+    multiply_normal(handle, alpha, matrix, device_x.data(), beta, device_y.data());
+  else
+    multiply_transposed(handle, alpha, matrix, device_x.data(), beta, device_y.data());
+  timer.stop();
+  device_y.copy_to(out.y);
+  out.kernel_ms = timer.milliseconds();
+  return out;
+}
+
+}  // namespace lab::gemv

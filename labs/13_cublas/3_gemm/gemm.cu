@@ -1,0 +1,124 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 13.3 gemm: C = alpha A B + beta C for row-major matrices, without a transpose in memory.
+// Edit:  this file, TODO(1) and TODO(2). gemm.hpp says what is asked for.
+// Run:   scripts/lab run 13.3                      (then --step transposed_a, …)
+// Test:  scripts/lab test 13.3
+// Hints: scripts/lab hint 13.3                     Chapter: docs/13_cublas.md
+
+#include <cublas_v2.h>
+
+#include <limits>
+#include <string>
+
+#include "gemm.hpp"
+#include "lab/cublas_check.hpp"
+#include "lab/cublas_handle.hpp"
+#include "lab/device_buffer.hpp"
+#include "lab/errors.hpp"
+#include "lab/timer.hpp"
+
+namespace lab::gemm {
+namespace {
+
+/// A matrix on the device, row after row, as on the host. T is float or const float.
+template <class T>
+struct device_matrix {
+  T* data;
+  int rows, cols, pitch;
+};
+
+// cublasSgemm(handle, op1, op2, m, n, k, &alpha, X, ldx, Y, ldy, &beta, Z, ldz) computes
+// Z = alpha op1(X) op2(Y) + beta Z, where op1(X) is m x k, op2(Y) is k x n and Z is m x n, all with
+// their *columns* together. It sees each of our matrices transposed: A^T, B^T, C^T. And
+// C = A B is the same as C^T = B^T A^T.
+
+void multiply_product(cublasHandle_t handle, float alpha, device_matrix<const float> a,
+                      device_matrix<const float> b, float beta, device_matrix<float> c) {
+  // TODO(1): C = alpha A B + beta C, in one checked call in which nothing is transposed. Who is X,
+  //          and who is Y? m, n and k describe what cuBLAS sees.
+  (void)handle, (void)alpha, (void)a, (void)b, (void)beta, (void)c;
+  throw not_written("step product", 1);
+}
+
+void multiply_transposed(cublasHandle_t handle, bool transpose_a, bool transpose_b, float alpha,
+                         device_matrix<const float> a, device_matrix<const float> b, float beta,
+                         device_matrix<float> c) {
+  // TODO(2): C = alpha op(A) op(B) + beta C: each of A and B may be transposed. Which op belongs to
+  //          which operand, and how many terms has a sum?
+  (void)handle, (void)transpose_a, (void)transpose_b, (void)alpha, (void)a, (void)b;
+  (void)beta, (void)c;
+  throw not_written("the steps with transposes", 2);
+}
+
+// --- given ---------------------------------------------------------------------------------------
+
+/// As cuBLAS counts. What the library cannot know is asked here: how long the arrays are.
+int as_int(std::size_t n, const std::string& name) {
+  if (n > static_cast<std::size_t>(std::numeric_limits<int>::max()))
+    throw invalid_input("gemm: " + name + " is " + std::to_string(n) +
+                        ", more than an int can count");
+  return static_cast<int>(n);
+}
+
+template <class T>
+device_matrix<T> checked(const std::string& name, row_major m) {
+  const device_matrix<T> out{nullptr, as_int(m.rows, "the number of rows of " + name),
+                             as_int(m.cols, "the number of columns of " + name),
+                             as_int(m.pitch, "the pitch of " + name)};
+  if (m.pitch < m.cols)
+    throw invalid_input("gemm: a pitch of " + std::to_string(m.pitch) + " is too short for the " +
+                        std::to_string(m.cols) + " columns of " + name);
+  const std::size_t needed = m.rows == 0 || m.cols == 0 ? 0 : (m.rows - 1) * m.pitch + m.cols;
+  if (m.data.size() < needed)
+    throw invalid_input("gemm: " + name + " needs " + std::to_string(needed) +
+                        " elements, but there are " + std::to_string(m.data.size()));
+  return out;
+}
+
+void require_same(std::size_t one, std::size_t other, const char* what) {
+  if (one != other)
+    throw invalid_input(std::string("gemm: ") + what + " do not fit: " + std::to_string(one) +
+                        " and " + std::to_string(other));
+}
+
+}  // namespace
+
+result multiply(step which, float alpha, row_major a, row_major b, float beta, row_major c) {
+  const bool ta = which == step::transposed_a || which == step::transposed_both;
+  const bool tb = which == step::transposed_b || which == step::transposed_both;
+  auto on_device_a = checked<const float>("A", a), on_device_b = checked<const float>("B", b);
+  auto on_device_c = checked<float>("C", c);
+  require_same(ta ? a.cols : a.rows, c.rows, "the rows of the product and of C");
+  require_same(tb ? b.rows : b.cols, c.cols, "the columns of the product and of C");
+  require_same(ta ? a.rows : a.cols, tb ? b.cols : b.rows, "the lengths of the sums in A and B");
+
+  result out{std::vector<float>(c.data.begin(), c.data.end())};
+  if (c.rows == 0 || c.cols == 0) return out;
+  if (a.rows == 0 || a.cols == 0) {  // sums without terms, and matrices without memory
+    for (std::size_t r = 0; r < c.rows; ++r)
+      for (std::size_t i = r * c.pitch; i < r * c.pitch + c.cols; ++i)
+        out.c[i] = beta == 0 ? 0 : beta * out.c[i];
+    return out;
+  }
+  const device_buffer memory_a(a.data), memory_b(b.data);
+  device_buffer memory_c(c.data);
+  on_device_a.data = memory_a.data();
+  on_device_b.data = memory_b.data();
+  on_device_c.data = memory_c.data();
+  const cublas_handle handle;
+
+  event_timer timer;
+  timer.start();
+  if (which == step::product)
+    multiply_product(handle, alpha, on_device_a, on_device_b, beta, on_device_c);
+  else
+    multiply_transposed(handle, ta, tb, alpha, on_device_a, on_device_b, beta, on_device_c);
+  timer.stop();
+  memory_c.copy_to(out.c);
+  out.kernel_ms = timer.milliseconds();
+  return out;
+}
+
+}  // namespace lab::gemm

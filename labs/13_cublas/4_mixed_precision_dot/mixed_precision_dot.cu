@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 13.4 mixed_precision_dot: a sum in double of data in float, and types as arguments.
+// Edit:  this file, from TODO(1) to TODO(4). mixed_precision_dot.hpp says what is asked for.
+// Run:   scripts/lab run 13.4                      (then --step in_float)
+// Test:  scripts/lab test 13.4
+// Hints: scripts/lab hint 13.4                     Chapter: docs/13_cublas.md
+
+#include <cublas_v2.h>
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <string>
+
+#include "lab/cublas_check.hpp"
+#include "lab/cublas_handle.hpp"
+#include "lab/cuda_check.hpp"
+#include "lab/device_buffer.hpp"
+#include "lab/errors.hpp"
+#include "lab/timer.hpp"
+#include "mixed_precision_dot.hpp"
+
+namespace lab::mixed_precision_dot {
+namespace {
+
+constexpr unsigned kThreads = 256;
+constexpr int kPiece = 1 << 18;  // as many elements are double at the same time
+
+// cublasDotEx(handle, n, x, type of x, incx, y, type of y, incy, result, type of result, type of
+// the arithmetic): the pointers are void*, and the types are arguments, CUDA_R_32F (float) and
+// CUDA_R_64F (double) among them. Which combinations there are is in its documentation.
+
+// --- step in_float -------------------------------------------------------------------------------
+
+float dot_in_float(cublasHandle_t handle, int n, const float* x, const float* y) {
+  // TODO(1): one checked call, all of it in float. What type must the variable for the result have?
+  (void)handle, (void)n, (void)x, (void)y;
+  throw not_written("step in_float", 1);
+}
+
+// --- step in_double: what goes in must be double, too --------------------------------------------
+
+__global__ void widen(const float* from, double* to, std::size_t n) {
+  // TODO(2): to[i] = from[i] for i < n. Nothing at or behind n is touched.
+  (void)from, (void)to, (void)n;
+}
+
+/// Makes doubles of n floats, 0 < n <= kPiece; both are device memory.
+void widen_on_device(const float* from, double* to, int n) {
+  const unsigned blocks = (static_cast<unsigned>(n) + kThreads - 1) / kThreads;
+  widen<<<blocks, kThreads>>>(from, to, static_cast<std::size_t>(n));
+  CUDA_CHECK(cudaGetLastError());
+}
+
+/// `wide_x` and `wide_y` are device memory for as many doubles as the longest piece has.
+double dot_in_double(cublasHandle_t handle, int n, const float* x, const float* y, double* wide_x,
+                     double* wide_y) {
+  // TODO(3): the sum over pieces of at most kPiece elements: make doubles of the piece of x and of
+  //          the piece of y, and have cublasDotEx do the rest in double. All pieces go through the
+  //          same two buffers. Who waits until a buffer may be overwritten?
+  (void)handle, (void)n, (void)x, (void)y, (void)wide_x, (void)wide_y;
+  (void)widen_on_device;
+  throw not_written("step in_double", 2);
+}
+
+// --- what the text does --------------------------------------------------------------------------
+
+std::optional<double> dot_of_mixed_types(cublasHandle_t handle, int n, const float* x,
+                                         const float* y) {
+  // TODO(4): ask for float vectors, and for result and arithmetic in double. If the status is
+  //          CUBLAS_STATUS_NOT_SUPPORTED, return std::nullopt; all other failures are checked.
+  (void)handle, (void)n, (void)x, (void)y;
+  throw not_written("ask_for_mixed_types", 4);
+}
+
+// --- given ---------------------------------------------------------------------------------------
+
+int common_length(std::span<const float> x, std::span<const float> y) {
+  if (x.size() != y.size())
+    throw invalid_input("mixed_precision_dot: x has " + std::to_string(x.size()) +
+                        " elements and y has " + std::to_string(y.size()) +
+                        "; they must be equally long");
+  if (x.size() > static_cast<std::size_t>(std::numeric_limits<int>::max()))
+    throw invalid_input("mixed_precision_dot: " + std::to_string(x.size()) +
+                        " elements are more than an int can count");
+  return static_cast<int>(x.size());
+}
+
+}  // namespace
+
+result dot(step which, std::span<const float> x, std::span<const float> y) {
+  const int n = common_length(x, y);
+  if (n == 0) return {};
+  const device_buffer device_x(x), device_y(y);
+  const auto longest = static_cast<std::size_t>(std::min(n, kPiece));
+  device_buffer<double> wide_x(longest), wide_y(longest);
+  const cublas_handle handle;
+  event_timer timer;
+  timer.start();
+  const double value =
+      which == step::in_float
+          ? static_cast<double>(dot_in_float(handle, n, device_x.data(), device_y.data()))
+          : dot_in_double(handle, n, device_x.data(), device_y.data(), wide_x.data(),
+                          wide_y.data());
+  timer.stop();
+  return {value, timer.milliseconds()};
+}
+
+std::optional<double> ask_for_mixed_types(std::span<const float> x, std::span<const float> y) {
+  const int n = common_length(x, y);
+  const device_buffer device_x(x), device_y(y);
+  const cublas_handle handle;
+  return dot_of_mixed_types(handle, n, device_x.data(), device_y.data());
+}
+
+}  // namespace lab::mixed_precision_dot

@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 13.5 triangular_solve: trsv, and all that can fail around it.
+// Edit:  this file, from TODO(1) to TODO(3). triangular_solve.hpp says what is asked for.
+// Run:   scripts/lab run 13.5                      (then --inject negative_n, …)
+// Test:  scripts/lab test 13.5
+// Hints: scripts/lab hint 13.5                     Chapter: docs/13_cublas.md
+
+#include <cublas_v2.h>
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "lab/cublas_check.hpp"
+#include "lab/cublas_handle.hpp"
+#include "lab/cuda_check.hpp"
+#include "lab/device_buffer.hpp"
+#include "lab/errors.hpp"
+#include "lab/timer.hpp"
+#include "triangular_solve.hpp"
+
+namespace lab::triangular_solve {
+namespace {
+
+// --- what cuBLAS cannot see ----------------------------------------------------------------------
+
+/// The first row with a 0 on the diagonal, if there is one. The array is long enough for n and lda.
+std::optional<int> first_zero_on_the_diagonal(const linear_system& s) {
+  // TODO(1): A is column-major: where is its element in row i and column i?
+  (void)s;
+  throw not_written("the look at the diagonal", 1);
+}
+
+/// Refuses, with one sentence, what the library would not notice: it gets bare addresses.
+void refuse_what_cublas_cannot_see(const linear_system& s, bool trust_diagonal) {
+  if (s.increment < 0)
+    throw invalid_input("triangular_solve: an increment of " + std::to_string(s.increment) +
+                        " walks backwards, which cuBLAS does not document");
+  // What is impossible in any case is left to cuBLAS: with such numbers no length can be right.
+  if (s.n < 1 || s.lda < s.n || s.increment == 0) return;
+
+  // TODO(2): how many elements must the arrays of a and b have at least? (The last column ends with
+  //          its last row, the last element of b has nothing behind it.) Throw invalid_input if
+  //          one is shorter; and for a zero on the diagonal, unless it is trusted.
+  (void)trust_diagonal, (void)first_zero_on_the_diagonal;
+}
+
+// --- what CUDA and cuBLAS see, if somebody asks them ---------------------------------------------
+
+result solve_on_device(step which, const linear_system& s, const circumstances& where) {
+  const cublasFillMode_t triangle =
+      which == step::lower ? CUBLAS_FILL_MODE_LOWER : CUBLAS_FILL_MODE_UPPER;
+  // TODO(3): this is the text's program, more or less: right as long as nothing fails. Check every
+  //          call that returns something. Then look for what is left behind if the third of them
+  //          throws: give everything that has to be given back an owner.
+  (void)cudaSetDevice(where.device);
+  const device_buffer device_a(s.a);
+  device_buffer device_x(s.b);
+  cublasHandle_t blas = nullptr;
+  if (where.with_handle) (void)cublasCreate(&blas);
+  event_timer timer;
+  timer.start();
+  (void)cublasDtrsv(blas, triangle, CUBLAS_OP_N, CUBLAS_DIAG_NON_UNIT, s.n, device_a.data(),
+                    s.lda, device_x.data(), s.increment);
+  timer.stop();
+  if (where.with_handle) (void)cublasDestroy(blas);
+  return {device_x.to_vector(), timer.milliseconds()};
+}
+
+}  // namespace
+
+result solve(step which, const linear_system& system, const circumstances& where) {
+  refuse_what_cublas_cannot_see(system, where.trust_diagonal);
+  if (system.n == 0) return {std::vector<double>(system.b.begin(), system.b.end())};
+  return solve_on_device(which, system, where);
+}
+
+}  // namespace lab::triangular_solve

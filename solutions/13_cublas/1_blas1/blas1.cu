@@ -1,0 +1,188 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 13.1 blas1: a handle, and the first calls of cuBLAS: copy, scal, dot, nrm2.
+// Edit:  this file, from TODO(1) to TODO(6). blas1.hpp says what is asked for.
+// Run:   scripts/lab run 13.1                      (then --step device_result)
+// Test:  scripts/lab test 13.1
+// Hints: scripts/lab hint 13.1                     Chapter: docs/13_cublas.md
+
+#include <cublas_v2.h>
+
+#include <limits>
+#include <string>
+
+#include "blas1.hpp"
+#include "lab/cublas_check.hpp"
+#include "lab/cuda_check.hpp"
+#include "lab/device_buffer.hpp"
+#include "lab/errors.hpp"
+#include "lab/timer.hpp"
+
+namespace lab::blas1 {
+namespace {
+
+// --- a handle, from the first call to the last ---------------------------------------------------
+
+/// The library's state for one device, and its owner: however a function is left, the handle is
+/// destroyed. (lab::cublas_handle, which the next exercises use, is the same.)
+class session {
+ public:
+  session() {
+    // TODO(1): have cuBLAS make a handle, and check the status. CUBLAS_CHECK is to cublasStatus_t
+    //          what CUDA_CHECK is to cudaError_t.
+    // BEGIN SOLUTION
+    // STUB: throw not_written("the handle", 1);
+    CUBLAS_CHECK(cublasCreate(&handle_));
+    // END SOLUTION
+  }
+  ~session() {
+    // TODO(1): … and destroy it. A destructor must not throw: CUBLAS_CHECK_NOTHROW prints.
+    // BEGIN SOLUTION
+    CUBLAS_CHECK_NOTHROW(cublasDestroy(handle_));
+    // END SOLUTION
+  }
+  session(const session&) = delete;
+  session& operator=(const session&) = delete;
+
+  cublasHandle_t handle() const { return handle_; }
+
+ private:
+  cublasHandle_t handle_ = nullptr;
+};
+
+// --- the calls: pointers are device memory, unless it is said otherwise --------------------------
+
+void copy_on_device(cublasHandle_t handle, int n, const double* x, int incx, double* y, int incy) {
+  // TODO(2): y = x, in one call for vectors of doubles. Each status is checked.
+  // BEGIN SOLUTION
+  // STUB: (void)handle, (void)n, (void)x, (void)incx, (void)y, (void)incy;
+  // STUB: throw not_written("copy", 2);
+  CUBLAS_CHECK(cublasDcopy(handle, n, x, incx, y, incy));
+  // END SOLUTION
+}
+
+void scale_on_device(cublasHandle_t handle, int n, double alpha, double* x, int incx) {
+  // TODO(3): x = alpha x. cuBLAS wants alpha's address: where does alpha live?
+  // BEGIN SOLUTION
+  // STUB: (void)handle, (void)n, (void)alpha, (void)x, (void)incx;
+  // STUB: throw not_written("scale", 3);
+  CUBLAS_CHECK(cublasDscal(handle, n, &alpha, x, incx));
+  // END SOLUTION
+}
+
+double dot_to_host(cublasHandle_t handle, int n, const double* x, int incx, const double* y,
+                   int incy) {
+  // TODO(4): the dot product, in a variable of the host. A new handle takes the addresses of
+  //          single numbers for addresses of the host.
+  // BEGIN SOLUTION
+  // STUB: (void)handle, (void)n, (void)x, (void)incx, (void)y, (void)incy;
+  // STUB: throw not_written("step host_result", 4);
+  double result = 0;
+  CUBLAS_CHECK(cublasDdot(handle, n, x, incx, y, incy, &result));
+  return result;  // it is here: the call has waited
+  // END SOLUTION
+}
+
+void dot_to_device(cublasHandle_t handle, int n, const double* x, int incx, const double* y,
+                   int incy, double* device_result) {
+  // TODO(5): the same, into device memory. Tell the handle that single numbers are there now.
+  // BEGIN SOLUTION
+  // STUB: (void)handle, (void)n, (void)x, (void)incx, (void)y, (void)incy, (void)device_result;
+  // STUB: throw not_written("step device_result", 5);
+  CUBLAS_CHECK(cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_DEVICE));
+  CUBLAS_CHECK(cublasDdot(handle, n, x, incx, y, incy, device_result));
+  // END SOLUTION
+}
+
+double norm_to_host(cublasHandle_t handle, int n, const double* x, int incx) {
+  // TODO(6): the Euclidean norm, which BLAS calls nrm2. The root of a dot product is not the same:
+  //          the square of 1e200 is no double.
+  // BEGIN SOLUTION
+  // STUB: (void)handle, (void)n, (void)x, (void)incx;
+  // STUB: throw not_written("norm", 6);
+  double result = 0;
+  CUBLAS_CHECK(cublasDnrm2(handle, n, x, incx, &result));
+  return result;
+  // END SOLUTION
+}
+
+// --- given ---------------------------------------------------------------------------------------
+
+/// n as cuBLAS counts. What the library cannot know is asked here: how long the arrays are.
+int checked(std::size_t n, const char* name, strided v) {
+  if (v.increment < 1)
+    throw invalid_input(std::string("blas1: the increment of ") + name + " is " +
+                        std::to_string(v.increment) + "; it must be 1 or more");
+  if (n > static_cast<std::size_t>(std::numeric_limits<int>::max()))
+    throw invalid_input("blas1: n is " + std::to_string(n) + ", more than an int can count");
+  const auto needed = n == 0 ? 0 : (n - 1) * static_cast<std::size_t>(v.increment) + 1;
+  if (v.data.size() < needed)
+    throw invalid_input("blas1: " + std::to_string(n) + " elements with increment " +
+                        std::to_string(v.increment) + " need an array of " +
+                        std::to_string(needed) + ", but " + name + " has " +
+                        std::to_string(v.data.size()));
+  return static_cast<int>(n);
+}
+
+/// The device's time of one call.
+template <class Call>
+float milliseconds_of(Call call) {
+  event_timer timer;
+  timer.start();
+  call();
+  timer.stop();
+  return timer.milliseconds();
+}
+
+}  // namespace
+
+vector_result copy(std::size_t n, strided x, strided y) {
+  const int count = (checked(n, "x", x), checked(n, "y", y));
+  const device_buffer device_x(x.data);
+  device_buffer device_y(y.data);
+  const session blas;
+  const float ms = milliseconds_of([&] {
+    copy_on_device(blas.handle(), count, device_x.data(), x.increment, device_y.data(),
+                   y.increment);
+  });
+  return {device_y.to_vector(), ms};
+}
+
+vector_result scale(std::size_t n, double alpha, strided x) {
+  const int count = checked(n, "x", x);
+  device_buffer device_x(x.data);
+  const session blas;
+  const float ms = milliseconds_of(
+      [&] { scale_on_device(blas.handle(), count, alpha, device_x.data(), x.increment); });
+  return {device_x.to_vector(), ms};
+}
+
+scalar_result dot(step where, std::size_t n, strided x, strided y) {
+  const int count = (checked(n, "x", x), checked(n, "y", y));
+  const device_buffer device_x(x.data), device_y(y.data);
+  device_buffer<double> device_result(1);
+  const session blas;
+  double value = 0;
+  const float ms = milliseconds_of([&] {
+    if (where == step::host_result)
+      value = dot_to_host(blas.handle(), count, device_x.data(), x.increment, device_y.data(),
+                          y.increment);
+    else
+      dot_to_device(blas.handle(), count, device_x.data(), x.increment, device_y.data(),
+                    y.increment, device_result.data());
+  });
+  return {where == step::host_result ? value : device_result.to_vector()[0], ms};
+}
+
+scalar_result norm(std::size_t n, strided x) {
+  const int count = checked(n, "x", x);
+  const device_buffer device_x(x.data);
+  const session blas;
+  double value = 0;
+  const float ms = milliseconds_of(
+      [&] { value = norm_to_host(blas.handle(), count, device_x.data(), x.increment); });
+  return {value, ms};
+}
+
+}  // namespace lab::blas1

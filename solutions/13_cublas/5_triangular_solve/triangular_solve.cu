@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 13.5 triangular_solve: trsv, and all that can fail around it.
+// Edit:  this file, from TODO(1) to TODO(3). triangular_solve.hpp says what is asked for.
+// Run:   scripts/lab run 13.5                      (then --inject negative_n, …)
+// Test:  scripts/lab test 13.5
+// Hints: scripts/lab hint 13.5                     Chapter: docs/13_cublas.md
+
+#include <cublas_v2.h>
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "lab/cublas_check.hpp"
+#include "lab/cublas_handle.hpp"
+#include "lab/cuda_check.hpp"
+#include "lab/device_buffer.hpp"
+#include "lab/errors.hpp"
+#include "lab/timer.hpp"
+#include "triangular_solve.hpp"
+
+namespace lab::triangular_solve {
+namespace {
+
+// --- what cuBLAS cannot see ----------------------------------------------------------------------
+
+/// The first row with a 0 on the diagonal, if there is one. The array is long enough for n and lda.
+std::optional<int> first_zero_on_the_diagonal(const linear_system& s) {
+  // TODO(1): A is column-major: where is its element in row i and column i?
+  // BEGIN SOLUTION
+  // STUB: (void)s;
+  // STUB: throw not_written("the look at the diagonal", 1);
+  const auto lda = static_cast<std::size_t>(s.lda);
+  for (int i = 0; i < s.n; ++i) {
+    const auto place = static_cast<std::size_t>(i);
+    if (s.a[place * lda + place] == 0) return i;
+  }
+  return std::nullopt;
+  // END SOLUTION
+}
+
+/// Refuses, with one sentence, what the library would not notice: it gets bare addresses.
+void refuse_what_cublas_cannot_see(const linear_system& s, bool trust_diagonal) {
+  if (s.increment < 0)
+    throw invalid_input("triangular_solve: an increment of " + std::to_string(s.increment) +
+                        " walks backwards, which cuBLAS does not document");
+  // What is impossible in any case is left to cuBLAS: with such numbers no length can be right.
+  if (s.n < 1 || s.lda < s.n || s.increment == 0) return;
+
+  // TODO(2): how many elements must the arrays of a and b have at least? (The last column ends with
+  //          its last row, the last element of b has nothing behind it.) Throw invalid_input if
+  //          one is shorter; and for a zero on the diagonal, unless it is trusted.
+  // BEGIN SOLUTION
+  // STUB: (void)trust_diagonal, (void)first_zero_on_the_diagonal;
+  const auto n = static_cast<std::size_t>(s.n), lda = static_cast<std::size_t>(s.lda),
+             increment = static_cast<std::size_t>(s.increment);
+  if (const std::size_t needed = (n - 1) * lda + n; s.a.size() < needed)
+    throw invalid_input("triangular_solve: a has " + std::to_string(s.a.size()) +
+                        " elements, and n = " + std::to_string(n) +
+                        " with lda = " + std::to_string(lda) + " needs " + std::to_string(needed));
+  if (const std::size_t needed = (n - 1) * increment + 1; s.b.size() < needed)
+    throw invalid_input("triangular_solve: b has " + std::to_string(s.b.size()) +
+                        " elements, and n = " + std::to_string(n) + " with an increment of " +
+                        std::to_string(increment) + " needs " + std::to_string(needed));
+  if (trust_diagonal) return;
+  if (const auto row = first_zero_on_the_diagonal(s))
+    throw invalid_input("triangular_solve: A is singular: there is a 0 on its diagonal, in row " +
+                        std::to_string(*row));
+  // END SOLUTION
+}
+
+// --- what CUDA and cuBLAS see, if somebody asks them ---------------------------------------------
+
+result solve_on_device(step which, const linear_system& s, const circumstances& where) {
+  const cublasFillMode_t triangle =
+      which == step::lower ? CUBLAS_FILL_MODE_LOWER : CUBLAS_FILL_MODE_UPPER;
+  // TODO(3): this is the text's program, more or less: right as long as nothing fails. Check every
+  //          call that returns something. Then look for what is left behind if the third of them
+  //          throws: give everything that has to be given back an owner.
+  // BEGIN SOLUTION
+  // STUB: (void)cudaSetDevice(where.device);
+  // STUB: const device_buffer device_a(s.a);
+  // STUB: device_buffer device_x(s.b);
+  // STUB: cublasHandle_t blas = nullptr;
+  // STUB: if (where.with_handle) (void)cublasCreate(&blas);
+  // STUB: event_timer timer;
+  // STUB: timer.start();
+  // STUB: (void)cublasDtrsv(blas, triangle, CUBLAS_OP_N, CUBLAS_DIAG_NON_UNIT, s.n, device_a.data(),
+  // STUB:                   s.lda, device_x.data(), s.increment);
+  // STUB: timer.stop();
+  // STUB: if (where.with_handle) (void)cublasDestroy(blas);
+  // STUB: return {device_x.to_vector(), timer.milliseconds()};
+  CUDA_CHECK(cudaSetDevice(where.device));
+  const device_buffer device_a(s.a);  // checks, and frees itself
+  device_buffer device_x(s.b);
+  std::optional<cublas_handle> handle;  // checks, and destroys itself
+  if (where.with_handle) handle.emplace();
+  event_timer timer;
+  timer.start();
+  CUBLAS_CHECK(cublasDtrsv(handle ? handle->get() : nullptr, triangle, CUBLAS_OP_N,
+                           CUBLAS_DIAG_NON_UNIT, s.n, device_a.data(), s.lda, device_x.data(),
+                           s.increment));
+  timer.stop();
+  CUDA_CHECK(cudaDeviceSynchronize());  // a status says that work has begun; this, how it ended
+  return {device_x.to_vector(), timer.milliseconds()};
+  // END SOLUTION
+}
+
+}  // namespace
+
+result solve(step which, const linear_system& system, const circumstances& where) {
+  refuse_what_cublas_cannot_see(system, where.trust_diagonal);
+  if (system.n == 0) return {std::vector<double>(system.b.begin(), system.b.end())};
+  return solve_on_device(which, system, where);
+}
+
+}  // namespace lab::triangular_solve

@@ -1,0 +1,208 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "blas1.hpp"
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "lab/errors.hpp"
+#include "lab/random.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+
+namespace {
+
+using namespace lab::blas1;
+using lab::testing::matches;
+using array = std::vector<double>;
+
+/// Numbers from low to high, of which no two are alike (but by chance), and of which none is 0.
+array random_array(std::size_t size, std::uint64_t seed, float low = -2, float high = 3) {
+  const std::vector<float> numbers = lab::random_floats(size, seed, low, high);
+  array result(numbers.begin(), numbers.end());
+  for (double& x : result) x += x >= 0 ? 0x1p-30 : -0x1p-30;
+  return result;
+}
+
+/// Small whole numbers: sums of their products are exact in every order.
+array whole_numbers(std::size_t size, std::uint64_t seed, int low, int high) {
+  const std::vector<int> numbers = lab::random_ints(size, seed, low, high);
+  return array(numbers.begin(), numbers.end());
+}
+
+std::size_t length(std::size_t n, int increment) {
+  return n == 0 ? 0 : (n - 1) * static_cast<std::size_t>(increment) + 1;
+}
+
+// --- every size and increment
+// ---------------------------------------------------------------------
+
+class Blas1 : public ::testing::TestWithParam<std::tuple<std::size_t, int, int>> {
+ protected:
+  std::size_t n() const { return std::get<0>(GetParam()); }
+  int incx() const { return std::get<1>(GetParam()); }
+  int incy() const { return std::get<2>(GetParam()); }
+  /// Arrays that are a few elements longer than the vectors in them.
+  array x(std::uint64_t seed) const { return random_array(length(n(), incx()) + 3, seed); }
+  array y(std::uint64_t seed) const { return random_array(length(n(), incy()) + 5, seed); }
+};
+
+INSTANTIATE_TEST_SUITE_P(Sizes, Blas1,
+                         ::testing::Combine(::testing::Values(0, 1, 2, 31, 32, 33, 127, 128, 129,
+                                                              1021, 5003),
+                                            ::testing::Values(1, 2, 7), ::testing::Values(1, 3)),
+                         [](const auto& test) {
+                           return "n" + std::to_string(std::get<0>(test.param)) + "_incx" +
+                                  std::to_string(std::get<1>(test.param)) + "_incy" +
+                                  std::to_string(std::get<2>(test.param));
+                         });
+
+TEST_P(Blas1, CopiesTheElementsAndNothingElse) {
+  const array from = x(1), to = y(2);
+  const strided vx{from, incx()}, vy{to, incy()};
+  EXPECT_TRUE(matches(lab::compare_exact(copy(n(), vx, vy).data, copy_reference(n(), vx, vy))));
+}
+
+TEST_P(Blas1, ScalesTheElementsAndNothingElse) {
+  const array from = x(3);
+  for (const double alpha : {-2.5, 0.1, 1.0, 0.0})
+    EXPECT_TRUE(matches(lab::compare_exact(scale(n(), alpha, {from, incx()}).data,
+                                           scale_reference(n(), alpha, {from, incx()}))))
+        << "alpha = " << alpha;
+}
+
+TEST_P(Blas1, DotIsExactForWholeNumbers) {
+  const array a = whole_numbers(length(n(), incx()) + 3, n() + 4, -9, 14);
+  const array b = whole_numbers(length(n(), incy()) + 5, n() + 5, 1, 29);
+  const strided vx{a, incx()}, vy{b, incy()};
+  for (const step where : {step::host_result, step::device_result})
+    EXPECT_EQ(dot(where, n(), vx, vy).value, dot_reference(n(), vx, vy));
+}
+
+TEST_P(Blas1, DotIsWithinTheBound) {
+  const array a = x(6), b = y(7);
+  const strided vx{a, incx()}, vy{b, incy()};
+  for (const step where : {step::host_result, step::device_result})
+    EXPECT_TRUE(matches(lab::compare(dot(where, n(), vx, vy).value, dot_reference(n(), vx, vy),
+                                     {.absolute = dot_bound(n(), vx, vy)})));
+}
+
+TEST_P(Blas1, NormIsWithinTheBound) {
+  const array a = x(8);
+  const strided vx{a, incx()};
+  EXPECT_TRUE(matches(lab::compare(norm(n(), vx).value, norm_reference(n(), vx),
+                                   {.absolute = norm_bound(n(), vx)})));
+}
+
+// --- norms that a sum of squares does not survive
+// -------------------------------------------------
+
+class Norm : public ::testing::TestWithParam<double> {};
+INSTANTIATE_TEST_SUITE_P(Magnitudes, Norm, ::testing::Values(1e-300, 1e-200, 1e-160, 1e155, 1e200),
+                         [](const auto& test) {
+                           return "e" + std::to_string(test.index);  // names take no signs
+                         });
+
+TEST_P(Norm, OfHugeAndTinyElementsIsWithinTheBound) {
+  array a = random_array(1021, 9);
+  for (double& x : a) x *= GetParam();
+  const strided vx{a, 2};
+  const std::size_t n = 511;
+  ASSERT_FALSE(std::isnormal(dot_bound(n, vx, vx))) << "a sum of squares would do here";
+  EXPECT_TRUE(matches(
+      lab::compare(norm(n, vx).value, norm_reference(n, vx), {.absolute = norm_bound(n, vx)})));
+}
+
+TEST(Norm, OfOneHugeElementAmongSmallOnesIsThatElement) {
+  array a(1000, 1.0);
+  a[617] = -1e200;
+  EXPECT_TRUE(matches(lab::compare(norm(1000, {a}).value, 1e200, {.relative = 8 * 0x1p-53})));
+}
+
+TEST(Norm, IsTheTextbooksFive) {
+  const array a = {3, 1e10, -4, 1e10};
+  EXPECT_EQ(norm(2, {a, 2}).value, 5.0);
+}
+
+TEST(Norm, IsNeverFiniteWhereAnElementIsNot) {
+  array a(100, 1.0);
+  a[99] = std::numeric_limits<double>::infinity();
+  EXPECT_FALSE(std::isfinite(norm(100, {a}).value));
+  a[50] = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_FALSE(std::isfinite(norm(100, {a}).value));
+}
+
+// --- the text's example
+// ---------------------------------------------------------------------------
+
+TEST(TheText, CopiesScalesAndMultiplies) {
+  const array x = {1, 2, 3, 4, 5}, nothing(5);
+  const array y = copy(5, {x}, {nothing}).data;
+  EXPECT_EQ(y, x);
+  const array doubled = scale(5, 2, {y}).data;
+  EXPECT_EQ(doubled, (array{2, 4, 6, 8, 10}));
+  EXPECT_EQ(dot(step::host_result, 5, {doubled}, {x}).value, 110.0);
+}
+
+// --- refusals
+// -------------------------------------------------------------------------------------
+
+TEST(Refusals, OfIncrementsThatAreNotPositive) {
+  const array a(10, 1.0);
+  for (const int increment : {0, -1}) {
+    EXPECT_THROW(copy(3, {a, increment}, {a}), lab::invalid_input);
+    EXPECT_THROW(copy(3, {a}, {a, increment}), lab::invalid_input);
+    EXPECT_THROW(scale(3, 2, {a, increment}), lab::invalid_input);
+    EXPECT_THROW(dot(step::host_result, 3, {a, increment}, {a}), lab::invalid_input);
+    EXPECT_THROW(dot(step::device_result, 3, {a}, {a, increment}), lab::invalid_input);
+    EXPECT_THROW(norm(3, {a, increment}), lab::invalid_input);
+  }
+}
+
+TEST(Refusals, OfArraysThatAreTooShort) {
+  const array ten(10, 1.0), nine(9, 1.0);
+  EXPECT_NO_THROW(copy(4, {ten, 3}, {ten, 3}));
+  EXPECT_THROW(copy(4, {nine, 3}, {ten, 3}), lab::invalid_input);
+  EXPECT_THROW(copy(4, {ten, 3}, {nine, 3}), lab::invalid_input);
+  EXPECT_THROW(scale(10, 2, {nine}), lab::invalid_input);
+  EXPECT_THROW(dot(step::host_result, 10, {ten}, {nine}), lab::invalid_input);
+  EXPECT_THROW(dot(step::device_result, 10, {nine}, {ten}), lab::invalid_input);
+  EXPECT_THROW(norm(10, {nine}), lab::invalid_input);
+}
+
+TEST(Refusals, OfMoreThanAnIntCanCount) {
+  const array a(10, 1.0);
+  const std::size_t n = std::size_t{1} << 32;  // as an int it would be 0, and nothing would happen
+  EXPECT_THROW(norm(n, {a}), lab::invalid_input);
+  EXPECT_THROW(scale(n + 1, 2, {a}), lab::invalid_input);
+}
+
+// --- calls in a row
+// -------------------------------------------------------------------------------
+
+TEST(Dot, ForgetsThePreviousCall) {
+  const array ones(5000, 1.0), twos(3, 2.0);
+  for (const step where : {step::host_result, step::device_result, step::host_result}) {
+    EXPECT_EQ(dot(where, 5000, {ones}, {ones}).value, 5000.0);
+    EXPECT_EQ(dot(where, 3, {twos}, {twos}).value, 12.0);
+  }
+}
+
+TEST(Times, AreThere) {
+  const array a(1000, 1.0);
+  for (const float ms :
+       {copy(1000, {a}, {a}).kernel_ms, scale(1000, 2, {a}).kernel_ms,
+        dot(step::host_result, 1000, {a}, {a}).kernel_ms,
+        dot(step::device_result, 1000, {a}, {a}).kernel_ms, norm(1000, {a}).kernel_ms}) {
+    EXPECT_GT(ms, 0.0F);
+    EXPECT_LT(ms, 60'000.0F);
+  }
+}
+
+}  // namespace

@@ -1,0 +1,238 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "gemm.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "lab/errors.hpp"
+#include "lab/random.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+
+namespace {
+
+using namespace lab::gemm;
+using lab::testing::matches;
+using vector = std::vector<float>;
+
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+
+/// A matrix and its array: rows are `padding` further apart than long, and what is between them
+/// and behind the last is NaN.
+struct matrix {
+  matrix(std::size_t its_rows, std::size_t its_cols, std::size_t padding, const vector& tight)
+      : rows(its_rows), cols(its_cols), pitch(its_cols + padding), array(rows * pitch, kNaN) {
+    for (std::size_t r = 0; r < rows; ++r)
+      for (std::size_t c = 0; c < cols; ++c) array[r * pitch + c] = tight[r * cols + c];
+  }
+  row_major view() const { return {array, rows, cols, pitch}; }
+
+  std::size_t rows, cols, pitch;
+  vector array;
+};
+
+/// Small whole numbers: no sum of their products is rounded.
+matrix whole_numbers(std::size_t rows, std::size_t cols, std::size_t padding, std::uint64_t seed,
+                     int low, int high) {
+  const std::vector<int> numbers = lab::random_ints(rows * cols, seed, low, high);
+  return {rows, cols, padding, vector(numbers.begin(), numbers.end())};
+}
+matrix random_numbers(std::size_t rows, std::size_t cols, std::size_t padding, std::uint64_t seed,
+                      float low, float high) {
+  return {rows, cols, padding, lab::random_floats(rows * cols, seed, low, high)};
+}
+
+struct named_step {
+  step value;
+  const char* name;
+};
+constexpr named_step kSteps[] = {{step::product, "product"},
+                                 {step::transposed_a, "transposed_a"},
+                                 {step::transposed_b, "transposed_b"},
+                                 {step::transposed_both, "transposed_both"}};
+
+// --- every step, at every shape
+// -------------------------------------------------------------------
+
+struct shape {
+  std::size_t m, n, k, pad_a, pad_b, pad_c;
+};
+
+class Gemm : public ::testing::TestWithParam<std::tuple<named_step, shape>> {
+ protected:
+  step which() const { return std::get<0>(GetParam()).value; }
+  shape size() const { return std::get<1>(GetParam()); }
+  std::size_t a_rows() const { return transposes_a(which()) ? size().k : size().m; }
+  std::size_t a_cols() const { return transposes_a(which()) ? size().m : size().k; }
+  std::size_t b_rows() const { return transposes_b(which()) ? size().n : size().k; }
+  std::size_t b_cols() const { return transposes_b(which()) ? size().k : size().n; }
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    Steps, Gemm,
+    ::testing::Combine(::testing::ValuesIn(kSteps),
+                       ::testing::Values(shape{1, 1, 1, 0, 0, 0}, shape{1, 7, 3, 0, 0, 0},
+                                         shape{7, 1, 3, 1, 2, 3}, shape{2, 3, 4, 0, 0, 0},
+                                         shape{4, 3, 2, 0, 0, 0}, shape{2, 3, 4, 5, 3, 1},
+                                         shape{5, 4, 1, 0, 1, 0}, shape{31, 33, 32, 0, 0, 0},
+                                         shape{33, 31, 65, 1, 0, 7}, shape{32, 32, 32, 0, 0, 0},
+                                         shape{32, 32, 32, 8, 16, 32}, shape{127, 65, 129, 0, 0, 0},
+                                         shape{61, 131, 257, 3, 2, 1})),
+    [](const auto& test) {
+      const shape s = std::get<1>(test.param);
+      return std::string(std::get<0>(test.param).name) + "_m" + std::to_string(s.m) + "_n" +
+             std::to_string(s.n) + "_k" + std::to_string(s.k) + "_pads" + std::to_string(s.pad_a) +
+             "_" + std::to_string(s.pad_b) + "_" + std::to_string(s.pad_c);
+    });
+
+TEST_P(Gemm, IsExactForWholeNumbers) {
+  const auto [m, n, k, pad_a, pad_b, pad_c] = size();
+  const matrix a = whole_numbers(a_rows(), a_cols(), pad_a, m + 1, -9, 14);
+  const matrix b = whole_numbers(b_rows(), b_cols(), pad_b, n + 2, -5, 9);
+  const matrix c = whole_numbers(m, n, pad_c, k + 3, -50, 90);
+  // 257 products of at most 14 * 9, three times that, and 180: below 2^24.
+  EXPECT_TRUE(matches(check(multiply(which(), 3, a.view(), b.view(), -2, c.view()).c, which(), 3,
+                            a.view(), b.view(), -2, c.view(), true)));
+}
+
+TEST_P(Gemm, IsWithinTheBoundForRandomNumbers) {
+  const auto [m, n, k, pad_a, pad_b, pad_c] = size();
+  const matrix a = random_numbers(a_rows(), a_cols(), pad_a, m + 4, -1, 2);
+  const matrix b = random_numbers(b_rows(), b_cols(), pad_b, n + 5, -3, 1);
+  const matrix c = random_numbers(m, n, pad_c, k + 6, -20, 10);
+  EXPECT_TRUE(matches(check(multiply(which(), 0.7F, a.view(), b.view(), 1.3F, c.view()).c, which(),
+                            0.7F, a.view(), b.view(), 1.3F, c.view())));
+}
+
+TEST_P(Gemm, DoesNotReadTheOldCWhenBetaIsZero) {
+  const auto [m, n, k, pad_a, pad_b, pad_c] = size();
+  const matrix a = whole_numbers(a_rows(), a_cols(), pad_a, m + 7, 1, 5);
+  const matrix b = whole_numbers(b_rows(), b_cols(), pad_b, n + 8, 1, 5);
+  const matrix c(m, n, pad_c, vector(m * n, kNaN));
+  EXPECT_TRUE(matches(check(multiply(which(), 1, a.view(), b.view(), 0, c.view()).c, which(), 1,
+                            a.view(), b.view(), 0, c.view(), true)));
+}
+
+// --- cases with a known result
+// --------------------------------------------------------------------
+
+TEST(Gemm, MultipliesTwoRowsOfThreeByThreeRowsOfTwo) {
+  const vector a = {1, 2, 3,  //
+                    4, 5, 6};
+  const vector b = {1, 10,  //
+                    2, 20,  //
+                    3, 40};
+  const vector c = {1000, 2000,  //
+                    3000, 4000};
+  EXPECT_EQ(multiply(step::product, 1, {a, 2, 3, 3}, {b, 3, 2, 2}, 1, {c, 2, 2, 2}).c,
+            (vector{1014, 2170, 3032, 4380}));
+  // B A is another matrix, and of another shape; so is A B transposed.
+  EXPECT_EQ(multiply(step::product, 1, {b, 3, 2, 2}, {a, 2, 3, 3}, 0, {vector(9), 3, 3, 3}).c,
+            (vector{41, 52, 63, 82, 104, 126, 163, 206, 249}));
+}
+
+TEST(Gemm, TakesAPartOfALargerMatrix) {
+  // The 2 x 2 in the middle of a 4 x 4, times itself, into the lower left corner of another.
+  const vector big = {0, 0, 0, 0,  //
+                      0, 1, 2, 0,  //
+                      0, 3, 4, 0,  //
+                      0, 0, 0, 0};
+  const vector c(10, 5.0F);  // 2 rows of 2, 5 apart
+  const row_major part{std::span<const float>(big).subspan(5), 2, 2, 4};
+  EXPECT_EQ(multiply(step::product, 1, part, part, 0, {c, 2, 2, 5}).c,
+            (vector{7, 10, 5, 5, 5, 15, 22, 5, 5, 5}));
+}
+
+class EachStep : public ::testing::TestWithParam<named_step> {
+ protected:
+  step which() const { return GetParam().value; }
+  /// Views with the shapes that this step needs for m, n and k.
+  row_major a(const vector& array, std::size_t m, std::size_t k) const {
+    return transposes_a(which()) ? row_major{array, k, m, m} : row_major{array, m, k, k};
+  }
+  row_major b(const vector& array, std::size_t k, std::size_t n) const {
+    return transposes_b(which()) ? row_major{array, n, k, k} : row_major{array, k, n, n};
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
+                         [](const auto& test) { return test.param.name; });
+
+TEST_P(EachStep, ScalesCWhereSumsHaveNoTerms) {
+  const vector c = {1, 2, 3, 4, 5, 6};
+  EXPECT_EQ(multiply(which(), 7, a({}, 2, 0), b({}, 0, 2), 2, {c, 2, 2, 3}).c,
+            (vector{2, 4, 3, 8, 10, 6}));
+  const vector nans = {kNaN, 2};
+  EXPECT_EQ(multiply(which(), 7, a({}, 1, 0), b({}, 0, 2), 0, {nans, 1, 2, 2}).c, (vector{0, 0}));
+}
+
+TEST_P(EachStep, HasAnEmptyResultWhereCIsEmpty) {
+  const vector six(6, 1.0F);
+  EXPECT_TRUE(multiply(which(), 1, a({}, 0, 3), b(six, 3, 2), 0, {{}, 0, 2, 2}).c.empty());
+  EXPECT_TRUE(multiply(which(), 1, a(six, 2, 3), b({}, 3, 0), 0, {{}, 2, 0, 0}).c.empty());
+  EXPECT_TRUE(multiply(which(), 1, a({}, 0, 0), b({}, 0, 0), 0, {{}, 0, 0, 0}).c.empty());
+}
+
+TEST_P(EachStep, ForgetsThePreviousCall) {
+  const vector six(6, 1.0F), four(4, 9.0F);
+  for (const float alpha : {1.0F, 2.0F, 1.0F})
+    EXPECT_EQ(multiply(which(), alpha, a(six, 2, 3), b(six, 3, 2), 0, {four, 2, 2, 2}).c,
+              vector(4, 3 * alpha));
+}
+
+TEST_P(EachStep, RefusesShapesThatDoNotFit) {
+  const vector many(64, 1.0F);
+  const row_major c{many, 2, 4, 4};
+  EXPECT_NO_THROW(multiply(which(), 1, a(many, 2, 3), b(many, 3, 4), 0, c));
+  EXPECT_THROW(multiply(which(), 1, a(many, 3, 3), b(many, 3, 4), 0, c), lab::invalid_input);
+  EXPECT_THROW(multiply(which(), 1, a(many, 2, 3), b(many, 3, 5), 0, c), lab::invalid_input);
+  EXPECT_THROW(multiply(which(), 1, a(many, 2, 3), b(many, 4, 4), 0, c), lab::invalid_input);
+  EXPECT_THROW(multiply(which(), 1, a(many, 2, 3), b(many, 3, 4), 0, {many, 4, 2, 2}),
+               lab::invalid_input);
+}
+
+TEST_P(EachStep, RefusesPitchesShorterThanARow) {
+  const vector many(64, 1.0F);
+  const row_major fits_a = a(many, 2, 3), fits_b = b(many, 3, 4), fits_c{many, 2, 4, 4};
+  for (int which_one = 0; which_one < 3; ++which_one) {
+    row_major one = fits_a, two = fits_b, three = fits_c;
+    row_major& bad = which_one == 0 ? one : which_one == 1 ? two : three;
+    bad.pitch = bad.cols - 1;
+    EXPECT_THROW(multiply(which(), 1, one, two, 0, three), lab::invalid_input);
+  }
+}
+
+TEST_P(EachStep, RefusesDataThatIsTooShort) {
+  const vector many(64, 1.0F);
+  const row_major fits_a = a(many, 2, 3), fits_b = b(many, 3, 4), fits_c{many, 2, 4, 4};
+  for (int which_one = 0; which_one < 3; ++which_one) {
+    row_major one = fits_a, two = fits_b, three = fits_c;
+    row_major& bad = which_one == 0 ? one : which_one == 1 ? two : three;
+    const std::size_t needed = (bad.rows - 1) * bad.pitch + bad.cols;
+    bad.data = bad.data.first(needed);
+    EXPECT_NO_THROW(multiply(which(), 1, one, two, 0, three));
+    bad.data = bad.data.first(needed - 1);
+    EXPECT_THROW(multiply(which(), 1, one, two, 0, three), lab::invalid_input);
+  }
+}
+
+TEST_P(EachStep, RefusesMoreThanAnIntCanCount) {
+  const std::size_t many = std::size_t{1} << 32;  // as an int it would be 0
+  EXPECT_THROW(multiply(which(), 1, {{}, 0, 0, many}, {{}, 0, 0, 0}, 0, {{}, 0, 0, 0}),
+               lab::invalid_input);
+}
+
+TEST_P(EachStep, SaysHowLongItTook) {
+  const vector six(6, 1.0F), four(4, 9.0F);
+  const float milliseconds =
+      multiply(which(), 1, a(six, 2, 3), b(six, 3, 2), 0, {four, 2, 2, 2}).kernel_ms;
+  EXPECT_GT(milliseconds, 0.0F);
+  EXPECT_LT(milliseconds, 60'000.0F);
+}
+
+}  // namespace

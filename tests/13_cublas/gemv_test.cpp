@@ -1,0 +1,202 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "gemv.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "lab/errors.hpp"
+#include "lab/random.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+
+namespace {
+
+using namespace lab::gemv;
+using lab::testing::matches;
+using vector = std::vector<float>;
+
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+
+/// Small whole numbers: no sum of their products is rounded.
+vector whole_numbers(std::size_t n, std::uint64_t seed, int low, int high) {
+  const std::vector<int> numbers = lab::random_ints(n, seed, low, high);
+  return vector(numbers.begin(), numbers.end());
+}
+
+/// A matrix whose rows are `padding` apart; what is between them, and behind the last, is NaN.
+vector padded(const vector& tight, std::size_t rows, std::size_t cols, std::size_t padding) {
+  vector result(rows * (cols + padding), kNaN);
+  for (std::size_t r = 0; r < rows; ++r)
+    for (std::size_t c = 0; c < cols; ++c) result[r * (cols + padding) + c] = tight[r * cols + c];
+  return result;
+}
+
+struct named_step {
+  step value;
+  const char* name;
+};
+constexpr named_step kSteps[] = {{step::normal, "normal"}, {step::transposed, "transposed"}};
+
+std::size_t x_length(step which, std::size_t rows, std::size_t cols) {
+  return which == step::normal ? cols : rows;
+}
+std::size_t y_length(step which, std::size_t rows, std::size_t cols) {
+  return which == step::normal ? rows : cols;
+}
+
+// --- every step, at every shape
+// -------------------------------------------------------------------
+
+struct shape {
+  std::size_t rows, cols, padding;
+};
+
+class Gemv : public ::testing::TestWithParam<std::tuple<named_step, shape>> {
+ protected:
+  step which() const { return std::get<0>(GetParam()).value; }
+  shape size() const { return std::get<1>(GetParam()); }
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    Steps, Gemv,
+    ::testing::Combine(::testing::ValuesIn(kSteps),
+                       ::testing::Values(shape{1, 1, 0}, shape{1, 5, 2}, shape{5, 1, 0},
+                                         shape{5, 1, 3}, shape{2, 3, 0}, shape{3, 2, 0},
+                                         shape{31, 33, 0}, shape{33, 31, 1}, shape{32, 32, 0},
+                                         shape{32, 32, 32}, shape{127, 257, 0}, shape{257, 127, 5},
+                                         shape{1000, 3, 1}, shape{3, 1000, 0}, shape{509, 701, 0})),
+    [](const auto& test) {
+      const shape s = std::get<1>(test.param);
+      return std::string(std::get<0>(test.param).name) + "_" + std::to_string(s.rows) + "x" +
+             std::to_string(s.cols) + "_padding" + std::to_string(s.padding);
+    });
+
+TEST_P(Gemv, IsExactForWholeNumbers) {
+  const auto [rows, cols, padding] = size();
+  const vector a = padded(whole_numbers(rows * cols, rows + cols, -9, 14), rows, cols, padding);
+  const vector x = whole_numbers(x_length(which(), rows, cols), 2, -5, 9);
+  const vector y = whole_numbers(y_length(which(), rows, cols), 3, -50, 90);
+  const row_major m{a, rows, cols, cols + padding};
+  // 701 products of at most 14 * 9, three times that, and 180: below 2^24.
+  EXPECT_TRUE(matches(lab::compare_exact(multiply(which(), 3, m, x, -2, y).y,
+                                         reference(which(), 3, m, x, -2, y).value)));
+}
+
+TEST_P(Gemv, IsWithinTheBoundForRandomNumbers) {
+  const auto [rows, cols, padding] = size();
+  const vector a = padded(lab::random_floats(rows * cols, rows * cols, -1, 2), rows, cols, padding);
+  const vector x = lab::random_floats(x_length(which(), rows, cols), 5, -2, 1);
+  const vector y = lab::random_floats(y_length(which(), rows, cols), 6, -30, 10);
+  const row_major m{a, rows, cols, cols + padding};
+  EXPECT_TRUE(matches(
+      check(multiply(which(), 0.7F, m, x, 1.3F, y).y, reference(which(), 0.7F, m, x, 1.3F, y))));
+}
+
+TEST_P(Gemv, DoesNotReadTheOldYWhenBetaIsZero) {
+  const auto [rows, cols, padding] = size();
+  const vector a = padded(whole_numbers(rows * cols, 7, 1, 5), rows, cols, padding);
+  const vector x = whole_numbers(x_length(which(), rows, cols), 8, 1, 5);
+  const vector y(y_length(which(), rows, cols), kNaN);
+  const row_major m{a, rows, cols, cols + padding};
+  EXPECT_TRUE(matches(lab::compare_exact(multiply(which(), 1, m, x, 0, y).y,
+                                         reference(which(), 1, m, x, 0, y).value)));
+}
+
+// --- cases with a known result
+// --------------------------------------------------------------------
+
+TEST(Gemv, MultipliesTwoRowsOfThree) {
+  const vector a = {1, 2, 3,  //
+                    4, 5, 6};
+  const row_major m{a, 2, 3, 3};
+  EXPECT_EQ(multiply(step::normal, 1, m, vector{1, 10, 100}, 0, vector{7, 8}).y,
+            (vector{321, 654}));
+  EXPECT_EQ(multiply(step::transposed, 1, m, vector{1, 10}, 0, vector{7, 8, 9}).y,
+            (vector{41, 52, 63}));
+  EXPECT_EQ(multiply(step::normal, 2, m, vector{1, 10, 100}, 1, vector{7, 8}).y,
+            (vector{649, 1316}));
+  EXPECT_EQ(multiply(step::transposed, 0, m, vector{1, 10}, 3, vector{7, 8, 9}).y,
+            (vector{21, 24, 27}));
+}
+
+class EachStep : public ::testing::TestWithParam<named_step> {
+ protected:
+  step which() const { return GetParam().value; }
+};
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
+                         [](const auto& test) { return test.param.name; });
+
+TEST_P(EachStep, ScalesYWhereThereIsNothingToMultiply) {
+  // y has 3 elements, x none: every element of A x is an empty sum.
+  const bool normal = which() == step::normal;
+  const row_major m{{}, normal ? std::size_t{3} : 0, normal ? 0 : std::size_t{3}, 3};
+  EXPECT_EQ(multiply(which(), 5, m, {}, 2, vector{1, 2, 3}).y, (vector{2, 4, 6}));
+  EXPECT_EQ(multiply(which(), 5, m, {}, 0, vector{kNaN, 2, 3}).y, (vector{0, 0, 0}));
+}
+
+TEST_P(EachStep, HasAnEmptyResultWhereYIsEmpty) {
+  const bool normal = which() == step::normal;
+  const row_major m{{}, normal ? 0 : std::size_t{3}, normal ? std::size_t{3} : 0, 3};
+  EXPECT_TRUE(multiply(which(), 5, m, vector{1, 2, 3}, 2, {}).y.empty());
+  EXPECT_TRUE(multiply(which(), 5, {{}, 0, 0, 0}, {}, 2, {}).y.empty());
+}
+
+TEST_P(EachStep, ForgetsThePreviousCall) {
+  const vector ones(12, 1.0F);
+  const row_major m{ones, 3, 4, 4};
+  const vector x(x_length(which(), 3, 4), 1.0F), y(y_length(which(), 3, 4), 1.0F);
+  const vector first = multiply(which(), 1, m, x, 1, y).y;
+  EXPECT_EQ(multiply(which(), 2, m, x, 0, y).y,
+            vector(y.size(), 2.0F * static_cast<float>(x.size())));
+  EXPECT_EQ(multiply(which(), 1, m, x, 1, y).y, first);
+}
+
+TEST_P(EachStep, RefusesVectorsOfWrongLength) {
+  const vector a(6, 1.0F), two(2, 1.0F), three(3, 1.0F);
+  const row_major m{a, 2, 3, 3};
+  const bool normal = which() == step::normal;
+  EXPECT_NO_THROW(multiply(which(), 1, m, normal ? three : two, 0, normal ? two : three));
+  EXPECT_THROW(multiply(which(), 1, m, normal ? two : three, 0, normal ? three : two),
+               lab::invalid_input);
+  EXPECT_THROW(multiply(which(), 1, m, normal ? three : two, 0, normal ? three : two),
+               lab::invalid_input);
+  EXPECT_THROW(multiply(which(), 1, m, {}, 0, normal ? two : three), lab::invalid_input);
+}
+
+TEST_P(EachStep, RefusesAPitchShorterThanARow) {
+  const vector a(6, 1.0F), two(2, 1.0F), three(3, 1.0F);
+  const bool normal = which() == step::normal;
+  EXPECT_THROW(multiply(which(), 1, {a, 2, 3, 2}, normal ? three : two, 0, normal ? two : three),
+               lab::invalid_input);
+}
+
+TEST_P(EachStep, RefusesDataThatIsTooShort) {
+  const vector five(5, 1.0F), nine(9, 1.0F), two(2, 1.0F), three(3, 1.0F);
+  const bool normal = which() == step::normal;
+  const vector& x = normal ? three : two;
+  const vector& y = normal ? two : three;
+  EXPECT_THROW(multiply(which(), 1, {five, 2, 3, 3}, x, 0, y), lab::invalid_input);
+  EXPECT_NO_THROW(multiply(which(), 1, {nine, 2, 3, 6}, x, 0, y));  // the last row ends there
+  EXPECT_THROW(multiply(which(), 1, {nine, 2, 3, 7}, x, 0, y), lab::invalid_input);
+}
+
+TEST_P(EachStep, RefusesMoreThanAnIntCanCount) {
+  const vector a(6, 1.0F);
+  const std::size_t many = std::size_t{1} << 32;  // as an int it would be 0
+  EXPECT_THROW(multiply(which(), 1, {a, 0, 0, many}, {}, 0, {}), lab::invalid_input);
+}
+
+TEST_P(EachStep, SaysHowLongItTook) {
+  const vector a(12, 1.0F), x(x_length(which(), 3, 4), 1.0F), y(y_length(which(), 3, 4), 1.0F);
+  const float milliseconds = multiply(which(), 1, {a, 3, 4, 4}, x, 1, y).kernel_ms;
+  EXPECT_GT(milliseconds, 0.0F);
+  EXPECT_LT(milliseconds, 60'000.0F);
+}
+
+}  // namespace

@@ -1,0 +1,171 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "mixed_precision_dot.hpp"
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "lab/errors.hpp"
+#include "lab/random.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+
+namespace {
+
+using namespace lab::mixed_precision_dot;
+using lab::testing::matches;
+using vector = std::vector<float>;
+
+vector whole_numbers(std::size_t n, std::uint64_t seed, int low, int high) {
+  const std::vector<int> numbers = lab::random_ints(n, seed, low, high);
+  return vector(numbers.begin(), numbers.end());
+}
+
+bool is_a_float(double value) { return static_cast<double>(static_cast<float>(value)) == value; }
+
+// --- every size
+// -----------------------------------------------------------------------------------
+
+class Dot : public ::testing::TestWithParam<std::size_t> {};
+// Around a warp, a block of 256, and pieces of 2^18 elements.
+INSTANTIATE_TEST_SUITE_P(Sizes, Dot,
+                         ::testing::Values(0, 1, 2, 31, 32, 33, 255, 256, 257, 1021, 33 * 1024,
+                                           262'143, 262'144, 262'145, 2 * 262'144, 600'011),
+                         [](const auto& test) { return "n" + std::to_string(test.param); });
+
+TEST_P(Dot, InDoubleIsExactForWholeNumbers) {
+  // 600 011 products of at most 3000 * 2000: below 2^53, and far above 2^24.
+  const vector x = whole_numbers(GetParam(), 1, -1000, 3000);
+  const vector y = whole_numbers(GetParam(), 2, -500, 2000);
+  EXPECT_EQ(dot(step::in_double, x, y).value, reference(x, y));
+}
+
+TEST_P(Dot, InDoubleIsWithinTheBoundForRandomNumbers) {
+  const vector x = lab::random_floats(GetParam(), 3, -1, 1);
+  const vector y = lab::random_floats(GetParam(), 4, -100, 300);
+  EXPECT_TRUE(matches(lab::compare(dot(step::in_double, x, y).value, reference(x, y),
+                                   {.absolute = double_bound(x, y)})));
+}
+
+TEST_P(Dot, InFloatIsExactForSmallWholeNumbers) {
+  // 600 011 products of at most 25, and their sums below 2^24.
+  const vector x = whole_numbers(GetParam(), 5, -5, 5), y = whole_numbers(GetParam(), 6, -4, 5);
+  EXPECT_EQ(dot(step::in_float, x, y).value, reference(x, y));
+}
+
+TEST_P(Dot, InFloatIsWithinTheBoundForRandomNumbers) {
+  const vector x = lab::random_floats(GetParam(), 7, -1, 1);
+  const vector y = lab::random_floats(GetParam(), 8, -100, 300);
+  EXPECT_TRUE(matches(lab::compare(dot(step::in_float, x, y).value, reference(x, y),
+                                   {.absolute = float_bound(x, y)})));
+}
+
+// --- what a float gets wrong
+// ----------------------------------------------------------------------
+
+TEST(Accumulation, AFloatCannotHoldTwoToThe24PlusOne) {
+  // Wrong in any order, however it is added up: there is no such float.
+  const vector x = {4096, 1}, y = {4096, 1};
+  ASSERT_EQ(reference(x, y), 16'777'217.0);
+  ASSERT_FALSE(is_a_float(16'777'217.0));
+  EXPECT_EQ(dot(step::in_double, x, y).value, 16'777'217.0);
+  EXPECT_NE(dot(step::in_float, x, y).value, 16'777'217.0);
+}
+
+TEST(Accumulation, SmallTermsSurviveBesideLargeOnesThatCancel) {
+  // Sums are whole numbers below 2^53, so double is exact in any order. In float the terms of 2^46
+  // are 2^23 away from each other.
+  vector x(9001, 1.0F), y(9001, 1.0F);
+  x[7] = y[7] = 0x1p23F;
+  x[8000] = -0x1p23F, y[8000] = 0x1p23F;
+  ASSERT_EQ(reference(x, y), 8999.0);
+  EXPECT_GT(float_bound(x, y), 8999.0) << "in float nothing could be promised here";
+  EXPECT_EQ(dot(step::in_double, x, y).value, 8999.0);
+}
+
+TEST(Accumulation, ProductsAreNotRoundedToFloat) {
+  // (2^12 + 1)² has 25 bits, and the sum is not a float.
+  const vector x(1000, 4097.0F);
+  ASSERT_FALSE(is_a_float(1000.0 * 16'785'409.0));
+  EXPECT_EQ(dot(step::in_double, x, x).value, 1000.0 * 16'785'409.0);
+}
+
+TEST(Accumulation, ReachesBeyondTheLargestFloat) {
+  const vector x(3, std::numeric_limits<float>::max());
+  const double square = static_cast<double>(x[0]) * static_cast<double>(x[0]);
+  EXPECT_EQ(dot(step::in_double, x, x).value, square + square + square);
+  EXPECT_EQ(dot(step::in_float, x, x).value, std::numeric_limits<double>::infinity());
+}
+
+// --- what the text does
+// ---------------------------------------------------------------------------
+
+TEST(MixedTypes, AreRefusedOrSummedInDouble) {
+  const vector x = {4096, 1, -3}, y = {4096, 1, 2};
+  const auto value = ask_for_mixed_types(x, y);
+  if (value) {
+    EXPECT_EQ(*value, 16'777'211.0);
+  } else {
+    SUCCEED() << "cuBLAS says that it does not do this";
+  }
+  EXPECT_EQ(ask_for_mixed_types(x, y).has_value(), value.has_value());
+}
+
+TEST(MixedTypes, AreRefusedByTheCpuDevice) {
+#ifdef __CPU_DEVICE__
+  EXPECT_EQ(ask_for_mixed_types(vector{1, 2}, vector{3, 4}), std::nullopt);
+#else
+  GTEST_SKIP() << "what a GPU's library says is its own business";
+#endif
+}
+
+TEST(MixedTypes, NeedVectorsOfEqualLength) {
+  EXPECT_THROW(ask_for_mixed_types(vector(3), vector(4)), lab::invalid_input);
+}
+
+// --- every step
+// -----------------------------------------------------------------------------------
+
+class EachStep : public ::testing::TestWithParam<step> {};
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::Values(step::in_float, step::in_double),
+                         [](const auto& test) {
+                           return test.param == step::in_float ? "in_float" : "in_double";
+                         });
+
+TEST_P(EachStep, IsZeroForEmptyVectors) { EXPECT_EQ(dot(GetParam(), {}, {}).value, 0.0); }
+
+TEST_P(EachStep, RefusesVectorsOfDifferentLengths) {
+  const vector three(3, 1.0F), four(4, 1.0F), none;
+  EXPECT_THROW(dot(GetParam(), three, four), lab::invalid_input);
+  EXPECT_THROW(dot(GetParam(), four, three), lab::invalid_input);
+  EXPECT_THROW(dot(GetParam(), none, four), lab::invalid_input);
+}
+
+TEST_P(EachStep, PassesNaNAndInfinityOn) {
+  vector x(1000, 1.0F), y(1000, 1.0F);
+  x[999] = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(dot(GetParam(), x, y).value, std::numeric_limits<double>::infinity());
+  y[500] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_TRUE(std::isnan(dot(GetParam(), x, y).value));
+}
+
+TEST_P(EachStep, ForgetsThePreviousCall) {
+  const vector ones(5000, 1.0F), few(3, 2.0F);
+  EXPECT_EQ(dot(GetParam(), ones, ones).value, 5000.0);
+  EXPECT_EQ(dot(GetParam(), few, few).value, 12.0);
+  EXPECT_EQ(dot(GetParam(), ones, ones).value, 5000.0);
+}
+
+TEST_P(EachStep, SaysHowLongItTook) {
+  const vector ones(1000, 1.0F);
+  const float milliseconds = dot(GetParam(), ones, ones).kernel_ms;
+  EXPECT_GT(milliseconds, 0.0F);
+  EXPECT_LT(milliseconds, 60'000.0F);
+}
+
+}  // namespace

@@ -1,0 +1,253 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "triangular_solve.hpp"
+
+#include <cuda_runtime.h>
+
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "lab/cublas_check.hpp"
+#include "lab/cuda_check.hpp"
+#include "lab/errors.hpp"
+#include "lab/random.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+
+namespace {
+
+using namespace lab::triangular_solve;
+using lab::testing::matches;
+using array = std::vector<double>;
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+/// A system whose arrays have NaN (a) and 77 (b) wherever nothing belongs to it.
+struct random_system {
+  random_system(step which, int n, int padding, int increment, std::uint64_t seed)
+      : size(n), lda(n + padding), inc(increment) {
+    const auto count = static_cast<std::size_t>(n), height = static_cast<std::size_t>(lda);
+    a.assign(count * height, kNaN);
+    b.assign(count * static_cast<std::size_t>(inc) + 2, 77);
+    lab::random_source numbers(seed);
+    for (std::size_t column = 0; column < count; ++column)
+      for (std::size_t row = 0; row < count; ++row) {
+        const double x = numbers.real(-1, 1);
+        if (row == column)
+          a[column * height + row] = x < 0 ? x - 0.5 : x + 0.5;
+        else if (which == step::lower ? row > column : row < column)
+          a[column * height + row] = 2 * x / n;
+      }
+    for (std::size_t i = 0; i < count; ++i)
+      b[i * static_cast<std::size_t>(inc)] = numbers.real(-9, 5);
+  }
+  linear_system view() const { return {size, a, lda, b, inc}; }
+
+  int size, lda, inc;
+  array a, b;
+};
+
+struct shape {
+  int n, padding, increment;
+};
+
+class Solve : public ::testing::TestWithParam<std::tuple<step, shape>> {};
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, Solve,
+    ::testing::Combine(::testing::Values(step::lower, step::upper),
+                       ::testing::Values(shape{1, 0, 1}, shape{1, 4, 3}, shape{2, 0, 1},
+                                         shape{3, 1, 2}, shape{31, 0, 1}, shape{32, 0, 1},
+                                         shape{33, 0, 1}, shape{33, 31, 3}, shape{64, 0, 2},
+                                         shape{65, 3, 1}, shape{127, 0, 1}, shape{257, 1, 2})),
+    [](const auto& test) {
+      const shape s = std::get<1>(test.param);
+      return std::string(std::get<0>(test.param) == step::lower ? "lower" : "upper") + "_n" +
+             std::to_string(s.n) + "_padding" + std::to_string(s.padding) + "_inc" +
+             std::to_string(s.increment);
+    });
+
+TEST_P(Solve, LeavesNothingOfB) {
+  const auto& [which, size] = GetParam();
+  const random_system system(which, size.n, size.padding, size.increment,
+                             static_cast<std::uint64_t>(size.n));
+  EXPECT_TRUE(matches(check(solve(which, system.view()).x, which, system.view())));
+}
+
+// --- the text's system
+// ----------------------------------------------------------------------------
+
+TEST(TheText, IsSolved) {
+  const text_system text;
+  ASSERT_EQ(text.a[0], 11);
+  ASSERT_EQ(text.a[6 + 1], 17);
+  ASSERT_EQ(text.a[35], 31);
+  const array x = solve(step::lower, text.view()).x;
+  EXPECT_TRUE(matches(check(x, step::lower, text.view())));
+  // By hand: 11 x0 = 1, and 12 x0 + 17 x1 = 1. (1 - 12/11 loses four bits to cancellation.)
+  ASSERT_EQ(x.size(), 6U);
+  EXPECT_TRUE(matches(lab::compare(x[0], 1.0 / 11, {.relative = 4 * 0x1p-53})));
+  EXPECT_TRUE(matches(lab::compare(x[1], -1.0 / 187, {.relative = 64 * 0x1p-53})));
+}
+
+TEST(Solve, KnowsAnswersThatAreWholeNumbers) {
+  // 2          x0      2
+  // 3  4       x1  =  11
+  // 5  6  8    x2     41
+  const array a = {2, 3, 5, kNaN, 4, 6, kNaN, kNaN, 8}, b = {2, 11, 41};
+  EXPECT_EQ(solve(step::lower, {3, a, 3, b, 1}).x, (array{1, 2, 3}));
+  // 2  3  5    x0     23
+  //    4  6    x1  =  26
+  //       8    x2     24
+  const array up = {2, kNaN, kNaN, 3, 4, kNaN, 5, 6, 8}, right = {23, 26, 24};
+  EXPECT_EQ(solve(step::upper, {3, up, 3, right, 1}).x, (array{1, 2, 3}));
+}
+
+TEST(Solve, ChangesNothingWithoutRows) {
+  const array b = {1, 2};
+  EXPECT_EQ(solve(step::lower, {0, {}, 1, b, 1}).x, b);
+  EXPECT_TRUE(solve(step::upper, {0, {}, 1, {}, 1}).x.empty());
+}
+
+TEST(Solve, ForgetsThePreviousCall) {
+  const array a = {2}, four = {4}, six = {6};
+  EXPECT_EQ(solve(step::lower, {1, a, 1, four, 1}).x, array{2});
+  EXPECT_EQ(solve(step::lower, {1, a, 1, six, 1}).x, array{3});
+  EXPECT_EQ(solve(step::lower, {1, a, 1, four, 1}).x, array{2});
+}
+
+TEST(Solve, SaysHowLongItTook) {
+  const text_system text;
+  const float milliseconds = solve(step::lower, text.view()).kernel_ms;
+  EXPECT_GT(milliseconds, 0.0F);
+  EXPECT_LT(milliseconds, 60'000.0F);
+}
+
+// --- injected failures: each is noticed, named, and leaves nothing behind
+// -------------------------
+
+/// Expects that cuBLAS refuses it with this status, and that the error says so.
+void expect_refused_by_cublas(const linear_system& system, const circumstances& where,
+                              cublasStatus_t status) {
+  try {
+    solve(step::lower, system, where);
+    ADD_FAILURE() << "nothing was thrown: a status was not looked at";
+  } catch (const lab::cublas_error& error) {
+    EXPECT_EQ(error.status(), status) << error.what();
+    EXPECT_EQ(error.file(), "triangular_solve.cu");
+    EXPECT_NE(error.expression().find("trsv"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find(lab::cublas_status_name(status)), std::string::npos);
+  }
+}
+
+/// The sentence of the invalid_input that is thrown.
+std::string refusal(const linear_system& system, const circumstances& where = {}) {
+  try {
+    solve(step::lower, system, where);
+  } catch (const lab::invalid_input& error) {
+    return error.what();
+  }
+  return "nothing thrown";
+}
+
+class Failure : public ::testing::Test {
+ protected:
+  text_system text_;
+  linear_system system_ = text_.view();
+};
+
+TEST_F(Failure, NoHandle) {
+  expect_refused_by_cublas(system_, {.with_handle = false}, CUBLAS_STATUS_NOT_INITIALIZED);
+}
+
+TEST_F(Failure, NegativeN) {
+  system_.n = -1;
+  expect_refused_by_cublas(system_, {}, CUBLAS_STATUS_INVALID_VALUE);
+}
+
+TEST_F(Failure, IncrementOfZero) {
+  system_.increment = 0;
+  expect_refused_by_cublas(system_, {}, CUBLAS_STATUS_INVALID_VALUE);
+}
+
+TEST_F(Failure, LeadingDimensionTooSmall) {
+  for (const int lda : {5, 1, 0, -6}) {
+    system_.lda = lda;
+    expect_refused_by_cublas(system_, {}, CUBLAS_STATUS_INVALID_VALUE);
+  }
+}
+
+TEST_F(Failure, NoSuchDevice) {
+  int before = -1, after = -1;
+  ASSERT_EQ(cudaGetDevice(&before), cudaSuccess);
+  try {
+    solve(step::lower, system_, {.device = 12345});
+    ADD_FAILURE() << "nothing was thrown: an error of CUDA was not looked at";
+  } catch (const lab::cuda_error& error) {
+    EXPECT_EQ(error.code(), cudaErrorInvalidDevice) << error.what();
+    EXPECT_EQ(error.file(), "triangular_solve.cu");
+  }
+  EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
+  ASSERT_EQ(cudaGetDevice(&after), cudaSuccess);
+  EXPECT_EQ(after, before);
+}
+
+TEST_F(Failure, ArraysTooShort) {
+  const array a = text_.a, b = text_.b;
+  system_.a = std::span<const double>(a).first(35);
+  EXPECT_NE(refusal(system_).find("36"), std::string::npos) << refusal(system_);
+  system_.a = a;
+  system_.b = std::span<const double>(b).first(5);
+  EXPECT_NE(refusal(system_).find("6"), std::string::npos) << refusal(system_);
+  EXPECT_NE(refusal({2, a, 35, b, 1}).find("37"), std::string::npos);
+  EXPECT_NE(refusal({3, a, 3, b, 3}).find("7"), std::string::npos);
+  // Exactly long enough: the last column ends with its last row.
+  EXPECT_NO_THROW(solve(step::lower, {2, std::span<const double>(a).first(36), 34, b, 5}));
+}
+
+TEST_F(Failure, NegativeIncrement) {
+  system_.increment = -1;
+  EXPECT_NE(refusal(system_).find("-1"), std::string::npos) << refusal(system_);
+}
+
+TEST_F(Failure, ZeroOnTheDiagonal) {
+  for (std::size_t row = 0; row < 6; ++row) {
+    array a = text_.a;
+    a[row * 6 + row] = 0;
+    if (row < 5) a[35] = 0;  // it is the first one that is named
+    system_.a = a;
+    EXPECT_NE(refusal(system_).find("row " + std::to_string(row)), std::string::npos)
+        << refusal(system_);
+  }
+  // With other rows and columns than the arrays suggest.
+  const array a = {1, 5, 0, 0, 2, 0};
+  const array b = {1, 1};
+  EXPECT_NO_THROW(solve(step::lower, {2, a, 3, b, 1}));
+  EXPECT_NE(refusal({2, a, 2, b, 1}).find("row 1"), std::string::npos);
+}
+
+TEST_F(Failure, ZeroOnTheDiagonalThatIsTrusted) {
+  // cuBLAS does not test for it: it divides, and says that all is well.
+  array a = text_.a;
+  a[2 * 6 + 2] = 0;
+  system_.a = a;
+  const array x = solve(step::lower, system_, {.trust_diagonal = true}).x;
+  EXPECT_TRUE(std::isfinite(x[0]) && std::isfinite(x[1]));
+  EXPECT_FALSE(std::isfinite(x[2])) << x[2];
+  EXPECT_FALSE(std::isfinite(x[5])) << x[5];
+}
+
+TEST_F(Failure, IsOverWhenItIsOver) {
+  linear_system bad = system_;
+  bad.lda = 5;
+  EXPECT_THROW(solve(step::lower, bad), lab::cublas_error);
+  EXPECT_THROW(solve(step::lower, system_, {.device = 12345}), lab::cuda_error);
+  EXPECT_THROW(solve(step::lower, system_, {.with_handle = false}), lab::cublas_error);
+  EXPECT_TRUE(matches(check(solve(step::lower, system_).x, step::lower, system_)));
+}
+
+}  // namespace
