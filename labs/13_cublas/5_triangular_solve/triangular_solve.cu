@@ -52,18 +52,20 @@ void refuse_what_cublas_cannot_see(const linear_system& s, bool trust_diagonal) 
 result solve_on_device(step which, const linear_system& s, const circumstances& where) {
   const cublasFillMode_t triangle =
       which == step::lower ? CUBLAS_FILL_MODE_LOWER : CUBLAS_FILL_MODE_UPPER;
-  // TODO(3): this is the text's program, more or less: right as long as nothing fails. Check every
-  //          call that returns something. Then look for what is left behind if the third of them
-  //          throws: give everything that has to be given back an owner.
+  // TODO(3): all of this is right as long as nothing fails. Check every call that returns
+  //          something. Then look for what is left behind if the third of them throws: give
+  //          everything that has to be given back an owner.
   (void)cudaSetDevice(where.device);
   const device_buffer device_a(s.a);
   device_buffer device_x(s.b);
   cublasHandle_t blas = nullptr;
   if (where.with_handle) (void)cublasCreate(&blas);
+  const int n = s.n, lda = s.lda, inc = s.increment;
+  const double* a = device_a.data();
+  double* x = device_x.data();
   event_timer timer;
   timer.start();
-  (void)cublasDtrsv(blas, triangle, CUBLAS_OP_N, CUBLAS_DIAG_NON_UNIT, s.n, device_a.data(),
-                    s.lda, device_x.data(), s.increment);
+  (void)cublasDtrsv(blas, triangle, CUBLAS_OP_N, CUBLAS_DIAG_NON_UNIT, n, a, lda, x, inc);
   timer.stop();
   if (where.with_handle) (void)cublasDestroy(blas);
   return {device_x.to_vector(), timer.milliseconds()};

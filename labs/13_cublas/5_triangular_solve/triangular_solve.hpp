@@ -51,8 +51,8 @@ struct result {
 ///   the diagonal, with the first row that has one.
 /// Whatever happens, neither device memory nor a handle is left behind.
 ///
-/// From: the Kazan course on CUDA programming technology, chapter 9: the listing of trsv (6 x 6,
-/// without any check), and the classroom task, which asks for all of them.
+/// From: the Kazan course on CUDA programming technology, chapter 9: the listing of trsv (6 x 6),
+/// and the classroom task, which asks for the handling of all errors.
 result solve(step which, const linear_system& system, const circumstances& where = {});
 
 }  // namespace lab::triangular_solve

@@ -76,19 +76,21 @@ void refuse_what_cublas_cannot_see(const linear_system& s, bool trust_diagonal) 
 result solve_on_device(step which, const linear_system& s, const circumstances& where) {
   const cublasFillMode_t triangle =
       which == step::lower ? CUBLAS_FILL_MODE_LOWER : CUBLAS_FILL_MODE_UPPER;
-  // TODO(3): this is the text's program, more or less: right as long as nothing fails. Check every
-  //          call that returns something. Then look for what is left behind if the third of them
-  //          throws: give everything that has to be given back an owner.
+  // TODO(3): all of this is right as long as nothing fails. Check every call that returns
+  //          something. Then look for what is left behind if the third of them throws: give
+  //          everything that has to be given back an owner.
   // BEGIN SOLUTION
   // STUB: (void)cudaSetDevice(where.device);
   // STUB: const device_buffer device_a(s.a);
   // STUB: device_buffer device_x(s.b);
   // STUB: cublasHandle_t blas = nullptr;
   // STUB: if (where.with_handle) (void)cublasCreate(&blas);
+  // STUB: const int n = s.n, lda = s.lda, inc = s.increment;
+  // STUB: const double* a = device_a.data();
+  // STUB: double* x = device_x.data();
   // STUB: event_timer timer;
   // STUB: timer.start();
-  // STUB: (void)cublasDtrsv(blas, triangle, CUBLAS_OP_N, CUBLAS_DIAG_NON_UNIT, s.n, device_a.data(),
-  // STUB:                   s.lda, device_x.data(), s.increment);
+  // STUB: (void)cublasDtrsv(blas, triangle, CUBLAS_OP_N, CUBLAS_DIAG_NON_UNIT, n, a, lda, x, inc);
   // STUB: timer.stop();
   // STUB: if (where.with_handle) (void)cublasDestroy(blas);
   // STUB: return {device_x.to_vector(), timer.milliseconds()};
