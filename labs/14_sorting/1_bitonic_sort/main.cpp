@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
   using lab::direction;
   using lab::bitonic_sort::step;
   lab::program program("14.1_bitonic_sort", "Sorts pairs of keys and values with a fixed network.");
-  std::size_t size = lab::on_cpu_device() ? std::size_t{1} << 17 : std::size_t{1} << 20;
+  std::size_t size = lab::on_cpu_device() ? std::size_t{1} << 16 : std::size_t{1} << 20;
   std::size_t length = 0;
   std::size_t highest = 0xFFFFFFFFU;
   bool keys_only = false;

@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
   using lab::odd_even_merge_sort::step;
   lab::program program("14.2_odd_even_merge_sort",
                        "Sorts pairs of keys and values with Batcher's odd-even merges.");
-  std::size_t size = lab::on_cpu_device() ? std::size_t{1} << 17 : std::size_t{1} << 20;
+  std::size_t size = lab::on_cpu_device() ? std::size_t{1} << 16 : std::size_t{1} << 20;
   std::size_t length = 0;
   std::size_t highest = 0xFFFFFFFFU;
   bool keys_only = false;

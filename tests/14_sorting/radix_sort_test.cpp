@@ -1,0 +1,253 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "radix_sort.hpp"
+
+#include <cuda_runtime.h>
+
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "lab/cuda_check.hpp"
+#include "lab/errors.hpp"
+#include "lab/key_value.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+
+namespace {
+
+using lab::radix_sort::check;
+using lab::radix_sort::check_by;
+using lab::radix_sort::check_keys;
+using lab::radix_sort::place_in_order;
+using lab::radix_sort::places;
+using lab::radix_sort::result;
+using lab::radix_sort::sort;
+using lab::radix_sort::sort_by_digit;
+using lab::radix_sort::step;
+using lab::testing::matches;
+
+struct named_step {
+  step value;
+  const char* name;
+};
+constexpr named_step kSteps[] = {{step::thrust, "thrust"}, {step::digits, "digits"}};
+
+/// Random bit patterns, as keys of any type: ints of both signs, floats of every magnitude, NaNs.
+template <class Key>
+std::vector<Key> random_keys(std::size_t n, std::uint64_t seed,
+                             std::uint32_t highest = 0xFFFFFFFFU) {
+  std::vector<Key> keys;
+  for (const std::uint32_t bits : lab::make_key_values(n, seed, highest).keys)
+    keys.push_back(std::bit_cast<Key>(bits));
+  return keys;
+}
+
+template <class Key>
+::testing::AssertionResult sorts(step which, const std::vector<Key>& keys) {
+  return matches(check(sort(which, keys, places(keys.size())), std::span<const Key>(keys)));
+}
+
+template <class Key>
+::testing::AssertionResult sorts_keys_alone(step which, const std::vector<Key>& keys) {
+  return matches(check_keys(sort(which, keys, {}), std::span<const Key>(keys)));
+}
+
+// --- every step, every size, every type of key ---------------------------------------------------
+
+class Sort : public ::testing::TestWithParam<std::tuple<named_step, std::size_t>> {};
+
+// Around a warp (32), a round of a block (256), a warp's part of a tile (512), a tile (4096); more
+// tiles than that; primes.
+INSTANTIATE_TEST_SUITE_P(Steps, Sort,
+                         ::testing::Combine(::testing::ValuesIn(kSteps),
+                                            ::testing::Values(0, 1, 2, 31, 32, 33, 255, 256, 257,
+                                                              511, 513, 1021, 4095, 4096, 4097,
+                                                              8192, 3 * 4096 + 1)),
+                         [](const auto& info) {
+                           return std::string(std::get<0>(info.param).name) + "_n" +
+                                  std::to_string(std::get<1>(info.param));
+                         });
+
+TEST_P(Sort, SortsPairsStably) {
+  const auto& [which, n] = GetParam();
+  EXPECT_TRUE(sorts(which.value, random_keys<std::uint32_t>(n, n + 1)));
+  EXPECT_TRUE(sorts(which.value, random_keys<std::int32_t>(n, n + 2)));
+  EXPECT_TRUE(sorts(which.value, random_keys<float>(n, n + 3)));
+}
+
+class EachStep : public ::testing::TestWithParam<named_step> {
+ protected:
+  step which() const { return GetParam().value; }
+};
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
+                         [](const auto& info) { return info.param.name; });
+
+TEST_P(EachStep, SortsKeysWithoutValues) {
+  for (const std::size_t n : {0U, 1U, 33U, 5000U}) {
+    EXPECT_TRUE(sorts_keys_alone(which(), random_keys<std::uint32_t>(n, 1)));
+    EXPECT_TRUE(sorts_keys_alone(which(), random_keys<std::int32_t>(n, 2)));
+    EXPECT_TRUE(sorts_keys_alone(which(), random_keys<float>(n, 3)));
+  }
+}
+
+TEST_P(EachStep, KeepsTheOrderOfEqualKeys) {
+  for (const std::uint32_t highest : {0U, 1U, 300U})
+    EXPECT_TRUE(sorts(which(), random_keys<std::uint32_t>(6007, highest, highest)));
+}
+
+TEST_P(EachStep, KeepsTheOrderOfKeysThatDifferInOneDigitOnly) {
+  for (const unsigned bit : {0U, 7U, 8U, 15U, 16U, 23U, 24U, 31U}) {
+    auto keys = random_keys<std::uint32_t>(1500, bit, 1);
+    for (std::uint32_t& key : keys) key = key << bit | (0x5A5A5A5AU & ~(1U << bit));
+    EXPECT_TRUE(sorts(which(), keys)) << "bit " << bit;
+  }
+}
+
+TEST_P(EachStep, PutsNegativeIntsFirst) {
+  const std::vector<std::int32_t> keys = {3,  -1,
+                                          0,  std::numeric_limits<std::int32_t>::max(),
+                                          -2, std::numeric_limits<std::int32_t>::min(),
+                                          1,  -256,
+                                          255};
+  EXPECT_TRUE(sorts(which(), keys));
+  EXPECT_EQ(sort(which(), keys, {}).keys,
+            (std::vector<std::int32_t>{std::numeric_limits<std::int32_t>::min(), -256, -2, -1, 0, 1,
+                                       3, 255, std::numeric_limits<std::int32_t>::max()}));
+}
+
+TEST_P(EachStep, SortsFloatsInTheOrderOfTheirBits) {
+  using limits = std::numeric_limits<float>;
+  const float nan = limits::quiet_NaN(), infinity = limits::infinity();
+  const std::vector<float> in_order = {std::copysign(nan, -1.0F),
+                                       -infinity,
+                                       limits::lowest(),
+                                       -2.0F,
+                                       -1.0F,
+                                       -limits::denorm_min(),
+                                       -0.0F,
+                                       0.0F,
+                                       limits::denorm_min(),
+                                       1.0F,
+                                       2.0F,
+                                       limits::max(),
+                                       infinity,
+                                       nan};
+  // Twice, in another order, so that each has an equal one that comes before or behind it.
+  std::vector<float> keys;
+  for (std::size_t i = 0; i < 2 * in_order.size(); ++i)
+    keys.push_back(in_order[i * 5 % in_order.size()]);
+  EXPECT_TRUE(sorts(which(), keys));
+  const auto sorted = sort(which(), keys, {}).keys;
+  ASSERT_EQ(sorted.size(), keys.size());
+  for (std::size_t i = 0; i < sorted.size(); ++i)
+    EXPECT_EQ(std::bit_cast<std::uint32_t>(sorted[i]),
+              std::bit_cast<std::uint32_t>(in_order[i / 2]))
+        << i;
+}
+
+TEST_P(EachStep, LeavesItsInputAlone) {
+  const auto keys = random_keys<std::uint32_t>(3001, 7);
+  const auto given = keys;
+  const auto values = places(3001), given_values = values;
+  sort(which(), given, given_values);
+  EXPECT_EQ(given, keys);
+  EXPECT_EQ(given_values, values);
+}
+
+TEST_P(EachStep, RefusesAnotherNumberOfValuesThanOfKeys) {
+  const auto keys = random_keys<float>(100, 1);
+  EXPECT_THROW(sort(which(), keys, places(99)), lab::invalid_input);
+  EXPECT_THROW(sort(which(), keys, places(101)), lab::invalid_input);
+  EXPECT_THROW(sort(which(), std::vector<float>{}, places(1)), lab::invalid_input);
+  EXPECT_TRUE(sorts(which(), keys));  // and it works again
+}
+
+TEST_P(EachStep, SaysHowLongItTook) {
+  const float milliseconds =
+      sort(which(), random_keys<std::uint32_t>(5000, 9), places(5000)).kernel_ms;
+  EXPECT_GT(milliseconds, 0.0F);
+  EXPECT_LT(milliseconds, 60'000.0F);
+}
+
+class EachSeed : public ::testing::TestWithParam<std::tuple<named_step, std::uint64_t>> {};
+INSTANTIATE_TEST_SUITE_P(Steps, EachSeed,
+                         ::testing::Combine(::testing::ValuesIn(kSteps),
+                                            ::testing::Values(1, 2, 3)),
+                         [](const auto& info) {
+                           return std::string(std::get<0>(info.param).name) + "_seed" +
+                                  std::to_string(std::get<1>(info.param));
+                         });
+
+TEST_P(EachSeed, SortsRandomFloats) {
+  const auto& [which, seed] = GetParam();
+  EXPECT_TRUE(sorts(which.value, random_keys<float>(7001, seed)));
+}
+
+// --- one pass ------------------------------------------------------------------------------------
+
+class Digit : public ::testing::TestWithParam<unsigned> {};
+INSTANTIATE_TEST_SUITE_P(Digits, Digit, ::testing::Values(0, 1, 2, 3));
+
+TEST_P(Digit, IsSortedByAndNothingElse) {
+  const unsigned digit = GetParam();
+  const auto of_digit = [digit](std::uint32_t key) { return key >> 8 * digit & 255; };
+  for (const std::size_t n : {1U, 33U, 4096U, 9001U}) {
+    const auto keys = random_keys<std::uint32_t>(n, n);
+    EXPECT_TRUE(matches(check_by(sort_by_digit(keys, places(n), digit),
+                                 std::span<const std::uint32_t>(keys), of_digit)));
+    // Keys alone are moved alike.
+    EXPECT_EQ(sort_by_digit(keys, {}, digit).keys, sort_by_digit(keys, places(n), digit).keys);
+  }
+}
+
+TEST(Digits, AreSortedByWhereABlockHasSeveralTiles) {
+  int device = 0, processors = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
+  // A multiprocessor has at most 8 blocks of 256 threads at a time; a tile has 4096 keys.
+  const std::size_t n = (static_cast<std::size_t>(processors) * 8 + 3) * 4096 + 5;
+  const auto keys = random_keys<std::uint32_t>(n, 3);
+  EXPECT_TRUE(
+      matches(check_by(sort_by_digit(keys, places(n), 1), std::span<const std::uint32_t>(keys),
+                       [](std::uint32_t key) { return key >> 8 & 255; })));
+}
+
+TEST(Digits, AreFour) {
+  const auto keys = random_keys<std::uint32_t>(10, 1);
+  EXPECT_THROW(sort_by_digit(keys, {}, 4), lab::invalid_input);
+  EXPECT_THROW(sort_by_digit(keys, places(9), 0), lab::invalid_input);
+}
+
+// --- the check itself ----------------------------------------------------------------------------
+
+TEST(Check, KnowsTheOrderOfFloats) {
+  EXPECT_LT(place_in_order(-2.0F), place_in_order(-1.0F));
+  EXPECT_LT(place_in_order(-1.0F), place_in_order(-0.0F));
+  EXPECT_LT(place_in_order(-0.0F), place_in_order(0.0F));
+  EXPECT_LT(place_in_order(0.0F), place_in_order(1.0F));
+}
+
+TEST(Check, SeesWhatIsWrong) {
+  const std::vector<std::uint32_t> keys = {7, 3, 7};
+  const auto is_right = [&](const std::vector<std::uint32_t>& k,
+                            const std::vector<std::uint32_t>& v) {
+    return check(result<std::uint32_t>{k, v}, std::span<const std::uint32_t>(keys)).ok;
+  };
+  EXPECT_TRUE(is_right({3, 7, 7}, {1, 0, 2}));
+  EXPECT_FALSE(is_right({3, 7, 7}, {1, 2, 0}));  // not stable
+  EXPECT_FALSE(is_right({3, 7, 7}, {1, 0, 0}));
+  EXPECT_FALSE(is_right({3, 7, 7}, {1, 0, 3}));
+  EXPECT_FALSE(is_right({7, 3, 7}, {0, 1, 2}));  // nobody sorted
+  EXPECT_FALSE(is_right({3, 7, 7}, {0, 1, 2}));  // the values stayed where they were
+  EXPECT_FALSE(is_right({3, 7}, {1, 0}));
+}
+
+}  // namespace
