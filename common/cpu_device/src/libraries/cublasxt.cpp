@@ -135,7 +135,8 @@ class station {
 template <class T>
 class tiled_call {
  public:
-  /// No tile is larger than `largest`, the longest side there is: small matrices need little memory.
+  /// No tile is larger than `largest`, the longest side there is: small matrices need little
+  /// memory.
   tiled_call(cublasXtHandle_t handle, std::size_t largest)
       : block_(std::min(static_cast<std::size_t>(handle->block_dim), largest)) {
     cudaGetDevice(&device_before_);
