@@ -365,8 +365,7 @@ struct surface {
 };
 
 constexpr unsigned kTextureObjects = 1U << 16;  // that can exist at a time; likewise surfaces
-// All of it is zero to begin with, so that the twelve megabytes are not part of each program's
-// file.
+// All of it is zero to begin with: the twelve megabytes are not part of a program's file.
 extern texture texture_table[kTextureObjects];
 extern surface surface_table[kTextureObjects];
 
