@@ -163,8 +163,7 @@ __global__ void __launch_bounds__(kThreads, 4)  // 4 blocks a multiprocessor: at
   __shared__ unsigned of_warps_in_tile[kWarps];
 
   // TODO(7): 1. `next` of thread d: the place of the block's first key with digit d.
-  //          2. For each tile: rank its keys. A warp has 512 keys that lie side by side, 32 at a
-  //          time;
+  //          2. For each tile: rank its keys. A warp has 512 neighbouring keys, 32 at a time;
   //             in position[warp] it counts how many it has had of each digit, and so each key
   //             learns how many of its digit came before it in the warp.
   //          3. Thread d: the counts of digit d, warp by warp, become positions in the tile.
