@@ -48,10 +48,9 @@ class wrong_order : public std::runtime_error {
 /// A row for every problem and every method: those of the first problem first, each in the order of
 /// `methods`. Each has `samples` samples.
 ///
-/// - Before anything is timed, the method sorts the problem's input once, and the result is
-/// checked:
-///   the keys are the problem's sorted_keys, and no value has left its key (lab::check_sorted).
-///   That also warms up.
+/// - Before anything is timed, the method sorts the problem's input once. That warms up, and the
+///   result is checked: the keys are the problem's sorted_keys, and no value has left its key
+///   (lab::check_sorted).
 /// - Every sample begins with the unsorted input: sorting what is sorted is another task.
 /// - Bringing the input to the device, and the result back, is not timed.
 ///
