@@ -1,13 +1,18 @@
 # SPDX-FileCopyrightText: The CUDA Labs authors
 # SPDX-License-Identifier: Apache-2.0
 
-# lab_cpu_device_options(<variable> [CHECK])
-# The compile options of a CUDA file for the CPU device.
+# lab_cpu_device_options(<variable> [CHECK] [QUICK])
+# The compile options of a CUDA file for the CPU device. QUICK: of a file that is run once and never
+# debugged, and that should compile quickly.
 function(lab_cpu_device_options variable)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "CHECK" "" "")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "CHECK;QUICK" "" "")
   # -gdwarf-4: clang's version 5 would name the generated file instead of the .cu file.
   # `#pragma unroll` is nvcc's.
   set(options -gdwarf-4 -Wno-unknown-pragmas)
+  if(arg_QUICK)
+    # slp: a float4 is moved in one piece, as with -O2, so a wrong alignment is noticed.
+    set(options $<$<CONFIG:RelWithDebInfo>:-O1> -ftree-slp-vectorize -g0 -Wno-unknown-pragmas)
+  endif()
   if(arg_CHECK OR LAB_CHECK)
     list(APPEND options -fsanitize=thread)
     # The accesses that are watched should be those of the source: a float4 is loaded as a whole
@@ -72,7 +77,8 @@ endfunction()
 #   cpu: the rewriter turns each into C++ (cuda/<target>/<file>.cpp in the build folder), which the
 #        host compiler compiles. Line numbers are those of the .cu file.
 # CHECK, or LAB_CHECK=ON, has the CPU device watch every access that these files make.
-# HEADERS takes the precompiled headers of another target; cuda_runtime.h must be the first of them.
+# HEADERS takes the precompiled headers of another target, which was compiled with the options
+#   QUICK; cuda_runtime.h must be the first of them.
 # FORGIVING: warnings are shown and are no errors. A student's file is like that while it grows.
 function(lab_cuda_sources target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "CHECK;FORGIVING" "HEADERS" "")
@@ -90,7 +96,11 @@ function(lab_cuda_sources target)
   if(arg_CHECK)
     set(check CHECK)
   endif()
-  lab_cpu_device_options(options ${check})
+  set(quick)
+  if(arg_HEADERS)
+    set(quick QUICK)
+  endif()
+  lab_cpu_device_options(options ${check} ${quick})
   if(arg_HEADERS)
     target_precompile_headers(${target} REUSE_FROM ${arg_HEADERS})
   else()

@@ -180,7 +180,7 @@ function(lab_bug_headers variable)
   file(CONFIGURE OUTPUT "${empty}" CONTENT "// Only there to compile the headers with.\n")
   add_library(${headers} OBJECT EXCLUDE_FROM_ALL "${empty}")
   target_link_libraries(${headers} PRIVATE lab_settings lab_strict lab_common cpu_device)
-  lab_cpu_device_options(options ${ARGN})
+  lab_cpu_device_options(options QUICK ${ARGN})
   target_compile_options(${headers} PRIVATE ${options})
   target_precompile_headers(${headers} PRIVATE <cuda_runtime.h>
     <algorithm> <array> <cmath> <cstddef> <cstdint> <memory> <span> <string> <vector>
@@ -213,7 +213,7 @@ function(lab_add_bugs id cc folder solution_file bugs_file libraries)
     endif()
     lab_program(${target} SOURCES $<TARGET_OBJECTS:test_objects.${id}>
       INCLUDE "${folder}" LINK lab_test_main ${libraries} OUTPUT "${bug}" FOLDER "bugs/${id}")
-    # Nobody debugs these, and there are many: without this they would fill 20 gigabytes.
+    # There are a thousand of these, and with what debuggers need they would fill 20 gigabytes.
     target_link_options(${target} PRIVATE LINKER:--strip-debug)
     lab_bug_headers(headers ${check})
     lab_cuda_sources(${target} "${file}" ${check} HEADERS ${headers})
