@@ -172,7 +172,7 @@ void run_window(const show_plan& plan, const std::string& title) {
       if (plan.picture != nullptr) glutPostRedisplay();
     }
     glutMainLoopEvent();
-    std::this_thread::sleep_until(started + kFrame);
+    std::this_thread::sleep_until(started + kFrame);  // a display shows no more frames than these
   }
 }
 

@@ -4,202 +4,25 @@
 #include "odd_even_merge_sort.hpp"
 
 #include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <string>
-#include <tuple>
-#include <vector>
 
-#include "lab/errors.hpp"
-#include "lab/key_value.hpp"
-#include "lab_testing.hpp"
 #include "reference.hpp"
 
 namespace {
 
-using lab::batch;
-using lab::check_sorted;
-using lab::direction;
-using lab::key_values;
-using lab::make_key_values;
-using lab::odd_even_merge_sort::sort;
-using lab::odd_even_merge_sort::step;
-using lab::testing::matches;
+namespace network = lab::odd_even_merge_sort;
 
 struct named_step {
-  step value;
+  network::step value;
   const char* name;
 };
-constexpr named_step kSteps[] = {{step::shared_tiles, "shared_tiles"},
-                                 {step::columns_and_windows, "columns_and_windows"}};
-constexpr direction kDirections[] = {direction::ascending, direction::descending};
+constexpr named_step kSteps[] = {{network::step::shared_tiles, "shared_tiles"},
+                                 {network::step::columns_and_windows, "columns_and_windows"}};
 
-::testing::AssertionResult sorts(step which, const key_values& input, batch arrays,
-                                 direction way = direction::ascending) {
-  return matches(
-      check_sorted(sort(which, input.keys, input.values, arrays, way).sorted, input, arrays, way));
-}
+}  // namespace
 
-// --- every step, every length, both directions ---------------------------------------------------
+#include "network_tests.hpp"  // needs the names above
 
-class Sort : public ::testing::TestWithParam<std::tuple<named_step, batch>> {};
-
-// Arrays in a warp (32, 64), around the tiles (1024, 4096), and of several windows; one array and
-// batches that fill no tile, one tile, a tile and a bit.
-INSTANTIATE_TEST_SUITE_P(
-    Steps, Sort,
-    ::testing::Combine(::testing::ValuesIn(kSteps),
-                       ::testing::Values(batch{0, 1}, batch{0, 64}, batch{1, 1}, batch{5, 1},
-                                         batch{1, 2}, batch{3, 2}, batch{513, 2}, batch{7, 4},
-                                         batch{5, 8}, batch{1, 16}, batch{3, 16}, batch{65, 16},
-                                         batch{1, 32}, batch{33, 32}, batch{1, 64}, batch{65, 64},
-                                         batch{3, 128}, batch{17, 256}, batch{1, 512},
-                                         batch{3, 512}, batch{1, 1024}, batch{5, 1024},
-                                         batch{1, 2048}, batch{3, 2048}, batch{1, 4096},
-                                         batch{3, 4096}, batch{1, 8192}, batch{3, 8192},
-                                         batch{1, 16384})),
-    [](const auto& info) {
-      const batch arrays = std::get<1>(info.param);
-      return std::string(std::get<0>(info.param).name) + "_" + std::to_string(arrays.count) +
-             "_of_" + std::to_string(arrays.length);
-    });
-
-TEST_P(Sort, SortsEachArrayByItself) {
-  const auto& [which, arrays] = GetParam();
-  const std::size_t n = arrays.count * arrays.length;
-  for (const direction way : kDirections)
-    EXPECT_TRUE(sorts(which.value, make_key_values(n, n + 1), arrays, way));
-}
-
-class EachStep : public ::testing::TestWithParam<named_step> {
- protected:
-  step which() const { return GetParam().value; }
-};
-INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
-                         [](const auto& info) { return info.param.name; });
-
-TEST_P(EachStep, SortsArraysWithManyStagesBeyondATile) {
-  // 2^17: columns of 128 rows, and windows at both ends of a run, and between.
-  constexpr std::size_t kLong = std::size_t{1} << 17;
-  EXPECT_TRUE(sorts(which(), make_key_values(kLong, 1), {1, kLong}));
-}
-
-TEST_P(EachStep, SortsTheLengthsOfTheReport) {
-  // 64 … 65536, in batches of 65536 elements in all; the longer ones are the same code.
-  constexpr std::size_t kAll = std::size_t{1} << 16;
-  for (const std::size_t length : {64U, 512U, 1024U, 4096U, 16384U, 65536U})
-    EXPECT_TRUE(sorts(which(), make_key_values(kAll, length), {kAll / length, length}));
-}
-
-// --- keys ----------------------------------------------------------------------------------------
-
-TEST_P(EachStep, KeepsPairsTogetherWhereManyKeysAreEqual) {
-  // Values tell pairs with equal keys apart: none may be there twice, none may be gone.
-  for (const std::uint32_t highest : {0U, 1U, 2U, 40U})
-    for (const direction way : kDirections) {
-      EXPECT_TRUE(sorts(which(), make_key_values(5 * 2048, highest, highest), {5, 2048}, way));
-      EXPECT_TRUE(sorts(which(), make_key_values(8192, highest, highest), {1, 8192}, way));
-    }
-}
-
-TEST_P(EachStep, SortsTheSmallestAndTheLargestKeys) {
-  // Keys are unsigned: 0xFFFFFFFF is the largest, not -1.
-  key_values input = make_key_values(256, 4, 5);
-  for (std::size_t i = 0; i < 256; i += 3)
-    input.keys[i] = std::numeric_limits<std::uint32_t>::max() - input.keys[i];
-  input.keys[7] = 0x7FFFFFFFU;
-  input.keys[8] = 0x80000000U;
-  for (const direction way : kDirections) EXPECT_TRUE(sorts(which(), input, {4, 64}, way));
-}
-
-TEST_P(EachStep, SortsWhatIsSortedOrReversedAlready) {
-  key_values input = make_key_values(4096, 0);
-  for (std::size_t i = 0; i < 4096; ++i) input.keys[i] = static_cast<std::uint32_t>(3 * i);
-  for (const direction way : kDirections)
-    for (const std::size_t length : {64U, 4096U})
-      EXPECT_TRUE(sorts(which(), input, {4096 / length, length}, way));
-}
-
-TEST_P(EachStep, SortsEveryPatternOfTwoKeys) {
-  // What a network of comparators does right with all patterns of 0 and 1, it does right with
-  // everything: here all 65 536 patterns of 16 elements, an array each.
-  key_values input{std::vector<std::uint32_t>(std::size_t{16} << 16), {}};
-  for (std::size_t i = 0; i < input.keys.size(); ++i)
-    input.keys[i] = static_cast<std::uint32_t>(i / 16 >> i % 16 & 1);
-  EXPECT_TRUE(sorts(which(), input, {std::size_t{1} << 16, 16}));
-}
-
-TEST_P(EachStep, SortsKeysWithoutValues) {
-  for (const batch arrays : {batch{3, 64}, batch{1, 2048}, batch{1, 16384}})
-    for (const direction way : kDirections) {
-      key_values input = make_key_values(arrays.count * arrays.length, 6);
-      input.values.clear();
-      EXPECT_TRUE(sorts(which(), input, arrays, way));
-    }
-}
-
-class EachSeed : public ::testing::TestWithParam<std::tuple<named_step, std::uint64_t>> {};
-INSTANTIATE_TEST_SUITE_P(Steps, EachSeed,
-                         ::testing::Combine(::testing::ValuesIn(kSteps),
-                                            ::testing::Values(1, 2, 3)),
-                         [](const auto& info) {
-                           return std::string(std::get<0>(info.param).name) + "_seed" +
-                                  std::to_string(std::get<1>(info.param));
-                         });
-
-TEST_P(EachSeed, SortsRandomKeys) {
-  const auto& [which, seed] = GetParam();
-  EXPECT_TRUE(sorts(which.value, make_key_values(7 * 512, seed, 1000), {7, 512}));
-}
-
-// --- refusals ------------------------------------------------------------------------------------
-
-TEST_P(EachStep, RefusesLengthsThatAreNoPowerOfTwoAndSaysSo) {
-  for (const std::size_t length : {0U, 3U, 48U, 63U, 65U, 1000U}) {
-    const auto input = make_key_values(length, 1);
-    try {
-      sort(which(), input.keys, input.values, {1, length});
-      FAIL() << "a length of " << length << " was not refused";
-    } catch (const lab::invalid_input& error) {
-      EXPECT_NE(std::string(error.what()).find("power of two"), std::string::npos) << error.what();
-    }
-  }
-}
-
-TEST_P(EachStep, RefusesInputOfAnotherLength) {
-  const auto input = make_key_values(128, 1);
-  const std::vector<std::uint32_t> one_less(127);
-  EXPECT_THROW(sort(which(), input.keys, input.values, {1, 64}), lab::invalid_input);
-  EXPECT_THROW(sort(which(), input.keys, input.values, {3, 64}), lab::invalid_input);
-  EXPECT_THROW(sort(which(), input.keys, one_less, {2, 64}), lab::invalid_input);
-  EXPECT_THROW(sort(which(), {}, input.values, {0, 64}), lab::invalid_input);
-  EXPECT_TRUE(sorts(which(), input, {2, 64}));  // and it works again
-}
-
-TEST_P(EachStep, RefusesMoreElementsThanCanBeCounted) {
-  // 2^63 arrays of 2 are 2^64 elements: 0, if nobody looks.
-  EXPECT_THROW(sort(which(), {}, {}, {std::size_t{1} << 63, 2}), lab::invalid_input);
-  EXPECT_THROW(sort(which(), {}, {}, {0, std::size_t{1} << 32}), lab::invalid_input);
-}
-
-// --- what comes with the result ------------------------------------------------------------------
-
-TEST_P(EachStep, LeavesItsInputAlone) {
-  const auto input = make_key_values(2048, 7);
-  const key_values given = input;
-  sort(which(), given.keys, given.values, {2, 1024});
-  EXPECT_EQ(given.keys, input.keys);
-  EXPECT_EQ(given.values, input.values);
-}
-
-TEST_P(EachStep, CountsItsLaunchesAndTakesItsTime) {
-  const auto input = make_key_values(16384, 8);
-  const auto result = sort(which(), input.keys, input.values, {1, 16384});
-  EXPECT_GT(result.launches, 1U);
-  EXPECT_GT(result.kernel_ms, 0.0F);
-  EXPECT_LT(result.kernel_ms, 60'000.0F);
-  EXPECT_EQ(sort(which(), input.keys, input.values, {16384 / 64, 64}).launches, 1U);
-}
+namespace {
 
 TEST(ColumnsAndWindows, TakeTwoLaunchesALevel) {
   const auto input = make_key_values(32768, 9);
