@@ -6,18 +6,15 @@
 
 #include <cmath>
 #include <cstddef>
-#include <functional>
-#include <numeric>
 #include <span>
+
+#include "lab/dot_reference.hpp"
 
 namespace lab::texture_dot {
 
-/// The dot product in double, on the host. A product of two floats is exact in double (24 + 24
-/// bits fit into 53), and the sum's own rounding is 2^29 times finer than that of floats.
+/// The dot product in double, on the host.
 inline double reference(std::span<const float> a, std::span<const float> b) {
-  return std::transform_reduce(
-      a.begin(), a.end(), b.begin(), 0.0, std::plus<>{},
-      [](float x, float y) { return static_cast<double>(x) * static_cast<double>(y); });
+  return dot_in_double(a, b);
 }
 
 /// How far a float result may be from the reference: each product goes through m roundings of a
@@ -26,11 +23,7 @@ inline double reference(std::span<const float> a, std::span<const float> b) {
 /// itself, the tree of a block and the result. A fetch at a texel's middle, without a filter,
 /// rounds nothing.
 inline double error_bound(std::span<const float> a, std::span<const float> b) {
-  const double magnitude = std::transform_reduce(
-      a.begin(), a.end(), b.begin(), 0.0, std::plus<>{},
-      [](float x, float y) { return std::fabs(static_cast<double>(x) * static_cast<double>(y)); });
-  const double roundings = std::ceil(static_cast<double>(a.size()) / 1024) + 32;
-  return roundings * 0x1p-24 * magnitude;
+  return dot_error_bound(a, b, std::ceil(static_cast<double>(a.size()) / 1024) + 32);
 }
 
 }  // namespace lab::texture_dot
