@@ -237,9 +237,10 @@ TEST(ManagedMemory, IsUsedByTheHostAndByKernels) {
   }
 }
 
-TEST(ManagedMemory, RefusesNoBytesAndOtherFlags) {
+TEST(ManagedMemory, RefusesOtherFlagsAndGivesNoBytesToWhoAsksForNone) {
   int* data = nullptr;
-  EXPECT_EQ(cudaMallocManaged(&data, 0), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMallocManaged(&data, 0), cudaSuccess);  // as cudaMalloc does
+  EXPECT_EQ(cudaFree(data), cudaSuccess);
   EXPECT_EQ(cudaMallocManaged(&data, 64, 0), cudaErrorInvalidValue);
   EXPECT_EQ(cudaMallocManaged(&data, 64, cudaMemAttachGlobal | cudaMemAttachHost),
             cudaErrorInvalidValue);

@@ -41,6 +41,7 @@ TEST(CublasHandle, KeepsItsSettings) {
   EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
 }
 
+#ifdef __CPU_DEVICE__
 TEST(CublasHandle, IsCountedUntilItIsDestroyed) {
   const std::size_t before = cpu_device::live_library_handles();
   cublasHandle_t first = nullptr, second = nullptr;
@@ -54,6 +55,7 @@ TEST(CublasHandle, IsCountedUntilItIsDestroyed) {
   EXPECT_DONE(cublasDestroy(second));
   EXPECT_EQ(cpu_device::live_library_handles(), before);
 }
+#endif
 
 TEST(CublasHandle, IsAskedForByEveryCall) {
   float x = 0;

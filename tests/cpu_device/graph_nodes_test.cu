@@ -70,10 +70,12 @@ std::vector<cudaGraphNode_t> dependencies_of(cudaGraphNode_t node) {
 #if CUDART_VERSION >= 13000
   EXPECT_EQ(cudaGraphNodeGetDependencies(node, nullptr, nullptr, &count), cudaSuccess);
   EXPECT_LE(count, 8U);
+  if (count == 0) return {};  // a GPU refuses an array without room
   EXPECT_EQ(cudaGraphNodeGetDependencies(node, nodes, nullptr, &count), cudaSuccess);
 #else
   EXPECT_EQ(cudaGraphNodeGetDependencies(node, nullptr, &count), cudaSuccess);
   EXPECT_LE(count, 8U);
+  if (count == 0) return {};
   EXPECT_EQ(cudaGraphNodeGetDependencies(node, nodes, &count), cudaSuccess);
 #endif
   std::vector<cudaGraphNode_t> all(nodes, nodes + count);

@@ -28,7 +28,7 @@ cudaError_t get_memory(void** pointer, std::size_t bytes, memory_kind kind, unsi
   CPU_DEVICE_RETURN_PENDING_ERROR();
   if (const cudaError_t status = refuse_in_capture(function); status != cudaSuccess) return status;
   *pointer = nullptr;
-  if (bytes == 0) return kind == memory_kind::managed ? fail(cudaErrorInvalidValue) : cudaSuccess;
+  if (bytes == 0) return cudaSuccess;
   void* memory = allocate(bytes, kind, device, flags, made_at);
   if (memory == nullptr)
     return fail(cudaErrorMemoryAllocation,
