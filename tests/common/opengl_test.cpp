@@ -162,8 +162,7 @@ TEST(MappedBuffer, IsUnmappedOnEveryWay) {
   mapped.unmap();
 }
 
-// --- where something is missing: this program again, in a worse world
-// ------------------------------
+// --- where something is missing: this program again, in a worse world ---------------------------
 
 /// Runs the case of this name with `variables` in its environment, and adds what it says.
 int run_again(const std::string& name, const std::string& variables, std::string& output) {
