@@ -22,9 +22,7 @@ namespace {
 
 constexpr unsigned kThreads = 256;
 
-unsigned blocks_for(std::size_t n) {
-  return static_cast<unsigned>((n + kThreads - 1) / kThreads);
-}
+unsigned blocks_for(std::size_t n) { return static_cast<unsigned>((n + kThreads - 1) / kThreads); }
 
 // --- linear memory: an index, and no rules -------------------------------------------------------
 
