@@ -13,6 +13,7 @@
 
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
+#include "lab/timer.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
 
@@ -124,6 +125,15 @@ TEST_P(EachStep, RefusesVectorsOfDifferentLengths) {
 TEST_P(EachStep, SaysHowLongTheKernelsTook) {
   const vector some(kMostInAPass + 1, 1.0F);
   EXPECT_GT(dot(which(), some, some).kernel_ms, 0.0F);
+}
+
+TEST_P(EachStep, TakesNoLongerForTheKernelsThanForTheWholeCall) {
+  const vector one(1, 1.0F);
+  for (int run = 0; run < 20; ++run) {  // most of these calls are short
+    const lab::host_timer timer;
+    const float kernel_ms = dot(which(), one, one).kernel_ms;
+    EXPECT_LE(kernel_ms, timer.milliseconds());
+  }
 }
 
 }  // namespace

@@ -181,6 +181,11 @@ TEST_P(EachStep, HasItsUpperRowAbove) {
   EXPECT_EQ(canvas.read().at(0, 2), colours[0]);
 }
 
+TEST_P(EachStep, DrawsTheLongestPlates) {
+  EXPECT_TRUE(is_right(which(), random_plate(kLongestSide, 1, 15), 1));
+  EXPECT_TRUE(is_right(which(), random_plate(1, kLongestSide, 16), 1));
+}
+
 // --- the animation -------------------------------------------------------------------------------
 
 TEST_P(EachStep, AnimatesTwoPlatesAtOnceAndGoesOnInACopy) {
@@ -266,14 +271,18 @@ TEST_P(EachStep, SaysHowLongItTook) {
 TEST_P(EachStep, RefusesWhatIsNoPlate) {
   const auto colours = test_colours();
   const std::vector<float> six(6, 1.0F), five(5, 1.0F);
-  for (const size extent : {size{0, 5}, size{5, 0}, size{-2, -3}, size{0, 0}, size{3, 3},
-                            size{kLongestSide + 1, 1}, size{1, kLongestSide + 1}})
+  for (const size extent : {size{-2, -3}, size{3, 3}, size{-3, 2}})
     EXPECT_THROW(animate(which(), {extent.width, extent.height, six, six}, colours, 1),
                  lab::invalid_input)
         << extent.width << " x " << extent.height;
-  const std::vector<float> long_one(kLongestSide + 1, 1.0F);
-  EXPECT_THROW(animate(which(), {kLongestSide + 1, 1, long_one, long_one}, colours, 1),
-               lab::invalid_input);
+  // With as many cells as such a plate would have: it is the side that is refused.
+  for (const size extent :
+       {size{0, 5}, size{5, 0}, size{0, 0}, size{kLongestSide + 1, 1}, size{1, kLongestSide + 1}}) {
+    const std::vector<float> cells(static_cast<std::size_t>(extent.width * extent.height), 1.0F);
+    EXPECT_THROW(animate(which(), {extent.width, extent.height, cells, cells}, colours, 1),
+                 lab::invalid_input)
+        << extent.width << " x " << extent.height;
+  }
   EXPECT_THROW(animate(which(), {3, 2, five, six}, colours, 1), lab::invalid_input);
   EXPECT_THROW(animate(which(), {3, 2, six, five}, colours, 1), lab::invalid_input);
   EXPECT_THROW(animate(which(), {3, 2, six, six}, colours, -1), lab::invalid_input);

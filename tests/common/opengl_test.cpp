@@ -94,6 +94,44 @@ TEST(GlCanvas, DrawsWhereItIsOnlyWhileItLives) {
   EXPECT_EQ(outer.read().at(0, 3), white);
 }
 
+TEST(GlCanvas, BeginsAtTheLowerLeftCornerWhateverWasDrawnBefore) {
+  const gl_canvas before(4, 4);
+  glWindowPos2i(2, 1);
+  glPixelZoom(2, 2);
+  const gl_canvas canvas(4, 4);
+  const rgba white = {255, 255, 255, 255};
+  glDrawPixels(1, 1, GL_RGBA, GL_UNSIGNED_BYTE, &white);
+  const bitmap picture = canvas.read();
+  for (int y = 0; y < 4; ++y)
+    for (int x = 0; x < 4; ++x)
+      EXPECT_EQ(picture.at(x, y), x == 0 && y == 3 ? white : gl_canvas::kUndrawn) << x << ", " << y;
+}
+
+TEST(GlCanvas, IsReadWithoutChangingWhereOthersRead) {
+  const gl_canvas outer(4, 4), inner(4, 4);
+  GLint before = -1, after = -1;
+  glGetIntegerv(GL_READ_FRAMEBUFFER_BINDING, &before);
+  (void)outer.read();
+  glGetIntegerv(GL_READ_FRAMEBUFFER_BINDING, &after);
+  EXPECT_EQ(after, before);
+}
+
+TEST(GlCanvas, LeavesNothingBehind) {
+  const auto things = [] {
+    int count = 0;
+    for (GLuint name = 1; name < 100; ++name)
+      count +=
+          (glIsFramebuffer(name) == GL_TRUE ? 1 : 0) + (glIsRenderbuffer(name) == GL_TRUE ? 1 : 0);
+    return count;
+  };
+  const int before = things();
+  {
+    const gl_canvas canvas(4, 4);
+    EXPECT_EQ(things(), before + 2);
+  }
+  EXPECT_EQ(things(), before);
+}
+
 TEST(GlCanvas, RefusesPicturesThatCannotBe) {
   EXPECT_THROW(gl_canvas(0, 1), lab::invalid_input);
   EXPECT_THROW(gl_canvas(1, -1), lab::invalid_input);
@@ -162,8 +200,17 @@ TEST(MappedBuffer, IsUnmappedOnEveryWay) {
   mapped.unmap();
 }
 
-// --- where something is missing: this program again, in a worse world
-// ------------------------------
+TEST(MappedBuffer, IsUnmappedOnlyOnce) {
+  const pixel_buffer buffer(40);
+  const lab::registered_buffer registered(buffer);
+  auto first = std::make_unique<lab::mapped_buffer<int>>(registered, 10);
+  first->unmap();
+  lab::mapped_buffer<int> second(registered, 10);
+  first.reset();  // has nothing to unmap any more: the mapping is the second's
+  EXPECT_NO_THROW(second.unmap());
+}
+
+// --- where something is missing: this program again, in a worse world ---------------------------
 
 /// Runs the case of this name with `variables` in its environment, and adds what it says.
 int run_again(const std::string& name, const std::string& variables, std::string& output) {

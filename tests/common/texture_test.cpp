@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <limits>
 #include <type_traits>
@@ -55,6 +56,7 @@ TEST(TextureView, OwnsItsObjectWhereverItIsMoved) {
     EXPECT_NE(object, 0U);
     const texture_view second = std::move(first);
     EXPECT_EQ(second.object(), object);
+    EXPECT_EQ(first.object(), 0U) << "two owners would destroy it twice";
     EXPECT_TRUE(exists(object));
   }
   if (lab::on_cpu_device()) {
@@ -89,6 +91,14 @@ TEST(Limits, OfLinearMemoryAreLarger) {
   too_much.res.linear.sizeInBytes = (most + 1) * sizeof(float);
   too_much.res.linear.desc = cudaCreateChannelDesc<float>();
   EXPECT_THROW(texture_view(too_much, {}), lab::cuda_error);
+
+  // Nor is it less than the device says. (As large a texture would take gigabytes.)
+  const cudaChannelFormatDesc a_float = cudaCreateChannelDesc<float>();
+  int device = 0;
+  std::size_t asked = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetTexture1DLinearMaxWidth(&asked, &a_float, device));
+  EXPECT_EQ(most, std::min<std::size_t>(asked, std::numeric_limits<int>::max()));
 }
 
 }  // namespace

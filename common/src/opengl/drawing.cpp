@@ -70,7 +70,12 @@ gl_canvas::gl_canvas(int width, int height) : width_(width), height_(height) {
   glClear(GL_COLOR_BUFFER_BIT);
   glWindowPos2i(0, 0);
   glPixelZoom(1, 1);
-  check_gl("making a picture to draw into");
+  try {
+    check_gl("making a picture to draw into");
+  } catch (const gl_error&) {  // an OpenGL without these functions: the core profile has none
+    release();
+    throw;
+  }
 }
 
 gl_canvas::~gl_canvas() { release(); }

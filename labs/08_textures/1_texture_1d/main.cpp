@@ -63,7 +63,9 @@ bool show_samples(lab::program& program, const std::vector<float>& texels, setti
   bool right = true;
   for (std::size_t line = 0; line < 2; ++line) {
     const auto values = sampled(line == 0 ? cudaFilterModePoint : cudaFilterModeLinear, fine);
-    right = program.verdict(lab::texture_1d::compare_samples(texels, how, fine, values)) && right;
+    auto verdict = lab::texture_1d::compare_samples(texels, how, fine, values);
+    verdict.message = plot.lines[line].name + ": " + verdict.message;
+    right = program.verdict(verdict) && right;
     for (std::size_t k = 0; k < fine.size(); ++k)
       plot.lines[line].points.emplace_back(fine[k], values[k]);
   }

@@ -21,9 +21,10 @@ struct result {
 /// The kernel reads the samples through a texture over linear memory, and adds in double.
 ///
 /// Accuracy: at most reference(…).bound (reference.hpp) from what the rule gives for these samples;
-/// any way that adds in double, in 1024 threads or more, stays within. The texture adds no error:
-/// what it gives is the float that was stored. Where all sums are whole numbers below 2^53 and h is
-/// 1, nothing is rounded and the result is exact. A sample that is no number makes the result none.
+/// any way that adds in double, with a thread for each sample, or 1024 threads or more in 1024
+/// blocks at most, stays within. The texture adds no error: what it gives is the float that was
+/// stored. Where all sums are whole numbers below 2^53 and h is 1, nothing is rounded and the
+/// result is exact. A sample that is no number makes the result none.
 ///
 /// Throws lab::invalid_input when there are no samples, or more than a texture over linear memory
 /// can have on this device (most_texels_in_linear_memory() of lab/texture.hpp), and when from, to

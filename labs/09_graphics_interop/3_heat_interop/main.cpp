@@ -37,8 +37,9 @@ int main(int argc, char** argv) {
     const auto count = static_cast<std::size_t>(width) * static_cast<std::size_t>(height);
     program.require_memory(10 * count * sizeof(float), 6 * count * sizeof(float));
     lab::gl_context context;
-    std::printf("OpenGL: %s\nstep %s: %d x %d cells, %d time steps a frame\n",
-                context.description().c_str(), program.step_name().c_str(), width, height, steps);
+    std::printf("OpenGL: %s\nstep %s: %d x %d cells, %d time step%s a frame\n",
+                context.description().c_str(), program.step_name().c_str(), width, height, steps,
+                steps == 1 ? "" : "s");
 
     const auto [initial, heaters] = lab::heat_interop::book_scene(width, height);
     const std::vector<lab::rgba> colours = lab::heat_interop::heat_colours();
@@ -82,6 +83,7 @@ int main(int argc, char** argv) {
         {.bytes = updates * 3 * sizeof(float) + static_cast<double>(count) * 2 * sizeof(float),
          .items = updates,
          .item_name = "cells"});
+    // The first one warms up, as it does for the kernels.
     const auto frame = lab::summarize(std::vector<float>(frames.begin() + 1, frames.end()));
     std::printf("whole frame, until OpenGL has drawn it: %.3f ms (median of %zu)\n",
                 frame.median_ms, frame.runs);

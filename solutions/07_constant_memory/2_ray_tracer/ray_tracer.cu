@@ -3,10 +3,9 @@
 
 // 07.2 ray_tracer: a ray for each pixel; its spheres first in global, then in constant memory.
 // Edit:  this file, from TODO(1) to TODO(4). ray_tracer.hpp has the formulas.
-// Run:   scripts/lab run 07.2 -- --step global_memory            (writes ray_tracer.png)
+// Run:   scripts/lab run 07.2 -- --step global_memory     (writes ray_tracer.png)
 // Test:  scripts/lab test 07.2
-// Hints: scripts/lab hint 07.2                                   Chapter:
-// docs/07_constant_memory.md
+// Hints: scripts/lab hint 07.2             Chapter: docs/07_constant_memory.md
 
 #include <cuda_runtime.h>
 

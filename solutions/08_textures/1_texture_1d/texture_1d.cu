@@ -22,9 +22,7 @@ namespace {
 
 constexpr unsigned kThreads = 256;
 
-[[maybe_unused]] unsigned blocks_for(std::size_t n) {
-  return static_cast<unsigned>((n + kThreads - 1) / kThreads);
-}
+unsigned blocks_for(std::size_t n) { return static_cast<unsigned>((n + kThreads - 1) / kThreads); }
 
 // --- linear memory: an index, and no rules -------------------------------------------------------
 
@@ -110,7 +108,7 @@ __global__ void sample_each(cudaTextureObject_t view, const float* places, float
 void require_texels(std::size_t count, std::size_t most) {
   if (count == 0 || count > most)
     throw invalid_input("texture_1d: " + std::to_string(count) +
-                        " texels, where this device allows" + " from 1 to " + std::to_string(most));
+                        " texels, where this device allows from 1 to " + std::to_string(most));
 }
 
 }  // namespace

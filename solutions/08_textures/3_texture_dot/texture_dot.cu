@@ -41,8 +41,8 @@ __device__ float sum_of_block(float* cache, float mine) {
   return cache[0];
 }
 
-// --- the two kinds: each owns what it needs, has a view, and knows how element i is read
-// ----------
+// --- the two kinds -------------------------------------------------------------------------------
+// Each owns what it needs, has a view, and knows how element i is read.
 
 struct in_linear {
   device_buffer<float> memory;
