@@ -60,8 +60,7 @@ vector whole_numbers(std::size_t n, std::uint64_t seed, int low, int high) {
   return matches(lab::compare(dot(which, a, b, speeds).value, reference(a, b), lab::tolerance{}));
 }
 
-// --- the cuts
-// -------------------------------------------------------------------------------------
+// --- the cuts ------------------------------------------------------------------------------------
 
 class Split : public ::testing::TestWithParam<std::size_t> {};
 INSTANTIATE_TEST_SUITE_P(Sizes, Split,
@@ -115,8 +114,7 @@ TEST(SplitOfShares, RefusesWhatCannotBeShared) {
   }
 }
 
-// --- the devices
-// ----------------------------------------------------------------------------------
+// --- the devices ---------------------------------------------------------------------------------
 
 #ifdef __CPU_DEVICE__
 TEST(Devices, AreAsManyAsThisTestAskedFor) {

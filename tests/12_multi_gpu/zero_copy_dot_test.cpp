@@ -145,8 +145,7 @@ TEST_P(EachStep, SaysHowLongItTook) {
   EXPECT_LT(result.total_ms, 60'000.0F);
 }
 
-// --- where the vectors are
-// ------------------------------------------------------------------------
+// --- where the vectors are -----------------------------------------------------------------------
 
 TEST(FullDevice, HasNoRoomForTheCopies) {
   const std::size_t n = lab::testing::size_that_fits_once();
@@ -170,8 +169,7 @@ TEST(FullDevice, IsEnoughForZeroCopy) {
   EXPECT_EQ(dot(step::zero_copy, a, b).value, 10.0F);
 }
 
-// --- when the sums are read
-// -----------------------------------------------------------------------
+// --- when the sums are read ----------------------------------------------------------------------
 
 #ifdef __CPU_DEVICE__
 

@@ -48,8 +48,7 @@ void expect_right_table(step which, const numbers& keys, const numbers& values,
   }
 }
 
-// --- every step, at every size
-// --------------------------------------------------------------------
+// --- every step, at every size -------------------------------------------------------------------
 
 class Table : public ::testing::TestWithParam<std::tuple<named_step, std::size_t, std::size_t>> {};
 
@@ -136,8 +135,7 @@ TEST_P(EachStep, BuildsANewTableEachTime) {
     expect_right_table(which(), random_numbers(300, seed), random_numbers(300, seed + 9), 20);
 }
 
-// --- refusals, time
-// -------------------------------------------------------------------------------
+// --- refusals, time ------------------------------------------------------------------------------
 
 TEST_P(EachStep, RefusesKeysAndValuesOfDifferentNumber) {
   EXPECT_THROW(build(which(), numbers{1, 2}, numbers{1}, 8), lab::invalid_input);
