@@ -13,13 +13,14 @@
 #include <vector>
 
 #include "lab/errors.hpp"
+#include "lab/launch_limits.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
 
 namespace {
 
-using lab::testing::device_limit;
+using lab::device_limit;
 using lab::testing::matches;
 using lab::vector_add::add;
 using lab::vector_add::reference;

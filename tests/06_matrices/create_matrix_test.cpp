@@ -14,6 +14,7 @@
 
 #include "lab/closeness.hpp"
 #include "lab/errors.hpp"
+#include "lab/launch_limits.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
 
@@ -28,11 +29,11 @@ void PrintTo(const launch_shape& shape, std::ostream* out) {
 
 namespace {
 
+using lab::device_limit;
 using lab::create_matrix::covering;
 using lab::create_matrix::create;
 using lab::create_matrix::launch_shape;
 using lab::create_matrix::reference;
-using lab::testing::device_limit;
 using lab::testing::matches;
 
 struct matrix_size {

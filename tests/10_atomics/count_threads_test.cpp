@@ -11,13 +11,14 @@
 #include <string>
 #include <tuple>
 
-#include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
+#include "lab/launch_limits.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
 
 namespace {
 
+using lab::device_limit;
 using lab::count_threads::closed_form;
 using lab::count_threads::condition;
 using lab::count_threads::count;
@@ -37,13 +38,6 @@ constexpr named_condition kConditions[] = {
 std::string name_of(const shape& grid) {
   return "grid" + std::to_string(grid.blocks.x) + "x" + std::to_string(grid.blocks.y) + "_block" +
          std::to_string(grid.threads.x) + "x" + std::to_string(grid.threads.y);
-}
-
-unsigned device_limit(cudaDeviceAttr which) {
-  int device = 0, value = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  CUDA_CHECK(cudaDeviceGetAttribute(&value, which, device));
-  return static_cast<unsigned>(value);
 }
 
 // --- the closed form -----------------------------------------------------------------------------

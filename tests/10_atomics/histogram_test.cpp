@@ -13,13 +13,14 @@
 #include <vector>
 
 #include "data.hpp"
-#include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
+#include "lab/launch_limits.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
 
 namespace {
 
+using lab::device_limit;
 using lab::histogram::check;
 using lab::histogram::count;
 using lab::histogram::data;
@@ -45,13 +46,6 @@ struct named_data {
 
 constexpr named_data kData[] = {
     {data::random, "random"}, {data::skewed, "skewed"}, {data::constant, "constant"}};
-
-unsigned device_limit(cudaDeviceAttr which) {
-  int device = 0, value = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  CUDA_CHECK(cudaDeviceGetAttribute(&value, which, device));
-  return static_cast<unsigned>(value);
-}
 
 void expect_right_counts(step which, const std::vector<std::uint8_t>& bytes, unsigned threads = 0) {
   EXPECT_TRUE(matches(check(count(which, bytes, threads).count, bytes)));

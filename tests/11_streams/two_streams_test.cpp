@@ -70,24 +70,6 @@ class runs_work {
   return matches(lab::compare_exact(process(which, a, b, chunk).c, reference(a, b)));
 }
 
-// --- what the reference says, by hand ------------------------------------------------------------
-
-TEST(Reference, AveragesThreeAroundTheGroup) {
-  // 0 + 3 + 6, 3 + 6 + 30, 6 + 30 + 0, 30 + 0 + 3: divided by 3, then halved with a b of 0.
-  EXPECT_EQ(reference(vector{0, 3, 6, 30}, vector(4, 0)), (vector{1, 6, 6, 5}));
-  EXPECT_EQ(reference(vector{5}, vector{9}), vector{7});
-  EXPECT_EQ(reference(vector{3, 9}, vector{0, 0}), (vector{2, 3}));  // 3 + 9 + 3, 9 + 3 + 9
-}
-
-TEST(Reference, DoesNotLookBeyondTheGroup) {
-  vector a(257, 0);
-  a[256] = 900;
-  const vector c = reference(a, vector(257, 0));
-  EXPECT_EQ(c[254], 0);
-  EXPECT_EQ(c[255], 0);
-  EXPECT_EQ(c[256], 450);
-}
-
 // --- every size, in chunks -----------------------------------------------------------------------
 
 class Process

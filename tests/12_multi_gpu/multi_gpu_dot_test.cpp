@@ -22,6 +22,7 @@
 
 #include "full_device.hpp"
 #include "lab/errors.hpp"
+#include "lab/launch_limits.hpp"
 #include "lab/pinned_buffer.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
@@ -60,8 +61,7 @@ vector whole_numbers(std::size_t n, std::uint64_t seed, int low, int high) {
   return matches(lab::compare(dot(which, a, b, speeds).value, reference(a, b), lab::tolerance{}));
 }
 
-// --- the cuts
-// -------------------------------------------------------------------------------------
+// --- the cuts ------------------------------------------------------------------------------------
 
 class Split : public ::testing::TestWithParam<std::size_t> {};
 INSTANTIATE_TEST_SUITE_P(Sizes, Split,
@@ -115,8 +115,7 @@ TEST(SplitOfShares, RefusesWhatCannotBeShared) {
   }
 }
 
-// --- the devices
-// ----------------------------------------------------------------------------------
+// --- the devices ---------------------------------------------------------------------------------
 
 #ifdef __CPU_DEVICE__
 TEST(Devices, AreAsManyAsThisTestAskedFor) {
@@ -210,11 +209,8 @@ TEST_P(EachStep, EveryDeviceCanDoItAlone) {
 TEST_P(EachStep, ReadsNothingBehindTheEndInItsLastRound) {
   // A thread adds four products at a time, a stride of the grid apart, while all four are there.
   // Where they just are, or just are not, a comparison with <= reads one element too many.
-  int device = 0, processors = 0;
-  ASSERT_EQ(cudaGetDevice(&device), cudaSuccess);
-  ASSERT_EQ(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device),
-            cudaSuccess);
-  const std::size_t stride = std::size_t{8} * 256 * static_cast<std::size_t>(processors);
+  const std::size_t stride =
+      std::size_t{8} * 256 * lab::device_limit(cudaDevAttrMultiProcessorCount);
   for (const std::size_t n : {3 * stride, 3 * stride + 1, 4 * stride - 1, 4 * stride,
                               4 * stride + 1, 7 * stride, 8 * stride - 1})
     EXPECT_TRUE(

@@ -67,8 +67,7 @@ std::size_t elements_of(std::size_t k, std::size_t devices, std::size_t n) {
   return n * (k + 1) / devices - n * k / devices;
 }
 
-// --- the sum
-// --------------------------------------------------------------------------------------
+// --- the sum -------------------------------------------------------------------------------------
 
 class Dot : public ::testing::TestWithParam<std::tuple<named_version, std::size_t>> {};
 
@@ -179,8 +178,7 @@ TEST_P(EachVersion, SaysHowLongItTook) {
   EXPECT_LT(result.total_ms, 60'000.0F);
 }
 
-// --- what the devices see
-// -------------------------------------------------------------------------
+// --- what the devices see ------------------------------------------------------------------------
 
 TEST_P(EachVersion, EachDeviceReportsItsElementsAndAnEmptyOneNothing) {
   for (const std::size_t n : {0, 1, 2, 5, 1000}) {
@@ -226,8 +224,7 @@ TEST_P(EachVersion, TheMemoryIsPinnedAndMappedForEveryDeviceWhoeverAllocatedIt) 
   }
 }
 
-// --- the current device, and whose memory is used
-// -------------------------------------------------
+// --- the current device, and whose memory is used ------------------------------------------------
 
 TEST_P(EachVersion, KeepsTheCurrentDevice) {
   const vector ones(1000, 1.0F);

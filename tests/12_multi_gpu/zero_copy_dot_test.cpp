@@ -20,6 +20,7 @@
 
 #include "full_device.hpp"
 #include "lab/errors.hpp"
+#include "lab/launch_limits.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
@@ -103,11 +104,8 @@ TEST_P(EachStep, AddsAMillionAndSevenProductsExactly) {
 TEST_P(EachStep, ReadsNothingBehindTheEndInItsLastRound) {
   // A thread adds four products at a time, a stride of the grid apart, while all four are there.
   // Where they just are, or just are not, a comparison with <= reads one element too many.
-  int device = 0, processors = 0;
-  ASSERT_EQ(cudaGetDevice(&device), cudaSuccess);
-  ASSERT_EQ(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device),
-            cudaSuccess);
-  const std::size_t stride = std::size_t{4} * 256 * static_cast<std::size_t>(processors);
+  const std::size_t stride =
+      std::size_t{4} * 256 * lab::device_limit(cudaDevAttrMultiProcessorCount);
   for (const std::size_t n : {3 * stride, 3 * stride + 1, 4 * stride - 1, 4 * stride,
                               4 * stride + 1, 7 * stride, 8 * stride - 1})
     EXPECT_TRUE(is_exact(which(), whole_numbers(n, 1, -3, 4), whole_numbers(n, 2, -1, 1)))
@@ -145,8 +143,7 @@ TEST_P(EachStep, SaysHowLongItTook) {
   EXPECT_LT(result.total_ms, 60'000.0F);
 }
 
-// --- where the vectors are
-// ------------------------------------------------------------------------
+// --- where the vectors are -----------------------------------------------------------------------
 
 TEST(FullDevice, HasNoRoomForTheCopies) {
   const std::size_t n = lab::testing::size_that_fits_once();
@@ -170,8 +167,7 @@ TEST(FullDevice, IsEnoughForZeroCopy) {
   EXPECT_EQ(dot(step::zero_copy, a, b).value, 10.0F);
 }
 
-// --- when the sums are read
-// -----------------------------------------------------------------------
+// --- when the sums are read ----------------------------------------------------------------------
 
 #ifdef __CPU_DEVICE__
 

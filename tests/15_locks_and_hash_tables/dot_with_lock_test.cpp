@@ -57,8 +57,7 @@ vector whole_numbers(std::size_t n, std::uint64_t seed, int low, int high) {
   return matches(lab::compare(dot(which, a, b, blocks).value, reference(a, b), lab::tolerance{}));
 }
 
-// --- the sum
-// --------------------------------------------------------------------------------------
+// --- the sum -------------------------------------------------------------------------------------
 
 class Dot : public ::testing::TestWithParam<std::tuple<named_step, std::size_t>> {};
 
@@ -169,8 +168,7 @@ TEST_P(EachStep, SaysHowLongItTook) {
   EXPECT_LT(milliseconds, 60'000.0F);
 }
 
-// --- the order
-// ------------------------------------------------------------------------------------
+// --- the order -----------------------------------------------------------------------------------
 
 /// A vector with one number in each part, of very different sizes and both signs. Each has its
 /// opposite (but for the last of an odd number), so that little more remains of their sum than what

@@ -144,8 +144,7 @@ TEST(Find, LooksIntoOneBucketOnly) {
 
 TEST(Find, RefusesATableWithoutBuckets) { EXPECT_THROW(find({}, 1), lab::invalid_input); }
 
-// --- the check itself: it has to see what 15.4 can do wrong
-// ---------------------------------------
+// --- the check itself: it has to see what 15.4 can do wrong --------------------------------------
 
 class Check : public ::testing::Test {
  protected:

@@ -13,13 +13,14 @@
 #include <tuple>
 #include <vector>
 
-#include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
+#include "lab/launch_limits.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
 
 namespace {
 
+using lab::device_limit;
 using lab::hash_table_gpu::build;
 using lab::hash_table_gpu::check;
 using lab::hash_table_gpu::kEnd;
@@ -48,8 +49,7 @@ void expect_right_table(step which, const numbers& keys, const numbers& values,
   }
 }
 
-// --- every step, at every size
-// --------------------------------------------------------------------
+// --- every step, at every size -------------------------------------------------------------------
 
 class Table : public ::testing::TestWithParam<std::tuple<named_step, std::size_t, std::size_t>> {};
 
@@ -94,12 +94,9 @@ INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
 
 TEST_P(EachStep, HoldsMoreKeysThanTheDeviceRunsThreads) {
   // Each thread has to come back for another key.
-  int device = 0, processors = 0, threads = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  CUDA_CHECK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
-  CUDA_CHECK(cudaDeviceGetAttribute(&threads, cudaDevAttrMaxThreadsPerMultiProcessor, device));
-  const std::size_t n =
-      2 * static_cast<std::size_t>(processors) * static_cast<std::size_t>(threads) + 45;
+  const std::size_t n = std::size_t{2} * device_limit(cudaDevAttrMultiProcessorCount) *
+                            device_limit(cudaDevAttrMaxThreadsPerMultiProcessor) +
+                        45;
   expect_right_table(which(), random_numbers(n, 21), random_numbers(n, 22), 500);
 }
 
@@ -136,8 +133,7 @@ TEST_P(EachStep, BuildsANewTableEachTime) {
     expect_right_table(which(), random_numbers(300, seed), random_numbers(300, seed + 9), 20);
 }
 
-// --- refusals, time
-// -------------------------------------------------------------------------------
+// --- refusals, time ------------------------------------------------------------------------------
 
 TEST_P(EachStep, RefusesKeysAndValuesOfDifferentNumber) {
   EXPECT_THROW(build(which(), numbers{1, 2}, numbers{1}, 8), lab::invalid_input);

@@ -10,17 +10,18 @@
 #include <tuple>
 
 #include "lab/errors.hpp"
+#include "lab/launch_limits.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
 
 namespace {
 
+using lab::device_limit;
 using lab::lock::count;
 using lab::lock::expected_count;
 using lab::lock::expected_entries;
 using lab::lock::step;
 using lab::lock::work;
-using lab::testing::device_limit;
 
 // A lock that is never given back makes the kernel wait for ever. The CPU device ends it; 30
 // seconds, its default, would be a long time for a student to wait.
@@ -40,8 +41,7 @@ void expect_exact(step which, const work& what) {
   EXPECT_EQ(result.entries, expected_entries(which, what)) << "times that the lock was taken";
 }
 
-// --- every step, in every shape
-// -------------------------------------------------------------------
+// --- every step, in every shape ------------------------------------------------------------------
 
 class Count : public ::testing::TestWithParam<std::tuple<named_step, work>> {};
 

@@ -32,8 +32,18 @@ TEST(DotInDouble, KeepsWhatAFloatWouldRoundAway) {
 
 TEST(DotErrorBound, CountsRoundingsOfTheMagnitudesNotOfTheSum) {
   const std::vector<float> a{1000, -1000}, b{2, 2};
-  EXPECT_EQ(lab::dot_error_bound(a, b, 3), 3 * 0x1p-24 * 4000);
+  // Three roundings of floats, two additions in double.
+  EXPECT_NEAR(lab::dot_error_bound(a, b, 3), (3 * 0x1p-24 + 2 * 0x1p-53) * 4000, 0x1p-45 * 4000);
   EXPECT_EQ(lab::dot_error_bound({}, {}, 3), 0);
+}
+
+TEST(DotErrorBound, HoldsForAChainOfAMillionRoundingsThatAllGoTheSameWay) {
+  const std::vector<float> one{1};
+  double rounded_up = 1;
+  for (int i = 0; i < 1 << 20; ++i) rounded_up *= 1 + 0x1p-24;
+  const double bound = lab::dot_error_bound(one, one, 1 << 20);
+  EXPECT_GT(bound, 0x1p20 * 0x1p-24) << "what is left out to first order counts here";
+  EXPECT_NEAR(bound, rounded_up - 1, 1e-9);
 }
 
 template <class T>

@@ -20,7 +20,6 @@
 #include <functional>
 
 #include "lab/closeness.hpp"
-#include "lab/cuda_check.hpp"
 
 namespace lab::testing {
 
@@ -42,15 +41,6 @@ void expect_reports();
 /// for it; CUDA 13 calls it an invalid value.
 inline bool is_refused_launch(cudaError_t code) {
   return code == cudaErrorInvalidValue || code == cudaErrorInvalidConfiguration;
-}
-
-/// The current device's value of an attribute that is a number of things, such as
-/// cudaDevAttrMaxThreadsPerBlock.
-inline unsigned device_limit(cudaDeviceAttr which) {
-  int device = 0, value = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  CUDA_CHECK(cudaDeviceGetAttribute(&value, which, device));
-  return static_cast<unsigned>(value);
 }
 
 }  // namespace lab::testing

@@ -16,6 +16,7 @@
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
+#include "lab/launch_limits.hpp"
 #include "lab/timer.hpp"
 #include "lost_update.hpp"
 
@@ -51,27 +52,14 @@ __global__ void count_everybody(counter* count, unsigned rounds) {
   }
 }
 
-// --- the host's part -----------------------------------------------------------------------------
-
-/// A limit of the device that is in use, such as cudaDevAttrMaxGridDimX.
-std::size_t device_limit(cudaDeviceAttr which) {
-  int device = 0, value = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  CUDA_CHECK(cudaDeviceGetAttribute(&value, which, device));
-  return static_cast<std::size_t>(value);
-}
-
-void require_at_most(std::size_t limit, std::size_t asked_for, const std::string& what) {
-  if (asked_for > limit)
-    throw invalid_input("lost_update: " + std::to_string(asked_for) + " " + what +
-                        " were asked for, and there can be at most " + std::to_string(limit));
-}
-
 }  // namespace
 
+// --- the host's part -----------------------------------------------------------------------------
+
 std::vector<moment> replay(std::span<const turn> schedule, unsigned threads, std::int32_t start) {
-  require_at_most(kMostThreads, threads, "threads");
-  if (threads == 0) throw invalid_input("lost_update: a replay needs at least one thread");
+  if (threads == 0 || threads > kMostThreads)
+    throw invalid_input("lost_update: a replay has 1 to " + std::to_string(kMostThreads) +
+                        " threads, not " + std::to_string(threads));
   for (const turn& now : schedule)
     if (now.thread >= threads)
       throw invalid_input("lost_update: it is the turn of thread " + std::to_string(now.thread) +
@@ -89,8 +77,8 @@ std::vector<moment> replay(std::span<const turn> schedule, unsigned threads, std
 }
 
 result count(unsigned blocks, unsigned threads, unsigned rounds) {
-  require_at_most(device_limit(cudaDevAttrMaxGridDimX), blocks, "blocks");
-  require_at_most(device_limit(cudaDevAttrMaxThreadsPerBlock), threads, "threads in a block");
+  require_at_most(cudaDevAttrMaxGridDimX, blocks, "blocks");
+  require_at_most(cudaDevAttrMaxThreadsPerBlock, threads, "threads in a block");
   if (blocks == 0 || threads == 0 || rounds == 0) return {};
 
   const counter zero = 0;

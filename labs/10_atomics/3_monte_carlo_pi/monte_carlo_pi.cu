@@ -17,6 +17,7 @@
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
+#include "lab/launch_limits.hpp"
 #include "lab/timer.hpp"
 #include "monte_carlo_pi.hpp"
 
@@ -122,25 +123,11 @@ void launch(step which, grid g, std::uint64_t points, std::uint64_t seed, counte
 
 // --- given: the host's part ----------------------------------------------------------------------
 
-/// A limit of the device that is in use, such as cudaDevAttrMultiProcessorCount.
-std::uint64_t device_limit(cudaDeviceAttr which) {
-  int device = 0, value = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  CUDA_CHECK(cudaDeviceGetAttribute(&value, which, device));
-  return static_cast<std::uint64_t>(value);
-}
-
-void require_at_most(std::uint64_t limit, std::uint64_t asked_for, const std::string& what) {
-  if (asked_for > limit)
-    throw invalid_input("monte_carlo_pi: " + std::to_string(asked_for) + " " + what +
-                        " were asked for, and there can be at most " + std::to_string(limit));
-}
-
 /// As many blocks as n things need or the device runs at once, whichever is less; at least one.
 unsigned blocks_for(std::uint64_t n, unsigned threads) {
   const std::uint64_t at_once =
-      device_limit(cudaDevAttrMultiProcessorCount) *
-      std::max<std::uint64_t>(1, device_limit(cudaDevAttrMaxThreadsPerMultiProcessor) / threads);
+      std::uint64_t{device_limit(cudaDevAttrMultiProcessorCount)} *
+      std::max(1U, device_limit(cudaDevAttrMaxThreadsPerMultiProcessor) / threads);
   const std::uint64_t needed = n / threads + (n % threads != 0 ? 1 : 0);
   return static_cast<unsigned>(std::clamp<std::uint64_t>(needed, 1, at_once));
 }
@@ -148,12 +135,16 @@ unsigned blocks_for(std::uint64_t n, unsigned threads) {
 grid grid_for(std::uint64_t points, grid wanted) {
   grid g = wanted;
   if (g.threads == 0) g.threads = 256;
-  require_at_most(device_limit(cudaDevAttrMaxThreadsPerBlock), g.threads, "threads in a block");
-  require_at_most(device_limit(cudaDevAttrMaxGridDimX), g.blocks, "blocks");
+  require_at_most(cudaDevAttrMaxThreadsPerBlock, g.threads, "threads in a block");
+  require_at_most(cudaDevAttrMaxGridDimX, g.blocks, "blocks");
   if (g.threads % kLanes != 0)
     throw invalid_input("monte_carlo_pi: a block of " + std::to_string(g.threads) +
                         " threads is not made of whole warps; take a multiple of 32");
   if (g.blocks == 0) g.blocks = blocks_for(points, g.threads);
+  if (std::uint64_t{g.blocks} * (g.threads / kLanes) > kMostPoints)
+    throw invalid_input("monte_carlo_pi: a grid of " + std::to_string(g.blocks) + " blocks of " +
+                        std::to_string(g.threads) + " threads has more warps than " +
+                        std::to_string(kMostPoints) + ", and the counter could not count them");
   return g;
 }
 
@@ -167,7 +158,10 @@ std::vector<std::uint64_t> draw(std::uint64_t seed, std::uint64_t first, std::si
 }
 
 result count_hits(step which, std::uint64_t points, std::uint64_t seed, grid wanted) {
-  require_at_most(kMostPoints, points, "points");
+  if (points > kMostPoints)
+    throw invalid_input("monte_carlo_pi: " + std::to_string(points) +
+                        " points were asked for, and the counter has room for " +
+                        std::to_string(kMostPoints));
   result out{.launched = grid_for(points, wanted)};
   if (points == 0) {
     out.launched.blocks = 0;

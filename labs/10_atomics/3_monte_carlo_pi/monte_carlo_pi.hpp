@@ -65,9 +65,9 @@ inline constexpr std::uint64_t kMostPoints = 0xFFFF'FFFF;
 /// (and no more than there is work for); where it has no threads, blocks of 256. Without points
 /// nothing is launched.
 ///
-/// Throws lab::invalid_input for more than kMostPoints points, for blocks that are no whole warps
-/// (multiples of 32), and when a block or the grid is larger than the current device allows;
-/// lab::cuda_error as above.
+/// Throws lab::invalid_input for more than kMostPoints points, or warps in the grid, for blocks
+/// that are no whole warps (multiples of 32), and when a block or the grid is larger than the
+/// current device allows; lab::cuda_error as above.
 ///
 /// From: the Kazan course on CUDA programming technology, chapter 4, laboratory work and homework.
 result count_hits(step which, std::uint64_t points, std::uint64_t seed, grid wanted = {});

@@ -17,6 +17,7 @@
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
+#include "lab/launch_limits.hpp"
 #include "lab/timer.hpp"
 
 namespace lab::histogram {
@@ -24,14 +25,6 @@ namespace {
 
 using counter = unsigned long long;  // CUDA's name for 64 bits that atomicAdd takes
 static_assert(sizeof(counter) == sizeof(std::uint64_t));
-
-/// A limit of the device that is in use, such as cudaDevAttrMultiProcessorCount.
-unsigned device_limit(cudaDeviceAttr which) {
-  int device = 0, value = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  CUDA_CHECK(cudaDeviceGetAttribute(&value, which, device));
-  return static_cast<unsigned>(value);
-}
 
 // --- cpu -----------------------------------------------------------------------------------------
 

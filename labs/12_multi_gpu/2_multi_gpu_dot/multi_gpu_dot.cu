@@ -164,11 +164,15 @@ class keep_current_device {
   [[maybe_unused]] int device_ = 0;
 };
 
-/// Given: a stream of the current device. No other stream's work waits for it by itself.
+/// Given: a stream of the current device. No other stream's work waits for it by itself. Its end
+/// waits for its own work (cudaStreamDestroy alone does not).
 class stream {
  public:
   stream() { CUDA_CHECK(cudaStreamCreateWithFlags(&handle_, cudaStreamNonBlocking)); }
-  ~stream() { CUDA_CHECK_NOTHROW(cudaStreamDestroy(handle_)); }
+  ~stream() {
+    CUDA_CHECK_NOTHROW(cudaStreamSynchronize(handle_));
+    CUDA_CHECK_NOTHROW(cudaStreamDestroy(handle_));
+  }
   stream(const stream&) = delete;
   stream& operator=(const stream&) = delete;
   operator cudaStream_t() const { return handle_; }
@@ -187,7 +191,7 @@ struct device_part {
   std::size_t begin;  // its first element
   device_buffer<float> a, b, partial;
   event_timer kernel;
-  stream queue;  // destroyed first, and finished then
+  stream queue;  // destroyed first: what is under way ends before the memory goes
 };
 
 namespace {

@@ -127,7 +127,7 @@ struct device_part : part {
   explicit device_part(const part& its) : part(its), a(size), b(size), partial(blocks) {}
   device_buffer<float> a, b, partial;
   event_timer kernel;
-  stream queue;  // destroyed first, and finished then
+  stream queue;  // destroyed first: what is under way ends before the memory goes
 };
 
 namespace {

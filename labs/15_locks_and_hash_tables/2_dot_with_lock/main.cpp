@@ -95,22 +95,31 @@ int main(int argc, char** argv) {
 
   return program.run(argc, argv, [&] {
     program.require_memory(2 * size * sizeof(float), 2 * size * sizeof(float));
-    std::vector<float> a, b;
+    const auto grid = static_cast<unsigned>(blocks);
+    std::printf("step %s, %zu elements, %u blocks\n", program.step_name().c_str(), size, grid);
+
+    // A single 1 in each part: whatever the order, the sum is exact. The bound of the sums below
+    // grows with the number of blocks, and one block's sum that is lost could hide in it.
+    std::vector<float> a(size), b(size, 1.0F);
+    std::size_t parts = 0;
+    for (std::size_t i = 0; i < size && parts < grid; i += exercise::kThreads, ++parts) a[i] = 1;
+    const float counted = exercise::dot(chosen_step, a, b, grid).value;
+    char sentence[100];
+    std::snprintf(sentence, sizeof sentence, "a 1 in each of %zu parts adds up to %.9g", parts,
+                  static_cast<double>(counted));
+    if (!program.verdict(counted == static_cast<float>(parts), sentence)) return false;
+
     if (chosen_data == data::random) {
       a = lab::random_floats(size, program.seed(), -1, 1);
       b = lab::random_floats(size, program.seed() + 1, -1, 1);
     } else {
-      a.resize(size);
-      b.resize(size);
       for (std::size_t i = 0; i < size; ++i) {
         a[i] = static_cast<float>(i);
         b[i] = 2 * static_cast<float>(i);
       }
     }
 
-    const auto grid = static_cast<unsigned>(blocks);
     const auto result = exercise::dot(chosen_step, a, b, grid);
-    std::printf("step %s, %zu elements, %u blocks\n", program.step_name().c_str(), size, grid);
     std::printf("dot product: %.6g\n", static_cast<double>(result.value));
     const double expected = exercise::reference(a, b);
     const double bound = exercise::error_bound(a, b, grid);

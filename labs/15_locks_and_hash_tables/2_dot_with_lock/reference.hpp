@@ -23,12 +23,12 @@ inline double reference(std::span<const float> a, std::span<const float> b) {
 ///
 /// A thread adds at most n / (blocks * kThreads) products, rounded up; a tree of 256 threads has 8
 /// levels; and the total goes through at most `blocks` additions, in whichever order. The product's
-/// own rounding, and one for what "to first order" leaves out (dot_reference.hpp), make 2 more. So
-/// the total is now a chain: with many blocks, it is the chain that makes the bound.
+/// own rounding makes 1 more. So the total is now a chain: with many blocks, it is the chain that
+/// makes the bound.
 inline double error_bound(std::span<const float> a, std::span<const float> b, unsigned blocks) {
   const double threads = static_cast<double>(blocks) * kThreads;
   const double of_a_thread = std::ceil(static_cast<double>(a.size()) / threads);
-  return dot_error_bound(a, b, of_a_thread + 8 + static_cast<double>(blocks) + 2);
+  return dot_error_bound(a, b, of_a_thread + 8 + static_cast<double>(blocks) + 1);
 }
 
 /// What step in_order gives, to the last bit, where no sum within a part is rounded.

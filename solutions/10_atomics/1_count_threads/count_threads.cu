@@ -10,12 +10,13 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
-#include <string>
+#include <cstdint>
 
 #include "count_threads.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
+#include "lab/launch_limits.hpp"
 #include "lab/timer.hpp"
 
 namespace lab::count_threads {
@@ -60,16 +61,6 @@ __global__ void count_those_that_fulfil(condition which, counter* count) {
 }
 
 // --- given: what the device can launch -----------------------------------------------------------
-
-/// Refuses more than a limit of the device, such as cudaDevAttrMaxGridDimX.
-void require_at_most(cudaDeviceAttr limit, std::size_t asked_for, const std::string& what) {
-  int device = 0, most = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  CUDA_CHECK(cudaDeviceGetAttribute(&most, limit, device));
-  if (asked_for > static_cast<std::size_t>(most))
-    throw invalid_input("count_threads: " + std::to_string(asked_for) + " " + what +
-                        " were asked for, and this device allows at most " + std::to_string(most));
-}
 
 void require_possible(const shape& grid) {
   require_at_most(cudaDevAttrMaxBlockDimX, grid.threads.x, "threads of a block along x");

@@ -185,8 +185,9 @@ float float_max(std::span<const float> values) {
   if (values.empty()) return kLowest;
   const device_buffer device_values(values);
   device_buffer cell(std::span<const float>(&kLowest, 1));
-  // A float and an unsigned of the same bits: the cell is never accessed as a float on the device.
-  // TODO(3): … and launch find_float_max, with a thread for each value.
+  // TODO(3): … and launch find_float_max, with a thread for each value. It takes the cell as an
+  //          unsigned, for its bits: reinterpret_cast<unsigned*>(cell.data()). Nothing is
+  //          converted, and no thread accesses the cell as a float.
   // BEGIN SOLUTION
   // STUB: (void)find_float_max;
   // STUB: throw not_written("the largest float", 2);  // 2 and 3 belong together

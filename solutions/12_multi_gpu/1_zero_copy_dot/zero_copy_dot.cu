@@ -18,6 +18,7 @@
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
+#include "lab/launch_limits.hpp"
 #include "lab/timer.hpp"
 #include "zero_copy_dot.hpp"
 
@@ -70,10 +71,7 @@ __global__ void sums_of_blocks(const float* a, const float* b, float* partial, s
 /// Given. Four blocks a multiprocessor: with a thousand threads there, and eight loads a thread,
 /// the bus always has enough to do.
 [[maybe_unused]] unsigned blocks_for(std::size_t n) {
-  int device = 0, processors = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  CUDA_CHECK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
-  const std::size_t most = 4 * static_cast<std::size_t>(processors);
+  const std::size_t most = std::size_t{4} * device_limit(cudaDevAttrMultiProcessorCount);
   return static_cast<unsigned>(std::min((n + kThreads - 1) / kThreads, most));
 }
 

@@ -10,12 +10,12 @@
 #include <cuda_runtime.h>
 
 #include <cuda/atomic>
-#include <string>
 #include <type_traits>
 
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
+#include "lab/launch_limits.hpp"
 #include "lab/timer.hpp"
 #include "lock.hpp"
 
@@ -162,15 +162,6 @@ __global__ void with_atomic_ref(lock_handle lock, tally* t, unsigned times) {
 }
 
 // --- given ---------------------------------------------------------------------------------------
-
-void require_at_most(cudaDeviceAttr limit, unsigned wanted, const std::string& what) {
-  int device = 0, most = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  CUDA_CHECK(cudaDeviceGetAttribute(&most, limit, device));
-  if (wanted > static_cast<unsigned>(most))
-    throw invalid_input("lock: " + std::to_string(wanted) + " " + what +
-                        " are too many: this device has at most " + std::to_string(most));
-}
 
 void launch(step which, const work& what, lock_handle lock, tally* t) {
   switch (which) {

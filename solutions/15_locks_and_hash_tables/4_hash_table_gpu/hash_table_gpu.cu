@@ -17,6 +17,7 @@
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
+#include "lab/launch_limits.hpp"
 #include "lab/timer.hpp"
 
 namespace lab::hash_table_gpu {
@@ -183,13 +184,11 @@ void make_empty(device_buffer<std::uint32_t>& heads) {
 /// As many blocks of kThreads threads as n keys need, but no more than the device runs at once.
 template <class Kernel>
 unsigned blocks_for(std::size_t n, Kernel kernel) {
-  int device = 0, processors = 0, blocks_per_processor = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  CUDA_CHECK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
+  int blocks_per_processor = 0;
   CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks_per_processor, kernel,
                                                            static_cast<int>(kThreads), 0));
-  const auto resident =
-      static_cast<std::size_t>(processors) * static_cast<std::size_t>(blocks_per_processor);
+  const std::size_t resident = std::size_t{device_limit(cudaDevAttrMultiProcessorCount)} *
+                               static_cast<std::size_t>(blocks_per_processor);
   return static_cast<unsigned>(std::min(resident, (n + kThreads - 1) / kThreads));
 }
 
