@@ -26,6 +26,7 @@ using lab::testing::matches;
 using array = std::vector<double>;
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// A system whose arrays have NaN (a) and 77 (b) wherever nothing belongs to it.
 struct random_system {
@@ -78,8 +79,7 @@ TEST_P(Solve, LeavesNothingOfB) {
   EXPECT_TRUE(matches(check(solve(which, system.view()).x, which, system.view())));
 }
 
-// --- the text's system
-// ----------------------------------------------------------------------------
+// --- the text's system ---------------------------------------------------------------------------
 
 TEST(TheText, IsSolved) {
   const text_system text;
@@ -127,8 +127,7 @@ TEST(Solve, SaysHowLongItTook) {
   EXPECT_LT(milliseconds, 60'000.0F);
 }
 
-// --- injected failures: each is noticed, named, and leaves nothing behind
-// -------------------------
+// --- injected failures: each is noticed, named, and leaves nothing behind ------------------------
 
 /// Expects that cuBLAS refuses it with this status, and that the error says so.
 void expect_refused_by_cublas(const linear_system& system, const circumstances& where,
@@ -236,9 +235,10 @@ TEST_F(Failure, ZeroOnTheDiagonalThatIsTrusted) {
   a[2 * 6 + 2] = 0;
   system_.a = a;
   const array x = solve(step::lower, system_, {.trust_diagonal = true}).x;
-  EXPECT_TRUE(std::isfinite(x[0]) && std::isfinite(x[1]));
+  ASSERT_EQ(x.size(), 6U);
   EXPECT_FALSE(std::isfinite(x[2])) << x[2];
   EXPECT_FALSE(std::isfinite(x[5])) << x[5];
+  EXPECT_FALSE(check(x, step::lower, system_).ok);
 }
 
 TEST_F(Failure, IsOverWhenItIsOver) {
@@ -248,6 +248,35 @@ TEST_F(Failure, IsOverWhenItIsOver) {
   EXPECT_THROW(solve(step::lower, system_, {.device = 12345}), lab::cuda_error);
   EXPECT_THROW(solve(step::lower, system_, {.with_handle = false}), lab::cublas_error);
   EXPECT_TRUE(matches(check(solve(step::lower, system_).x, step::lower, system_)));
+}
+
+// --- the check itself ----------------------------------------------------------------------------
+
+TEST(Check, RejectsWhatIsNoSolution) {
+  for (const step which : {step::lower, step::upper}) {
+    const random_system system(which, 20, 3, 2, 5);
+    const array right = solve(which, system.view()).x;
+    ASSERT_TRUE(matches(check(right, which, system.view())));
+    for (const double wrong : {0.0, right[14] * (1 + 0x1p-30), -right[14], kNaN, kInfinity}) {
+      array changed = right;
+      changed[14] = wrong;
+      EXPECT_FALSE(check(changed, which, system.view()).ok) << wrong;
+    }
+    EXPECT_FALSE(check(system.b, which, system.view()).ok) << "b, as it was";
+    EXPECT_FALSE(check(array(right.size(), kInfinity), which, system.view()).ok);
+    EXPECT_FALSE(check(array(right.size() - 1), which, system.view()).ok);
+    array changed = right;
+    changed[15] = 0;  // between the elements of b
+    EXPECT_FALSE(check(changed, which, system.view()).ok);
+  }
+}
+
+TEST(Check, RejectsSolutionsOfWhatIsNoSystem) {
+  const text_system text;
+  for (const linear_system& wrong :
+       {linear_system{-1, text.a, 6, text.b, 1}, linear_system{6, text.a, 5, text.b, 1},
+        linear_system{6, text.a, 6, text.b, 0}, linear_system{6, text.a, 7, text.b, 1}})
+    EXPECT_FALSE(check(text.b, step::lower, wrong).ok);
 }
 
 }  // namespace
