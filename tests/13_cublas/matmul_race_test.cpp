@@ -76,9 +76,10 @@ TEST_P(EachRacer, HasATimeForEveryLap) {
     }
     const bool on_device = GetParam() == racer::own_kernel || GetParam() == racer::cublas;
     ASSERT_EQ(result.product_ms.size(), on_device ? laps : 0);
-    for (const float ms : result.product_ms) {
-      EXPECT_GT(ms, 0.0F);
-      EXPECT_LT(ms, 60'000.0F);
+    for (std::size_t lap = 0; lap < result.product_ms.size(); ++lap) {
+      EXPECT_GT(result.product_ms[lap], 0.0F);
+      // The product is a part of the way: memory and copies come before and after it.
+      EXPECT_LT(result.product_ms[lap], result.total_ms[lap]);
     }
   }
 }
