@@ -125,6 +125,7 @@ TEST_P(EachRacer, RefusesSidesThatAreTooLong) {
   constexpr std::size_t kHuge = std::size_t{1} << 32;  // kHuge * kHuge is 0 in std::size_t
   EXPECT_THROW(race(GetParam(), {}, {}, {kHuge, 1, 0}, 1), lab::invalid_input);
   EXPECT_THROW(race(GetParam(), {}, {}, {1, kHuge, 0}, 1), lab::invalid_input);
+  EXPECT_THROW(race(GetParam(), {}, {}, {0, 0, kHuge}, 1), lab::invalid_input);
   EXPECT_THROW(race(GetParam(), {}, {}, {kHuge, kHuge, kHuge}, 1), lab::invalid_input);
 }
 

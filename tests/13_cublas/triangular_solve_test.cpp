@@ -204,6 +204,11 @@ TEST_F(Failure, ArraysTooShort) {
   EXPECT_NE(refusal(system_).find("6"), std::string::npos) << refusal(system_);
   EXPECT_NE(refusal({2, a, 35, b, 1}).find("37"), std::string::npos);
   EXPECT_NE(refusal({3, a, 3, b, 3}).find("7"), std::string::npos);
+  EXPECT_NE(refusal({1, {}, 1, b, 1}).find("a has 0"), std::string::npos);
+  // 2^32 + 1 elements: 1, if an int counts them.
+  const int huge = std::numeric_limits<int>::max();
+  EXPECT_NE(refusal({3, a, huge, b, 1}).find("4294967297"), std::string::npos);
+  EXPECT_NE(refusal({5, a, 6, b, 1 << 30}).find("4294967297"), std::string::npos);
   // Exactly long enough: the last column ends with its last row.
   EXPECT_NO_THROW(solve(step::lower, {2, std::span<const double>(a).first(36), 34, b, 5}));
 }
@@ -222,6 +227,7 @@ TEST_F(Failure, ZeroOnTheDiagonal) {
     EXPECT_NE(refusal(system_).find("row " + std::to_string(row)), std::string::npos)
         << refusal(system_);
   }
+  EXPECT_NE(refusal({1, array{0}, 1, array{1}, 1}).find("row 0"), std::string::npos);
   // With other rows and columns than the arrays suggest.
   const array a = {1, 5, 0, 0, 2, 0};
   const array b = {1, 1};
