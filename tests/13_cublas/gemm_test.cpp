@@ -57,8 +57,7 @@ constexpr named_step kSteps[] = {{step::product, "product"},
                                  {step::transposed_b, "transposed_b"},
                                  {step::transposed_both, "transposed_both"}};
 
-// --- every step, at every shape
-// -------------------------------------------------------------------
+// --- every step, at every shape ------------------------------------------------------------------
 
 struct shape {
   std::size_t m, n, k, pad_a, pad_b, pad_c;
@@ -119,8 +118,7 @@ TEST_P(Gemm, DoesNotReadTheOldCWhenBetaIsZero) {
                             a.view(), b.view(), 0, c.view(), true)));
 }
 
-// --- cases with a known result
-// --------------------------------------------------------------------
+// --- cases with a known result -------------------------------------------------------------------
 
 TEST(Gemm, MultipliesTwoRowsOfThreeByThreeRowsOfTwo) {
   const vector a = {1, 2, 3,  //

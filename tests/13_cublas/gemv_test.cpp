@@ -50,8 +50,7 @@ std::size_t y_length(step which, std::size_t rows, std::size_t cols) {
   return which == step::normal ? rows : cols;
 }
 
-// --- every step, at every shape
-// -------------------------------------------------------------------
+// --- every step, at every shape ------------------------------------------------------------------
 
 struct shape {
   std::size_t rows, cols, padding;
@@ -108,8 +107,7 @@ TEST_P(Gemv, DoesNotReadTheOldYWhenBetaIsZero) {
                                          reference(which(), 1, m, x, 0, y).value)));
 }
 
-// --- cases with a known result
-// --------------------------------------------------------------------
+// --- cases with a known result -------------------------------------------------------------------
 
 TEST(Gemv, MultipliesTwoRowsOfThree) {
   const vector a = {1, 2, 3,  //

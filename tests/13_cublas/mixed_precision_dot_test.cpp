@@ -28,8 +28,7 @@ vector whole_numbers(std::size_t n, std::uint64_t seed, int low, int high) {
 
 bool is_a_float(double value) { return static_cast<double>(static_cast<float>(value)) == value; }
 
-// --- every size
-// -----------------------------------------------------------------------------------
+// --- every size ----------------------------------------------------------------------------------
 
 class Dot : public ::testing::TestWithParam<std::size_t> {};
 // Around a warp, a block of 256, and pieces of 2^18 elements.
@@ -65,8 +64,7 @@ TEST_P(Dot, InFloatIsWithinTheBoundForRandomNumbers) {
                                    {.absolute = float_bound(x, y)})));
 }
 
-// --- what a float gets wrong
-// ----------------------------------------------------------------------
+// --- what a float gets wrong ---------------------------------------------------------------------
 
 TEST(Accumulation, AFloatCannotHoldTwoToThe24PlusOne) {
   // Wrong in any order, however it is added up: there is no such float.
@@ -102,8 +100,7 @@ TEST(Accumulation, ReachesBeyondTheLargestFloat) {
   EXPECT_EQ(dot(step::in_float, x, x).value, std::numeric_limits<double>::infinity());
 }
 
-// --- what the text does
-// ---------------------------------------------------------------------------
+// --- what the text does --------------------------------------------------------------------------
 
 TEST(MixedTypes, AreRefusedOrSummedInDouble) {
   const vector x = {4096, 1, -3}, y = {4096, 1, 2};
@@ -128,8 +125,7 @@ TEST(MixedTypes, NeedVectorsOfEqualLength) {
   EXPECT_THROW(ask_for_mixed_types(vector(3), vector(4)), lab::invalid_input);
 }
 
-// --- every step
-// -----------------------------------------------------------------------------------
+// --- every step ----------------------------------------------------------------------------------
 
 class EachStep : public ::testing::TestWithParam<step> {};
 INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::Values(step::in_float, step::in_double),

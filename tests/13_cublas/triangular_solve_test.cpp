@@ -26,6 +26,7 @@ using lab::testing::matches;
 using array = std::vector<double>;
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// A system whose arrays have NaN (a) and 77 (b) wherever nothing belongs to it.
 struct random_system {
@@ -78,8 +79,7 @@ TEST_P(Solve, LeavesNothingOfB) {
   EXPECT_TRUE(matches(check(solve(which, system.view()).x, which, system.view())));
 }
 
-// --- the text's system
-// ----------------------------------------------------------------------------
+// --- the text's system ---------------------------------------------------------------------------
 
 TEST(TheText, IsSolved) {
   const text_system text;
@@ -127,8 +127,7 @@ TEST(Solve, SaysHowLongItTook) {
   EXPECT_LT(milliseconds, 60'000.0F);
 }
 
-// --- injected failures: each is noticed, named, and leaves nothing behind
-// -------------------------
+// --- injected failures: each is noticed, named, and leaves nothing behind ------------------------
 
 /// Expects that cuBLAS refuses it with this status, and that the error says so.
 void expect_refused_by_cublas(const linear_system& system, const circumstances& where,
@@ -205,6 +204,7 @@ TEST_F(Failure, ArraysTooShort) {
   EXPECT_NE(refusal(system_).find("6"), std::string::npos) << refusal(system_);
   EXPECT_NE(refusal({2, a, 35, b, 1}).find("37"), std::string::npos);
   EXPECT_NE(refusal({3, a, 3, b, 3}).find("7"), std::string::npos);
+  EXPECT_NE(refusal({1, {}, 1, b, 1}).find("a has 0"), std::string::npos);
   // Exactly long enough: the last column ends with its last row.
   EXPECT_NO_THROW(solve(step::lower, {2, std::span<const double>(a).first(36), 34, b, 5}));
 }
@@ -223,6 +223,7 @@ TEST_F(Failure, ZeroOnTheDiagonal) {
     EXPECT_NE(refusal(system_).find("row " + std::to_string(row)), std::string::npos)
         << refusal(system_);
   }
+  EXPECT_NE(refusal({1, array{0}, 1, array{1}, 1}).find("row 0"), std::string::npos);
   // With other rows and columns than the arrays suggest.
   const array a = {1, 5, 0, 0, 2, 0};
   const array b = {1, 1};
@@ -236,9 +237,10 @@ TEST_F(Failure, ZeroOnTheDiagonalThatIsTrusted) {
   a[2 * 6 + 2] = 0;
   system_.a = a;
   const array x = solve(step::lower, system_, {.trust_diagonal = true}).x;
-  EXPECT_TRUE(std::isfinite(x[0]) && std::isfinite(x[1]));
+  ASSERT_EQ(x.size(), 6U);
   EXPECT_FALSE(std::isfinite(x[2])) << x[2];
   EXPECT_FALSE(std::isfinite(x[5])) << x[5];
+  EXPECT_FALSE(check(x, step::lower, system_).ok);
 }
 
 TEST_F(Failure, IsOverWhenItIsOver) {
@@ -248,6 +250,43 @@ TEST_F(Failure, IsOverWhenItIsOver) {
   EXPECT_THROW(solve(step::lower, system_, {.device = 12345}), lab::cuda_error);
   EXPECT_THROW(solve(step::lower, system_, {.with_handle = false}), lab::cublas_error);
   EXPECT_TRUE(matches(check(solve(step::lower, system_).x, step::lower, system_)));
+}
+
+// --- the check itself ----------------------------------------------------------------------------
+
+TEST(Check, RejectsWhatIsNoSolution) {
+  for (const step which : {step::lower, step::upper}) {
+    const random_system system(which, 20, 3, 2, 5);
+    const array right = solve(which, system.view()).x;
+    ASSERT_TRUE(matches(check(right, which, system.view())));
+    for (const double wrong : {0.0, right[14] * (1 + 0x1p-30), -right[14], kNaN, kInfinity}) {
+      array changed = right;
+      changed[14] = wrong;
+      EXPECT_FALSE(check(changed, which, system.view()).ok) << wrong;
+    }
+    EXPECT_FALSE(check(system.b, which, system.view()).ok) << "b, as it was";
+    EXPECT_FALSE(check(array(right.size(), kInfinity), which, system.view()).ok);
+    EXPECT_FALSE(check(array(right.size() - 1), which, system.view()).ok);
+    array changed = right;
+    changed[15] = 0;  // between the elements of b
+    EXPECT_FALSE(check(changed, which, system.view()).ok);
+  }
+}
+
+TEST(Check, RejectsSolutionsOfWhatIsNoSystem) {
+  const text_system text;
+  for (const linear_system& wrong :
+       {linear_system{-1, text.a, 6, text.b, 1}, linear_system{6, text.a, 5, text.b, 1},
+        linear_system{6, text.a, 6, text.b, 0}, linear_system{6, text.a, 7, text.b, 1}})
+    EXPECT_FALSE(check(text.b, step::lower, wrong).ok);
+}
+
+// The last one: where nobody refuses it, a GPU goes far astray, and can do nothing after that.
+TEST(Lengths, AreNotCountedInInts) {
+  const text_system text;  // 2^32 + 1 elements are needed: 1, if an int counts them
+  const int huge = std::numeric_limits<int>::max();
+  EXPECT_NE(refusal({3, text.a, huge, text.b, 1}).find("4294967297"), std::string::npos);
+  EXPECT_NE(refusal({5, text.a, 6, text.b, 1 << 30}).find("4294967297"), std::string::npos);
 }
 
 }  // namespace

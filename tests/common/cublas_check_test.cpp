@@ -3,6 +3,7 @@
 
 #include "lab/cublas_check.hpp"
 
+#include <cublasXt.h>
 #include <cublas_v2.h>
 #include <gtest/gtest.h>
 
@@ -11,6 +12,7 @@
 #include <utility>
 
 #include "lab/cublas_handle.hpp"
+#include "lab/cublasxt_handle.hpp"
 
 namespace {
 
@@ -131,49 +133,60 @@ TEST(CublasCheckNothrow, PrintsNothingForSuccess) {
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
 }
 
-static_assert(!std::is_copy_constructible_v<lab::cublas_handle>);
-static_assert(!std::is_copy_assignable_v<lab::cublas_handle>);
-static_assert(std::is_nothrow_move_constructible_v<lab::cublas_handle>);
-static_assert(std::is_nothrow_move_assignable_v<lab::cublas_handle>);
-
-TEST(CublasHandle, IsAHandleForTheLibrary) {
-  const lab::cublas_handle handle;
-  ASSERT_NE(handle.get(), nullptr);
-  EXPECT_EQ(status_of(handle), CUBLAS_STATUS_SUCCESS);
-  EXPECT_EQ(static_cast<cublasHandle_t>(handle), handle.get());
+/// Whether the library takes it for a handle of cuBLAS-Xt.
+cublasStatus_t status_of(cublasXtHandle_t handle) {
+  int block_dim = 0;
+  return cublasXtGetBlockDim(handle, &block_dim);
 }
 
-TEST(CublasHandle, MovesWithoutMakingOrDestroyingOne) {
-  lab::cublas_handle first;
-  const cublasHandle_t raw = first.get();
-  lab::cublas_handle second(std::move(first));
+template <class Handle>
+class Handles : public ::testing::Test {};
+using both_libraries = ::testing::Types<lab::cublas_handle, lab::cublasxt_handle>;
+TYPED_TEST_SUITE(Handles, both_libraries);
+
+TYPED_TEST(Handles, AreHandlesForTheLibrary) {
+  const TypeParam handle;
+  ASSERT_NE(handle.get(), nullptr);
+  EXPECT_EQ(status_of(handle.get()), CUBLAS_STATUS_SUCCESS);
+  const decltype(handle.get()) converted = handle;
+  EXPECT_EQ(converted, handle.get());
+}
+
+TYPED_TEST(Handles, MoveWithoutMakingOrDestroyingOne) {
+  static_assert(!std::is_copy_constructible_v<TypeParam>);
+  static_assert(!std::is_copy_assignable_v<TypeParam>);
+  static_assert(std::is_nothrow_move_constructible_v<TypeParam>);
+  static_assert(std::is_nothrow_move_assignable_v<TypeParam>);
+  TypeParam first;
+  const auto raw = first.get();
+  TypeParam second(std::move(first));
   EXPECT_EQ(second.get(), raw);
   EXPECT_EQ(first.get(), nullptr);
   first = std::move(second);
   EXPECT_EQ(first.get(), raw);
   EXPECT_EQ(second.get(), nullptr);
-  lab::cublas_handle& same = first;
+  TypeParam& same = first;
   first = std::move(same);
   EXPECT_EQ(first.get(), raw);
-  EXPECT_EQ(status_of(first), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(status_of(first.get()), CUBLAS_STATUS_SUCCESS);
 }
 
 #ifdef __CPU_DEVICE__
 // A GPU's library may crash when it is shown a handle that is gone; the CPU device's says so.
-TEST(CublasHandle, IsDestroyedWithItsOwner) {
+TYPED_TEST(Handles, AreDestroyedWithTheirOwner) {
   ::testing::internal::CaptureStderr();
-  cublasHandle_t raw = nullptr;
+  decltype(std::declval<TypeParam>().get()) raw = nullptr;
   {
-    const lab::cublas_handle handle;
+    const TypeParam handle;
     raw = handle.get();
   }
   EXPECT_EQ(status_of(raw), CUBLAS_STATUS_NOT_INITIALIZED);
   {
-    lab::cublas_handle handle;
+    TypeParam handle;
     raw = handle.get();
-    handle = lab::cublas_handle();
+    handle = TypeParam();
     EXPECT_EQ(status_of(raw), CUBLAS_STATUS_NOT_INITIALIZED);
-    EXPECT_EQ(status_of(handle), CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(status_of(handle.get()), CUBLAS_STATUS_SUCCESS);
   }
   (void)::testing::internal::GetCapturedStderr();
 }

@@ -42,7 +42,7 @@ cublasStatus_t cublasXtGetNumBoards(int device_count, int devices[], int* board_
 cublasStatus_t cublasXtMaxBoards(int* board_count);
 /// The devices that take part; once, before the first product.
 cublasStatus_t cublasXtDeviceSelect(cublasXtHandle_t handle, int device_count, int devices[]);
-/// Tiles are block_dim x block_dim elements (2048 unless set).
+/// Tiles are block_dim x block_dim elements (1024 unless set).
 cublasStatus_t cublasXtSetBlockDim(cublasXtHandle_t handle, int block_dim);
 cublasStatus_t cublasXtGetBlockDim(cublasXtHandle_t handle, int* block_dim);
 cublasStatus_t cublasXtSetPinningMemMode(cublasXtHandle_t handle, cublasXtPinnedMemMode_t mode);

@@ -48,12 +48,13 @@ inline double norm_reference(std::size_t n, strided x) {
 
 /// A rounding of a double moves a number by at most 2^-53 of itself. Whatever the order of the
 /// additions, a product goes through its own rounding and at most n - 1 others, so the sum is off
-/// by at most n * 2^-53 times the sum of |x[i] * y[i]|; 1 more for the reference's last rounding,
-/// 1 for what terms of second order (n * 2^-53 is tiny) and long double add.
+/// by at most n * 2^-53 times the sum of |x[i] * y[i]|; 2 more for the reference's last rounding
+/// and the magnitudes' own. The factor 1 + 2^-10 is for the n roundings in long double, which are
+/// 2^11 times finer, and for terms of second order (n * 2^-53 is tiny).
 inline double dot_bound(std::size_t n, strided x, strided y) {
   double magnitude = 0;
   for (std::size_t i = 0; i < n; ++i) magnitude += std::fabs(element(x, i) * element(y, i));
-  return (static_cast<double>(n) + 2) * 0x1p-53 * magnitude;
+  return (static_cast<double>(n) + 2) * (1 + 0x1p-10) * 0x1p-53 * magnitude;
 }
 
 /// All terms are positive, so nothing cancels and the bound is a part of the norm itself. Scaled

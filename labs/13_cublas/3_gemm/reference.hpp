@@ -35,7 +35,9 @@ struct expectation {
 /// The bound: a rounding of a float moves a number by at most 2^-24 of itself. A product a * b goes
 /// through at most k + 3 of them on its way into C: its own, those of k sums in whatever order, the
 /// one by alpha, the sum with beta C. (beta C goes through two.) The factor 1 + 2^-8 covers the
-/// higher orders while k < 2^15. A library that used TF32, with 11 bits, would be outside.
+/// higher orders while k < 2^15. A library that used TF32, with 11 bits, would be outside where k
+/// is small; for a k of thousands its roundings, which mostly cancel, fit into what is allowed
+/// here.
 inline expectation reference(step which, float alpha, row_major a, row_major b, float beta,
                              row_major c, std::size_t row, std::size_t column) {
   const std::size_t terms = transposes_a(which) ? a.rows : a.cols;

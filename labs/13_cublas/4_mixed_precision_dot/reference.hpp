@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <span>
 
 namespace lab::mixed_precision_dot {
@@ -26,16 +27,27 @@ inline double sum_of_magnitudes(std::span<const float> x, std::span<const float>
   return sum;
 }
 
-/// A rounding of a float moves a number by at most 2^-24 of itself, and a product goes through at
-/// most n of them: its own, and n - 1 sums in whatever order. 2 more cover the second order.
-inline double float_bound(std::span<const float> x, std::span<const float> y) {
-  return (static_cast<double>(x.size()) + 2) * 0x1p-24 * sum_of_magnitudes(x, y);
+/// How far a sum may be from the reference if each product goes through at most n roundings of
+/// `unit` on its way into it: together they move it by a factor up to (1 + unit)^n, and
+/// (1 + unit)^n - 1 <= e^(n unit) - 1. The reference is summed with roundings of its own, and then
+/// rounded to double. The factor 1 + 2^-10 is for the sum of magnitudes, which is rounded as well.
+inline double bound(std::span<const float> x, std::span<const float> y, double unit) {
+  constexpr double kOfReference = std::numeric_limits<long double>::epsilon() / 2;
+  const auto n = static_cast<double>(x.size());
+  return (1 + 0x1p-10) * (std::expm1(n * unit) + n * kOfReference + 0x1p-53) *
+         sum_of_magnitudes(x, y);
 }
 
-/// The same with 2^-53 and without the product's own rounding, which is none. n sums are of
-/// pieces and of their results; 2 more cover the second order and the reference's own rounding.
+/// In float: a product's own rounding, and n - 1 sums in whatever order. A product that underflows
+/// is off by float's smallest step at most.
+inline double float_bound(std::span<const float> x, std::span<const float> y) {
+  constexpr double kSmallest = std::numeric_limits<float>::denorm_min();
+  return bound(x, y, 0x1p-24) + static_cast<double>(x.size()) * kSmallest;
+}
+
+/// In double: no rounding of a product, and n sums: of pieces, and of their results.
 inline double double_bound(std::span<const float> x, std::span<const float> y) {
-  return (static_cast<double>(x.size()) + 2) * 0x1p-53 * sum_of_magnitudes(x, y);
+  return bound(x, y, 0x1p-53);
 }
 
 }  // namespace lab::mixed_precision_dot

@@ -81,7 +81,7 @@ int main(int argc, char** argv) {
                 is_text ? ", the text's system: 11, 12, ... down the columns, b = 1" : "");
     const auto solution = solve(which, system, where);
     constexpr std::size_t kMost = 8;
-    for (std::size_t row = 0; row < size && size <= kMost; ++row) {
+    for (std::size_t row = 0; row < solution.x.size() && size <= kMost; ++row) {
       for (std::size_t column = 0; column < size; ++column)
         if (which == step::lower ? column <= row : column >= row)
           std::printf(" %7.4g", a[column * size + row]);
@@ -89,6 +89,8 @@ int main(int argc, char** argv) {
           std::printf("        ");
       std::printf("   x[%zu] = %.15g\n", row, solution.x[row]);
     }
+    if (size > 0 && inject != fault::nothing && inject != fault::singular_trusted)
+      return program.verdict(false, "nobody noticed the failure, and what is above is no solution");
     if (!program.verdict(check(solution.x, which, system))) return false;
     program.report_kernel(
         [&] { return solve(which, system, where).kernel_ms; },

@@ -76,6 +76,11 @@ device_buffer<double*> addresses(device_buffer<double>& matrices, std::size_t co
   throw not_written("the batch in device memory", 1);  // 1 and 2
 }
 
+// cublasDgetrfBatched(handle, n, matrices, lda, pivots, info, count) factors `count` matrices of
+// n rows and columns: `matrices` is the array of their addresses. With their factors and pivots
+// cublasDgetrsBatched(handle, op, n, right sides, matrices, lda, pivots, right-hand sides, ldb,
+// &info, count) solves op(A) X = B for each, and puts X in the place of B.
+
 /// Replaces every matrix by its factors.
 void factorize(const cublas_handle& handle, batch& what) {
   // TODO(3): cublasDgetrfBatched. All that it is given is in device memory, its info as well. What

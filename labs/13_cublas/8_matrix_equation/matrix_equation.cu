@@ -35,6 +35,14 @@ std::optional<zero> zero_on_a_diagonal(std::span<const double> a, std::span<cons
   throw not_written("zero_on_a_diagonal", 1);
 }
 
+// cublasDgeam(handle, op1, op2, m, n, &alpha, A, lda, &beta, B, ldb, C, ldc) makes the m x n matrix
+// C = alpha op1(A) + beta op2(B).
+//
+// cublasDtrsm(handle, side, half, op, diagonal, m, n, &alpha, T, ldt, X, ldx) replaces the m x n
+// matrix X, which holds some M, by the solution of op(T) X = alpha M (side CUBLAS_SIDE_LEFT) or
+// X op(T) = alpha M (CUBLAS_SIDE_RIGHT). `half` says which half of T counts, CUBLAS_FILL_MODE_UPPER
+// or _LOWER; a `diagonal` of CUBLAS_DIAG_UNIT, that it is all ones, whatever is stored there.
+
 /// a + b, of n x n elements each.
 device_buffer<double> sum(const cublas_handle& handle, const device_buffer<double>& a,
                           const device_buffer<double>& b, std::size_t n) {

@@ -39,6 +39,9 @@ void prepare(const cublasxt_handle& handle, std::vector<int> devices, int block_
   // END SOLUTION
 }
 
+// cublasXtSgemm has the arguments of cublasSgemm (13.3), with the addresses of host memory and
+// sizes of std::size_t.
+
 /// c = op(a) · b. All three are in host memory; c has its size, and no values yet.
 void gemm(const cublasxt_handle& handle, op first, const matrix& a, const matrix& b, matrix& c) {
   // TODO(2): one cublasXtSgemm. The library reads memory column after column: our a is to it the

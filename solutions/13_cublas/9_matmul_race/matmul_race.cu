@@ -32,8 +32,7 @@ namespace {
 
 constexpr unsigned kTile = 16;
 
-// --- given: a kernel, as in 06.5. Put your own in its place, once everything else is right.
-// -------
+// --- given: a kernel, as in 06.5. Put your own in its place, once everything else is right. ------
 
 /// Requires blocks of kTile x kTile threads, one for each element of the block's tile of C.
 __global__ void tiled(const float* a, const float* b, float* c, shape size) {

@@ -19,7 +19,7 @@ using namespace cpu_device;
 
 struct cublasXtContext {
   std::vector<int> devices;
-  int block_dim = 2048;
+  int block_dim = 1024;  // as in CUDA 13; the documentation does not say
   cublasXtPinnedMemMode_t pinning = CUBLASXT_PINNING_DISABLED;
 };
 
