@@ -19,6 +19,9 @@ function(lab_cpu_device_options variable)
     # and not by its components, and four turns of a loop are not one access.
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
       list(APPEND options -fno-tree-sra -fno-ipa-sra)
+      # Each address is compared with the alignment of its type: a GPU refuses others. (clang looks
+      # at few of them, and reads words once more for it.)
+      list(APPEND options -fsanitize=alignment)
       list(APPEND options -Wno-tsan)  # warns that its own library knows no fences; ours does
     else()
       list(APPEND options -fno-vectorize)

@@ -119,6 +119,31 @@ TEST(TestMain, FailsATestThatLeavesAStreamOrAnEvent) {
     EXPECT_NE(result.output.find(what), std::string::npos) << result.output;
 }
 
+TEST(TestMain, FailsATestThatLeavesATextureOrASurface) {
+  if (misbehaving()) {
+    const cudaChannelFormatDesc a_float = cudaCreateChannelDesc<float>();
+    cudaResourceDesc memory = {};
+    memory.resType = cudaResourceTypeArray;
+    CUDA_CHECK(cudaMallocArray(&memory.res.array.array, &a_float, 8, 8, cudaArraySurfaceLoadStore));
+    const cudaTextureDesc how = {};
+    cudaTextureObject_t texture = 0, destroyed = 0;
+    CUDA_CHECK(cudaCreateTextureObject(&texture, &memory, &how, nullptr));
+    CUDA_CHECK(cudaCreateTextureObject(&destroyed, &memory, &how, nullptr));
+    CUDA_CHECK(cudaDestroyTextureObject(destroyed));
+    cudaSurfaceObject_t surface = 0;
+    CUDA_CHECK(cudaCreateSurfaceObject(&surface, &memory));
+    CUDA_CHECK(cudaFreeArray(memory.res.array.array));  // the objects stay
+    return;
+  }
+  const outcome result = run_again("TestMain.FailsATestThatLeavesATextureOrASurface",
+                                   "LAB_TEST_MISBEHAVE=1", "--gtest_repeat=1");
+  EXPECT_EQ(result.code, 1);
+  EXPECT_NE(result.output.find("texture or surface objects that nobody destroys: 2"),
+            std::string::npos)
+      << result.output;
+  EXPECT_EQ(result.output.find("device memory allocated"), std::string::npos) << result.output;
+}
+
 void reads_nothing(const int*) {}
 
 /// Launches a kernel with a host pointer, as a program behind the rewriter would.

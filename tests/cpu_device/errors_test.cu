@@ -145,10 +145,13 @@ TEST(Errors, OfALaunchLeaveTheDeviceUsable) {
 // --- errors of a kernel -------------------------------------------------------------------------
 
 __global__ void trap() { __trap(); }
+__global__ void move(const int* from, int* to) {
+  *reinterpret_cast<int4*>(to) = *reinterpret_cast<const int4*>(from);
+}
 
 /// In a child: what the calls after a kernel's failure return. 0: all of them its error.
 int fail_and_go_on(const std::string& how) {
-  const device_array<int> data(1, 0);
+  const device_array<int> data(8, 0);
   int host = 0;
   void* memory = nullptr;
   cudaStream_t stream = nullptr;
@@ -156,6 +159,8 @@ int fail_and_go_on(const std::string& how) {
   std::size_t free_bytes = 0, total = 0;
   if (how == "null")
     set<<<1, 1>>>(static_cast<int*>(nullptr), 1);
+  else if (how == "misaligned")
+    move<<<1, 1>>>(data.data() + 1, data.data() + 4);
   else
     trap<<<1, 1>>>();
   const cudaError_t first = cudaDeviceSynchronize();
@@ -191,6 +196,10 @@ std::string sticky_error(const std::string& how) {
 TEST(KernelErrors, StayAndAreReturnedByEveryCall) {
   EXPECT_EQ(sticky_error("null"), "cudaErrorIllegalAddress");
   EXPECT_NE(sticky_error("trap"), "cudaSuccess");  // which one it is, CUDA does not say
+#if !defined(__CPU_DEVICE__) || defined(CPU_DEVICE_CHECK) || \
+    (defined(__x86_64__) && defined(__OPTIMIZE__))
+  EXPECT_EQ(sticky_error("misaligned"), "cudaErrorMisalignedAddress");
+#endif
 }
 
 // --- a reset ------------------------------------------------------------------------------------
@@ -203,6 +212,8 @@ int reset_and_go_on() {
   if (cudaStreamCreate(&stream) != cudaSuccess) return 2;
   if (cudaSetDevice(-1) != cudaErrorInvalidDevice) return 3;
   if (cudaDeviceReset() != cudaSuccess) return 4;
+  cudaGetLastError();
+  if (cudaFree(left_behind) != cudaErrorInvalidValue) return 9;  // the reset has freed it
   cudaGetLastError();
   const device_array<int> data(1, 0);
   if (cudaStreamCreate(&stream) != cudaSuccess) return 5;

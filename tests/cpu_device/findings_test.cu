@@ -131,6 +131,27 @@ TEST(Finds, ANullPointerAndAFreedOne) {
                 "It was freed before this kernel ran"});
 }
 
+#if defined(__x86_64__) && defined(__OPTIMIZE__)  // then a float4 is moved in one piece
+constexpr int kMoveLine = __LINE__ + 2;
+__global__ void move(const float* in, float* out) {
+  *reinterpret_cast<float4*>(out) = *reinterpret_cast<const float4*>(in);
+}
+
+TEST(Finds, AVectorThatIsNotAligned) {
+  for (const bool reads : {true, false}) {
+    const device_array<float> in(8, 1), out(8, 0);
+    EXPECT_TRUE(is_silent([&] { move<<<1, 1>>>(in.data() + 4, out.data() + 4); }));
+    EXPECT_EQ(out.to_host()[7], 1);
+    expect_parts(
+        expect_report(
+            [&] { move<<<1, 1>>>(in.data() + (reads ? 1 : 0), out.data() + (reads ? 0 : 2)); },
+            cudaErrorMisalignedAddress),
+        {"misaligned access in kernel move", "block (0,0,0)", "thread (0,0,0)",
+         "at " + line_of(kMoveLine), "no multiple of 16", "Try: "});
+  }
+}
+#endif
+
 constexpr int kDynamicLine = __LINE__ + 3;
 __global__ void use_dynamic(int index, int* out) {
   extern __shared__ int dynamic[];

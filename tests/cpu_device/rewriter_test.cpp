@@ -463,6 +463,59 @@ TEST(Qualifiers, TheOthersStay) {
       "__device__ __managed__ int m; __host__ __device__ inline int f() { return 1; }\n");
 }
 
+// ---- Launch bounds ----
+
+/// What follows the brace of a kernel's body.
+std::string noted(const std::string& bound, const std::string& kernel) {
+  const std::string note = "cpu_device_b.template kernel<(" + kernel + ")>()";
+  return " ::cpu_device::launch_bounds<(" + bound +
+         ")>([]([[maybe_unused]] auto cpu_device_b) { if constexpr (requires { " + note + "; }) " +
+         note + "; });";
+}
+void expect_noted(const std::string& before_body, const std::string& bound,
+                  const std::string& kernel) {
+  EXPECT_EQ(code(before_body + "{ f(); }\n"),
+            before_body + "{" + noted(bound, kernel) + " f(); }\n");
+}
+
+TEST(LaunchBounds, AreNotedInTheKernelsBody) {
+  expect_noted("__global__ void __launch_bounds__(256) k(int* p) ", "256", "k");
+  expect_noted("__global__ __launch_bounds__(kA * kB, 2) void k() ", "kA * kB", "k");
+  expect_noted("namespace n { int x; static __global__ void __launch_bounds__(f<1, 2>()) k() ",
+               "f<1, 2>()", "k");
+  expect_noted("__global__ void\n__launch_bounds__(g(1, 2),\n 3) k(int a,\n int b)\n", "g(1, 2)",
+               "k");
+  expect_noted("__global__ void __launch_bounds__(64) __maxnreg__(32) k() noexcept ", "64", "k");
+}
+
+TEST(LaunchBounds, OfATemplateNameItsParameters) {
+  expect_noted("template <int N> __global__ void __launch_bounds__(N) k(int* p) ", "N", "k<N>");
+  expect_noted(
+      "template <class T = float, unsigned int N = (1 > 0), typename... U>\n"
+      "__global__ void __launch_bounds__(N) k(T* p, U... u) ",
+      "N", "k<T, N, U...>");
+  expect_noted(
+      "template <template <class, int> class C, auto F = g<1, 2>>\n"
+      "__global__ void __launch_bounds__(8) k(C<int, 3> c) ",
+      "8", "k<C, F>");
+  expect_noted("template <> __global__ void __launch_bounds__(8) k<int, 3>(int* p) ", "8",
+               "k<int, 3>");
+}
+
+TEST(LaunchBounds, ThatCannotBeNotedStay) {
+  for (const std::string source :
+       {"__global__ void __launch_bounds__(256) k(int* p);\n",
+        "template <class, int N> __global__ void __launch_bounds__(N) k(int* p) {}\n",
+        "template <int N, std::enable_if_t<(N > 1), int> = 0>\n"
+        "__global__ void __launch_bounds__(N) k() {}\n",
+        "template <void (*F)(int)> __global__ void __launch_bounds__(8) k() {}\n",
+        "#define KERNEL __global__ void __launch_bounds__(256)\nKERNEL k() {}\n",
+        "__global__ void\n#ifdef A\n__launch_bounds__(1)\n#else\n__launch_bounds__(2)\n#endif\n"
+        "k() {}\n",
+        "void f() __launch_bounds__(8); __global__ void k() {}\n"})
+    expect_unchanged(source);
+}
+
 // ---- The file as a whole ----
 
 TEST(File, MayBeEmpty) { expect_unchanged(""); }

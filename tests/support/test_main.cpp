@@ -107,8 +107,8 @@ bool repair_devices() {
   return broken;
 }
 
-/// Fails tests that leak device memory, streams, events or handles of cuBLAS, or that the CPU
-/// device had something to say about.
+/// Fails tests that leak device memory, streams, events, texture objects or handles of cuBLAS, or
+/// that the CPU device had something to say about.
 class device_watch : public ::testing::EmptyTestEventListener {
  public:
   void OnTestStart(const ::testing::TestInfo&) override {
@@ -118,6 +118,7 @@ class device_watch : public ::testing::EmptyTestEventListener {
     streams_ = cpu_device::live_streams();
     events_ = cpu_device::live_events();
     handles_ = cpu_device::live_library_handles();
+    textures_ = cpu_device::live_textures();
     graphics_ = cpu_device::live_graphics_resources();
     reports_ = cpu_device::report_count();
   }
@@ -151,6 +152,9 @@ class device_watch : public ::testing::EmptyTestEventListener {
       ADD_FAILURE() << "this test leaves events that nobody destroys: " << now - events_;
     if (const std::size_t now = cpu_device::live_library_handles(); now > handles_)
       ADD_FAILURE() << "this test leaves cuBLAS handles that nobody destroys: " << now - handles_;
+    if (const std::size_t now = cpu_device::live_textures(); now > textures_)
+      ADD_FAILURE() << "this test leaves texture or surface objects that nobody destroys: "
+                    << now - textures_;
     if (const std::size_t now = cpu_device::live_graphics_resources(); now > graphics_)
       ADD_FAILURE() << "this test leaves buffers of OpenGL registered: " << now - graphics_;
   }
@@ -160,6 +164,7 @@ class device_watch : public ::testing::EmptyTestEventListener {
   std::size_t streams_ = 0;
   std::size_t events_ = 0;
   std::size_t handles_ = 0;
+  std::size_t textures_ = 0;
   std::size_t graphics_ = 0;
   std::size_t reports_ = 0;
 };

@@ -34,6 +34,8 @@ std::size_t live_streams();
 std::size_t live_events();
 /// Handles of cuBLAS and cuBLAS-Xt that have not been destroyed.
 std::size_t live_library_handles();
+/// Texture and surface objects that have not been destroyed, whether or not their memory is there.
+std::size_t live_textures();
 /// OpenGL's buffers that are still registered, over all devices.
 std::size_t live_graphics_resources();
 

@@ -514,6 +514,8 @@ class editor {
       if (t.kind != token_kind::identifier) continue;
       if (t.is("__shared__"))
         edit_shared(i);
+      else if (t.is("__launch_bounds__"))
+        edit_launch_bounds(i);
       else if (t.is("__noinline__"))
         replace(t.begin, t.end(), "__attribute__((noinline))");
       else if (t.is("__forceinline__"))
@@ -736,6 +738,76 @@ class editor {
     return std::any_of(all.begin(), all.end(), [&](const directive& d) {
       return d.position > first && d.position <= last;
     });
+  }
+
+  // -- Launch bounds --
+
+  /// Has the kernel's body note what the `__launch_bounds__` at `at` says.
+  void edit_launch_bounds(std::size_t at) {
+    const auto found = file_.kernel_declarations.upper_bound(at);
+    if (macro_ != nullptr || found == file_.kernel_declarations.end() || !is(ts(), at + 1, "(") ||
+        file_.places[at].kind != scope_kind::outer)
+      return;
+    const std::size_t name = *found;
+    std::size_t body = name + 1;
+    const bool specialised = is(ts(), body, "<");
+    if (specialised) body = angle_forward(ts(), body) + 1;
+    const std::size_t parameters = body;
+    if (body == 0 || !is(ts(), body, "(")) return;
+    body = match_forward(ts(), body) + 1;
+    while (is(ts(), body, "noexcept") || skip_attribute(ts(), body) != body)
+      body = std::max(body + 1, skip_attribute(ts(), body));
+    if (!is(ts(), body, "{") || directive_between(at, body)) return;  // no definition
+    for (std::size_t i = at; i < name; ++i)
+      if (is_one_of(ts()[i].text, {";", "{", "}"})) return;  // another declaration
+
+    std::size_t begin = at;  // of the declaration
+    while (begin > 0 && !is_one_of(ts()[begin - 1].text, {";", "{", "}"})) --begin;
+    std::string kernel = flat(ts(), name, parameters);
+    if (is(ts(), begin, "template") && is(ts(), begin + 1, "<") && !specialised) {
+      const std::optional<std::string> names = parameter_names(begin + 1);
+      if (!names) return;
+      kernel += "<" + *names + ">";
+    }
+    const std::size_t bound = argument_end(at + 2, match_forward(ts(), at + 1));
+    const std::string note = "cpu_device_b.template kernel<(" + kernel + ")>()";
+    const std::size_t where = ts()[body].end();
+    replace(where, where,
+            " ::cpu_device::launch_bounds<(" + flat(ts(), at + 2, bound) +
+                ")>([]([[maybe_unused]] auto cpu_device_b) { if constexpr (requires { " + note +
+                "; }) " + note + "; });");
+  }
+
+  /// The comma that ends an argument or a parameter, or `close`.
+  std::size_t argument_end(std::size_t i, std::size_t close) const {
+    for (; i < close && !ts()[i].is(","); ++i) {
+      std::size_t last = kNone;
+      if (opens(ts()[i])) last = match_forward(ts(), i);
+      if (ts()[i].is("<") && is_identifier(ts(), i - 1)) last = angle_forward(ts(), i);
+      if (last < close) i = last;
+    }
+    return i;
+  }
+
+  /// The names of the template's parameters `<int N, class... T>` at `open`, as its arguments
+  /// "N, T..."; nothing if one has no name.
+  std::optional<std::string> parameter_names(std::size_t open) const {
+    const std::size_t close = angle_forward(ts(), open);
+    if (close == kNone) return std::nullopt;
+    std::string names;
+    for (std::size_t i = open + 1, end = i; i < close; i = end + 1) {
+      end = argument_end(i, close);
+      std::size_t after = i;  // the name
+      while (after < end && !ts()[after].is("=")) ++after;
+      const std::size_t name = after - 1;
+      if (name <= i || !is_identifier(ts(), name) || ts()[name - 1].is("::") ||
+          is_one_of(ts()[name].text, {"bool", "char", "short", "int", "unsigned", "signed", "long",
+                                      "auto", "class", "typename", "const"}))
+        return std::nullopt;
+      names += (names.empty() ? "" : ", ") + std::string(ts()[name].text);
+      if (ts()[name - 1].is(".")) names += "...";  // a pack
+    }
+    return names;
   }
 
   // -- Shared memory --

@@ -33,6 +33,10 @@
 //   (void*)kernel<T>                 and a kernel that is handed to cudaLaunchKernel and its kind:
 //     (void*)::cpu_device::remember_kernel("kernel<T>", kernel<T>)
 //
+//   __global__ void __launch_bounds__(n) k() {       a kernel's definition:
+//     __global__ void __launch_bounds__(n) k() { ::cpu_device::launch_bounds<(n)>(a lambda);
+//     The lambda names the kernel, k<T> for a template; the rest of the line is as it was.
+//
 //   __noinline__       __attribute__((noinline))
 //   __forceinline__    inline __attribute__((always_inline))
 //

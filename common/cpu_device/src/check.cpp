@@ -340,6 +340,10 @@ inline bool is_watched(const page* p, std::uintptr_t address) {
   return p != nullptr && (p->watched.load(std::memory_order_relaxed) & part_of(address)) != 0;
 }
 
+const char* size_name(std::size_t size) {
+  return size == 2 ? "2 bytes" : size == 4 ? "4 bytes" : size == 8 ? "8 bytes" : "16 bytes";
+}
+
 /// Each access of watched code comes by here, unless look_quickly() can do it.
 [[gnu::noinline]] void look(const void* pointer, std::size_t size, std::uint8_t flags,
                             const void* pc, int order = __ATOMIC_RELAXED) {
@@ -349,6 +353,15 @@ inline bool is_watched(const page* p, std::uintptr_t address) {
     return;
   }
   if (size == 0) return;
+  if ((flags & (kAligned | kAtomic)) != 0) {
+    const std::size_t alignment = (flags & kAtomic) != 0 ? size : std::min<std::size_t>(size, 8);
+    if ((address & (alignment - 1)) != 0) [[unlikely]]
+      refuse_misaligned(address, alignment,
+                        (flags & kAtomic) != 0  ? "updates"
+                        : (flags & kWrite) != 0 ? "writes"
+                                                : "reads",
+                        size_name(size), pc);
+  }
   worker& w = *progress.self;
   watch_state& s = state_of(w);
   // Static variables come before the thread's own ones: the C library keeps an OS thread's static
@@ -412,7 +425,7 @@ template <unsigned kSize>
     if (w.watch != nullptr) [[likely]] {
       const watch_state& s = *static_cast<const watch_state*>(w.watch);
       const std::uintptr_t at = address - s.static_low;
-      if (at < s.static_bytes && at % 4 + kSize <= 4) {
+      if (at < s.static_bytes && at % kSize == 0) {
         if (s.built_in[0].has(address)) return;
         cell& c = s.static_cells[at / 4];
         const std::uint32_t epoch = w.block_epoch;
@@ -433,7 +446,7 @@ template <unsigned kSize>
       }
     }
   }
-  look(pointer, kSize, 0, pc);
+  look(pointer, kSize, kAligned, pc);
 }
 
 /// Notes the time after an atomic, too.
@@ -468,6 +481,7 @@ extern "C" void cpu_device_look_at_call(const void* address, std::size_t bytes, 
 // --- what the compiler calls --------------------------------------------------------------------
 
 using cpu_device::check::end_of_atomic;
+using cpu_device::check::kAligned;
 using cpu_device::check::kAtomic;
 using cpu_device::check::kRange;
 using cpu_device::check::kWrite;
@@ -490,17 +504,18 @@ void __tsan_vptr_read(void**) {}
 #define CPU_DEVICE_READ_1(p) look_quickly<1>(p, __builtin_return_address(0))
 #define CPU_DEVICE_READ_2(p) look_quickly<2>(p, __builtin_return_address(0))
 #define CPU_DEVICE_READ_4(p) look_quickly<4>(p, __builtin_return_address(0))
-#define CPU_DEVICE_READ_8(p) CPU_DEVICE_LOOK(p, 8, 0)
-#define CPU_DEVICE_READ_16(p) CPU_DEVICE_LOOK(p, 16, 0)
+#define CPU_DEVICE_READ_8(p) CPU_DEVICE_LOOK(p, 8, kAligned)
+#define CPU_DEVICE_READ_16(p) CPU_DEVICE_LOOK(p, 16, kAligned)
+#define CPU_DEVICE_WRITE(p, size) CPU_DEVICE_LOOK(p, size, kAligned | kWrite)
 #define CPU_DEVICE_ACCESS(size)                                                         \
   void __tsan_read##size(void* p) { CPU_DEVICE_READ_##size(p); }                        \
-  void __tsan_write##size(void* p) { CPU_DEVICE_LOOK(p, size, kWrite); }                \
-  void __tsan_read_write##size(void* p) { CPU_DEVICE_LOOK(p, size, kWrite); }           \
+  void __tsan_write##size(void* p) { CPU_DEVICE_WRITE(p, size); }                       \
+  void __tsan_read_write##size(void* p) { CPU_DEVICE_WRITE(p, size); }                  \
   void __tsan_unaligned_read##size(void* p) { CPU_DEVICE_LOOK(p, size, 0); }            \
   void __tsan_unaligned_write##size(void* p) { CPU_DEVICE_LOOK(p, size, kWrite); }      \
   void __tsan_unaligned_read_write##size(void* p) { CPU_DEVICE_LOOK(p, size, kWrite); } \
-  void __tsan_volatile_read##size(void* p) { CPU_DEVICE_LOOK(p, size, 0); }             \
-  void __tsan_volatile_write##size(void* p) { CPU_DEVICE_LOOK(p, size, kWrite); }
+  void __tsan_volatile_read##size(void* p) { CPU_DEVICE_LOOK(p, size, kAligned); }      \
+  void __tsan_volatile_write##size(void* p) { CPU_DEVICE_WRITE(p, size); }
 CPU_DEVICE_ACCESS(1)
 CPU_DEVICE_ACCESS(2)
 CPU_DEVICE_ACCESS(4)
@@ -575,5 +590,27 @@ void __tsan_atomic_thread_fence(int order) {
   cpu_device::check::note_fence(order);
 }
 void __tsan_atomic_signal_fence(int) {}
+
+// -fsanitize=alignment: g++ calls this where it uses an address that is no multiple of the type's
+// alignment. It sees what the functions above do not: structures, and vectors that are accessed by
+// their components here but as a whole on a GPU.
+struct cpu_device_type_mismatch {
+  const char* file;
+  std::uint32_t line, column;
+  const struct {
+    std::uint16_t kind, info;
+    char name[1];  // 'const struct float4'
+  } * type;
+  std::uint8_t log_alignment;
+  std::uint8_t kind;  // 0: reads, 1: writes; others: a reference (whose structure is copied) …
+};
+void __ubsan_handle_type_mismatch_v1(const cpu_device_type_mismatch* what, std::uintptr_t address) {
+  if (!cpu_device::progress.watching) return;
+  cpu_device::check::refuse_misaligned(address, std::size_t{1} << what->log_alignment,
+                                       what->kind == 0   ? "reads"
+                                       : what->kind == 1 ? "writes"
+                                                         : "uses",
+                                       what->type->name, __builtin_return_address(0));
+}
 
 }  // extern "C"

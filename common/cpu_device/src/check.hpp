@@ -15,7 +15,8 @@
 namespace cpu_device::check {
 
 constexpr std::uint8_t kWrite = 1, kAtomic = 2, kTexture = 4;
-constexpr std::uint8_t kRange = 8;  // a structure, which a GPU accesses in parts
+constexpr std::uint8_t kRange = 8;     // a structure, which a GPU accesses in parts
+constexpr std::uint8_t kAligned = 16;  // of a type whose alignment is its size, or 8 bytes
 
 /// One access: who, when and from where.
 struct access {
@@ -74,6 +75,10 @@ std::string place_text(std::uint32_t place);
 enum class excuse { none, atomics_without_fences, stale_texture };
 void report_race(worker& w, const access& now, const access& before, bool shared, excuse why);
 
+/// A kernel's access to an address that is no multiple of `alignment`: gives the block up. `does`
+/// and `what` are as in "reads" "4 bytes", or "uses" "'const struct float4'".
+[[noreturn]] void refuse_misaligned(std::uintptr_t address, std::size_t alignment, const char* does,
+                                    const char* what, const void* pc);
 /// A kernel's access to memory that the table above does not know. Comes back when that is nothing
 /// to report (or when the access will fault); otherwise the block is given up.
 void look_at_unknown(worker& w, std::uintptr_t address, std::uint8_t flags, const void* pc);

@@ -92,6 +92,36 @@ bool in_stack(const fiber& f, std::uintptr_t address) {
          address < reinterpret_cast<std::uintptr_t>(f.top);
 }
 
+/// "a float4" for 'const struct float4'; other texts as they are.
+std::string type_text(const char* what) {
+  std::string name = what;
+  if (!name.starts_with('\'')) return name;
+  name = name.substr(1, name.size() - 2);
+  for (const std::string word : {"const ", "volatile ", "struct "})
+    if (name.starts_with(word)) name.erase(0, word.size());
+  return (std::strchr("aeiou", name[0]) != nullptr ? "an " : "a ") + name;
+}
+
+void describe_misaligned(worker& w, std::uintptr_t address, std::size_t alignment, const char* does,
+                         const char* what, const void* pc) {
+  const std::string where = place_text(
+      static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(pc) - program_begin()));
+  const std::string multiple = std::to_string(alignment);
+  const std::size_t past = address % alignment;
+  const auto a = find_allocation(reinterpret_cast<const void*>(address));
+  w.problem.what = failure::kind::misuse;
+  w.problem.error = cudaErrorMisalignedAddress;
+  w.problem.text =
+      "misaligned access: thread " +
+      coordinates(progress.position->linear, w.launch->block.x, w.launch->block.y) + " " + does +
+      " " + type_text(what) + (where.empty() ? "" : " at " + where) + ", " + std::to_string(past) +
+      (past == 1 ? " byte" : " bytes") + " past a multiple of " + multiple +
+      (a ? ", in " + describe(*a) : "") +
+      ".\n  A GPU ends the kernel there: an address must be a multiple of its type's alignment (" +
+      multiple + " bytes). Try: an offset that is a multiple of " + multiple +
+      " bytes, or the elements one by one.";
+}
+
 void describe_unknown(worker& w, std::uint8_t flags, const void* pc, const char* kind,
                       const char* why) {
   const std::string where = place_text(
@@ -151,6 +181,16 @@ void report_race(worker& w, const access& now, const access& before, bool shared
          (why == excuse::stale_texture ? " through a texture" : "") + "\n  " +
          access_text(before, launch, !same_block) + " (the same word)\n  " +
          advice(same_block, why));
+}
+
+void refuse_misaligned(std::uintptr_t address, std::size_t alignment, const char* does,
+                       const char* what, const void* pc) {
+  worker& w = *progress.self;
+  {
+    const engine_work work(w);
+    describe_misaligned(w, address, alignment, does, what, pc);
+  }
+  give_up_block(w);
 }
 
 void look_at_unknown(worker& w, std::uintptr_t address, std::uint8_t flags, const void* pc) {

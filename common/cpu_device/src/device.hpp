@@ -67,6 +67,8 @@ bool is_graphics_memory(const void* pointer);
 cudaError_t allocate_async(void** pointer, std::size_t bytes, int device, const void* made_at);
 /// launch.cpp: the dynamic shared memory that a kernel may ask for.
 std::size_t shared_limit_of(const void* kernel);
+/// launch.cpp: the threads that a block of it may have, by its __launch_bounds__.
+unsigned thread_limit_of(const void* kernel);
 void set_texture_limits(cudaDeviceProp& properties);
 /// True if asynchronous work may still be waiting (deferred and interleaved order).
 bool runs_late();

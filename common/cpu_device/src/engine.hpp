@@ -93,7 +93,8 @@ struct failure {
   void* address = nullptr;  // of the access that failed
   void* pc = nullptr;
   void* sp = nullptr;
-  std::string text;  // misuse: the sentence, and the error that the launch fails with
+  bool misaligned = false;  // the instruction wants a multiple of 16 bytes, as vectors do
+  std::string text;         // misuse: the sentence, and the error that the launch fails with
   cudaError_t error = cudaErrorLaunchFailure;
 };
 

@@ -51,6 +51,27 @@ const struct sigaction& previous_of(int signal) {
   return signal == SIGSEGV ? previous_segv : signal == SIGBUS ? previous_bus : previous_fpe;
 }
 
+#if defined(__x86_64__)
+/// Of an instruction that the processor has refused: does it want the address of its 16 bytes to be
+/// a multiple of 16? That is how compilers move a float4.
+bool wants_alignment(const unsigned char* instruction) {
+  bool wide_integers = false;  // the prefix that makes 16 bytes of MMX's 8
+  for (;; ++instruction) {
+    if (*instruction == 0x66)
+      wide_integers = true;
+    else if ((*instruction & 0xF0) != 0x40 && *instruction != 0x64)  // REX, thread-local
+      break;
+  }
+  if (*instruction != 0x0F) return false;
+  const unsigned char operation = instruction[1];
+  return operation == 0x28 || operation == 0x29 || operation == 0x2B ||  // moves
+         (operation >= 0x51 && operation <= 0x5F) || operation == 0x14 || operation == 0x15 ||
+         operation == 0xC6 ||
+         (wide_integers && ((operation >= 0x60 && operation <= 0x7F) || operation >= 0xD0 ||
+                            operation == 0x38 || operation == 0x3A));
+}
+#endif
+
 void on_signal(int signal, siginfo_t* info, void* raw) {
   worker* w = current_worker();
   const bool ours = w != nullptr && w->in_kernel.load(std::memory_order_relaxed);
@@ -81,6 +102,8 @@ void on_signal(int signal, siginfo_t* info, void* raw) {
 #if defined(__x86_64__)
   w->problem.pc = reinterpret_cast<void*>(context->uc_mcontext.gregs[REG_RIP]);
   w->problem.sp = reinterpret_cast<void*>(context->uc_mcontext.gregs[REG_RSP]);
+  w->problem.misaligned = signal == SIGSEGV && info->si_code == SI_KERNEL &&
+                          wants_alignment(static_cast<const unsigned char*>(w->problem.pc));
   context->uc_mcontext.gregs[REG_RDI] = reinterpret_cast<greg_t>(w->abort_sp);
   context->uc_mcontext.gregs[REG_RIP] = reinterpret_cast<greg_t>(&cpu_device_abort_to);
 #else
@@ -304,6 +327,13 @@ std::string describe_fault(worker& w, cudaError_t& error) {
     error = cudaErrorLaunchFailure;
     return "integer division by zero in " + where +
            ".\n  A GPU does not stop here: it goes on with a meaningless result.";
+  }
+  if (w.problem.misaligned) {
+    error = cudaErrorMisalignedAddress;
+    return "misaligned access in " + where +
+           ": the address of 16 bytes (a float4, two doubles) is no multiple of 16.\n  A GPU ends "
+           "the kernel there, too: an address must be a multiple of its type's alignment. Try: an "
+           "offset that is a multiple of 16 bytes, or the elements one by one.";
   }
   error = cudaErrorIllegalAddress;
   const char* address = static_cast<const char*>(w.problem.address);

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
@@ -16,6 +17,11 @@ namespace {
 
 std::map<const void*, std::size_t>& opted_in() {  // kernels that may have more shared memory
   static auto* all = new std::map<const void*, std::size_t>;
+  return *all;
+}
+
+std::map<const void*, unsigned>& thread_limits() {  // kernels with __launch_bounds__
+  static auto* all = new std::map<const void*, unsigned>;
   return *all;
 }
 
@@ -54,6 +60,13 @@ cudaError_t check_shape(const launch_site& site, const launch_shape& shape, cons
         kRefused,
         "the block " + extent(b) +
             " is too large: at most 1024 threads, and (1024, 1024, 64) in each direction.");
+  const unsigned threads = b.x * b.y * b.z, thread_limit = thread_limit_of(kernel);
+  if (threads > thread_limit)
+    return wrong(kRefused, "the block " + extent(b) + " has " + std::to_string(threads) +
+                               " threads, but the kernel was compiled for at most " +
+                               std::to_string(thread_limit) + ": __launch_bounds__(" +
+                               std::to_string(thread_limit) +
+                               "). Try: a smaller block, or a higher bound.");
   if (g.x > 2147483647U || g.y > 65535 || g.z > 65535)
     return wrong(kRefused,
                  "the grid " + extent(g) +
@@ -69,7 +82,7 @@ cudaError_t check_shape(const launch_site& site, const launch_shape& shape, cons
                      std::to_string(kSharedOptinLimit) + " with it.");
   if (shape.cooperative) {
     int fitting = 0;
-    active_blocks(&fitting, static_cast<int>(b.x * b.y * b.z), shape.shared_bytes);
+    active_blocks(&fitting, kernel, static_cast<int>(threads), shape.shared_bytes);
     const std::uint64_t most = std::uint64_t{worker_count()} * static_cast<unsigned>(fitting);
     if (std::uint64_t{g.x} * g.y * g.z > most)
       return wrong(cudaErrorCooperativeLaunchTooLarge,
@@ -106,6 +119,18 @@ cudaError_t check_pointer(const launch_site& site, const void* pointer, unsigned
 }
 
 }  // namespace
+
+bool note_launch_bound(const void* kernel, unsigned threads) {
+  const std::lock_guard lock(api_mutex());
+  thread_limits()[kernel] = threads;
+  return true;
+}
+
+unsigned thread_limit_of(const void* kernel) {
+  const std::lock_guard lock(api_mutex());
+  const auto it = thread_limits().find(kernel);
+  return it != thread_limits().end() ? std::min(it->second, kMaxThreads) : kMaxThreads;
+}
 
 std::size_t shared_limit_of(const void* kernel) {
   const std::lock_guard lock(api_mutex());

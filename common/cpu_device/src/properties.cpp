@@ -258,16 +258,18 @@ constexpr attribute_value kAttributes[] = {
 cudaError_t function_attributes(cudaFuncAttributes* attributes, const void* kernel) {
   if (attributes == nullptr || kernel == nullptr) return fail(cudaErrorInvalidDeviceFunction);
   *attributes = {};
-  attributes->maxThreadsPerBlock = static_cast<int>(kMaxThreads);
+  attributes->maxThreadsPerBlock = static_cast<int>(thread_limit_of(kernel));
   attributes->numRegs = 32;
   attributes->ptxVersion = attributes->binaryVersion = 90;
   attributes->maxDynamicSharedSizeBytes = static_cast<int>(shared_limit_of(kernel));
   return cudaSuccess;
 }
 
-cudaError_t active_blocks(int* blocks, int block_size, std::size_t dynamic_shared_bytes) {
+cudaError_t active_blocks(int* blocks, const void* kernel, int block_size,
+                          std::size_t dynamic_shared_bytes) {
   if (blocks == nullptr || block_size < 1) return fail(cudaErrorInvalidValue);
-  if (block_size > static_cast<int>(kMaxThreads) || dynamic_shared_bytes > kSharedOptinLimit) {
+  if (block_size > static_cast<int>(thread_limit_of(kernel)) ||
+      dynamic_shared_bytes > kSharedOptinLimit) {
     *blocks = 0;
     return cudaSuccess;
   }
@@ -287,7 +289,7 @@ cudaError_t set_function_cache(const void* kernel, cudaFuncCache config) {
 cudaError_t shared_bytes_for(std::size_t* bytes, int blocks, int block_size) {
   if (bytes == nullptr || blocks < 1 || block_size < 1) return fail(cudaErrorInvalidValue);
   int fitting = 0;
-  active_blocks(&fitting, block_size, 0);
+  active_blocks(&fitting, nullptr, block_size, 0);
   if (blocks > fitting) return fail(cudaErrorInvalidValue);
   const std::size_t each = 228 * 1024 / static_cast<std::size_t>(blocks);
   *bytes = std::min(kSharedOptinLimit, each - std::min<std::size_t>(each, 1024));

@@ -1013,6 +1013,11 @@ cudaError_t no_such_object(const char* function) {
 
 }  // namespace
 
+std::size_t live_textures() {
+  const std::lock_guard lock(api_mutex());
+  return textures().size() + surfaces().size();
+}
+
 void forget_textures(int device) {
   const std::lock_guard lock(api_mutex());
   const std::set<const cudaArray*> all = arrays();

@@ -234,6 +234,25 @@ auto launch(Select select, const char* kernel, const char* file, int line, dim3 
   return select(launcher{{kernel, file, line}, {grid, block, shared_bytes, stream}});
 }
 
+/// A kernel with __launch_bounds__(threads): noted before main() starts.
+bool note_launch_bound(const void* kernel, unsigned threads);
+template <auto Kernel, unsigned Threads>
+inline const bool noted_bound = note_launch_bound(reinterpret_cast<const void*>(Kernel), Threads);
+
+template <unsigned Threads>
+struct bound_of_kernel {
+  template <auto Kernel>
+  CPU_DEVICE_UNWATCHED void kernel() const {
+    static_cast<void>(&noted_bound<Kernel, Threads>);  // so that it is there: nothing is executed
+  }
+};
+/// The rewriter writes this at the begin of such a kernel. `note` names the kernel to
+/// bound_of_kernel::kernel(), unless it shares its name with another one.
+template <auto Threads, class Note>
+CPU_DEVICE_UNWATCHED inline void launch_bounds(Note note) {
+  note(bound_of_kernel<static_cast<unsigned>(Threads)>{});
+}
+
 /// The block's dynamic shared memory (third launch argument).
 inline void* dynamic_shared() { return progress.dynamic_shared; }
 
