@@ -9,6 +9,11 @@ function(lab_cpu_device_options variable)
   # -gdwarf-4: clang's version 5 would name the generated file instead of the .cu file.
   # `#pragma unroll` is nvcc's.
   set(options -gdwarf-4 -Wno-unknown-pragmas)
+  if(LAB_BUGS AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # Where an optimised variable is at each instruction takes a quarter of the compiler's time, and
+    # only a debugger asks. (Lines with what was inlined into them are another matter: reports do.)
+    list(APPEND options -fno-var-tracking)
+  endif()
   if(arg_QUICK)
     # slp: a float4 is moved in one piece, as with -O2, so a wrong alignment is noticed.
     set(options $<$<CONFIG:RelWithDebInfo>:-O1> -ftree-slp-vectorize -g0 -Wno-unknown-pragmas)

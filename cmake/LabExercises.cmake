@@ -221,6 +221,8 @@ function(lab_add_bugs id cc folder solution_file bugs_file libraries)
       set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)
       add_test(NAME ${target} COMMAND ${bugs} expect-compile-error --name ${bug} --
         "${CMAKE_COMMAND}" --build "${CMAKE_BINARY_DIR}" --target ${target})
+      # Tests run side by side, but two builds in one folder would spoil each other's results.
+      set_tests_properties(${target} PROPERTIES RESOURCE_LOCK build)
     else()
       add_test(NAME ${target}
         COMMAND ${bugs} expect-caught --how ${how} --name ${bug} --bugs "${bugs_file}"

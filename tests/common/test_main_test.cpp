@@ -261,6 +261,10 @@ TEST(TestMain, RunsEveryTestInThreeOrdersAndSaysInWhichItFailed) {
   EXPECT_EQ(occurrences(once.output, "(thread order: "), 1u) << once.output;
   const outcome chosen = run_again(name, "LAB_TEST_MISBEHAVE=1 CPU_DEVICE_ORDER=reverse");
   EXPECT_EQ(occurrences(chosen.output, "on purpose"), 1u) << chosen.output;
+  const outcome first = run_again(name, "LAB_TEST_MISBEHAVE=1", "--gtest_fail_fast");
+  EXPECT_EQ(first.code, 1);
+  EXPECT_EQ(occurrences(first.output, "on purpose"), 1u) << first.output;
+  EXPECT_EQ(occurrences(first.output, "1 FAILED TEST"), 1u) << first.output;
 }
 
 #endif

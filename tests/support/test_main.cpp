@@ -38,10 +38,12 @@ bool is_set(const char* variable) {
 
 constexpr int kOrders = 3;
 
-/// Gives each repetition its thread order and its stream policy.
+/// Gives each repetition its thread order and its stream policy. With --gtest_fail_fast, the one
+/// that fails is the last.
 class thread_orders : public ::testing::EmptyTestEventListener {
  public:
   void OnTestIterationStart(const ::testing::UnitTest&, int iteration) override {
+    if (stop_) std::exit(EXIT_FAILURE);
     using cpu_device::thread_order;
     const auto seed = static_cast<unsigned>(iteration);
     switch (iteration % kOrders) {
@@ -72,8 +74,14 @@ class thread_orders : public ::testing::EmptyTestEventListener {
     if (result.failed()) std::printf("(thread order: %s)\n", order_.c_str());
   }
 
+  void OnTestIterationEnd(const ::testing::UnitTest& tests, int) override {
+    // GoogleTest itself leaves out the rest of this repetition only.
+    stop_ = GTEST_FLAG_GET(fail_fast) && tests.Failed();
+  }
+
  private:
   std::string order_;
+  bool stop_ = false;
 };
 
 /// The error that every call returns since a kernel has failed, until its device is reset.

@@ -260,6 +260,19 @@ class VerdictTest(unittest.TestCase):
             "no_barrier: caught by a report of the CPU device: race on s[3]\n", done.stdout
         )
 
+    def test_nothing_is_run_after_a_report(self):
+        done = self.caught(self.REPORT.replace("'B'", "'A'") + " and time.sleep(100)", how="check")
+        self.assertEqual(
+            "no_barrier: caught by a report of the CPU device: race on s[3]\n", done.stdout
+        )
+
+    def test_a_kernel_without_end_is_stopped_early_except_under_the_checks(self):
+        limit = "os.environ.get('CPU_DEVICE_TIME_LIMIT')"
+        done = self.caught(f"fails({limit}) if {limit} == '{bugs.LAUNCH_LIMIT}' else True")
+        self.assertEqual(0, done.returncode, done.stderr)
+        done = self.caught(f"{self.REPORT} if {limit} is None else True", how="check")
+        self.assertEqual(0, done.returncode, done.stderr)
+
     def test_a_report_of_the_device(self):
         for how in ("test", "check"):
             done = self.caught(self.REPORT, how)
