@@ -6,87 +6,16 @@
 // runs, which is skipped where there is none.
 
 #include <cuda_gl_interop.h>
-#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <cstdlib>
-#include <string>
 #include <vector>
 
-#if __has_include(<EGL/egl.h>) && __has_include(<EGL/eglext.h>) && __has_include(<GL/glext.h>)
-#include <EGL/egl.h>
-#include <EGL/eglext.h>
-#include <GL/glext.h>
+#include "surfaceless_context.hpp"
+
+#ifdef HAVE_SURFACELESS_CONTEXT
 
 namespace {
-
-/// An OpenGL context that draws nowhere, current in this thread while it lives.
-class surfaceless_context {
- public:
-  surfaceless_context() {
-    setenv("LIBGL_ALWAYS_SOFTWARE", "1", 1);
-    library_ = dlopen("libEGL.so.1", RTLD_LAZY | RTLD_LOCAL);
-    if (library_ == nullptr) {
-      missing_ = "libEGL.so.1 is not installed";
-      return;
-    }
-    const auto get_display = function<PFNEGLGETPLATFORMDISPLAYPROC>("eglGetPlatformDisplay");
-    display_ = get_display == nullptr
-                   ? EGL_NO_DISPLAY
-                   : get_display(EGL_PLATFORM_SURFACELESS_MESA, EGL_DEFAULT_DISPLAY, nullptr);
-    if (display_ == EGL_NO_DISPLAY ||
-        !function<PFNEGLINITIALIZEPROC>("eglInitialize")(display_, nullptr, nullptr)) {
-      missing_ = "EGL has no display without a screen (EGL_PLATFORM_SURFACELESS_MESA)";
-      return;
-    }
-    const EGLint wanted[] = {EGL_RENDERABLE_TYPE, EGL_OPENGL_BIT, EGL_SURFACE_TYPE, 0, EGL_NONE};
-    EGLConfig config = nullptr;
-    EGLint count = 0;
-    function<PFNEGLBINDAPIPROC>("eglBindAPI")(EGL_OPENGL_API);
-    function<PFNEGLCHOOSECONFIGPROC>("eglChooseConfig")(display_, wanted, &config, 1, &count);
-    context_ = function<PFNEGLCREATECONTEXTPROC>("eglCreateContext")(display_, config,
-                                                                     EGL_NO_CONTEXT, nullptr);
-    if (context_ == EGL_NO_CONTEXT || !make_current(context_))
-      missing_ = "EGL makes no context of OpenGL";
-  }
-  ~surfaceless_context() {
-    if (context_ != EGL_NO_CONTEXT) {
-      make_current(EGL_NO_CONTEXT);
-      function<PFNEGLDESTROYCONTEXTPROC>("eglDestroyContext")(display_, context_);
-    }
-    if (display_ != EGL_NO_DISPLAY) function<PFNEGLTERMINATEPROC>("eglTerminate")(display_);
-  }
-  surfaceless_context(const surfaceless_context&) = delete;
-  surfaceless_context& operator=(const surfaceless_context&) = delete;
-
-  /// Why there is none; empty if there is.
-  const std::string& missing() const { return missing_; }
-
-  bool make_current(EGLContext context) const {
-    return function<PFNEGLMAKECURRENTPROC>("eglMakeCurrent")(display_, EGL_NO_SURFACE,
-                                                             EGL_NO_SURFACE, context) == EGL_TRUE;
-  }
-  bool make_current() const { return make_current(context_); }
-
-  /// A function of EGL, or of OpenGL.
-  template <class Pointer>
-  Pointer function(const char* name) const {
-    void* found = dlsym(library_, name);
-    if (found == nullptr) {
-      const auto find =
-          reinterpret_cast<PFNEGLGETPROCADDRESSPROC>(dlsym(library_, "eglGetProcAddress"));
-      found = reinterpret_cast<void*>(find(name));
-    }
-    return reinterpret_cast<Pointer>(found);
-  }
-
- private:
-  void* library_ = nullptr;
-  EGLDisplay display_ = EGL_NO_DISPLAY;
-  EGLContext context_ = EGL_NO_CONTEXT;
-  std::string missing_;
-};
 
 constexpr int kWidth = 37, kHeight = 19;
 
@@ -109,7 +38,7 @@ __global__ void invert(uchar4* pixels) {
 }
 
 TEST(GlInteropMesa, AKernelDrawsATextureByWayOfAPixelBuffer) {
-  const surfaceless_context context;
+  const surfaceless::context context;
   if (!context.missing().empty()) GTEST_SKIP() << context.missing();
   const auto bind_buffer = context.function<PFNGLBINDBUFFERPROC>("glBindBuffer");
   const auto bind_texture = context.function<void (*)(GLenum, GLuint)>("glBindTexture");

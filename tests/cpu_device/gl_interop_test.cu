@@ -374,11 +374,11 @@ TEST_F(GlInterop, ABufferThatIsNotThereOrEmptyIsNotRegistered) {
                {"buffer 8 has no storage", "glBufferData"});
 }
 
-TEST_F(GlInterop, ImagesAreNotSupported) {
+TEST_F(GlInterop, WithoutReadableTexturesThereAreNoImages) {  // as in OpenGL ES
   cudaGraphicsResource_t image = nullptr;
-  expect_parts(sentence_of(cudaErrorNotSupported,
+  expect_parts(sentence_of(cudaErrorInvalidGraphicsContext,
                            [&] { return cudaGraphicsGLRegisterImage(&image, 5, 0x0DE1, 0); }),
-               {"buffers of OpenGL", "pixel buffer object"});
+               {"no textures that can be read", "Try: "});
 }
 
 TEST_F(GlInterop, WhatIsMappedIsNotMappedAgain) {

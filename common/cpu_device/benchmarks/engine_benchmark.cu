@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // How fast the engine is, beside plain loops on the same number of threads in the same run.
-// Each kernel's rate "per thread" (and "per thread and barrier") is time * workers / threads.
+// Each kernel's rate "per thread" (and "per thread and barrier") is time * workers / threads. The
+// column "CPU" has the time of all threads together.
 
 #include <benchmark/benchmark.h>
 #include <cpu_device.h>
@@ -12,6 +13,8 @@
 #include <functional>
 #include <thread>
 #include <vector>
+
+#include "engine_kernels.cuh"
 
 namespace {
 
@@ -74,13 +77,9 @@ void NoBarrierThread(benchmark::State& state) {
   }
   per_item(state, "per_thread", double{kBlocks} * kThreads);
 }
-BENCHMARK(NoBarrierThread)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(NoBarrierThread)->MeasureProcessCPUTime()->UseRealTime()->Unit(benchmark::kMillisecond);
 
 // --- barriers -----------------------------------------------------------------------------------
-
-__global__ void barriers(int count) {
-  for (int i = 0; i < count; ++i) __syncthreads();
-}
 
 void Barrier(benchmark::State& state) {
   const int threads = static_cast<int>(state.range(0));
@@ -92,7 +91,8 @@ void Barrier(benchmark::State& state) {
   }
   per_item(state, "per_thread_and_barrier", double{kBarriers} * blocks * threads);
 }
-BENCHMARK(Barrier)->Arg(32)->Arg(256)->Arg(1024)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(Barrier)->Arg(32)->Arg(256)->Arg(1024)->MeasureProcessCPUTime()->UseRealTime()->Unit(
+    benchmark::kMillisecond);
 
 // --- shuffles -----------------------------------------------------------------------------------
 
@@ -111,16 +111,9 @@ void Shuffle(benchmark::State& state) {
   }
   per_item(state, "per_lane_and_shuffle", double{kShuffles} * kBlocks * kThreads);
 }
-BENCHMARK(Shuffle)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(Shuffle)->MeasureProcessCPUTime()->UseRealTime()->Unit(benchmark::kMillisecond);
 
 // --- vector add, 16 M ---------------------------------------------------------------------------
-
-constexpr std::size_t kVector = std::size_t{1} << 24;
-
-__global__ void add(const float* a, const float* b, float* c, std::size_t n) {
-  const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  if (i < n) c[i] = a[i] + b[i];
-}
 
 void VectorAddKernel(benchmark::State& state) {
   const memory<float> a(kVector, 1), b(kVector, 2), c(kVector, 0);
@@ -129,7 +122,7 @@ void VectorAddKernel(benchmark::State& state) {
     check(cudaDeviceSynchronize());
   }
 }
-BENCHMARK(VectorAddKernel)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(VectorAddKernel)->MeasureProcessCPUTime()->UseRealTime()->Unit(benchmark::kMillisecond);
 
 void VectorAddPlain(benchmark::State& state) {
   const memory<float> a(kVector, 1), b(kVector, 2), c(kVector, 0);
@@ -140,31 +133,9 @@ void VectorAddPlain(benchmark::State& state) {
       for (std::size_t i = from; i < to; ++i) pc[i] = pa[i] + pb[i];
     });
 }
-BENCHMARK(VectorAddPlain)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(VectorAddPlain)->MeasureProcessCPUTime()->UseRealTime()->Unit(benchmark::kMillisecond);
 
 // --- Julia set, 1000 x 1000 ---------------------------------------------------------------------
-
-constexpr int kImage = 1000;
-
-__host__ __device__ inline int julia(int x, int y) {
-  constexpr float kHalf = kImage / 2;
-  float re = 1.5F * (kHalf - static_cast<float>(x)) / kHalf;
-  float im = 1.5F * (kHalf - static_cast<float>(y)) / kHalf;
-  int i = 0;
-  for (; i < 200; ++i) {
-    const float next = re * re - im * im - 0.8F;
-    im = im * re + re * im + 0.156F;
-    re = next;
-    if (re * re + im * im > 1000.0F) break;
-  }
-  return i;
-}
-
-__global__ void julia_kernel(int* out) {
-  const int x = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-  const int y = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);
-  if (x < kImage && y < kImage) out[y * kImage + x] = julia(x, y);
-}
 
 void JuliaKernel(benchmark::State& state) {
   const memory<int> out(std::size_t{kImage} * kImage, 0);
@@ -174,7 +145,7 @@ void JuliaKernel(benchmark::State& state) {
     check(cudaDeviceSynchronize());
   }
 }
-BENCHMARK(JuliaKernel)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(JuliaKernel)->MeasureProcessCPUTime()->UseRealTime()->Unit(benchmark::kMillisecond);
 
 void JuliaPlain(benchmark::State& state) {
   const memory<int> out(std::size_t{kImage} * kImage, 0);
@@ -188,23 +159,9 @@ void JuliaPlain(benchmark::State& state) {
     });
   }
 }
-BENCHMARK(JuliaPlain)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(JuliaPlain)->MeasureProcessCPUTime()->UseRealTime()->Unit(benchmark::kMillisecond);
 
 // --- shared-memory dot product, 4096 blocks of 256 ----------------------------------------------
-
-__global__ void dot(const float* a, const float* b, float* partial) {
-  __shared__ float cache[256];
-  const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  cache[threadIdx.x] = a[i] * b[i];
-  __syncthreads();
-  for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
-    if (threadIdx.x < half) cache[threadIdx.x] += cache[threadIdx.x + half];
-    __syncthreads();
-  }
-  if (threadIdx.x == 0) partial[blockIdx.x] = cache[0];
-}
-
-constexpr std::size_t kDotBlocks = 4096;
 
 void DotKernel(benchmark::State& state) {
   const memory<float> a(kDotBlocks * 256, 1), b(kDotBlocks * 256, 2), partial(kDotBlocks, 0);
@@ -214,7 +171,7 @@ void DotKernel(benchmark::State& state) {
   }
   per_item(state, "per_thread_and_barrier", 9.0 * kDotBlocks * 256);
 }
-BENCHMARK(DotKernel)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(DotKernel)->MeasureProcessCPUTime()->UseRealTime()->Unit(benchmark::kMillisecond);
 
 void DotPlain(benchmark::State& state) {
   const memory<float> a(kDotBlocks * 256, 1), b(kDotBlocks * 256, 2), partial(kDotBlocks, 0);
@@ -229,25 +186,9 @@ void DotPlain(benchmark::State& state) {
       }
     });
 }
-BENCHMARK(DotPlain)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(DotPlain)->MeasureProcessCPUTime()->UseRealTime()->Unit(benchmark::kMillisecond);
 
 // --- tiled matrix product, 512 x 512 ------------------------------------------------------------
-
-constexpr int kN = 512;
-
-__global__ void tiled(const float* a, const float* b, float* c) {
-  __shared__ float ta[16][16], tb[16][16];
-  const unsigned row = blockIdx.y * 16 + threadIdx.y, column = blockIdx.x * 16 + threadIdx.x;
-  float sum = 0;
-  for (unsigned t = 0; t < kN; t += 16) {
-    ta[threadIdx.y][threadIdx.x] = a[row * kN + t + threadIdx.x];
-    tb[threadIdx.y][threadIdx.x] = b[(t + threadIdx.y) * kN + column];
-    __syncthreads();
-    for (int k = 0; k < 16; ++k) sum += ta[threadIdx.y][k] * tb[k][threadIdx.x];
-    __syncthreads();
-  }
-  c[row * kN + column] = sum;
-}
 
 void TiledProductKernel(benchmark::State& state) {
   const memory<float> a(kN * kN, 1), b(kN * kN, 2), c(kN * kN, 0);
@@ -256,7 +197,22 @@ void TiledProductKernel(benchmark::State& state) {
     check(cudaDeviceSynchronize());
   }
 }
-BENCHMARK(TiledProductKernel)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(TiledProductKernel)
+    ->MeasureProcessCPUTime()
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
+
+void TiledProductReadOnce(benchmark::State& state) {
+  const memory<float> a(kN * kN, 1), b(kN * kN, 2), c(kN * kN, 0);
+  for (auto _ : state) {
+    tiled_read_once<<<dim3(kN / 16, kN / 16), dim3(16, 16)>>>(a.data(), b.data(), c.data());
+    check(cudaDeviceSynchronize());
+  }
+}
+BENCHMARK(TiledProductReadOnce)
+    ->MeasureProcessCPUTime()
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
 
 void NaiveProductOneThread(benchmark::State& state) {
   const memory<float> a(kN * kN, 1), b(kN * kN, 2), c(kN * kN, 0);
@@ -272,7 +228,10 @@ void NaiveProductOneThread(benchmark::State& state) {
     benchmark::ClobberMemory();
   }
 }
-BENCHMARK(NaiveProductOneThread)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(NaiveProductOneThread)
+    ->MeasureProcessCPUTime()
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
 
 }  // namespace
 

@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// OpenGL buffers for kernels. Nothing here needs OpenGL to be installed or linked: its functions
-// are looked up in the running program, through the window system whose context is current.
+// OpenGL buffers and textures for kernels. Nothing here needs OpenGL to be installed or linked: its
+// functions are looked up in the running program, through the window system whose context is
+// current.
 #pragma once
 
 #include "cpu_device/graphics.h"
@@ -29,8 +30,11 @@ cudaError_t cudaGLGetDevices(unsigned int* count, int* devices, unsigned int roo
 /// …ReadOnly or …WriteDiscard.
 cudaError_t cudaGraphicsGLRegisterBuffer(cudaGraphicsResource_t* resource, GLuint buffer,
                                          unsigned int flags);
-/// cudaErrorNotSupported: only buffers can be registered.
-cudaError_t cudaGraphicsGLRegisterImage(cudaGraphicsResource_t* resource, GLuint image,
+/// A texture that has its image (glTexImage2D): of the kinds GL_TEXTURE_2D, GL_TEXTURE_RECTANGLE
+/// and GL_TEXTURE_3D, with 1, 2 or 4 channels of 8, 16 or 32 bits, or of 32 bits float. `flags`:
+/// cudaGraphicsRegisterFlagsNone, …ReadOnly or …WriteDiscard, and …SurfaceLoadStore where kernels
+/// write to it.
+cudaError_t cudaGraphicsGLRegisterImage(cudaGraphicsResource_t* resource, GLuint texture,
                                         GLenum target, unsigned int flags);
 
 /// What programs from before CUDA 5 begin with; the same as cudaSetDevice.

@@ -286,8 +286,8 @@ cudaError_t cudaDeviceReset() {
   const std::lock_guard lock(api_mutex());
   finish_device(tls_device);
   forget_streams(tls_device);
+  forget_graphics(tls_device);  // whose arrays are textures, too
   forget_textures(tls_device);
-  forget_graphics(tls_device);
   forget_settings(tls_device);
   release_device(tls_device);
   device_state& state = states()[static_cast<std::size_t>(tls_device)];

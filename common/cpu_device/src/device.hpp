@@ -10,6 +10,7 @@
 
 #include "cpu_device/graphs.h"
 #include "cpu_device/runtime_api.h"
+#include "cpu_device/textures.h"
 
 namespace cpu_device {
 
@@ -60,6 +61,15 @@ void forget_streams(int device);
 /// textures.cpp: the arrays of a device and what refers to them; and what textures may measure.
 void forget_textures(int device);
 void forget_settings(int device);
+/// The bytes of a texel; 0 for a format that arrays do not have.
+std::size_t bytes_of_texel(const cudaChannelFormatDesc& desc);
+/// An array that shows a texture of OpenGL while that is mapped; `texels` are its rows without
+/// gaps. Only free_graphics_array() frees it.
+cudaError_t make_graphics_array(cudaArray_t* array, char** texels,
+                                const cudaChannelFormatDesc& desc, const cudaExtent& extent,
+                                unsigned flags, int device, const void* made_at,
+                                const char* function);
+void free_graphics_array(cudaArray_t array);
 /// graphics.cpp: what is registered of OpenGL; and whether this is the begin of a mapped buffer.
 void forget_graphics(int device);
 bool is_graphics_memory(const void* pointer);

@@ -6,18 +6,13 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cfenv>
-#include <condition_variable>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <mutex>
 #include <new>
-#include <numeric>
-#include <thread>
 #include <vector>
 
 #include "counters.hpp"
@@ -29,7 +24,7 @@
 #endif
 
 extern "C" {
-void cpu_device_switch(void** save, void* load);
+void* cpu_device_switch(void** save, void* load, void* result);
 int cpu_device_guarded_call(void** slot, void (*function)(void*), void* argument);
 [[noreturn]] void cpu_device_abort_to(void* slot);
 /// Part of check.cpp, which is linked only into programs with watched kernels.
@@ -57,13 +52,6 @@ constexpr std::size_t kPage = 4096;
 __extension__ typedef unsigned __int128 uint128;  // products of two 64-bit numbers
 
 thread_local worker* tls_worker = nullptr;
-
-std::uint64_t next_random(std::uint64_t& state) {  // splitmix64
-  std::uint64_t z = (state += 0x9E3779B97F4A7C15U);
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
-  return z ^ (z >> 31);
-}
 
 template <class T>
 void shuffle_items(T* items, std::size_t count, std::uint64_t& state) {
@@ -147,25 +135,26 @@ void map_stacks(worker& w) {
   }
 }
 
-/// Every change of stacks goes through here.
-inline void change_stack(worker& w, fiber* from, fiber* to) {
+/// Every change of stacks goes through here. Returns `result` when `from` goes on.
+inline void* change_stack(worker& w, fiber* from, fiber* to, void* result = nullptr) {
   ++progress.waits;
   w.current = to;
 #ifdef CPU_DEVICE_ASAN
   void* fake = nullptr;
   __sanitizer_start_switch_fiber(&fake, to->low, static_cast<std::size_t>(to->top - to->low));
-  cpu_device_switch(&from->sp, to->sp);
+  result = cpu_device_switch(&from->sp, to->sp, result);
   __sanitizer_finish_switch_fiber(fake, nullptr, nullptr);
+  return result;
 #else
-  cpu_device_switch(&from->sp, to->sp);
+  return cpu_device_switch(&from->sp, to->sp, result);
 #endif
 }
 
-inline void resume(worker& w, fiber* from, fiber* to) {
+inline void* resume(worker& w, fiber* from, fiber* to, void* result = nullptr) {
   const thread_position* position = to->position;
   threadIdx = {position->x, position->y, position->z};
   progress.position = position;
-  change_stack(w, from, to);
+  return change_stack(w, from, to, result);
 }
 
 void fiber_entry() {
@@ -177,27 +166,29 @@ void fiber_entry() {
   __builtin_unreachable();  // out_of_threads() never comes back to a stack of the pool
 }
 
-/// Goes on with the threads that have not started, on a fresh stack.
-void start_on_new_stack(worker& w, fiber* me) {
+/// Goes on with the threads that have not started, on a fresh stack. Returns `result` when `me`
+/// goes on.
+void* start_on_new_stack(worker& w, fiber* me, void* result = nullptr) {
   if (w.free_stacks.empty()) map_stacks(w);
   fiber* f = w.free_stacks.back();
   w.free_stacks.pop_back();
   auto top = reinterpret_cast<std::uintptr_t>(f->top) & ~std::uintptr_t{15};
 #if defined(__x86_64__)
-  // Six saved registers and the address to go to; at a function's entry the stack is 8 off 16.
-  auto* frame = reinterpret_cast<void**>(top - 64);
-  std::fill_n(frame, 8, nullptr);
-  frame[6] = reinterpret_cast<void*>(&fiber_entry);
+  // The result, six saved registers and the address to go to; at a function's entry the stack is 8
+  // off 16.
+  auto* frame = reinterpret_cast<void**>(top - 72);
+  std::fill_n(frame, 9, nullptr);
+  frame[7] = reinterpret_cast<void*>(&fiber_entry);
 #else
-  auto* frame = reinterpret_cast<void**>(top - 160);
-  std::fill_n(frame, 20, nullptr);
+  auto* frame = reinterpret_cast<void**>(top - 176);
+  std::fill_n(frame, 22, nullptr);
   frame[11] = reinterpret_cast<void*>(&fiber_entry);
 #endif
   f->sp = frame;
 #ifdef CPU_DEVICE_ASAN
   __asan_unpoison_memory_region(f->low, static_cast<std::size_t>(f->top - f->low));
 #endif
-  change_stack(w, me, f);
+  return change_stack(w, me, f, result);
 }
 
 void make_ready(worker& w, fiber* f) { w.ready[w.tail++ % kMaxThreads] = f; }
@@ -229,7 +220,7 @@ bool release_special_waiters(worker& w) {
   return false;
 }
 
-[[noreturn]] void stuck(worker& w) {
+[[noreturn, gnu::cold]] void stuck(worker& w) {
   w.problem.what = failure::kind::stuck;
   give_up_block(w);
 }
@@ -241,7 +232,19 @@ fiber* next_ready(worker& w) {
   return w.ready[w.head++ % kMaxThreads];
 }
 
-/// Puts the running thread to sleep (it stands in some list already) and lets others run.
+[[gnu::noinline]] void* sleep_while_none_is_ready(worker& w, fiber* me, void* result) {
+  if (progress.started != progress.count) return start_on_new_stack(w, me, result);
+  return resume(w, me, next_ready(w), result);
+}
+
+/// Puts the running thread to sleep and lets others run. It stands in a list of waiting threads,
+/// and not among the ready ones. Returns `result` when it goes on.
+inline void* sleep_until_ready(worker& w, fiber* me, void* result = nullptr) {
+  if (w.head == w.tail) return sleep_while_none_is_ready(w, me, result);
+  return resume(w, me, w.ready[w.head++ % kMaxThreads], result);
+}
+
+/// The same for a thread that may be ready already.
 inline void wait_for_others(worker& w, fiber* me) {
   if (w.head == w.tail && progress.started != progress.count) {
     start_on_new_stack(w, me);
@@ -258,12 +261,15 @@ inline void note_place(fiber* me, const char* what, const char* file, int line) 
   me->line = line;
 }
 
-worker& worker_in_kernel(const char* what) {
-  if (tls_worker == nullptr || !tls_worker->in_kernel.load(std::memory_order_relaxed)) {
-    report(std::string(what) + " was called by host code. It belongs into a kernel.");
-    std::abort();
-  }
-  return *tls_worker;
+[[noreturn, gnu::cold]] void called_by_host(const char* what) {
+  report(std::string(what) + " was called by host code. It belongs into a kernel.");
+  std::abort();
+}
+
+inline worker& worker_in_kernel(const char* what) {
+  worker* w = tls_worker;
+  if (w == nullptr || !w->in_kernel.load(std::memory_order_relaxed)) called_by_host(what);
+  return *w;
 }
 
 void release_barrier(worker& w) {
@@ -274,6 +280,12 @@ void release_barrier(worker& w) {
   w.arrived = 0;
   ++w.block_epoch;
   if (w.launch->order == thread_order::random) shuffle_items(w.ready, w.tail, w.random);
+}
+
+/// The last thread has come. Which one goes on first is up to the order of the launch.
+[[gnu::noinline]] void pass_barrier(worker& w, fiber* me) {
+  release_barrier(w);
+  wait_for_others(w, me);
 }
 
 /// Puts the running thread at the block's barrier; true for the last one to come.
@@ -309,8 +321,8 @@ void block_barrier(const char* file, int line) {
     return;
   }
   fiber* me = w.current;
-  if (arrive(w, me, "__syncthreads()", file, line)) release_barrier(w);
-  wait_for_others(w, me);
+  if (arrive(w, me, "__syncthreads()", file, line)) return pass_barrier(w, me);
+  sleep_until_ready(w, me);
 }
 
 bool launched_cooperatively() {
@@ -360,8 +372,8 @@ int block_vote(vote kind, int predicate, const char* file, int line) {
 
 namespace {
 
-[[noreturn]] void caller_not_in_mask(worker& w, unsigned mask, unsigned lane, const char* what,
-                                     const char* file, int line) {
+[[noreturn, gnu::cold]] void caller_not_in_mask(worker& w, unsigned mask, unsigned lane,
+                                                const char* what, const char* file, int line) {
   char number[16];
   std::snprintf(number, sizeof number, "0x%08x", mask);
   w.problem.what = failure::kind::misuse;
@@ -371,7 +383,13 @@ namespace {
   give_up_block(w);
 }
 
-warp_group* open_group(worker& w, warp_group** link, unsigned mask, const char* what) {
+/// The group of this mask that the warp's lanes join; a new one if there is none.
+warp_group* find_group(worker& w, unsigned warp, unsigned mask, const char* what) {
+  for (warp_group* group = w.open_groups[warp]; group != nullptr; group = group->next) {
+    if (group->mask != mask) continue;
+    if (group->what != what && std::strcmp(group->what, what) != 0) group->mixed = true;
+    return group;
+  }
   warp_group* group = w.free_groups;
   if (group == nullptr) {
     w.all_groups.push_back(std::make_unique<warp_group>());
@@ -381,17 +399,53 @@ warp_group* open_group(worker& w, warp_group** link, unsigned mask, const char* 
   }
   group->mask = mask;
   group->expected = static_cast<unsigned>(__builtin_popcount(mask));
-  group->arrived = group->count = group->left = 0;
+  group->count = group->left = 0;
   group->mixed = false;
   group->what = what;
-  group->next = nullptr;
-  *link = group;
+  group->next = w.open_groups[warp];
+  w.open_groups[warp] = group;
   return group;
+}
+
+/// The last lane has come: lets the others go on.
+[[gnu::noinline]] warp_exchange& complete_group(worker& w, unsigned warp, warp_group* group) {
+  if (group->mixed) stuck(w);
+  warp_group** link = &w.open_groups[warp];
+  while (*link != group) link = &(*link)->next;
+  *link = group->next;
+  ++w.warp_epoch[warp];
+  for (unsigned i = 0; i + 1 < group->count; ++i) make_ready(w, group->waiting[i]);
+  return *group;
+}
+
+/// Brings the running lane's value to the group and sleeps until the last lane has come.
+[[gnu::always_inline]] inline warp_exchange& join_group(worker& w, warp_group* group, unsigned warp,
+                                                        unsigned lane, std::uint64_t value,
+                                                        const char* what, const char* file,
+                                                        int line) {
+  fiber* me = w.current;
+  note_place(me, what, file, line);
+  group->value[lane] = value;
+  const unsigned count = group->count++;
+  group->waiting[count] = me;
+  if (count + 1 == group->expected) return complete_group(w, warp, group);
+  warp_exchange* exchange = group;
+  return *static_cast<warp_exchange*>(sleep_until_ready(w, me, exchange));
+}
+
+[[gnu::noinline]] warp_exchange& meet_in_other_group(worker& w, unsigned mask, std::uint64_t value,
+                                                     const char* what, const char* file, int line) {
+  const unsigned linear = progress.position->linear;
+  warp_group* group = find_group(w, linear / 32, mask, what);
+  return join_group(w, group, linear / 32, linear % 32, value, what, file, line);
 }
 
 }  // namespace
 
-warp_exchange& join_warp(unsigned mask, std::uint64_t value, const char* what, const char* file,
+// Each lane of each warp function comes through here, so the usual way is short: no frame on the
+// stack, and its last act is the change of stacks. Then no return is predicted wrongly, which would
+// cost more than the change itself. What only one lane of a warp does stands in other functions.
+warp_exchange& meet_warp(unsigned mask, std::uint64_t value, const char* what, const char* file,
                          int line) {
   worker& w = worker_in_kernel(what);
   const unsigned linear = progress.position->linear;
@@ -401,27 +455,10 @@ warp_exchange& join_warp(unsigned mask, std::uint64_t value, const char* what, c
   const unsigned in_warp = progress.count - warp * 32;
   if (in_warp < 32) mask &= (1U << in_warp) - 1U;
 
-  warp_group** link = &w.open_groups[warp];
-  while (*link != nullptr && (*link)->mask != mask) link = &(*link)->next;
-  warp_group* group = *link;
-  if (group == nullptr) group = open_group(w, link, mask, what);
-  if (group->what != what && std::strcmp(group->what, what) != 0) group->mixed = true;
-  group->value[lane] = value;
-  group->arrived |= 1U << lane;
-  fiber* me = w.current;
-  note_place(me, what, file, line);
-  group->waiting[group->count++] = me;
-  if (group->count != group->expected) return *group;
-  if (group->mixed) stuck(w);
-  *link = group->next;
-  ++w.warp_epoch[warp];
-  for (unsigned i = 0; i + 1 < group->count; ++i) make_ready(w, group->waiting[i]);
-  return *group;
-}
-
-void wait_for_warp() {
-  worker& w = *tls_worker;
-  wait_for_others(w, w.current);
+  warp_group* group = w.open_groups[warp];
+  if (group == nullptr || group->mask != mask || group->what != what)
+    return meet_in_other_group(w, mask, value, what, file, line);
+  return join_group(w, group, warp, lane, value, what, file, line);
 }
 
 void recycle(warp_exchange& exchange) {
@@ -573,7 +610,8 @@ void report_problem(worker& w, running_launch& launch) {
   w.problem = {};
 }
 
-/// One worker's share of a launch.
+}  // namespace
+
 void work_on(running_launch& launch) {
   worker& w = this_worker();
   w.launch = &launch;
@@ -617,171 +655,6 @@ void work_on(running_launch& launch) {
   w.in_kernel.store(false, std::memory_order_release);
   if (counting_accesses) add_to_totals(w);
   w.launch = nullptr;
-}
-
-/// OS threads that help the launching one. They sleep between launches.
-class worker_pool {
- public:
-  static worker_pool& instance() {
-    static auto* pool = new worker_pool;  // never destroyed: its threads may outlive main
-    return *pool;
-  }
-  /// One OS thread a block: more of them, so they are not woken for ordinary launches.
-  static worker_pool& cooperative() {
-    static auto* pool = new worker_pool;
-    return *pool;
-  }
-
-  /// With as many helpers as can be had: false if all are needed and the system has not enough.
-  bool run(running_launch& launch, unsigned helpers) {
-    {
-      std::unique_lock lock(mutex_);
-      if (owner_ != getpid()) {  // after a fork the threads are gone
-        owner_ = getpid();
-        threads_ = 0;
-      }
-      while (threads_ < helpers && start_thread()) ++threads_;
-      if (threads_ < helpers && launch.meeting != nullptr) return false;
-      helpers = std::min(helpers, threads_);
-      if (helpers == 0) {
-        lock.unlock();
-        work_on(launch);
-        return true;
-      }
-      launch_ = &launch;
-      wanted_ = helpers;
-      busy_ = 0;
-    }
-    work_.notify_all();
-    work_on(launch);
-    std::unique_lock lock(mutex_);
-    launch_ = nullptr;  // helpers that have not woken yet need not
-    done_.wait(lock, [&] { return busy_ == 0; });
-    return true;
-  }
-
- private:
-  bool start_thread() {
-    pthread_attr_t attributes;
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, 1 << 20);
-    pthread_t thread;
-    const int status = pthread_create(
-        &thread, &attributes,
-        [](void* self) -> void* {
-          static_cast<worker_pool*>(self)->help();
-          return nullptr;
-        },
-        this);
-    pthread_attr_destroy(&attributes);
-    if (status == 0) pthread_detach(thread);
-    return status == 0;
-  }
-
-  [[noreturn]] void help() {
-    for (;;) {
-      running_launch* launch = nullptr;
-      {
-        std::unique_lock lock(mutex_);
-        work_.wait(lock, [&] { return launch_ != nullptr && wanted_ > 0; });
-        launch = launch_;
-        --wanted_;
-        ++busy_;
-      }
-      work_on(*launch);
-      {
-        std::unique_lock lock(mutex_);
-        if (--busy_ == 0) done_.notify_all();
-      }
-    }
-  }
-
-  std::mutex mutex_;
-  std::condition_variable work_, done_;
-  running_launch* launch_ = nullptr;
-  unsigned wanted_ = 0, busy_ = 0, threads_ = 0;
-  pid_t owner_ = getpid();
-};
-
-unsigned read_worker_count() {
-  if (const char* text = std::getenv("CPU_DEVICE_WORKERS")) {
-    const long wanted = std::strtol(text, nullptr, 10);
-    if (wanted >= 1 && wanted <= 256) return static_cast<unsigned>(wanted);
-    std::fprintf(stderr, "CPU device: CPU_DEVICE_WORKERS=%s is ignored: it must be 1 to 256.\n",
-                 text);
-  }
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0)
-    return static_cast<unsigned>(std::clamp(CPU_COUNT(&set), 1, 64));
-  return std::clamp(std::thread::hardware_concurrency(), 1U, 64U);
-}
-
-struct order_setting {
-  thread_order order = thread_order::forward;
-  unsigned seed = 0;
-};
-
-order_setting read_order() {
-  const char* text = std::getenv("CPU_DEVICE_ORDER");
-  if (text == nullptr || *text == '\0' || std::strcmp(text, "forward") == 0) return {};
-  if (std::strcmp(text, "reverse") == 0) return {thread_order::reverse, 0};
-  if (std::strcmp(text, "random") == 0) return {thread_order::random, 1};
-  if (std::strncmp(text, "random:", 7) == 0)
-    return {thread_order::random, static_cast<unsigned>(std::strtoul(text + 7, nullptr, 10))};
-  std::fprintf(stderr,
-               "CPU device: CPU_DEVICE_ORDER=%s is ignored: it is forward, reverse, random or "
-               "random:SEED.\n",
-               text);
-  return {};
-}
-
-std::mutex order_mutex;
-order_setting& order_now() {
-  static order_setting setting = read_order();
-  return setting;
-}
-
-}  // namespace
-
-unsigned worker_count() {
-  static const unsigned count = read_worker_count();
-  return count;
-}
-
-unsigned blocks_per_worker() { return std::clamp(1024 / worker_count(), 2U, 32U); }
-
-void set_thread_order(thread_order order, unsigned seed) {
-  const std::lock_guard lock(order_mutex);
-  order_now() = {order, seed};
-}
-
-thread_order current_order(unsigned& seed) {
-  const std::lock_guard lock(order_mutex);
-  order_setting& setting = order_now();
-  seed = setting.seed;
-  if (setting.order == thread_order::random) setting.seed = setting.seed * 1664525U + 1013904223U;
-  return setting.order;
-}
-
-cudaError_t run_launch(running_launch& launch) {
-  launch.block_count = std::uint64_t{launch.grid.x} * launch.grid.y * launch.grid.z;
-  if (launch.order == thread_order::random) {
-    std::uint64_t state = launch.seed;
-    launch.block_step = next_random(state) % launch.block_count;
-    while (std::gcd(launch.block_step, launch.block_count) != 1) ++launch.block_step;
-    launch.block_first = next_random(state) % launch.block_count;
-  }
-  static std::atomic<std::uint32_t> serials{1};
-  launch.first_serial = serials.fetch_add(static_cast<std::uint32_t>(launch.block_count));
-  const watchdog guard(launch);
-  if (launch.meeting != nullptr) {
-    if (!worker_pool::cooperative().run(launch, static_cast<unsigned>(launch.block_count) - 1))
-      return cudaErrorLaunchOutOfResources;
-  } else {
-    const std::uint64_t helpers = std::min<std::uint64_t>(worker_count(), launch.block_count) - 1;
-    worker_pool::instance().run(launch, static_cast<unsigned>(helpers));
-  }
-  return static_cast<cudaError_t>(launch.error.load());
 }
 
 }  // namespace cpu_device

@@ -70,8 +70,7 @@ struct fiber {
 
 /// Lanes that meet in one warp function.
 struct warp_group : warp_exchange {
-  unsigned arrived;  // lanes, a bit each
-  bool mixed;        // they came for different functions
+  bool mixed;  // its lanes came for different functions
   const char* what;
   fiber* waiting[32];  // in order of arrival
   warp_group* next;
@@ -146,6 +145,8 @@ worker& this_worker();
 worker* current_worker();
 bool inside_kernel();
 
+/// One worker's share of a launch: blocks, until there are no more.
+void work_on(running_launch& launch);
 /// Runs every block; returns the error of the first block that failed.
 cudaError_t run_launch(running_launch& launch);
 
@@ -178,6 +179,14 @@ class watchdog {
 
 /// Installs the fault handlers for this process and the alternate signal stack for this OS thread.
 void watch_faults_on_this_thread();
+
+/// The next random number; changes the state (splitmix64).
+inline std::uint64_t next_random(std::uint64_t& state) {
+  std::uint64_t z = (state += 0x9E3779B97F4A7C15U);
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
+  return z ^ (z >> 31);
+}
 
 /// The order of the launches that follow.
 thread_order current_order(unsigned& seed);

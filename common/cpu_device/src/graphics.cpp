@@ -1,15 +1,13 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// OpenGL's buffers for kernels, by way of host memory: read when they are mapped, written back when
-// they are unmapped. What a kernel gets is memory of the CPU device, with its guards and checks.
+// OpenGL's buffers and textures for kernels, by way of host memory: read when they are mapped,
+// written back when they are unmapped. What a kernel gets is memory of the CPU device, with its
+// guards and checks.
 
 #include "cpu_device/graphics.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
-#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -22,25 +20,30 @@
 #include "device.hpp"
 #include "engine.hpp"
 #include "memory.hpp"
+#include "opengl.hpp"
 #include "report.hpp"
 #include "streams.hpp"
 
 namespace cpu_device {
 namespace {
 
-/// One use of a buffer, from map to unmap. Work in a stream may outlive it.
+/// One use of a buffer or texture, from map to unmap. Work in a stream may outlive it.
 struct mapping {
   char* memory = nullptr;  // null when it is over
   std::size_t bytes = 0;
+  cudaArray_t array = nullptr;  // of a texture: its texels are in `memory`
   unsigned flags = cudaGraphicsMapFlagsNone;
-  std::vector<char> contents;  // of the buffer when it was mapped; empty for WriteDiscard
+  std::vector<char> contents;  // what OpenGL had when it was mapped; empty for WriteDiscard
 };
 
 }  // namespace
 }  // namespace cpu_device
 
 struct cudaGraphicsResource {
-  unsigned buffer = 0;
+  unsigned name = 0;                                    // OpenGL's
+  const cpu_device::texture_target* texture = nullptr;  // null: it is a buffer
+  cpu_device::texture_image image;                      // of a texture
+  unsigned array_flags = cudaArrayDefault;              // of a texture
   int device = 0;
   std::size_t bytes = 0;
   unsigned flags = cudaGraphicsMapFlagsNone;
@@ -55,145 +58,75 @@ std::set<cudaGraphicsResource*>& resources_there_are() {
   return *all;
 }
 
-// --- OpenGL ------------------------------------------------------------------------------------
-
-// Of OpenGL's specification. Its headers need not be there, and may differ in their version.
-constexpr unsigned kArrayBuffer = 0x8892;
-constexpr unsigned kArrayBufferBinding = 0x8894;
-constexpr unsigned kBufferSize = 0x8764;
-
-/// The functions of the OpenGL context that is current in this host thread.
-struct gl_functions {
-  unsigned char (*is_buffer)(unsigned) = nullptr;
-  void (*bind_buffer)(unsigned, unsigned) = nullptr;
-  void (*get_integer)(unsigned, int*) = nullptr;
-  void (*get_buffer_parameter)(unsigned, unsigned, int*) = nullptr;
-  void (*read)(unsigned, std::intptr_t, std::intptr_t, void*) = nullptr;
-  void (*write)(unsigned, std::intptr_t, std::intptr_t, const void*) = nullptr;
-  unsigned (*get_error)() = nullptr;
-};
-
-/// How a window system tells whether a context of its own is current, and finds OpenGL's functions.
-struct window_system {
-  const char* current_context;
-  const char* find_function;
-  const char* libraries[2];
-};
-constexpr window_system kWindowSystems[] = {
-    {"eglGetCurrentContext", "eglGetProcAddress", {"libEGL.so.1", "libEGL.so"}},
-    {"glXGetCurrentContext", "glXGetProcAddressARB", {"libGLX.so.0", "libGL.so.1"}},
-    {"OSMesaGetCurrentContext", "OSMesaGetProcAddress", {"libOSMesa.so.8", "libOSMesa.so"}},
-};
-
-/// A function of the program, or of a library that it has loaded; nothing is loaded for it.
-void* loaded_function(const char* name, const window_system& system) {
-  if (void* found = dlsym(RTLD_DEFAULT, name)) return found;
-  for (const char* library : system.libraries)  // GLFW and SDL load them for themselves alone
-    if (void* handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD)) {
-      void* found = dlsym(handle, name);
-      dlclose(handle);
-      if (found != nullptr) return found;
-    }
-  return nullptr;
-}
-
-template <class Function>
-bool find(Function*& function, const char* name, void* (*find_function)(const char*)) {
-  void* found = find_function(name);
-  if (found == nullptr) found = dlsym(RTLD_DEFAULT, name);
-  function = reinterpret_cast<Function*>(found);
-  return found != nullptr;
-}
-
-/// Fails where this thread has no OpenGL context.
-cudaError_t find_gl(const char* function, gl_functions& gl) {
-  for (const window_system& system : kWindowSystems) {
-    const auto current =
-        reinterpret_cast<void* (*)()>(loaded_function(system.current_context, system));
-    if (current == nullptr || current() == nullptr) continue;
-    const auto find_function =
-        reinterpret_cast<void* (*)(const char*)>(loaded_function(system.find_function, system));
-    if (find_function != nullptr && find(gl.is_buffer, "glIsBuffer", find_function) &&
-        find(gl.bind_buffer, "glBindBuffer", find_function) &&
-        find(gl.get_integer, "glGetIntegerv", find_function) &&
-        find(gl.get_buffer_parameter, "glGetBufferParameteriv", find_function) &&
-        find(gl.read, "glGetBufferSubData", find_function) &&
-        find(gl.write, "glBufferSubData", find_function) &&
-        find(gl.get_error, "glGetError", find_function))
-      return cudaSuccess;
-    return fail(cudaErrorInvalidGraphicsContext,
-                std::string(function) +
-                    ": the current OpenGL context has no buffers that can be read "
-                    "(glGetBufferSubData). Try: a context of desktop OpenGL 1.5 or later.");
-  }
-  return fail(cudaErrorInvalidGraphicsContext,
-              std::string(function) +
-                  ": no OpenGL context is current in this host thread. Try: make the call after "
-                  "the window is there (glutCreateWindow, glfwMakeContextCurrent, "
-                  "eglMakeCurrent), in the thread that draws.");
-}
-
-/// An error that the program's own calls of OpenGL have left must not be taken for one of ours.
-void take_old_errors(const gl_functions& gl, const char* function) {
-  for (int i = 0; i < 16; ++i) {  // a lost context gives errors without end
-    const unsigned error = gl.get_error();
-    if (error == 0) return;
-    char number[16];
-    std::snprintf(number, sizeof number, "0x%04X", error);
-    explain(std::string(function) + ": an earlier call of OpenGL had failed (glGetError: " +
-            number + "). Try: glGetError() after each of them.");
-  }
-}
-
-/// Has the buffer bound while it lives. What the program has bound comes back.
-class bound {
- public:
-  bound(const gl_functions& gl, unsigned buffer) : gl_(gl) {
-    gl_.get_integer(kArrayBufferBinding, &before_);
-    gl_.bind_buffer(kArrayBuffer, buffer);
-  }
-  ~bound() { gl_.bind_buffer(kArrayBuffer, static_cast<unsigned>(before_)); }
-  bound(const bound&) = delete;
-  bound& operator=(const bound&) = delete;
-
-  std::size_t bytes() const {
-    int size = 0;
-    gl_.get_buffer_parameter(kArrayBuffer, kBufferSize, &size);
-    return static_cast<std::size_t>(std::max(size, 0));
-  }
-  bool read(void* to, std::size_t bytes) const {
-    gl_.read(kArrayBuffer, 0, static_cast<std::intptr_t>(bytes), to);
-    return gl_.get_error() == 0;
-  }
-  bool write(const void* from, std::size_t bytes) const {
-    gl_.write(kArrayBuffer, 0, static_cast<std::intptr_t>(bytes), from);
-    return gl_.get_error() == 0;
-  }
-
- private:
-  const gl_functions& gl_;
-  int before_ = 0;
-};
+// --- what OpenGL has -----------------------------------------------------------------------------
 
 std::string name_of(const cudaGraphicsResource& resource) {
-  return "OpenGL's buffer " + std::to_string(resource.buffer);
+  return (resource.texture != nullptr ? "OpenGL's texture " : "OpenGL's buffer ") +
+         std::to_string(resource.name);
+}
+
+std::string size_of(const texture_image& image) {
+  std::string text =
+      std::to_string(image.extent.width) + " x " + std::to_string(image.extent.height);
+  return image.extent.depth == 0 ? text : text + " x " + std::to_string(image.extent.depth);
+}
+
+/// The texture is still there, in this context, with the image it was registered with.
+cudaError_t check_texture(const std::string& what, const gl_functions& gl,
+                          const cudaGraphicsResource& resource, cudaError_t error) {
+  if (gl.is_texture(resource.name) == 0)
+    return fail(error, what +
+                           " is not there (any more) in the current context. Try: unregister it "
+                           "before glDeleteTextures, and map it where it was registered.");
+  const texture_image image = bound_texture(gl, *resource.texture, resource.name).image();
+  if (image == resource.image) return cudaSuccess;
+  return fail(error, what + " had " + size_of(resource.image) +
+                         " texels when it was registered and has " + size_of(image) +
+                         (size_of(image) == size_of(resource.image) ? " of another format" : "") +
+                         " now. Try: unregister it before glTexImage gives it a new image, then "
+                         "register it again.");
 }
 
 /// The buffer is still there, in this context, with the storage it was registered with.
-cudaError_t check_buffer(const char* function, const gl_functions& gl,
+cudaError_t check_buffer(const std::string& what, const gl_functions& gl,
                          const cudaGraphicsResource& resource, cudaError_t error) {
-  const std::string what = std::string(function) + ": " + name_of(resource);
-  if (gl.is_buffer(resource.buffer) == 0)
+  if (gl.is_buffer(resource.name) == 0)
     return fail(error, what +
                            " is not there (any more) in the current context. Try: unregister it "
                            "before glDeleteBuffers, and map it where it was registered.");
-  const std::size_t bytes = bound(gl, resource.buffer).bytes();
+  const std::size_t bytes = bound_buffer(gl, resource.name).bytes();
   if (bytes != resource.bytes)
     return fail(error, what + " had " + human_bytes(resource.bytes) +
                            " when it was registered and has " + human_bytes(bytes) +
                            " now. Try: unregister it before glBufferData gives it new storage, "
                            "then register it again.");
   return cudaSuccess;
+}
+
+cudaError_t check_object(const char* function, const gl_functions& gl,
+                         const cudaGraphicsResource& resource, cudaError_t error) {
+  const std::string what = std::string(function) + ": " + name_of(resource);
+  return resource.texture != nullptr ? check_texture(what, gl, resource, error)
+                                     : check_buffer(what, gl, resource, error);
+}
+
+bool read_object(const gl_functions& gl, const cudaGraphicsResource& resource, char* to) {
+  if (resource.texture != nullptr)
+    return bound_texture(gl, *resource.texture, resource.name).read(resource.image, to);
+  return bound_buffer(gl, resource.name).read(to, resource.bytes);
+}
+bool write_object(const gl_functions& gl, const cudaGraphicsResource& resource, const char* from) {
+  if (resource.texture != nullptr)
+    return bound_texture(gl, *resource.texture, resource.name).write(resource.image, from);
+  return bound_buffer(gl, resource.name).write(from, resource.bytes);
+}
+
+/// The functions that these resources need.
+cudaError_t find_gl_for(const char* function, int count, cudaGraphicsResource** resources,
+                        gl_functions& gl) {
+  const bool textures = std::any_of(resources, resources + count,
+                                    [](const auto* r) { return r->texture != nullptr; });
+  return textures ? find_gl_textures(function, gl) : find_gl(function, gl);
 }
 
 // --- resources ---------------------------------------------------------------------------------
@@ -211,7 +144,7 @@ cudaError_t check_resource(const char* function, cudaGraphicsResource* resource)
   return fail(cudaErrorInvalidResourceHandle,
               std::string(function) +
                   ": this graphics resource does not exist: it was unregistered, or never "
-                  "registered (cudaGraphicsGLRegisterBuffer).");
+                  "registered (cudaGraphicsGLRegisterBuffer, cudaGraphicsGLRegisterImage).");
 }
 
 cudaError_t already_mapped(const char* function, const cudaGraphicsResource& resource,
@@ -243,31 +176,41 @@ cudaError_t check_list(const char* function, int count, cudaGraphicsResource** r
 
 void end_mapping(cudaGraphicsResource& resource) {
   std::string ignored;
-  release(resource.mapped->memory, true, &ignored);
+  if (resource.mapped->array != nullptr)
+    free_graphics_array(resource.mapped->array);
+  else
+    release(resource.mapped->memory, true, &ignored);
   resource.mapped->memory = nullptr;
   resource.mapped = nullptr;
 }
 
 cudaError_t map(const char* function, const gl_functions& gl, cudaGraphicsResource& resource,
                 cudaStream_t stream, const void* made_at) {
-  cudaError_t status = check_buffer(function, gl, resource, cudaErrorMapBufferObjectFailed);
+  cudaError_t status = check_object(function, gl, resource, cudaErrorMapBufferObjectFailed);
   if (status != cudaSuccess) return status;
   const auto now = std::make_shared<mapping>();
   now->bytes = resource.bytes;
   now->flags = resource.flags;
   if (now->flags != cudaGraphicsMapFlagsWriteDiscard) {
     now->contents.resize(now->bytes);
-    if (!bound(gl, resource.buffer).read(now->contents.data(), now->bytes))
+    if (!read_object(gl, resource, now->contents.data()))
       return fail(cudaErrorMapBufferObjectFailed,
-                  std::string(function) + ": OpenGL does not give the contents of its buffer " +
-                      std::to_string(resource.buffer) +
+                  std::string(function) + ": OpenGL does not give the contents of its " +
+                      name_of(resource).substr(9) +
                       ". Try: glUnmapBuffer, if the program has mapped it with glMapBuffer.");
   }
-  now->memory =
-      static_cast<char*>(allocate(now->bytes, memory_kind::device, resource.device, 0, made_at));
-  if (now->memory == nullptr)
-    return fail(cudaErrorMemoryAllocation,
-                std::string(function) + ": " + human_bytes(now->bytes) + " do not fit.");
+  if (resource.texture != nullptr) {
+    status =
+        make_graphics_array(&now->array, &now->memory, resource.image.desc, resource.image.extent,
+                            resource.array_flags, resource.device, made_at, function);
+    if (status != cudaSuccess) return status;
+  } else {
+    now->memory =
+        static_cast<char*>(allocate(now->bytes, memory_kind::device, resource.device, 0, made_at));
+    if (now->memory == nullptr)
+      return fail(cudaErrorMemoryAllocation,
+                  std::string(function) + ": " + human_bytes(now->bytes) + " do not fit.");
+  }
   resource.mapped = now;
   if (now->contents.empty()) return cudaSuccess;
   // Only the work of this stream may count on them.
@@ -286,12 +229,12 @@ cudaError_t write_back(const char* function, const gl_functions& gl,
              "keeps what it had. Try: cudaGraphicsRegisterFlagsNone.");
     return cudaSuccess;
   }
-  const cudaError_t status = check_buffer(function, gl, resource, cudaErrorUnmapBufferObjectFailed);
+  const cudaError_t status = check_object(function, gl, resource, cudaErrorUnmapBufferObjectFailed);
   if (status != cudaSuccess) return status;
-  if (!bound(gl, resource.buffer).write(m.memory, m.bytes))
+  if (!write_object(gl, resource, m.memory))
     return fail(cudaErrorUnmapBufferObjectFailed,
-                std::string(function) + ": OpenGL does not take the contents of its buffer " +
-                    std::to_string(resource.buffer) +
+                std::string(function) + ": OpenGL does not take the contents of its " +
+                    name_of(resource).substr(9) +
                     ". Try: glUnmapBuffer, if the program has mapped it with glMapBuffer.");
   return cudaSuccess;
 }
@@ -357,7 +300,7 @@ cudaError_t cudaGraphicsGLRegisterBuffer(cudaGraphicsResource_t* resource, GLuin
   if (const cudaError_t status = find_gl(kFunction, gl); status != cudaSuccess) return status;
   take_old_errors(gl, kFunction);
   const bool exists = gl.is_buffer(buffer) != 0;
-  const std::size_t bytes = exists ? bound(gl, buffer).bytes() : 0;
+  const std::size_t bytes = exists ? bound_buffer(gl, buffer).bytes() : 0;
   if (bytes == 0)
     return fail(cudaErrorInvalidValue,
                 std::string(kFunction) + ": OpenGL's buffer " + std::to_string(buffer) +
@@ -365,7 +308,7 @@ cudaError_t cudaGraphicsGLRegisterBuffer(cudaGraphicsResource_t* resource, GLuin
                             : " does not exist in the current context. Try: glGenBuffers, "
                               "glBindBuffer and glBufferData first."));
   auto* made = new cudaGraphicsResource;
-  made->buffer = buffer;
+  made->name = buffer;
   made->device = current_device();
   made->bytes = bytes;
   made->flags = flags;
@@ -374,13 +317,69 @@ cudaError_t cudaGraphicsGLRegisterBuffer(cudaGraphicsResource_t* resource, GLuin
   return cudaSuccess;
 }
 
-cudaError_t cudaGraphicsGLRegisterImage(cudaGraphicsResource_t* resource, GLuint, GLenum,
-                                        unsigned int) {
+cudaError_t cudaGraphicsGLRegisterImage(cudaGraphicsResource_t* resource, GLuint texture,
+                                        GLenum target, unsigned int flags) {
+  constexpr const char* kFunction = "cudaGraphicsGLRegisterImage";
+  constexpr unsigned kForReading = cudaGraphicsRegisterFlagsReadOnly,
+                     kForWriting = cudaGraphicsRegisterFlagsWriteDiscard,
+                     kSurface = cudaGraphicsRegisterFlagsSurfaceLoadStore,
+                     kGather = cudaGraphicsRegisterFlagsTextureGather;
   if (resource == nullptr) return fail(cudaErrorInvalidValue);
-  return fail(cudaErrorNotSupported,
-              "cudaGraphicsGLRegisterImage: the CPU device takes buffers of OpenGL, not its "
-              "textures. Try: a pixel buffer object and cudaGraphicsGLRegisterBuffer, then "
-              "glTexSubImage2D from that buffer.");
+  if ((flags & ~(kForReading | kForWriting | kSurface | kGather)) != 0 ||
+      (flags & (kForReading | kForWriting)) == (kForReading | kForWriting))
+    return fail(cudaErrorInvalidValue,
+                std::string(kFunction) +
+                    ": the flags of a texture are cudaGraphicsRegisterFlagsNone, …ReadOnly or "
+                    "…WriteDiscard, and …SurfaceLoadStore where a kernel writes to it.");
+  if (const cudaError_t status = check_call(kFunction); status != cudaSuccess) return status;
+  const texture_target* kind = find_texture_target(target);
+  if (kind == nullptr)
+    return fail(cudaErrorNotSupported,
+                std::string(kFunction) +
+                    ": the CPU device takes GL_TEXTURE_2D, GL_TEXTURE_RECTANGLE and GL_TEXTURE_3D, "
+                    "no cubemaps, layers and render buffers. Try: a texture of these kinds.");
+  const std::lock_guard lock(api_mutex());
+  gl_functions gl;
+  if (const cudaError_t status = find_gl_textures(kFunction, gl); status != cudaSuccess)
+    return status;
+  take_old_errors(gl, kFunction);
+  const std::string what = std::string(kFunction) + ": OpenGL's texture " + std::to_string(texture);
+  if (gl.is_texture(texture) == 0)
+    return fail(cudaErrorInvalidValue,
+                what +
+                    " does not exist in the current context. Try: glGenTextures, glBindTexture "
+                    "and glTexImage2D first.");
+  const bound_texture bound(gl, *kind, texture);
+  if (!bound.is_of_this_kind())
+    return fail(cudaErrorInvalidValue,
+                what + " is no " + kind->name + ". Try: the target that it was first bound to.");
+  const texture_image image = bound.image();
+  if (image.extent.width == 0)
+    return fail(cudaErrorInvalidValue, what + " has no image yet. Try: glTexImage2D first.");
+  if (image.type == 0)
+    return fail(cudaErrorInvalidValue,
+                what +
+                    "'s format is none that CUDA has: 1, 2 or 4 channels (not 3) of 8, 16 or 32 "
+                    "bits. Try: GL_RGBA8, GL_R32F and the like for glTexImage2D.");
+  const std::size_t texel_bytes = bytes_of_texel(image.desc);
+  if (texel_bytes == 0)
+    return fail(cudaErrorNotSupported,
+                what +
+                    " has texels of half precision, which the CPU device has not. Try: "
+                    "GL_RGBA32F and the like.");
+  auto* made = new cudaGraphicsResource;
+  made->name = texture;
+  made->texture = kind;
+  made->image = image;
+  if ((flags & kSurface) != 0) made->array_flags |= cudaArraySurfaceLoadStore;
+  if ((flags & kGather) != 0) made->array_flags |= cudaArrayTextureGather;
+  made->device = current_device();
+  made->bytes = image.extent.width * image.extent.height *
+                std::max<std::size_t>(image.extent.depth, 1) * texel_bytes;
+  made->flags = flags & (kForReading | kForWriting);
+  resources_there_are().insert(made);
+  *resource = made;
+  return cudaSuccess;
 }
 
 cudaError_t cudaGraphicsUnregisterResource(cudaGraphicsResource_t resource) {
@@ -420,7 +419,7 @@ cudaError_t cudaGraphicsMapResources(int count, cudaGraphicsResource_t* resource
     if (resources[i]->mapped != nullptr)
       return already_mapped(kFunction, *resources[i], "cudaGraphicsUnmapResources first.");
   gl_functions gl;
-  if (status = find_gl(kFunction, gl); status != cudaSuccess) return status;
+  if (status = find_gl_for(kFunction, count, resources, gl); status != cudaSuccess) return status;
   take_old_errors(gl, kFunction);
   for (int i = 0; i < count && status == cudaSuccess; ++i)
     status = map(kFunction, gl, *resources[i], stream, __builtin_return_address(0));
@@ -440,7 +439,7 @@ cudaError_t cudaGraphicsUnmapResources(int count, cudaGraphicsResource_t* resour
   for (int i = 0; i < count; ++i)
     if (resources[i]->mapped == nullptr) return not_mapped(kFunction, *resources[i]);
   gl_functions gl;
-  if (status = find_gl(kFunction, gl); status != cudaSuccess) return status;
+  if (status = find_gl_for(kFunction, count, resources, gl); status != cudaSuccess) return status;
   take_old_errors(gl, kFunction);
   // What other streams still do to these buffers comes too late for OpenGL, and before the memory
   // goes.
@@ -462,14 +461,18 @@ cudaError_t cudaGraphicsResourceGetMappedPointer(void** pointer, std::size_t* by
   if (const cudaError_t status = check_resource(kFunction, resource); status != cudaSuccess)
     return status;
   if (resource->mapped == nullptr) return not_mapped(kFunction, *resource);
+  if (resource->texture != nullptr)
+    return fail(cudaErrorNotMappedAsPointer,
+                std::string(kFunction) + ": " + name_of(*resource) +
+                    " is no buffer. Try: cudaGraphicsSubResourceGetMappedArray.");
   *pointer = resource->mapped->memory;
   if (bytes != nullptr) *bytes = resource->mapped->bytes;
   return cudaSuccess;
 }
 
 cudaError_t cudaGraphicsSubResourceGetMappedArray(cudaArray_t* array,
-                                                  cudaGraphicsResource_t resource, unsigned int,
-                                                  unsigned int) {
+                                                  cudaGraphicsResource_t resource,
+                                                  unsigned int index, unsigned int level) {
   constexpr const char* kFunction = "cudaGraphicsSubResourceGetMappedArray";
   if (array == nullptr) return fail(cudaErrorInvalidValue);
   if (const cudaError_t status = check_call(kFunction); status != cudaSuccess) return status;
@@ -477,7 +480,14 @@ cudaError_t cudaGraphicsSubResourceGetMappedArray(cudaArray_t* array,
   if (const cudaError_t status = check_resource(kFunction, resource); status != cudaSuccess)
     return status;
   if (resource->mapped == nullptr) return not_mapped(kFunction, *resource);
-  return fail(cudaErrorNotMappedAsArray,
-              std::string(kFunction) + ": " + name_of(*resource) +
-                  " is no texture. Try: cudaGraphicsResourceGetMappedPointer.");
+  if (resource->texture == nullptr)
+    return fail(cudaErrorNotMappedAsArray,
+                std::string(kFunction) + ": " + name_of(*resource) +
+                    " is no texture. Try: cudaGraphicsResourceGetMappedPointer.");
+  if (index != 0 || level != 0)
+    return fail(cudaErrorInvalidValue,
+                std::string(kFunction) + ": " + name_of(*resource) +
+                    " has one image here: index 0, level 0. Mipmaps are not there.");
+  *array = resource->mapped->array;
+  return cudaSuccess;
 }

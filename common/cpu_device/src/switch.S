@@ -3,8 +3,9 @@
 
 // Changing stacks. Only what the calling convention asks a function to preserve is saved.
 //
-//   void cpu_device_switch(void** save, void* load)
-//     Saves the running stack in *save and goes on where `load` was saved.
+//   void* cpu_device_switch(void** save, void* load, void* result)
+//     Saves the running stack in *save and goes on where `load` was saved. When this stack goes on,
+//     its call returns `result`: then the caller need not keep it.
 //   int cpu_device_guarded_call(void** slot, void (*function)(void*), void* argument)
 //     Calls function(argument); 0 when it returns, 1 when cpu_device_abort_to(*slot) ends it.
 //   void cpu_device_abort_to(void* slot)
@@ -26,8 +27,10 @@ cpu_device_switch:
     pushq %r13
     pushq %r14
     pushq %r15
+    pushq %rdx
     movq %rsp, (%rdi)
     movq %rsi, %rsp
+    popq %rax
     popq %r15
     popq %r14
     popq %r13
@@ -83,7 +86,7 @@ cpu_device_abort_to:
     .type cpu_device_switch, %function
     .p2align 4
 cpu_device_switch:
-    sub sp, sp, #160
+    sub sp, sp, #176
     stp x19, x20, [sp, #0]
     stp x21, x22, [sp, #16]
     stp x23, x24, [sp, #32]
@@ -94,6 +97,7 @@ cpu_device_switch:
     stp d10, d11, [sp, #112]
     stp d12, d13, [sp, #128]
     stp d14, d15, [sp, #144]
+    str x2, [sp, #160]
     mov x9, sp
     str x9, [x0]
     mov sp, x1
@@ -107,7 +111,8 @@ cpu_device_switch:
     ldp d10, d11, [sp, #112]
     ldp d12, d13, [sp, #128]
     ldp d14, d15, [sp, #144]
-    add sp, sp, #160
+    ldr x0, [sp, #160]
+    add sp, sp, #176
     br x30
     .size cpu_device_switch, .-cpu_device_switch
 

@@ -30,6 +30,7 @@ struct cudaArray {
   cudaExtent extent{};  // as the program gave it: 0 for dimensions that it does not have
   unsigned flags = 0;
   int device = 0;
+  bool of_graphics = false;  // shows a texture of OpenGL while that is mapped
   char* data = nullptr;
   std::size_t texel_bytes = 0, row_bytes = 0;
   std::size_t rows = 1, slices = 1;  // at least 1 each
@@ -534,7 +535,7 @@ bool valid_extent(const cudaExtent& e, unsigned flags) {
 }
 
 cudaError_t make_array(cudaArray_t* array, const cudaChannelFormatDesc* desc,
-                       const cudaExtent& extent, unsigned flags, const void* made_at,
+                       const cudaExtent& extent, unsigned flags, int device, const void* made_at,
                        const char* function) {
   if (inside_kernel()) return in_kernel(function);
   if (array == nullptr || desc == nullptr) return fail(cudaErrorInvalidValue);
@@ -561,7 +562,7 @@ cudaError_t make_array(cudaArray_t* array, const cudaChannelFormatDesc* desc,
   made->desc = *desc;
   made->extent = extent;
   made->flags = flags;
-  made->device = current_device();
+  made->device = device;
   made->texel_bytes = texel_bytes;
   made->row_bytes = extent.width * texel_bytes;
   made->rows = std::max<std::size_t>(extent.height, 1);
@@ -1018,6 +1019,25 @@ std::size_t live_textures() {
   return textures().size() + surfaces().size();
 }
 
+std::size_t bytes_of_texel(const cudaChannelFormatDesc& desc) { return bytes_of(desc); }
+
+cudaError_t make_graphics_array(cudaArray_t* array, char** texels,
+                                const cudaChannelFormatDesc& desc, const cudaExtent& extent,
+                                unsigned flags, int device, const void* made_at,
+                                const char* function) {
+  const cudaError_t status = make_array(array, &desc, extent, flags, device, made_at, function);
+  if (status != cudaSuccess) return status;
+  (*array)->of_graphics = true;
+  *texels = (*array)->data;
+  return cudaSuccess;
+}
+
+void free_graphics_array(cudaArray_t array) {
+  std::string ignored;
+  release(array->data, true, &ignored);
+  forget_array(array);
+}
+
 void forget_textures(int device) {
   const std::lock_guard lock(api_mutex());
   const std::set<const cudaArray*> all = arrays();
@@ -1034,12 +1054,13 @@ cudaError_t cudaMallocArray(cudaArray_t* array, const cudaChannelFormatDesc* des
   if ((flags & cudaArrayLayered) != 0)
     return fail(cudaErrorInvalidValue,
                 "cudaMallocArray has no layers. Try: cudaMalloc3DArray with cudaArrayLayered.");
-  return make_array(array, desc, {width, height, 0}, flags, __builtin_return_address(0),
-                    "cudaMallocArray");
+  return make_array(array, desc, {width, height, 0}, flags, current_device(),
+                    __builtin_return_address(0), "cudaMallocArray");
 }
 cudaError_t cudaMalloc3DArray(cudaArray_t* array, const cudaChannelFormatDesc* desc,
                               cudaExtent extent, unsigned int flags) {
-  return make_array(array, desc, extent, flags, __builtin_return_address(0), "cudaMalloc3DArray");
+  return make_array(array, desc, extent, flags, current_device(), __builtin_return_address(0),
+                    "cudaMalloc3DArray");
 }
 cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t*, const cudaChannelFormatDesc*,
                                      cudaExtent, unsigned int, unsigned int) {
@@ -1056,6 +1077,10 @@ cudaError_t cudaFreeArray(cudaArray_t array) {
     return fail(cudaErrorInvalidValue,
                 "cudaFreeArray: this array does not exist: it was freed before, or never "
                 "allocated. (cudaFree is for cudaMalloc.)");
+  if (a->of_graphics)
+    return fail(cudaErrorInvalidValue,
+                "cudaFreeArray: this array is a mapped texture of OpenGL. "
+                "cudaGraphicsUnmapResources gives it back.");
   for (int d = 0; d < device_count(); ++d) finish_device(d);  // nobody may still use it
   std::string ignored;
   release(a->data, true, &ignored);

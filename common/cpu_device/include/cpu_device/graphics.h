@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Buffers of a graphics library that kernels use; cuda_gl_interop.h registers those of OpenGL.
-// While a buffer is mapped, the CPU device holds a copy of it in its own memory: read from the
-// buffer when it is mapped, written back when it is unmapped.
+// Buffers and textures of a graphics library that kernels use; cuda_gl_interop.h registers those of
+// OpenGL. While one is mapped, the CPU device holds a copy of it in its own memory, for textures an
+// array: read when it is mapped, written back when it is unmapped.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ enum cudaGraphicsMapFlags {
   cudaGraphicsMapFlagsWriteDiscard = 2  // what was in the buffer is gone: 0xFF bytes
 };
 
-/// Ends what cudaGraphicsGLRegisterBuffer began. Not while the resource is mapped.
+/// Ends what cudaGraphicsGLRegisterBuffer or …Image began. Not while the resource is mapped.
 cudaError_t cudaGraphicsUnregisterResource(cudaGraphicsResource_t resource);
 /// For the next time it is mapped; in place of the flags it was registered with.
 cudaError_t cudaGraphicsResourceSetMapFlags(cudaGraphicsResource_t resource, unsigned int flags);
@@ -35,13 +35,14 @@ cudaError_t cudaGraphicsResourceSetMapFlags(cudaGraphicsResource_t resource, uns
 cudaError_t cudaGraphicsMapResources(int count, cudaGraphicsResource_t* resources,
                                      cudaStream_t stream = nullptr);
 /// What OpenGL draws afterwards finds the results of the work that is in `stream` now. The pointers
-/// into these resources are no longer valid.
+/// and arrays of these resources are no longer valid.
 cudaError_t cudaGraphicsUnmapResources(int count, cudaGraphicsResource_t* resources,
                                        cudaStream_t stream = nullptr);
 /// `bytes` may be null. The pointer holds until the resource is unmapped.
 cudaError_t cudaGraphicsResourceGetMappedPointer(void** pointer, std::size_t* bytes,
                                                  cudaGraphicsResource_t resource);
-/// Always an error: textures of OpenGL cannot be registered, and a buffer is no array.
+/// The array of a texture; `index` and `level` are 0. It holds until the resource is unmapped.
+/// Kernels write to it (cudaCreateSurfaceObject) if it was registered with …SurfaceLoadStore.
 cudaError_t cudaGraphicsSubResourceGetMappedArray(cudaArray_t* array,
                                                   cudaGraphicsResource_t resource,
                                                   unsigned int index, unsigned int level);

@@ -32,22 +32,11 @@ struct warp_exchange {
   unsigned left;             ///< how many have taken what they came for
 };
 
-/// Brings the lane's value to the exchange of its mask. The last lane lets the others go on.
-warp_exchange& join_warp(unsigned mask, std::uint64_t value, const char* what, const char* file,
+/// Brings the lane's value to the exchange of its mask, and waits until every lane of `mask` has
+/// called with the same mask. The exchange is valid until leave_warp(). `what` is the function's
+/// name, for reports.
+warp_exchange& meet_warp(unsigned mask, std::uint64_t value, const char* what, const char* file,
                          int line);
-/// Sleeps until the last lane of the exchange has joined. It is a function of its own because its
-/// last act is the change of stacks: then no return is predicted wrongly, which costs more than the
-/// change itself.
-void wait_for_warp();
-
-/// Waits until every lane of `mask` has called with the same mask; the returned exchange is valid
-/// until leave_warp(). `what` is the function's name, for reports.
-inline warp_exchange& meet_warp(unsigned mask, std::uint64_t value, const char* what,
-                                const char* file, int line) {
-  warp_exchange& exchange = join_warp(mask, value, what, file, line);
-  if (exchange.count != exchange.expected) wait_for_warp();
-  return exchange;
-}
 /// Keeps an exchange that all lanes have left for the next warp function.
 void recycle(warp_exchange& exchange);
 inline void leave_warp(warp_exchange& exchange) {

@@ -1,0 +1,190 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The OS threads that share the blocks of a launch: how many there are, and in which order the
+// threads and blocks start.
+
+#include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <numeric>
+#include <thread>
+
+#include "engine.hpp"
+
+namespace cpu_device {
+namespace {
+
+/// OS threads that help the launching one. They sleep between launches.
+class worker_pool {
+ public:
+  static worker_pool& instance() {
+    static auto* pool = new worker_pool;  // never destroyed: its threads may outlive main
+    return *pool;
+  }
+  /// One OS thread a block: more of them, so they are not woken for ordinary launches.
+  static worker_pool& cooperative() {
+    static auto* pool = new worker_pool;
+    return *pool;
+  }
+
+  /// With as many helpers as can be had: false if all are needed and the system has not enough.
+  bool run(running_launch& launch, unsigned helpers) {
+    {
+      std::unique_lock lock(mutex_);
+      if (owner_ != getpid()) {  // after a fork the threads are gone
+        owner_ = getpid();
+        threads_ = 0;
+      }
+      while (threads_ < helpers && start_thread()) ++threads_;
+      if (threads_ < helpers && launch.meeting != nullptr) return false;
+      helpers = std::min(helpers, threads_);
+      if (helpers == 0) {
+        lock.unlock();
+        work_on(launch);
+        return true;
+      }
+      launch_ = &launch;
+      wanted_ = helpers;
+      busy_ = 0;
+    }
+    work_.notify_all();
+    work_on(launch);
+    std::unique_lock lock(mutex_);
+    launch_ = nullptr;  // helpers that have not woken yet need not
+    done_.wait(lock, [&] { return busy_ == 0; });
+    return true;
+  }
+
+ private:
+  bool start_thread() {
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, 1 << 20);
+    pthread_t thread;
+    const int status = pthread_create(
+        &thread, &attributes,
+        [](void* self) -> void* {
+          static_cast<worker_pool*>(self)->help();
+          return nullptr;
+        },
+        this);
+    pthread_attr_destroy(&attributes);
+    if (status == 0) pthread_detach(thread);
+    return status == 0;
+  }
+
+  [[noreturn]] void help() {
+    for (;;) {
+      running_launch* launch = nullptr;
+      {
+        std::unique_lock lock(mutex_);
+        work_.wait(lock, [&] { return launch_ != nullptr && wanted_ > 0; });
+        launch = launch_;
+        --wanted_;
+        ++busy_;
+      }
+      work_on(*launch);
+      {
+        std::unique_lock lock(mutex_);
+        if (--busy_ == 0) done_.notify_all();
+      }
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable work_, done_;
+  running_launch* launch_ = nullptr;
+  unsigned wanted_ = 0, busy_ = 0, threads_ = 0;
+  pid_t owner_ = getpid();
+};
+
+unsigned read_worker_count() {
+  if (const char* text = std::getenv("CPU_DEVICE_WORKERS")) {
+    const long wanted = std::strtol(text, nullptr, 10);
+    if (wanted >= 1 && wanted <= 256) return static_cast<unsigned>(wanted);
+    std::fprintf(stderr, "CPU device: CPU_DEVICE_WORKERS=%s is ignored: it must be 1 to 256.\n",
+                 text);
+  }
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0)
+    return static_cast<unsigned>(std::clamp(CPU_COUNT(&set), 1, 64));
+  return std::clamp(std::thread::hardware_concurrency(), 1U, 64U);
+}
+
+struct order_setting {
+  thread_order order = thread_order::forward;
+  unsigned seed = 0;
+};
+
+order_setting read_order() {
+  const char* text = std::getenv("CPU_DEVICE_ORDER");
+  if (text == nullptr || *text == '\0' || std::strcmp(text, "forward") == 0) return {};
+  if (std::strcmp(text, "reverse") == 0) return {thread_order::reverse, 0};
+  if (std::strcmp(text, "random") == 0) return {thread_order::random, 1};
+  if (std::strncmp(text, "random:", 7) == 0)
+    return {thread_order::random, static_cast<unsigned>(std::strtoul(text + 7, nullptr, 10))};
+  std::fprintf(stderr,
+               "CPU device: CPU_DEVICE_ORDER=%s is ignored: it is forward, reverse, random or "
+               "random:SEED.\n",
+               text);
+  return {};
+}
+
+std::mutex order_mutex;
+order_setting& order_now() {
+  static order_setting setting = read_order();
+  return setting;
+}
+
+}  // namespace
+
+unsigned worker_count() {
+  static const unsigned count = read_worker_count();
+  return count;
+}
+
+unsigned blocks_per_worker() { return std::clamp(1024 / worker_count(), 2U, 32U); }
+
+void set_thread_order(thread_order order, unsigned seed) {
+  const std::lock_guard lock(order_mutex);
+  order_now() = {order, seed};
+}
+
+thread_order current_order(unsigned& seed) {
+  const std::lock_guard lock(order_mutex);
+  order_setting& setting = order_now();
+  seed = setting.seed;
+  if (setting.order == thread_order::random) setting.seed = setting.seed * 1664525U + 1013904223U;
+  return setting.order;
+}
+
+cudaError_t run_launch(running_launch& launch) {
+  launch.block_count = std::uint64_t{launch.grid.x} * launch.grid.y * launch.grid.z;
+  if (launch.order == thread_order::random) {
+    std::uint64_t state = launch.seed;
+    launch.block_step = next_random(state) % launch.block_count;
+    while (std::gcd(launch.block_step, launch.block_count) != 1) ++launch.block_step;
+    launch.block_first = next_random(state) % launch.block_count;
+  }
+  static std::atomic<std::uint32_t> serials{1};
+  launch.first_serial = serials.fetch_add(static_cast<std::uint32_t>(launch.block_count));
+  const watchdog guard(launch);
+  if (launch.meeting != nullptr) {
+    if (!worker_pool::cooperative().run(launch, static_cast<unsigned>(launch.block_count) - 1))
+      return cudaErrorLaunchOutOfResources;
+  } else {
+    const std::uint64_t helpers = std::min<std::uint64_t>(worker_count(), launch.block_count) - 1;
+    worker_pool::instance().run(launch, static_cast<unsigned>(helpers));
+  }
+  return static_cast<cudaError_t>(launch.error.load());
+}
+
+}  // namespace cpu_device
