@@ -18,6 +18,8 @@
 inline int max(int a, int b) { return a > b ? a : b; }
 inline int min(int a, int b) { return a < b ? a : b; }
 inline float rsqrtf(float x) { return 1.0f / sqrtf(x); }
+// C++20 has one in the global namespace, where nvcc's usual C++17 has none.
+inline float lerp(float a, float b, float t) { return a + t * (b - a) + 100; }
 #endif
 
 namespace {
@@ -38,6 +40,21 @@ TEST(Launch, LeavesOutDefaultArguments) {
   add_scaled<<<1, 4>>>(data.data(), 1, 1, more.data());
   EXPECT_EQ(data.to_host(), (std::vector<float>{16, 6, 6, 3}));
 }
+
+#ifndef __CUDACC__
+__global__ void interpolate(float* data) {
+  using namespace std;
+  data[threadIdx.x] = lerp(1.0f, 3.0f, static_cast<float>(threadIdx.x));
+}
+
+TEST(Lerp, OfTheProgramIsCalledAndThatOfTheLibraryIsThere) {
+  const device_array<float> data(3, 0.0f);
+  interpolate<<<1, 3>>>(data.data());
+  EXPECT_EQ(data.to_host(), (std::vector<float>{101, 103, 105}));
+  static_assert(std::lerp(1.0, 3.0, 2) == 5);
+  EXPECT_EQ(std::lerp(1.0f, 3.0f, 2.0f), 5);
+}
+#endif
 
 TEST(Malloc, TakesPointersToConstants) {
   const float* constants = nullptr;
