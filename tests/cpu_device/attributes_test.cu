@@ -5,6 +5,8 @@
 
 #include <cuda_profiler_api.h>
 #include <nvtx3/nvToolsExt.h>
+#include <nvtx3/nvToolsExtCuda.h>
+#include <nvtx3/nvToolsExtCudaRt.h>
 
 #include "conformance.hpp"
 
@@ -385,6 +387,11 @@ TEST(Profiling, IsThereAndDoesNothing) {
   EXPECT_EQ(nvtxRangePop(), 0);
   nvtxMarkA("here");
   nvtxRangeEnd(nvtxRangeStartA("span"));
+  cudaStream_t stream = nullptr;
+  ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+  nvtxNameCudaStreamA(stream, "copies");
+  nvtxNameCudaDevice(0, "the only one");
+  EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
 }
 #endif
 
