@@ -14,7 +14,7 @@
 
 #include "conformance.hpp"
 
-#ifndef __CUDACC__  // as NVIDIA's helper_math.h has it for other compilers
+#ifdef __CPU_DEVICE__  // as NVIDIA's helper_math.h has it for other compilers
 inline int max(int a, int b) { return a > b ? a : b; }
 inline int min(int a, int b) { return a < b ? a : b; }
 inline float rsqrtf(float x) { return 1.0f / sqrtf(x); }
@@ -41,7 +41,7 @@ TEST(Launch, LeavesOutDefaultArguments) {
   EXPECT_EQ(data.to_host(), (std::vector<float>{16, 6, 6, 3}));
 }
 
-#ifndef __CUDACC__
+#ifdef __CPU_DEVICE__
 __global__ void interpolate(float* data) {
   using namespace std;
   data[threadIdx.x] = lerp(1.0f, 3.0f, static_cast<float>(threadIdx.x));
@@ -55,6 +55,14 @@ TEST(Lerp, OfTheProgramIsCalledAndThatOfTheLibraryIsThere) {
   EXPECT_EQ(std::lerp(1.0f, 3.0f, 2.0f), 5);
 }
 #endif
+
+#if defined(__CUDACC__)
+constexpr bool kIsDeviceCodeCompiled = true;
+#else
+constexpr bool kIsDeviceCodeCompiled = false;
+#endif
+
+TEST(Conditions, AskingForACudaCompilerHold) { EXPECT_TRUE(kIsDeviceCodeCompiled); }
 
 TEST(Malloc, TakesPointersToConstants) {
   const float* constants = nullptr;

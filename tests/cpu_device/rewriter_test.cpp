@@ -440,6 +440,14 @@ TEST(Qualifiers, NoinlineInAnAttributeStays) {
       "#ifdef __noinline__\n#undef __noinline__\n#endif\n");
 }
 
+TEST(Conditions, AskingForACudaCompilerHold) {
+  EXPECT_EQ(code("#ifdef __CUDACC__\nint a;\n#elif defined(__CUDACC__) && X\n#endif\n"
+                 "#ifndef __CUDACC__\n#define __CUDACC__\n#endif\n"),
+            "#ifdef __CPU_DEVICE__\nint a;\n#elif defined(__CPU_DEVICE__) && X\n#endif\n"
+            "#ifndef __CPU_DEVICE__\n#define __CUDACC__\n#endif\n");
+  expect_unchanged("const char* s = \"__CUDACC__\";  // #ifdef __CUDACC__\n");
+}
+
 TEST(Qualifiers, ForceinlineBecomesAnAttributeWithOneInline) {
   EXPECT_EQ(code("__device__ __forceinline__ int f();"),
             "__device__ inline __attribute__((always_inline)) int f();");
@@ -572,7 +580,7 @@ TEST(Refusal, IsNotForAssemblyOfTheHost) {
         "__device__ void f() { asm volatile(\"\" ::: \"memory\"); }",
         "long f() { long x; asm volatile(\"rdtsc\" : \"=A\"(x)); return x; }", "asm(\".globl x\");",
         "__device__ void f() {\n#ifdef __CUDA_ARCH__\nasm(\"trap;\");\n#else\nabort();\n#endif\n}",
-        "__device__ void f() {\n#if defined(__CUDACC__) && X\n#if "
+        "__device__ void f() {\n#if defined(__CUDA_ARCH__) && X\n#if "
         "Y\nasm(\"trap;\");\n#endif\n#endif\n}",
         "__device__ void f() {\n#ifndef __CPU_DEVICE__\nasm(\"trap;\");\n#endif\n}",
         "__device__ void f() {\n#if 0\nasm(\"trap;\");\n#endif\n}",

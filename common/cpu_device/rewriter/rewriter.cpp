@@ -462,6 +462,7 @@ class editor {
     if (report_open_brace()) return;  // all else would follow from it
     edit_all();
     for (const directive& d : file_.parts.directives) {
+      if (is_one_of(d.name, {"if", "ifdef", "ifndef", "elif"})) edit_condition(d);
       if (d.name != "define" || d.dead) continue;
       ts_ = &d.tokens;
       macro_ = &d;
@@ -523,6 +524,13 @@ class editor {
       else if (!edit_kernel_address(i) && macro_ == nullptr)
         check_call(i);
     }
+  }
+
+  /// Code under `#ifdef __CUDACC__` is meant for whoever knows kernels. The macro itself cannot be
+  /// defined: Thrust would look for the rest of nvcc.
+  void edit_condition(const directive& d) {
+    for (const token& t : d.tokens)
+      if (t.is("__CUDACC__")) replace(t.begin, t.end(), "__CPU_DEVICE__");
   }
 
   // -- Braces --

@@ -33,6 +33,7 @@
 //   (void*)kernel<T>                 and a kernel that is handed to cudaLaunchKernel and its kind:
 //     (void*)::cpu_device::remember_kernel("kernel<T>", kernel<T>)
 //
+//   __CUDACC__         __CPU_DEVICE__, in conditions of the preprocessor
 //   __noinline__       __attribute__((noinline))
 //   __forceinline__    inline __attribute__((always_inline))
 //
