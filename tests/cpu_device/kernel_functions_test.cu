@@ -154,6 +154,37 @@ TEST(Clock, Runs) {
   EXPECT_GT(c[1], c[0] + 100);
 }
 
+__global__ void spin(long long ticks, long long* clocks) {
+  const clock_t first = clock();
+  const long long begin = clock64();
+  while (clock64() - begin < ticks) {
+  }
+  clocks[0] = static_cast<unsigned>(clock() - first);  // a GPU's has 32 bits
+  clocks[1] = clock64() - begin;
+}
+TEST(Clock, OfBothNamesIsOne) {
+  const device_array<long long> clocks(2, 0LL);
+  spin<<<1, 1>>>(1000000, clocks.data());
+  const auto c = clocks.to_host();
+  EXPECT_GE(c[0], 1000000);
+  EXPECT_LE(c[0], c[1] * 2);
+}
+
+#ifdef __CPU_DEVICE__
+TEST(Clock, OfTheHostCountsItsProcessorTime) {
+  const auto microseconds = [] {
+    timespec used;
+    EXPECT_EQ(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used), 0);
+    return static_cast<clock_t>(used.tv_sec) * 1000000 + static_cast<clock_t>(used.tv_nsec) / 1000;
+  };
+  static_assert(CLOCKS_PER_SEC == 1000000);
+  const clock_t before = microseconds();
+  const clock_t now = clock();
+  EXPECT_LE(before, now);
+  EXPECT_LE(now, microseconds());
+}
+#endif
+
 __global__ void copy_with_hints(const int* in, int* out, const float4* in4, float4* out4) {
   out[0] = __ldg(in);
   out[1] = __ldca(in + 1);
