@@ -64,6 +64,28 @@ constexpr bool kIsDeviceCodeCompiled = false;
 
 TEST(Conditions, AskingForACudaCompilerHold) { EXPECT_TRUE(kIsDeviceCodeCompiled); }
 
+__global__ void say_architecture(int* is_at_least) {
+#if __CUDA_ARCH__ >= 700
+  is_at_least[0] = 1;
+#endif
+#if __CUDA_ARCH__ < 700
+  is_at_least[1] = 1;
+#endif
+}
+
+TEST(Conditions, KnowTheArchitecture) {
+  int major = 0;
+  ASSERT_EQ(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0), cudaSuccess);
+  const device_array<int> is_at_least(2, 0);
+  say_architecture<<<1, 1>>>(is_at_least.data());
+  EXPECT_EQ(is_at_least.to_host(), (std::vector<int>{major >= 7, major < 7}));
+#ifdef __CPU_DEVICE__
+  int minor = 0;
+  ASSERT_EQ(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, 0), cudaSuccess);
+  EXPECT_EQ(__CPU_DEVICE_ARCH__, major * 100 + minor * 10);
+#endif
+}
+
 TEST(Malloc, TakesPointersToConstants) {
   const float* constants = nullptr;
   ASSERT_EQ(cudaMalloc(&constants, 16), cudaSuccess);

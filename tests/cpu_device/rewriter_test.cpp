@@ -448,6 +448,29 @@ TEST(Conditions, AskingForACudaCompilerHold) {
   expect_unchanged("const char* s = \"__CUDACC__\";  // #ifdef __CUDACC__\n");
 }
 
+TEST(Conditions, ThatCompareTheArchitectureAreAnswered) {
+  const std::string ours = "__CPU_DEVICE_ARCH__";
+  EXPECT_EQ(code("#if __CUDA_ARCH__ >= 700\n#elif (700 > __CUDA_ARCH__)\n#endif\n"),
+            "#if " + ours + " >= 700\n#elif (700 > " + ours + ")\n#endif\n");
+  EXPECT_EQ(code("#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ < 600\n#endif\n"),
+            "#if !defined(__CUDA_ARCH__) || " + ours + " < 600\n#endif\n");
+}
+TEST(Conditions, ThatAskWhetherThereIsAnArchitectureAreNot) {
+  expect_unchanged(
+      "#ifdef __CUDA_ARCH__\n#elif __CUDA_ARCH__\n#endif\n#if (__CUDA_ARCH__ > 0)\n#endif\n"
+      "int a = __CUDA_ARCH__ > 100;\n");
+}
+TEST(Conditions, ThatGuardAssemblyAreNotAnswered) {
+  expect_unchanged(
+      "__device__ void f() {\n#if __CUDA_ARCH__ >= 700\n#ifdef A\ng();\n#endif\nasm(\"bar.sync "
+      "0;\");\n"
+      "#elif __CUDA_ARCH__ >= 600\ng();\n#else\nh();\n#endif\n}\n");
+  expect_unchanged(
+      "#if __CUDA_ARCH__ < 700\n#define F g()\n#else\n#define F asm(\"trap;\")\n#endif\n");
+  EXPECT_EQ(code("#if __CUDA_ARCH__ >= 700\n#endif\nvoid f() { asm(\"\"); }\n#if X\n#endif\n"),
+            "#if __CPU_DEVICE_ARCH__ >= 700\n#endif\nvoid f() { asm(\"\"); }\n#if X\n#endif\n");
+}
+
 TEST(Qualifiers, ForceinlineBecomesAnAttributeWithOneInline) {
   EXPECT_EQ(code("__device__ __forceinline__ int f();"),
             "__device__ inline __attribute__((always_inline)) int f();");

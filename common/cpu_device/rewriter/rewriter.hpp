@@ -34,6 +34,8 @@
 //     (void*)::cpu_device::remember_kernel("kernel<T>", kernel<T>)
 //
 //   __CUDACC__         __CPU_DEVICE__, in conditions of the preprocessor
+//   __CUDA_ARCH__      __CPU_DEVICE_ARCH__, where such a condition compares it with a number and
+//                      guards no inline assembly
 //   __noinline__       __attribute__((noinline))
 //   __forceinline__    inline __attribute__((always_inline))
 //
