@@ -31,7 +31,8 @@ static_assert(
 static_assert(cudaErrorUnsupportedLimit == 215 && cudaErrorGraphExecUpdateFailure == 910 &&
               cudaMemAdviseUnsetAccessedBy == 6 && cudaMemPoolAttrUsedMemHigh == 8 &&
               cudaLimitPersistingL2CacheSize == 6 && cudaLaunchAttributeCooperative == 2 &&
-              cudaGraphNodeTypeEventRecord == 7 && cudaMemLocationTypeHost == 2);
+              cudaGraphNodeTypeEventRecord == 7 && cudaMemLocationTypeHost == 2 &&
+              cudaSharedmemCarveoutDefault == -1 && cudaSharedmemCarveoutMaxShared == 100);
 
 namespace {
 
@@ -147,8 +148,10 @@ TEST(FunctionAttributes, ShowWhatAKernelMayAskFor) {
             cudaSuccess);
   ASSERT_EQ(cudaFuncGetAttributes(&a, add), cudaSuccess);
   EXPECT_EQ(a.maxDynamicSharedSizeBytes, 64 * 1024);
-  EXPECT_EQ(cudaFuncSetAttribute(add, cudaFuncAttributePreferredSharedMemoryCarveout, 50),
-            cudaSuccess);
+  for (const int percent : {int{cudaSharedmemCarveoutMaxShared}, int{cudaSharedmemCarveoutMaxL1},
+                            int{cudaSharedmemCarveoutDefault}, 50})
+    EXPECT_EQ(cudaFuncSetAttribute(add, cudaFuncAttributePreferredSharedMemoryCarveout, percent),
+              cudaSuccess);
 }
 
 TEST(Occupancy, EveryFormFitsTheOthers) {
