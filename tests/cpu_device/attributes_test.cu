@@ -5,6 +5,8 @@
 
 #include <cuda_profiler_api.h>
 #include <nvtx3/nvToolsExt.h>
+#include <nvtx3/nvToolsExtCuda.h>
+#include <nvtx3/nvToolsExtCudaRt.h>
 
 #include "conformance.hpp"
 
@@ -29,7 +31,8 @@ static_assert(
 static_assert(cudaErrorUnsupportedLimit == 215 && cudaErrorGraphExecUpdateFailure == 910 &&
               cudaMemAdviseUnsetAccessedBy == 6 && cudaMemPoolAttrUsedMemHigh == 8 &&
               cudaLimitPersistingL2CacheSize == 6 && cudaLaunchAttributeCooperative == 2 &&
-              cudaGraphNodeTypeEventRecord == 7 && cudaMemLocationTypeHost == 2);
+              cudaGraphNodeTypeEventRecord == 7 && cudaMemLocationTypeHost == 2 &&
+              cudaSharedmemCarveoutDefault == -1 && cudaSharedmemCarveoutMaxShared == 100);
 
 namespace {
 
@@ -145,8 +148,10 @@ TEST(FunctionAttributes, ShowWhatAKernelMayAskFor) {
             cudaSuccess);
   ASSERT_EQ(cudaFuncGetAttributes(&a, add), cudaSuccess);
   EXPECT_EQ(a.maxDynamicSharedSizeBytes, 64 * 1024);
-  EXPECT_EQ(cudaFuncSetAttribute(add, cudaFuncAttributePreferredSharedMemoryCarveout, 50),
-            cudaSuccess);
+  for (const int percent : {int{cudaSharedmemCarveoutMaxShared}, int{cudaSharedmemCarveoutMaxL1},
+                            int{cudaSharedmemCarveoutDefault}, 50})
+    EXPECT_EQ(cudaFuncSetAttribute(add, cudaFuncAttributePreferredSharedMemoryCarveout, percent),
+              cudaSuccess);
 }
 
 TEST(Occupancy, EveryFormFitsTheOthers) {
@@ -385,6 +390,11 @@ TEST(Profiling, IsThereAndDoesNothing) {
   EXPECT_EQ(nvtxRangePop(), 0);
   nvtxMarkA("here");
   nvtxRangeEnd(nvtxRangeStartA("span"));
+  cudaStream_t stream = nullptr;
+  ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+  nvtxNameCudaStreamA(stream, "copies");
+  nvtxNameCudaDevice(0, "the only one");
+  EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
 }
 #endif
 

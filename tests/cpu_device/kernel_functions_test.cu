@@ -14,10 +14,12 @@
 
 #include "conformance.hpp"
 
-#ifndef __CUDACC__  // as NVIDIA's helper_math.h has it for other compilers
+#ifdef __CPU_DEVICE__  // as NVIDIA's helper_math.h has it for other compilers
 inline int max(int a, int b) { return a > b ? a : b; }
 inline int min(int a, int b) { return a < b ? a : b; }
 inline float rsqrtf(float x) { return 1.0f / sqrtf(x); }
+// C++20 has one in the global namespace, where nvcc's usual C++17 has none.
+inline float lerp(float a, float b, float t) { return a + t * (b - a) + 100; }
 #endif
 
 namespace {
@@ -37,6 +39,51 @@ TEST(Launch, LeavesOutDefaultArguments) {
   EXPECT_EQ(data.to_host(), (std::vector<float>{6, 6, 6, 3}));
   add_scaled<<<1, 4>>>(data.data(), 1, 1, more.data());
   EXPECT_EQ(data.to_host(), (std::vector<float>{16, 6, 6, 3}));
+}
+
+#ifdef __CPU_DEVICE__
+__global__ void interpolate(float* data) {
+  using namespace std;
+  data[threadIdx.x] = lerp(1.0f, 3.0f, static_cast<float>(threadIdx.x));
+}
+
+TEST(Lerp, OfTheProgramIsCalledAndThatOfTheLibraryIsThere) {
+  const device_array<float> data(3, 0.0f);
+  interpolate<<<1, 3>>>(data.data());
+  EXPECT_EQ(data.to_host(), (std::vector<float>{101, 103, 105}));
+  static_assert(std::lerp(1.0, 3.0, 2) == 5);
+  EXPECT_EQ(std::lerp(1.0f, 3.0f, 2.0f), 5);
+}
+#endif
+
+#if defined(__CUDACC__)
+constexpr bool kIsDeviceCodeCompiled = true;
+#else
+constexpr bool kIsDeviceCodeCompiled = false;
+#endif
+
+TEST(Conditions, AskingForACudaCompilerHold) { EXPECT_TRUE(kIsDeviceCodeCompiled); }
+
+__global__ void say_architecture(int* is_at_least) {
+#if __CUDA_ARCH__ >= 700
+  is_at_least[0] = 1;
+#endif
+#if __CUDA_ARCH__ < 700
+  is_at_least[1] = 1;
+#endif
+}
+
+TEST(Conditions, KnowTheArchitecture) {
+  int major = 0;
+  ASSERT_EQ(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0), cudaSuccess);
+  const device_array<int> is_at_least(2, 0);
+  say_architecture<<<1, 1>>>(is_at_least.data());
+  EXPECT_EQ(is_at_least.to_host(), (std::vector<int>{major >= 7, major < 7}));
+#ifdef __CPU_DEVICE__
+  int minor = 0;
+  ASSERT_EQ(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, 0), cudaSuccess);
+  EXPECT_EQ(__CPU_DEVICE_ARCH__, major * 100 + minor * 10);
+#endif
 }
 
 TEST(Malloc, TakesPointersToConstants) {
@@ -128,6 +175,37 @@ TEST(Clock, Runs) {
   const auto c = clocks.to_host();
   EXPECT_GT(c[1], c[0] + 100);
 }
+
+__global__ void spin(long long ticks, long long* clocks) {
+  const clock_t first = clock();
+  const long long begin = clock64();
+  while (clock64() - begin < ticks) {
+  }
+  clocks[0] = static_cast<unsigned>(clock() - first);  // a GPU's has 32 bits
+  clocks[1] = clock64() - begin;
+}
+TEST(Clock, OfBothNamesIsOne) {
+  const device_array<long long> clocks(2, 0LL);
+  spin<<<1, 1>>>(1000000, clocks.data());
+  const auto c = clocks.to_host();
+  EXPECT_GE(c[0], 1000000);
+  EXPECT_LE(c[0], c[1] * 2);
+}
+
+#ifdef __CPU_DEVICE__
+TEST(Clock, OfTheHostCountsItsProcessorTime) {
+  const auto microseconds = [] {
+    timespec used;
+    EXPECT_EQ(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used), 0);
+    return static_cast<clock_t>(used.tv_sec) * 1000000 + static_cast<clock_t>(used.tv_nsec) / 1000;
+  };
+  static_assert(CLOCKS_PER_SEC == 1000000);
+  const clock_t before = microseconds();
+  const clock_t now = clock();
+  EXPECT_LE(before, now);
+  EXPECT_LE(now, microseconds());
+}
+#endif
 
 __global__ void copy_with_hints(const int* in, int* out, const float4* in4, float4* out4) {
   out[0] = __ldg(in);

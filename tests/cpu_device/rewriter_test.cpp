@@ -440,6 +440,37 @@ TEST(Qualifiers, NoinlineInAnAttributeStays) {
       "#ifdef __noinline__\n#undef __noinline__\n#endif\n");
 }
 
+TEST(Conditions, AskingForACudaCompilerHold) {
+  EXPECT_EQ(code("#ifdef __CUDACC__\nint a;\n#elif defined(__CUDACC__) && X\n#endif\n"
+                 "#ifndef __CUDACC__\n#define __CUDACC__\n#endif\n"),
+            "#ifdef __CPU_DEVICE__\nint a;\n#elif defined(__CPU_DEVICE__) && X\n#endif\n"
+            "#ifndef __CPU_DEVICE__\n#define __CUDACC__\n#endif\n");
+  expect_unchanged("const char* s = \"__CUDACC__\";  // #ifdef __CUDACC__\n");
+}
+
+TEST(Conditions, ThatCompareTheArchitectureAreAnswered) {
+  const std::string ours = "__CPU_DEVICE_ARCH__";
+  EXPECT_EQ(code("#if __CUDA_ARCH__ >= 700\n#elif (700 > __CUDA_ARCH__)\n#endif\n"),
+            "#if " + ours + " >= 700\n#elif (700 > " + ours + ")\n#endif\n");
+  EXPECT_EQ(code("#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ < 600\n#endif\n"),
+            "#if !defined(__CUDA_ARCH__) || " + ours + " < 600\n#endif\n");
+}
+TEST(Conditions, ThatAskWhetherThereIsAnArchitectureAreNot) {
+  expect_unchanged(
+      "#ifdef __CUDA_ARCH__\n#elif __CUDA_ARCH__\n#endif\n#if (__CUDA_ARCH__ > 0)\n#endif\n"
+      "int a = __CUDA_ARCH__ > 100;\n");
+}
+TEST(Conditions, ThatGuardAssemblyAreNotAnswered) {
+  expect_unchanged(
+      "__device__ void f() {\n#if __CUDA_ARCH__ >= 700\n#ifdef A\ng();\n#endif\nasm(\"bar.sync "
+      "0;\");\n"
+      "#elif __CUDA_ARCH__ >= 600\ng();\n#else\nh();\n#endif\n}\n");
+  expect_unchanged(
+      "#if __CUDA_ARCH__ < 700\n#define F g()\n#else\n#define F asm(\"trap;\")\n#endif\n");
+  EXPECT_EQ(code("#if __CUDA_ARCH__ >= 700\n#endif\nvoid f() { asm(\"\"); }\n#if X\n#endif\n"),
+            "#if __CPU_DEVICE_ARCH__ >= 700\n#endif\nvoid f() { asm(\"\"); }\n#if X\n#endif\n");
+}
+
 TEST(Qualifiers, ForceinlineBecomesAnAttributeWithOneInline) {
   EXPECT_EQ(code("__device__ __forceinline__ int f();"),
             "__device__ inline __attribute__((always_inline)) int f();");
@@ -625,7 +656,7 @@ TEST(Refusal, IsNotForAssemblyOfTheHost) {
         "__device__ void f() { asm volatile(\"\" ::: \"memory\"); }",
         "long f() { long x; asm volatile(\"rdtsc\" : \"=A\"(x)); return x; }", "asm(\".globl x\");",
         "__device__ void f() {\n#ifdef __CUDA_ARCH__\nasm(\"trap;\");\n#else\nabort();\n#endif\n}",
-        "__device__ void f() {\n#if defined(__CUDACC__) && X\n#if "
+        "__device__ void f() {\n#if defined(__CUDA_ARCH__) && X\n#if "
         "Y\nasm(\"trap;\");\n#endif\n#endif\n}",
         "__device__ void f() {\n#ifndef __CPU_DEVICE__\nasm(\"trap;\");\n#endif\n}",
         "__device__ void f() {\n#if 0\nasm(\"trap;\");\n#endif\n}",

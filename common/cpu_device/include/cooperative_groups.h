@@ -14,6 +14,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "cpu_device/async_copy.h"
 #include "cpu_device/execution.h"
 #include "cpu_device/kernel_functions.h"
 #include "cpu_device/synchronization.h"
@@ -509,12 +510,8 @@ auto exclusive_scan(const Group& group, T&& value, CPU_DEVICE_HERE) {
 /// The threads of the group copy `bytes` bytes together.
 template <class Group>
 void memcpy_async(const Group& group, void* to, const void* from, std::size_t bytes) {
-  constexpr std::size_t kPiece = 16;
-  const std::size_t step = kPiece * static_cast<std::size_t>(group.num_threads());
-  for (std::size_t at = kPiece * static_cast<std::size_t>(group.thread_rank()); at < bytes;
-       at += step)
-    std::memcpy(static_cast<char*>(to) + at, static_cast<const char*>(from) + at,
-                bytes - at < kPiece ? bytes - at : kPiece);
+  cpu_device::copy_share(to, from, bytes, static_cast<std::size_t>(group.thread_rank()),
+                         static_cast<std::size_t>(group.num_threads()));
 }
 /// As many elements as both sides have.
 template <class Group, class T>

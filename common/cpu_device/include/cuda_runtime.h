@@ -4,8 +4,11 @@
 // The CPU device's cuda_runtime.h: CUDA's runtime API and device functions on host threads.
 #pragma once
 
+// clang-format off
+#include "cpu_device/cmath.h"  // before others bring <cmath>
+// clang-format on
+
 #include <climits>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

@@ -37,6 +37,10 @@
 //     __global__ void __launch_bounds__(n) k() { ::cpu_device::launch_bounds<(n)>(a lambda);
 //     The lambda names the kernel, k<T> for a template; the rest of the line is as it was.
 //
+//   __CUDACC__         __CPU_DEVICE__, in conditions of the preprocessor
+//   __CUDA_ARCH__      __CPU_DEVICE_ARCH__, where such a condition compares it with a number and
+//                      guards no inline assembly
+//
 //   __noinline__       __attribute__((noinline))
 //   __forceinline__    inline __attribute__((always_inline))
 //

@@ -243,7 +243,7 @@ class cutter {
     c.dead = single && (d.tokens[0].is("0") || d.tokens[0].is("false"));
     c.was_true = single && (d.tokens[0].is("1") || d.tokens[0].is("true"));
     for (const token& t : d.tokens)
-      if (t.is("__CUDA_ARCH__") || t.is("__NVCC__") || t.is("__CUDACC__") || t.is("__CPU_DEVICE__"))
+      if (t.is("__CUDA_ARCH__") || t.is("__NVCC__") || t.is("__CPU_DEVICE__"))
         c.conditional = true;  // holds for the other branches as well
   }
 

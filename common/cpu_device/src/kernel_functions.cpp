@@ -7,6 +7,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <string>
 
 #include "cpu_device/atomics.h"
@@ -73,6 +74,15 @@ void note_load(const char* file, int line) {
 }
 
 }  // namespace cpu_device
+
+// In place of the C library's: a kernel's clock() is that of clock64(), the host's its CPU time.
+extern "C" clock_t clock() noexcept {
+  if (cpu_device::inside_kernel()) return static_cast<clock_t>(clock64());
+  timespec used;
+  if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used) != 0) return -1;
+  return static_cast<clock_t>(used.tv_sec) * CLOCKS_PER_SEC +
+         static_cast<clock_t>(used.tv_nsec) / (1000000000 / CLOCKS_PER_SEC);
+}
 
 // The C library's assert() calls this when its condition is false. Programs find this one first.
 extern "C" [[noreturn]] void __assert_fail(const char* expression, const char* file,

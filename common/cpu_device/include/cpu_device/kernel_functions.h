@@ -36,7 +36,7 @@ extern "C" __attribute__((weak)) CPU_DEVICE_UNWATCHED void* malloc(std::size_t b
 /// A debugger stops here; without one, it ends the launch as __trap() does.
 inline void __brkpt(CPU_DEVICE_HERE) { cpu_device::trap("__brkpt()", file, line); }
 
-/// The processor's clock. (clock() is the C library's and counts microseconds of CPU time.)
+/// The processor's clock, as is clock() in a kernel.
 inline long long clock64() {
 #if defined(__x86_64__)
   return static_cast<long long>(__builtin_ia32_rdtsc());

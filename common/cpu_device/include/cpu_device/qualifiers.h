@@ -6,6 +6,8 @@
 #pragma once
 
 #define __CPU_DEVICE__ 1
+// What `#if __CUDA_ARCH__ >= 700` is told: the compute capability in cudaDeviceProp.
+#define __CPU_DEVICE_ARCH__ 900
 
 #define __host__
 #define __device__

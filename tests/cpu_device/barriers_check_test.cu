@@ -1,0 +1,144 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The check build knows cuda::barrier and cuda::pipeline: what they order is no race, and a copy
+// that nobody waits for is one. And what is reported about them in every build.
+
+#include <cooperative_groups.h>
+#include <cuda_pipeline.h>
+
+#include <cuda/barrier>
+#include <cuda/pipeline>
+#include <utility>
+
+#include "cpu_device_testing.hpp"
+
+namespace {
+
+using cpu_device_testing::device_array;
+using cpu_device_testing::expect_report;
+using block_barrier = cuda::barrier<cuda::thread_scope_block>;
+
+constexpr unsigned kThreads = 64;
+
+enum class wait_for { the_barrier, nobody };
+
+template <wait_for What>
+__global__ void reverse_with_barrier(int* data) {
+  __shared__ int staged[kThreads];
+  __shared__ block_barrier done;
+  if (threadIdx.x == 0) init(&done, kThreads);
+  __syncthreads();
+  cuda::memcpy_async(&staged[threadIdx.x], &data[threadIdx.x], sizeof(int), done);
+  block_barrier::arrival_token token = done.arrive();
+  if (What == wait_for::the_barrier) done.wait(std::move(token));
+  data[threadIdx.x] = staged[kThreads - 1 - threadIdx.x];
+}
+
+template <wait_for What>
+__global__ void reverse_with_pipeline(const int* in, int* out) {
+  __shared__ int staged[kThreads];
+  __shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, 1> state;
+  auto pipe = cuda::make_pipeline(cooperative_groups::this_thread_block(), &state);
+  pipe.producer_acquire();
+  cuda::memcpy_async(&staged[threadIdx.x], &in[threadIdx.x], sizeof(int), pipe);
+  pipe.producer_commit();
+  if (What == wait_for::the_barrier) pipe.consumer_wait();
+  out[threadIdx.x] = staged[kThreads - 1 - threadIdx.x];
+  pipe.consumer_release();
+}
+
+template <class Launch>
+std::size_t races(Launch launch) {
+  const std::size_t before = cpu_device::report_count();
+  launch();
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  return cpu_device::report_count() - before;
+}
+
+TEST(BarrierRaces, WaitingOrders) {
+  cpu_device_testing::in_every_order([] {
+    const device_array<int> data(kThreads, 1), out(kThreads, 1);
+    EXPECT_EQ(
+        races([&] { reverse_with_barrier<wait_for::the_barrier><<<1, kThreads>>>(data.data()); }),
+        0U)
+        << cpu_device::last_report();
+    EXPECT_EQ(races([&] {
+                reverse_with_pipeline<wait_for::the_barrier>
+                    <<<1, kThreads>>>(data.data(), out.data());
+              }),
+              0U)
+        << cpu_device::last_report();
+  });
+}
+
+TEST(BarrierRaces, ACopyThatNobodyWaitsForIsOne) {
+  const device_array<int> data(kThreads, 1), out(kThreads, 1);
+  EXPECT_GT(races([&] { reverse_with_barrier<wait_for::nobody><<<1, kThreads>>>(data.data()); }),
+            0U);
+  EXPECT_NE(cpu_device::last_report().find("race on shared memory"), std::string::npos)
+      << cpu_device::last_report();
+}
+TEST(BarrierRaces, AStageThatNobodyWaitsForIsOne) {
+  const device_array<int> data(kThreads, 1), out(kThreads, 1);
+  EXPECT_GT(races([&] {
+              reverse_with_pipeline<wait_for::nobody><<<1, kThreads>>>(data.data(), out.data());
+            }),
+            0U);
+  EXPECT_NE(cpu_device::last_report().find("race on shared memory"), std::string::npos)
+      << cpu_device::last_report();
+}
+
+__global__ void never_initialised() {
+  __shared__ block_barrier all;
+  all.arrive_and_wait();
+}
+__global__ void expects_one_less() {
+  __shared__ block_barrier all;
+  if (threadIdx.x == 0) init(&all, kThreads - 1);
+  __syncthreads();
+  static_cast<void>(all.arrive(kThreads));
+}
+__global__ void breaks_its_promise(const int* in) {
+  __shared__ block_barrier all;
+  __shared__ alignas(16) int staged[8];
+  init(&all, 1);
+  cuda::memcpy_async(staged, in + 1, cuda::aligned_size_t<16>(16), all);
+}
+__global__ void copies_three_bytes(const int* in) {
+  __shared__ int staged;
+  __pipeline_memcpy_async(&staged, in, 3);
+}
+__global__ void copies_from_an_odd_place(const int* in) {
+  __shared__ int4 staged;
+  __pipeline_memcpy_async(&staged, in + 1, 16);
+}
+
+template <class Launch>
+void expect_sentence(const char* part, Launch launch) {
+  const std::string text = expect_report(launch, cudaErrorLaunchFailure);
+  EXPECT_NE(text.find(part), std::string::npos) << text;
+  EXPECT_NE(text.find("barriers_check_test.cu:"), std::string::npos) << text;
+}
+
+TEST(BarrierReports, SayWhatIsWrong) {
+  expect_sentence("was never initialised", [] { never_initialised<<<1, kThreads>>>(); });
+  expect_sentence("more threads arrive", [] { expects_one_less<<<1, kThreads>>>(); });
+}
+TEST(BarrierReports, OfPromisesAboutAlignment) {
+  const device_array<int> in(64, 0);
+  const int* p = in.data();
+  expect_sentence("promises that both pointers", [p] { breaks_its_promise<<<1, 1>>>(p); });
+}
+TEST(BarrierReports, OfPrimitives) {
+  const device_array<int> in(64, 0);
+  const int* p = in.data();
+  expect_sentence("copies 4, 8 or 16 bytes", [p] { copies_three_bytes<<<1, 1>>>(p); });
+}
+TEST(BarrierReports, OfPrimitivesAtOddPlaces) {
+  const device_array<int> in(64, 0);
+  const int* p = in.data();
+  expect_sentence("must be multiples of the size", [p] { copies_from_an_odd_place<<<1, 1>>>(p); });
+}
+
+}  // namespace
