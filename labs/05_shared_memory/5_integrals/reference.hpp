@@ -57,10 +57,10 @@ struct expectation {
 /// The same rule on the host, in long double, and what the roundings of doubles may add to it.
 /// With u = 2^-53, the largest relative error of one rounding:
 ///
-/// Sums. On its way into the result, a panel's value goes through at most n / 1024, rounded up,
-/// additions of its thread (1024 threads or more), 10 levels of a tree, one addition for a block's
-/// sum in each of a few hundred blocks that are themselves added, where n is large enough for so
-/// many, at most n / 1024 again, and some 20 for the function, the rule and the width. Each moves
+/// Sums. On its way into the result, a panel's value goes through the additions of its thread,
+/// n / 1024 rounded up or fewer (1024 threads, or one for each panel); then through 10 levels of a
+/// tree or fewer; then through one addition on the host for each block, which are at most 1024, and
+/// at most n / 256 rounded up. Some 20 more are for the function, the rule and the width. Each moves
 /// it by at most u of the magnitude of what is added; a polynomial's magnitude is that of its
 /// terms, since they may cancel.
 ///
@@ -117,7 +117,8 @@ inline expectation reference(rule how, integrand f, double a, double b, std::siz
     }
     return 0.0;
   };
-  const double roundings = 2 * std::ceil(static_cast<double>(n) / 1024) + 30;
+  const auto panels = static_cast<double>(n);
+  const double roundings = std::ceil(panels / 1024) + std::min(std::ceil(panels / 256), 1024.0) + 30;
   return {static_cast<double>(width * sum),
           roundings * u * h * static_cast<double>(magnitudes) + places()};
 }
