@@ -37,8 +37,8 @@ struct result {
 ///
 /// Accuracy: the value is the rule's, not the integral's, which differs by what the rule leaves
 /// out. From the rule's it is at most reference(…).bound (reference.hpp) away, which any way that
-/// computes in double, with a thread for each panel, or 1024 threads or more in 1024 blocks at most,
-/// stays within.
+/// computes in double, with a thread for each panel, or 1024 threads or more in 1024 blocks at
+/// most, stays within.
 ///
 /// Throws lab::invalid_input when a, b or b - a is not finite, when n is 0 or above kMaxPanels, and
 /// when half_circle is to be integrated beyond -1 or 1; lab::cuda_error when CUDA reports an error.

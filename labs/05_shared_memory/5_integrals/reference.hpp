@@ -60,8 +60,8 @@ struct expectation {
 /// Sums. On its way into the result, a panel's value goes through the additions of its thread,
 /// n / 1024 rounded up or fewer (1024 threads, or one for each panel); then through 10 levels of a
 /// tree or fewer; then through one addition on the host for each block, which are at most 1024, and
-/// at most n / 256 rounded up. Some 20 more are for the function, the rule and the width. Each moves
-/// it by at most u of the magnitude of what is added; a polynomial's magnitude is that of its
+/// at most n / 256 rounded up. Some 20 more are for the function, the rule and the width. Each
+/// moves it by at most u of the magnitude of what is added; a polynomial's magnitude is that of its
 /// terms, since they may cancel.
 ///
 /// Places. With M = max(|a|, |b|), a panel's left edge a + i * h is off by at most 7 * u * M: two
@@ -118,7 +118,8 @@ inline expectation reference(rule how, integrand f, double a, double b, std::siz
     return 0.0;
   };
   const auto panels = static_cast<double>(n);
-  const double roundings = std::ceil(panels / 1024) + std::min(std::ceil(panels / 256), 1024.0) + 30;
+  const double roundings =
+      std::ceil(panels / 1024) + std::min(std::ceil(panels / 256), 1024.0) + 30;
   return {static_cast<double>(width * sum),
           roundings * u * h * static_cast<double>(magnitudes) + places()};
 }
