@@ -40,15 +40,16 @@ int main(int argc, char** argv) {
   const auto& chosen_data = program.add_choice<data>(
       "--data",
       {{"book", data::book, "a[i] = i, b[i] = 2 * i, for which there is a closed form"},
-       {"random", data::random, "numbers from -1 to 1, made from --seed"}},
+       {"random", data::random, "numbers from 0 to 1, made from --seed"}},
       data::book, "what to multiply");
 
   return program.run(argc, argv, [&] {
     program.require_memory(2 * size * sizeof(float), 2 * size * sizeof(float));
     std::vector<float> a, b;
     if (chosen_data == data::random) {
-      a = lab::random_floats(size, program.seed(), -1, 1);
-      b = lab::random_floats(size, program.seed() + 1, -1, 1);
+      // None is negative, or a result of 0 would be within the bound when there are many.
+      a = lab::random_floats(size, program.seed(), 0, 1);
+      b = lab::random_floats(size, program.seed() + 1, 0, 1);
     } else {
       a.resize(size);
       b.resize(size);

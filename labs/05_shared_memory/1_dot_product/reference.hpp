@@ -22,19 +22,20 @@ inline double reference(std::span<const float> a, std::span<const float> b) {
 
 /// How far a float result may be from the reference.
 ///
-/// A rounding of a float moves a number by at most 2^-24 of itself. On its way into the result a
-/// product a[i] * b[i] goes through m roundings: its own, the additions of its thread, the levels
-/// of the tree, the result's. So it arrives off by at most m * 2^-24 * |a[i] * b[i]| (to first
-/// order), and all together by m * 2^-24 * sum |a[i] * b[i]|. With 1024 threads or more, a thread
-/// adds at most n / 1024 products, rounded up; 32 more covers the rest: a block of 1024 threads
-/// has 10 levels. Note the sum of the |a[i] * b[i]|: where terms cancel, the result can be much
-/// smaller than that, and no order of the additions brings back what the large terms rounded away.
+/// A rounding of a float multiplies a number by something from 1 - u to 1 + u, with u = 2^-24. On
+/// its way into the result a product a[i] * b[i] goes through m roundings: its own, the additions
+/// of its thread, the levels of the tree, the result's. So it arrives off by at most (1 + u)^m - 1
+/// of itself (m * u while m is small), and the result by as much of sum |a[i] * b[i]|. With 1024
+/// threads or more, a thread adds at most n / 1024 products, rounded up; 32 more covers the rest: a
+/// block of 1024 threads has 10 levels. Note the sum of the |a[i] * b[i]|: where terms cancel, the
+/// result can be much smaller than that, and no order of the additions brings back what the large
+/// terms rounded away.
 inline double error_bound(std::span<const float> a, std::span<const float> b) {
   const double magnitude = std::transform_reduce(
       a.begin(), a.end(), b.begin(), 0.0, std::plus<>{},
       [](float x, float y) { return std::fabs(static_cast<double>(x) * static_cast<double>(y)); });
   const double roundings = std::ceil(static_cast<double>(a.size()) / 1024) + 32;
-  return roundings * 0x1p-24 * magnitude;
+  return std::expm1(roundings * std::log1p(0x1p-24)) * magnitude;
 }
 
 }  // namespace lab::dot_product
