@@ -54,7 +54,9 @@ __global__ void count_with_a_lock(int* lock, int* counter) {
   while (atomicCAS(lock, 0, 1) != 0) {
   }
   __threadfence();
-  *counter = *counter + 1;
+  const int before = *counter;
+  __nanosleep(20);  // others run while the lock is taken
+  *counter = before + 1;
   __threadfence();
   atomicExch(lock, 0);
 }
