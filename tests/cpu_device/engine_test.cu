@@ -159,6 +159,24 @@ TEST(EngineReports, AShuffleWhoseMaskLeavesTheCallerOut) {
   EXPECT_NE(text.find("does not name that lane"), std::string::npos) << text;
 }
 
+__global__ void two_functions_of_one_mask(int* out) {
+  const int lane = static_cast<int>(threadIdx.x);
+  if (lane < 16)
+    out[lane] = __shfl_sync(0xffffffffU, lane, 0);
+  else
+    out[lane] = __any_sync(0xffffffffU, lane);
+}
+
+TEST(EngineReports, LanesThatMeetInDifferentWarpFunctions) {
+  in_every_order([] {
+    const device_array<int> out(32, 0);
+    const std::string text = expect_report(
+        [&] { two_functions_of_one_mask<<<1, 32>>>(out.data()); }, cudaErrorLaunchFailure);
+    EXPECT_NE(text.find("16 threads (0-15) wait in __shfl_sync"), std::string::npos) << text;
+    EXPECT_NE(text.find("16 threads (16-31) wait in __any_sync"), std::string::npos) << text;
+  });
+}
+
 __global__ void write_at(int* data, int index) { data[index] = 1; }
 
 TEST(EngineReports, AWriteFarPastTheEnd) {

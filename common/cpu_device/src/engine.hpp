@@ -56,7 +56,7 @@ struct running_launch {
 };
 
 /// A stack, and the CUDA thread that waits on it.
-struct fiber {
+struct alignas(64) fiber {
   void* sp = nullptr;
   const thread_position* position = nullptr;
   const char* what = nullptr;  // where the thread waits, for reports
