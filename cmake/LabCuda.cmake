@@ -10,7 +10,7 @@ function(lab_cpu_device_options variable)
   # `#pragma unroll` is nvcc's.
   set(options -gdwarf-4 -Wno-unknown-pragmas)
   if(LAB_BUGS AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # Where an optimised variable is at each instruction takes a quarter of the compiler's time, and
+    # Where an optimised variable is at each instruction takes an eighth of the compiler's time, and
     # only a debugger asks. (Lines with what was inlined into them are another matter: reports do.)
     list(APPEND options -fno-var-tracking)
   endif()

@@ -291,7 +291,7 @@ def judge(
         if outcome.timed_out:
             ending = f"stopped after {time_limit:g} s"
         return Verdict(False, f"no test ran ({ending}), so nothing is known about it")
-    if outcome.returncode == 0 and not outcome.timed_out:
+    if outcome.returncode == 0 and not outcome.timed_out and not outcome.cancelled:
         if failed:
             return Verdict(
                 False,

@@ -10,7 +10,7 @@ import unittest
 from pathlib import Path
 
 from fakes import REPOSITORY, gtest_program, script
-from lablib import bugs
+from lablib import bugs, processes
 from lablib.errors import LabError
 
 GOOD = """\
@@ -265,6 +265,18 @@ class VerdictTest(unittest.TestCase):
         self.assertEqual(
             "no_barrier: caught by a report of the CPU device: race on s[3]\n", done.stdout
         )
+
+    def test_a_program_that_is_stopped_for_its_report_owes_no_exit_status(self):
+        lines = [
+            "[ RUN      ] S.A",
+            "CPU device: race on s[3]",
+            "the CPU device reported a mistake in this test",
+            "[  FAILED  ] S.A (0 ms)",
+        ]
+        for status in (0, -15):
+            stopped = processes.Outcome(status, cancelled=True)
+            self.assertTrue(bugs.judge("check", stopped, lines).caught)
+        self.assertFalse(bugs.judge("check", processes.Outcome(0), lines).caught)
 
     def test_a_kernel_without_end_is_stopped_early_except_under_the_checks(self):
         limit = "os.environ.get('CPU_DEVICE_TIME_LIMIT')"

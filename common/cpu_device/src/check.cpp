@@ -245,11 +245,6 @@ inline bool conflict(worker& w, const access& before, const access& now, std::ui
   return !ordered_by_atomics(w, before, now, why);
 }
 
-inline bool same_moment(const access& a, const access& b) {
-  return a.block == b.block && a.epoch == b.epoch && a.warp_epoch == b.warp_epoch &&
-         a.thread() == b.thread();
-}
-
 /// Compares an access with what the cell remembers, and has the cell remember it.
 template <bool kShared>
 inline bool look_at_word(worker& w, cell& c, const access& now, std::uint8_t flags, access& culprit,
