@@ -153,9 +153,14 @@ TEST(LaunchBounds, AreAmongTheKernelsAttributes) {
   EXPECT_EQ(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, bounded, kBound, 0),
             cudaSuccess);
   EXPECT_GT(blocks, 0);
+  // How many blocks would fit: the bound does not count. Whole warps do.
+  int as_many = -1;
   EXPECT_EQ(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, bounded, kBound + 1, 0),
             cudaSuccess);
-  EXPECT_EQ(blocks, 0);
+  EXPECT_GT(blocks, 0);
+  EXPECT_EQ(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&as_many, bounded, kBound + 32, 0),
+            cudaSuccess);
+  EXPECT_EQ(blocks, as_many);
   EXPECT_EQ(cudaOccupancyMaxPotentialBlockSize(&grid, &size, bounded, 0, 0), cudaSuccess);
   EXPECT_GT(size, 0);
   EXPECT_LE(size, kBound);

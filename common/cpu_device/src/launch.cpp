@@ -82,7 +82,7 @@ cudaError_t check_shape(const launch_site& site, const launch_shape& shape, cons
                      std::to_string(kSharedOptinLimit) + " with it.");
   if (shape.cooperative) {
     int fitting = 0;
-    active_blocks(&fitting, kernel, static_cast<int>(threads), shape.shared_bytes);
+    active_blocks(&fitting, static_cast<int>(threads), shape.shared_bytes);
     const std::uint64_t most = std::uint64_t{worker_count()} * static_cast<unsigned>(fitting);
     if (std::uint64_t{g.x} * g.y * g.z > most)
       return wrong(cudaErrorCooperativeLaunchTooLarge,

@@ -265,15 +265,14 @@ cudaError_t function_attributes(cudaFuncAttributes* attributes, const void* kern
   return cudaSuccess;
 }
 
-cudaError_t active_blocks(int* blocks, const void* kernel, int block_size,
-                          std::size_t dynamic_shared_bytes) {
+// The kernel's __launch_bounds__ do not count: a GPU tells how many blocks would fit all the same.
+cudaError_t active_blocks(int* blocks, int block_size, std::size_t dynamic_shared_bytes) {
   if (blocks == nullptr || block_size < 1) return fail(cudaErrorInvalidValue);
-  if (block_size > static_cast<int>(thread_limit_of(kernel)) ||
-      dynamic_shared_bytes > kSharedOptinLimit) {
+  if (block_size > static_cast<int>(kMaxThreads) || dynamic_shared_bytes > kSharedOptinLimit) {
     *blocks = 0;
     return cudaSuccess;
   }
-  int fitting = 2048 / block_size;
+  int fitting = 64 / ((block_size + 31) / 32);  // whole warps
   if (dynamic_shared_bytes > 0)
     fitting = std::min(fitting, static_cast<int>(228 * 1024 / (dynamic_shared_bytes + 1024)));
   *blocks = std::clamp(fitting, 1, static_cast<int>(blocks_per_worker()));
@@ -289,7 +288,7 @@ cudaError_t set_function_cache(const void* kernel, cudaFuncCache config) {
 cudaError_t shared_bytes_for(std::size_t* bytes, int blocks, int block_size) {
   if (bytes == nullptr || blocks < 1 || block_size < 1) return fail(cudaErrorInvalidValue);
   int fitting = 0;
-  active_blocks(&fitting, nullptr, block_size, 0);
+  active_blocks(&fitting, block_size, 0);
   if (blocks > fitting) return fail(cudaErrorInvalidValue);
   const std::size_t each = 228 * 1024 / static_cast<std::size_t>(blocks);
   *bytes = std::min(kSharedOptinLimit, each - std::min<std::size_t>(each, 1024));

@@ -150,7 +150,7 @@ __global__ void __launch_bounds__(kThreads)
 /// Moves keys and values to where the digit sends them. A tile is sorted in shared memory first, so
 /// that equal digits leave it side by side.
 template <class Key, bool kPairs>
-__global__ void __launch_bounds__(kThreads, 4)  // 4 blocks a multiprocessor: at most 64 registers
+__global__ void __launch_bounds__(kThreads, 3)  // 3 blocks a multiprocessor: at most 85 registers
     scatter(const Key* __restrict__ keys, const unsigned* __restrict__ values, std::size_t n,
             unsigned first_bit, const std::size_t* table, const std::size_t* totals, Key* keys_out,
             unsigned* values_out) {

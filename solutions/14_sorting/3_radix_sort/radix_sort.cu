@@ -243,7 +243,7 @@ __global__ void __launch_bounds__(kThreads)
 /// Moves keys and values to where the digit sends them. A tile is sorted in shared memory first, so
 /// that equal digits leave it side by side.
 template <class Key, bool kPairs>
-__global__ void __launch_bounds__(kThreads, 4)  // 4 blocks a multiprocessor: at most 64 registers
+__global__ void __launch_bounds__(kThreads, 3)  // 3 blocks a multiprocessor: at most 85 registers
     scatter(const Key* __restrict__ keys, const unsigned* __restrict__ values, std::size_t n,
             unsigned first_bit, const std::size_t* table, const std::size_t* totals, Key* keys_out,
             unsigned* values_out) {
@@ -289,7 +289,7 @@ __global__ void __launch_bounds__(kThreads, 4)  // 4 blocks a multiprocessor: at
     __syncthreads();  // all counts are 0, and the tile before has left
 
     // Of each key its digit, and above that how many of its digit come before it in the warp: one
-    // register for both, so that more threads fit on the device.
+    // register for both, so that none of them has to go to memory.
     unsigned digit_and_rank[kItems];
 #pragma unroll
     for (unsigned j = 0; j < kItems; ++j) {

@@ -582,8 +582,7 @@ namespace cpu_device {
 cudaError_t function_attributes(cudaFuncAttributes* attributes, const void* kernel);
 cudaError_t set_function_attribute(const void* kernel, cudaFuncAttribute attribute, int value);
 cudaError_t set_function_cache(const void* kernel, cudaFuncCache config);
-cudaError_t active_blocks(int* blocks, const void* kernel, int block_size,
-                          std::size_t dynamic_shared_bytes);
+cudaError_t active_blocks(int* blocks, int block_size, std::size_t dynamic_shared_bytes);
 cudaError_t shared_bytes_for(std::size_t* bytes, int blocks, int block_size);
 }  // namespace cpu_device
 
@@ -605,11 +604,9 @@ constexpr unsigned int cudaOccupancyDefault = 0;
 constexpr unsigned int cudaOccupancyDisableCachingOverride = 1;
 
 template <class Kernel>
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Kernel kernel,
-                                                          int block_size,
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Kernel, int block_size,
                                                           std::size_t dynamic_shared_bytes) {
-  return cpu_device::active_blocks(blocks, reinterpret_cast<const void*>(kernel), block_size,
-                                   dynamic_shared_bytes);
+  return cpu_device::active_blocks(blocks, block_size, dynamic_shared_bytes);
 }
 template <class Kernel>
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, Kernel kernel,
@@ -630,11 +627,15 @@ cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMemWithFlags(int* min_gri
                                                                     int block_size_limit = 0,
                                                                     unsigned int flags = 0) {
   if (min_grid_size == nullptr || block_size == nullptr) return cudaErrorInvalidValue;
-  const int limit = block_size_limit > 0 && block_size_limit < 1024 ? block_size_limit : 1024;
   int device = 0, processors = 0, most = 0;
   cudaGetDevice(&device);
   cudaError_t status = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
   if (status != cudaSuccess) return status;
+  cudaFuncAttributes attributes;
+  status = cudaFuncGetAttributes(&attributes, kernel);
+  if (status != cudaSuccess) return status;
+  int limit = attributes.maxThreadsPerBlock;
+  if (block_size_limit > 0 && block_size_limit < limit) limit = block_size_limit;
   // Whole warps, the largest first; a limit that is none is tried as it is.
   for (int size = limit; size > 0; size = (size - 1) / 32 * 32) {
     int blocks = 0;
