@@ -109,6 +109,11 @@ TEST(Create, TakesMoreRowsThanAGridHasBlocksOfOneThread) {
   expect_right_matrix({rows, 2}, {2, 7, 1, 64});
 }
 
+TEST(Create, TakesMoreBlocksAcrossThanThereCanBeDown) {
+  const unsigned blocks = device_limit(cudaDevAttrMaxGridDimY) + 3;
+  expect_right_matrix({2, blocks}, {blocks, 1, 1, 1});
+}
+
 // --- the grid that covers a matrix ---------------------------------------------------------------
 
 void expect_grid(std::size_t rows, std::size_t columns, unsigned x, unsigned y) {
