@@ -143,14 +143,17 @@ __host__ __device__ constexpr unsigned in_bank(unsigned i) { return i & 32 ? i ^
   (void)keys, (void)values, (void)level, (void)high, (void)low, (void)descending;
 }
 
+constexpr unsigned kShortLevels = 6;  // arrays of 64: few enough stages to be written out
+
 /// The levels 1, …, last, which must not be above kWideBits.
 __global__ void __launch_bounds__(kThreads) wide_levels(arrays_on_device data, unsigned last) {
   __shared__ unsigned keys[kWide], values[kWide];
   const std::size_t begin = std::size_t{blockIdx.x} * kWide;
   const bool pairs = data.values != nullptr;
 
-  // TODO(6): as TODO(3), with stages_in_tile() and elements that lie in_bank().
-  (void)data, (void)last, (void)begin;
+  // TODO(6): as TODO(3), with stages_in_tile() and elements that lie in_bank(). When it is right,
+  //          unroll the levels up to kShortLevels: does that make short arrays faster?
+  (void)data, (void)last, (void)begin, (void)kShortLevels;
   compare(keys, values, 0, 0, pairs);
   stages_in_tile(keys, values, 0, 0, 0, false);
 }
