@@ -83,6 +83,6 @@ int main(int argc, char** argv) {
     std::printf("\n");
     const bool lost = show(kDeadly, true);
     return program.verdict(lost, lost ? "the device is lost to this process; a new one can use it"
-                                      : "this mistake should have cost the device");
+                                      : "CUDA should say cudaErrorIllegalAddress, and go on saying it");
   });
 }
