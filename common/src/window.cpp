@@ -201,9 +201,6 @@ void play_opengl(int width, int height, const std::function<gl_painter()>& make_
   int tick = 0;
   const auto draw = [&] {
     glClear(GL_COLOR_BUFFER_BIT);
-    glRasterPos2f(-1, -1);  // the lower left corner
-    glPixelZoom(static_cast<float>(glutGet(GLUT_WINDOW_WIDTH)) / static_cast<float>(width),
-                static_cast<float>(glutGet(GLUT_WINDOW_HEIGHT)) / static_cast<float>(height));
     paint(tick++);
     glutSwapBuffers();
   };

@@ -44,6 +44,9 @@ std::vector<rgba> pixels_upwards(int width, int height) {
   return pixels;
 }
 
+/// Names are numbers from 1 on. Some OpenGLs never give one away twice.
+constexpr GLuint kMostNames = 10'000;
+
 TEST(GlContext, SaysWhoDraws) {
   EXPECT_NE(context->description().find("OpenGL "), std::string::npos) << context->description();
   EXPECT_EQ(context->description().find('?'), std::string::npos) << context->description();
@@ -107,6 +110,23 @@ TEST(GlCanvas, BeginsAtTheLowerLeftCornerWhateverWasDrawnBefore) {
       EXPECT_EQ(picture.at(x, y), x == 0 && y == 3 ? white : gl_canvas::kUndrawn) << x << ", " << y;
 }
 
+std::array<GLint, 4> viewport() {
+  std::array<GLint, 4> left_bottom_width_height{};
+  glGetIntegerv(GL_VIEWPORT, left_bottom_width_height.data());
+  return left_bottom_width_height;
+}
+
+TEST(GlCanvas, IsTheWholeViewportWhileItLives) {
+  const auto before = viewport();
+  {
+    const gl_canvas outer(4, 7);
+    EXPECT_EQ(viewport(), (std::array<GLint, 4>{0, 0, 4, 7}));
+    { const gl_canvas inner(20, 3); }
+    EXPECT_EQ(viewport(), (std::array<GLint, 4>{0, 0, 4, 7}));
+  }
+  EXPECT_EQ(viewport(), before);
+}
+
 TEST(GlCanvas, IsReadWithoutChangingWhereOthersRead) {
   const gl_canvas outer(4, 4), inner(4, 4);
   GLint before = -1, after = -1;
@@ -119,7 +139,7 @@ TEST(GlCanvas, IsReadWithoutChangingWhereOthersRead) {
 TEST(GlCanvas, LeavesNothingBehind) {
   const auto things = [] {
     int count = 0;
-    for (GLuint name = 1; name < 100; ++name)
+    for (GLuint name = 1; name < kMostNames; ++name)
       count +=
           (glIsFramebuffer(name) == GL_TRUE ? 1 : 0) + (glIsRenderbuffer(name) == GL_TRUE ? 1 : 0);
     return count;
@@ -137,6 +157,95 @@ TEST(GlCanvas, RefusesPicturesThatCannotBe) {
   EXPECT_THROW(gl_canvas(1, -1), lab::invalid_input);
   EXPECT_THROW(gl_canvas(1 << 30, 1), lab::invalid_input);
   EXPECT_THROW(gl_canvas(1, 1 << 30), lab::invalid_input);
+}
+
+// --- pictures that are drawn ---------------------------------------------------------------------
+
+TEST(GlPicture, DrawsPixelsOfTheHostLowestRowFirst) {
+  for (const auto& [width, height] : {std::pair{1, 1}, {5, 3}, {3, 5}, {37, 1}, {1, 37}, {64, 2}}) {
+    const gl_canvas canvas(width, height);
+    lab::gl_picture drawn(width, height);
+    drawn.draw(pixels_upwards(width, height).data());
+    const bitmap picture = canvas.read();
+    for (int y = 0; y < height; ++y)
+      for (int x = 0; x < width; ++x) EXPECT_EQ(picture.at(x, y), colour(x, y)) << x << ", " << y;
+  }
+}
+
+TEST(GlPicture, DrawsPixelsOfTheBufferThatIsBound) {
+  const std::vector<rgba> pixels = pixels_upwards(6, 4);
+  const pixel_buffer buffer(pixels.size() * sizeof(rgba));
+  glBindBuffer(GL_PIXEL_UNPACK_BUFFER, buffer.name());
+  glBufferSubData(GL_PIXEL_UNPACK_BUFFER, 0, static_cast<GLsizeiptr>(pixels.size() * sizeof(rgba)),
+                  pixels.data());
+  const gl_canvas canvas(6, 4);
+  lab::gl_picture drawn(6, 4);
+  drawn.draw(nullptr);
+  glBindBuffer(GL_PIXEL_UNPACK_BUFFER, 0);
+  const bitmap picture = canvas.read();
+  for (int y = 0; y < 4; ++y)
+    for (int x = 0; x < 6; ++x) EXPECT_EQ(picture.at(x, y), colour(x, y)) << x << ", " << y;
+}
+
+TEST(GlPicture, FillsTheViewportAndNothingElse) {
+  const gl_canvas canvas(8, 5);
+  glViewport(2, 1, 4, 2);  // two columns and one row for each pixel; y counts upwards
+  lab::gl_picture drawn(2, 2);
+  drawn.draw(pixels_upwards(2, 2).data());
+  const bitmap picture = canvas.read();
+  for (int y = 0; y < 5; ++y)
+    for (int x = 0; x < 8; ++x) {
+      const bool inside = x >= 2 && x < 6 && y >= 2 && y < 4;
+      EXPECT_EQ(picture.at(x, y), inside ? colour((x - 2) / 2, y - 2) : gl_canvas::kUndrawn)
+          << x << ", " << y;
+    }
+}
+
+TEST(GlPicture, DrawsNewPixelsEachTimeAndLeavesTheBindingsAlone) {
+  const gl_canvas canvas(3, 2);
+  lab::gl_picture drawn(3, 2);
+  GLint reading_from = 0, before = 0;
+  glGetIntegerv(GL_READ_FRAMEBUFFER_BINDING, &before);
+  for (const std::uint8_t grey : {7, 90, 255}) {
+    drawn.draw(std::vector<rgba>(6, rgba{grey, grey, grey, 255}).data());
+    const bitmap picture = canvas.read();
+    for (const rgba& pixel : picture.pixels()) EXPECT_EQ(pixel, (rgba{grey, grey, grey, 255}));
+  }
+  glGetIntegerv(GL_READ_FRAMEBUFFER_BINDING, &reading_from);
+  EXPECT_EQ(reading_from, before);
+}
+
+TEST(GlPicture, SaysThatABufferIsTooSmall) {
+  const gl_canvas canvas(4, 4);
+  lab::gl_picture drawn(4, 4);
+  const pixel_buffer buffer(4 * 4 * sizeof(rgba) - 1);
+  glBindBuffer(GL_PIXEL_UNPACK_BUFFER, buffer.name());
+  EXPECT_THROW(drawn.draw(nullptr), lab::gl_error);
+  glBindBuffer(GL_PIXEL_UNPACK_BUFFER, 0);
+}
+
+TEST(GlPicture, LeavesNothingBehind) {
+  const auto things = [] {
+    int count = 0;
+    for (GLuint name = 1; name < kMostNames; ++name)
+      count += (glIsFramebuffer(name) == GL_TRUE ? 1 : 0) + (glIsTexture(name) == GL_TRUE ? 1 : 0);
+    return count;
+  };
+  const int before = things();
+  {
+    const lab::gl_picture picture(4, 4);
+    EXPECT_EQ(things(), before + 2);
+  }
+  EXPECT_EQ(things(), before);
+}
+
+TEST(GlPicture, RefusesPicturesThatCannotBe) {
+  EXPECT_THROW(lab::gl_picture(0, 1), lab::invalid_input);
+  EXPECT_THROW(lab::gl_picture(1, -1), lab::invalid_input);
+  EXPECT_THROW(lab::gl_picture(1 << 30, 1), lab::invalid_input);
+  context->leave();
+  EXPECT_THROW(lab::gl_picture(2, 2), lab::not_possible);
+  context->enter();
 }
 
 TEST(CheckGl, NamesTheErrorOnce) {

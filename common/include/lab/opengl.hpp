@@ -54,8 +54,9 @@ class gl_context {
 };
 
 /// A picture of OpenGL (a framebuffer object, red, green, blue and opacity of 8 bits each). While
-/// it lives, what OpenGL draws goes there; then it goes where it went before. At first each pixel
-/// is kUndrawn, and the place where glDrawPixels draws is the lower left corner.
+/// it lives, what OpenGL draws goes there, and the viewport is all of it; then both are as they
+/// were before. At first each pixel is kUndrawn, and the place where glDrawPixels draws is the
+/// lower left corner.
 ///
 /// Throws invalid_input when a side is less than 1 or more than this OpenGL can; not_possible where
 /// no context is current in this thread.
@@ -77,7 +78,35 @@ class gl_canvas {
 
   int width_, height_;
   GLint before_ = 0;
+  GLint viewport_before_[4] = {};
   GLuint framebuffer_ = 0, pixels_ = 0;
+};
+
+/// Shows pictures of one size where OpenGL draws at the moment, over the whole viewport: a texture
+/// gets the pixels, and is drawn from there. glDrawPixels needs no texture, but the OpenGL of
+/// today's GPUs does its work with textures, and drivers may take a long way round for the old
+/// call.
+///
+/// Throws invalid_input when a side is less than 1 or more than this OpenGL can; gl_error where
+/// there is no memory for the texture.
+class gl_picture {
+ public:
+  gl_picture(int width, int height);
+  ~gl_picture();
+  gl_picture(const gl_picture&) = delete;
+  gl_picture& operator=(const gl_picture&) = delete;
+
+  /// Draws width x height pixels (red, green, blue, opacity of 8 bits each), the lowest row first.
+  /// They are where `pixels` points to. But while a buffer is bound to GL_PIXEL_UNPACK_BUFFER, the
+  /// argument is an offset in it, so nullptr is its beginning: OpenGL takes them from there.
+  /// Throws gl_error when OpenGL reports an error, such as a buffer that is too small.
+  void draw(const void* pixels);
+
+ private:
+  void release();
+
+  int width_, height_;
+  GLuint texture_ = 0, framebuffer_ = 0;
 };
 
 /// Owns a buffer of OpenGL with room for `bytes` bytes, for pixels to be drawn from

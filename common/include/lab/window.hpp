@@ -29,9 +29,10 @@ void play(int width, int height, const std::function<void(bitmap& picture, int t
 using gl_painter = std::function<void(int tick)>;
 
 /// As play(), but nothing of a picture passes through here: `make_painter` is called once, with the
-/// window's OpenGL context current, and what it returns draws each frame into that window with
-/// glDrawPixels, a picture of width x height pixels. It is destroyed while the context is still
-/// there. No other context may be current in this thread.
+/// window's OpenGL context current, and what it returns draws each frame into that window, over the
+/// whole viewport, as lab::gl_picture does. It is destroyed while the context is still there. No
+/// other context may be current in this thread. The window has width x height pixels, or less where
+/// the screen is too small for that.
 void play_opengl(int width, int height, const std::function<gl_painter()>& make_painter,
                  const std::string& title);
 

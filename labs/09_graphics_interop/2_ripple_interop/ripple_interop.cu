@@ -69,14 +69,14 @@ class pond_through_host {
       : width_(width),
         height_(height),
         device_(static_cast<std::size_t>(width) * static_cast<std::size_t>(height)),
-        host_(device_.size()) {}
+        host_(device_.size()),
+        picture_(width, height) {}
 
   float draw(int tick) {
     event_timer timer;
     launch(width_, height_, tick, device_.data(), timer);
-    device_.copy_to(host_);                                                  // down …
-    glDrawPixels(width_, height_, GL_RGBA, GL_UNSIGNED_BYTE, host_.data());  // … and up
-    check_gl("glDrawPixels");
+    device_.copy_to(host_);       // down …
+    picture_.draw(host_.data());  // … and up
     return timer.milliseconds();
   }
 
@@ -84,12 +84,14 @@ class pond_through_host {
   int width_, height_;
   device_buffer<uchar4> device_;
   std::vector<uchar4> host_;
+  gl_picture picture_;
 };
 
 // --- interop -------------------------------------------------------------------------------------
 // From lab/: pixel_buffer owns a buffer of OpenGL, registered_buffer its registration with CUDA. A
 // mapped_buffer<uchar4>(registered, count) maps it: data() is the pointer, unmap() ends it. They
-// are what you wrote in 09.1.
+// are what you wrote in 09.1. A gl_picture draws, as above; with a buffer bound to
+// GL_PIXEL_UNPACK_BUFFER, draw(nullptr) draws what is in that buffer.
 
 class pond_in_opengl {
  public:

@@ -110,20 +110,20 @@ class device_plate {
 class view_through_host {
  public:
   explicit view_through_host(const device_plate& plate)
-      : device_(plate.count()), host_(plate.count()) {}
+      : device_(plate.count()), host_(plate.count()), picture_(plate.width(), plate.height()) {}
 
   float draw(device_plate& plate) {
     event_timer timer;
     plate.advance_and_colour(device_.data(), timer);
     device_.copy_to(host_);
-    glDrawPixels(plate.width(), plate.height(), GL_RGBA, GL_UNSIGNED_BYTE, host_.data());
-    check_gl("glDrawPixels");
+    picture_.draw(host_.data());
     return timer.milliseconds();
   }
 
  private:
   device_buffer<uchar4> device_;
   std::vector<uchar4> host_;
+  gl_picture picture_;
 };
 
 // --- interop -------------------------------------------------------------------------------------

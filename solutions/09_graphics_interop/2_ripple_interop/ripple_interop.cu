@@ -78,14 +78,14 @@ class pond_through_host {
       : width_(width),
         height_(height),
         device_(static_cast<std::size_t>(width) * static_cast<std::size_t>(height)),
-        host_(device_.size()) {}
+        host_(device_.size()),
+        picture_(width, height) {}
 
   float draw(int tick) {
     event_timer timer;
     launch(width_, height_, tick, device_.data(), timer);
-    device_.copy_to(host_);                                                  // down …
-    glDrawPixels(width_, height_, GL_RGBA, GL_UNSIGNED_BYTE, host_.data());  // … and up
-    check_gl("glDrawPixels");
+    device_.copy_to(host_);       // down …
+    picture_.draw(host_.data());  // … and up
     return timer.milliseconds();
   }
 
@@ -93,12 +93,14 @@ class pond_through_host {
   int width_, height_;
   device_buffer<uchar4> device_;
   std::vector<uchar4> host_;
+  gl_picture picture_;
 };
 
 // --- interop -------------------------------------------------------------------------------------
 // From lab/: pixel_buffer owns a buffer of OpenGL, registered_buffer its registration with CUDA. A
 // mapped_buffer<uchar4>(registered, count) maps it: data() is the pointer, unmap() ends it. They
-// are what you wrote in 09.1.
+// are what you wrote in 09.1. A gl_picture draws, as above; with a buffer bound to
+// GL_PIXEL_UNPACK_BUFFER, draw(nullptr) draws what is in that buffer.
 
 class pond_in_opengl {
  public:
@@ -110,7 +112,8 @@ class pond_in_opengl {
         height_(height),
         count_(static_cast<std::size_t>(width) * static_cast<std::size_t>(height)),
         buffer_(count_ * sizeof(uchar4)),
-        registered_(buffer_) {}
+        registered_(buffer_),
+        picture_(width, height) {}
   // END SOLUTION
 
   float draw(int tick) {
@@ -125,9 +128,8 @@ class pond_in_opengl {
     pixels.unmap();  // what OpenGL draws from now on waits for the kernel
 
     glBindBuffer(GL_PIXEL_UNPACK_BUFFER, buffer_.name());
-    glDrawPixels(width_, height_, GL_RGBA, GL_UNSIGNED_BYTE, nullptr);
+    picture_.draw(nullptr);  // from the beginning of the buffer that is bound
     glBindBuffer(GL_PIXEL_UNPACK_BUFFER, 0);
-    check_gl("glDrawPixels");
     return timer.milliseconds();
     // END SOLUTION
   }
@@ -138,6 +140,7 @@ class pond_in_opengl {
   std::size_t count_;
   pixel_buffer buffer_;           // goes last: a buffer is deleted after …
   registered_buffer registered_;  // … CUDA has given it up
+  gl_picture picture_;
   // END SOLUTION
 };
 

@@ -133,20 +133,20 @@ class device_plate {
 class view_through_host {
  public:
   explicit view_through_host(const device_plate& plate)
-      : device_(plate.count()), host_(plate.count()) {}
+      : device_(plate.count()), host_(plate.count()), picture_(plate.width(), plate.height()) {}
 
   float draw(device_plate& plate) {
     event_timer timer;
     plate.advance_and_colour(device_.data(), timer);
     device_.copy_to(host_);
-    glDrawPixels(plate.width(), plate.height(), GL_RGBA, GL_UNSIGNED_BYTE, host_.data());
-    check_gl("glDrawPixels");
+    picture_.draw(host_.data());
     return timer.milliseconds();
   }
 
  private:
   device_buffer<uchar4> device_;
   std::vector<uchar4> host_;
+  gl_picture picture_;
 };
 
 // --- interop -------------------------------------------------------------------------------------
@@ -158,7 +158,9 @@ class view_in_opengl {
   // BEGIN SOLUTION
   // STUB: explicit view_in_opengl(const device_plate&) { throw not_written("step interop", 3); }
   explicit view_in_opengl(const device_plate& plate)
-      : buffer_(plate.count() * sizeof(uchar4)), registered_(buffer_) {}
+      : buffer_(plate.count() * sizeof(uchar4)),
+        registered_(buffer_),
+        picture_(plate.width(), plate.height()) {}
   // END SOLUTION
 
   float draw(device_plate& plate) {
@@ -171,9 +173,8 @@ class view_in_opengl {
     pixels.unmap();  // what OpenGL draws from now on waits for the kernels
 
     glBindBuffer(GL_PIXEL_UNPACK_BUFFER, buffer_.name());
-    glDrawPixels(plate.width(), plate.height(), GL_RGBA, GL_UNSIGNED_BYTE, nullptr);
+    picture_.draw(nullptr);
     glBindBuffer(GL_PIXEL_UNPACK_BUFFER, 0);
-    check_gl("glDrawPixels");
     return timer.milliseconds();
     // END SOLUTION
   }
@@ -182,6 +183,7 @@ class view_in_opengl {
   // BEGIN SOLUTION
   pixel_buffer buffer_;
   registered_buffer registered_;  // goes before its buffer does
+  gl_picture picture_;
   // END SOLUTION
 };
 
