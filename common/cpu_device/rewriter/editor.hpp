@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What has to be changed in a source for a compiler that knows no CUDA.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rewriter.hpp"
+#include "source_file.hpp"
+
+namespace rewriter {
+
+struct edit {
+  std::size_t begin, end;  // what is replaced in the source
+  std::string text;
+};
+
+struct findings {
+  std::vector<edit> edits;
+  std::vector<problem> problems;  // in the order of their lines
+};
+
+/// Finds what has to be changed in a file, its macros included, and what cannot be. `name` is what
+/// problems call the file.
+findings examine(const source_file& file, const kernel_names& names, const std::string& name);
+
+/// The source with the edits made. No two of them touch.
+std::string apply(std::string_view source, std::vector<edit> edits);
+
+}  // namespace rewriter
