@@ -82,7 +82,8 @@ int main(int argc, char** argv) {
     if (!sticky) return true;
     std::printf("\n");
     const bool lost = show(kDeadly, true);
-    return program.verdict(lost, lost ? "the device is lost to this process; a new one can use it"
-                                      : "CUDA should say cudaErrorIllegalAddress, and go on saying it");
+    return program.verdict(lost,
+                           lost ? "the device is lost to this process; a new one can use it"
+                                : "CUDA should say cudaErrorIllegalAddress, and go on saying it");
   });
 }

@@ -17,9 +17,9 @@ enum class step {
 
 inline constexpr int kLongestSide = 8192;  ///< of a picture: what any OpenGL of today can draw
 
-/// Has OpenGL draw the pond at a tick, where OpenGL draws at the moment and over the whole viewport:
-/// into a lab::gl_canvas of the pond's size, or into a window. Returns the kernel's time in
-/// milliseconds.
+/// Has OpenGL draw the pond at a tick, where OpenGL draws at the moment and over the whole
+/// viewport: into a lab::gl_canvas of the pond's size, or into a window. Returns the kernel's time
+/// in milliseconds.
 using frame_callback = std::function<float(int tick)>;
 
 /// The pond of 04.2 as an animation that OpenGL shows: what is returned draws one frame a call, in

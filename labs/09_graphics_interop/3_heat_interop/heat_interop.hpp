@@ -27,9 +27,9 @@ struct plate {
   std::span<const float> initial, heaters;
 };
 
-/// Lets the time steps of a frame pass, then has OpenGL draw the plate, a pixel a cell, where OpenGL
-/// draws at the moment and over the whole viewport: into a lab::gl_canvas of the plate's size, or
-/// into a window. Returns the time of the frame's kernels in milliseconds.
+/// Lets the time steps of a frame pass, then has OpenGL draw the plate, a pixel a cell, where
+/// OpenGL draws at the moment and over the whole viewport: into a lab::gl_canvas of the plate's
+/// size, or into a window. Returns the time of the frame's kernels in milliseconds.
 using frame_callback = std::function<float()>;
 
 /// The heat of 08.4 as an animation that OpenGL shows: frame number k, counted from 1, is the plate
