@@ -83,7 +83,8 @@ endfunction()
 # Adds CUDA files to a target, for the device chosen by LAB_DEVICE.
 #   gpu: nvcc compiles them.
 #   cpu: the rewriter turns each into C++ (cuda/<target>/<file>.cpp in the build folder), which the
-#        host compiler compiles. Line numbers are those of the .cu file.
+#        host compiler compiles. Line numbers are those of the .cu file. Headers in the target's
+#        own include directories, as far as they are set by now, are rewritten where they need it.
 # CHECK, or LAB_CHECK=ON, has the CPU device watch every access that these files make.
 # HEADERS takes the precompiled headers of another target, which was compiled with the options
 #   QUICK; cuda_runtime.h must be the first of them.
@@ -115,6 +116,11 @@ function(lab_cuda_sources target)
     list(PREPEND options -include cuda_runtime.h)
   endif()
   set(folder "${CMAKE_BINARY_DIR}/cuda/${target}")
+  get_target_property(include_folders ${target} INCLUDE_DIRECTORIES)
+  if(NOT include_folders)
+    set(include_folders)
+  endif()
+  list(TRANSFORM include_folders PREPEND "-I")
   set(sources)
   foreach(source IN LISTS arg_UNPARSED_ARGUMENTS)
     cmake_path(ABSOLUTE_PATH source NORMALIZE)
@@ -125,6 +131,7 @@ function(lab_cuda_sources target)
     add_custom_command(
       OUTPUT "${rewritten}"
       COMMAND cuda_rewriter "${source}" --output "${rewritten}" --depfile "${rewritten}.d"
+        ${include_folders}
       DEPENDS "${source}" cuda_rewriter
       DEPFILE "${rewritten}.d"
       COMMENT "Rewriting ${name} for the CPU device"

@@ -113,8 +113,8 @@ function(lab_add_exercise folder)
     endif()
     # The CUDA file, too, is compiled once: for the program and for the test.
     add_library(${kind}_code.${id} OBJECT EXCLUDE_FROM_ALL)
-    lab_cuda_sources(${kind}_code.${id} "${${kind}_file}" ${how})
     target_include_directories(${kind}_code.${id} PRIVATE "${folder}")
+    lab_cuda_sources(${kind}_code.${id} "${${kind}_file}" ${how})
     target_link_libraries(${kind}_code.${id} PRIVATE lab_common ${opengl})
 
     lab_program(${kind}.${id}

@@ -64,7 +64,8 @@ def read_commands(lines: Sequence[str], exercise: Exercise) -> Commands:
     for line in lines:
         for part in _split_and(line):
             if "--output" in part and part[part.index("--output") + 1].endswith(rewritten):
-                rewrite = [part[0], "{source}", "--output", "{rewritten}"]
+                folders = [word for word in part if word.startswith("-I")]
+                rewrite = [part[0], "{source}", "--output", "{rewritten}", *folders]
             elif "-c" in part and part[-1].endswith(rewritten):
                 object_ = part[part.index("-o") + 1]
                 compile_ = _without_dependencies(part)

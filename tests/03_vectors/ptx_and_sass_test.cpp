@@ -4,6 +4,7 @@
 #include "ptx_and_sass.hpp"
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -96,6 +97,16 @@ TEST(Kernels, RefuseVectorsOfDifferentLengths) {
   const std::vector<float> three(3), four(4);
   EXPECT_THROW(add(three, four), lab::invalid_input);
   EXPECT_THROW(saxpy(1, four, three), lab::invalid_input);
+}
+
+TEST(Kernels, RefuseMoreElementsThanAnIntCanCount) {
+  // Only the length may be looked at: there are not so many elements. 2^32 + 3, as an int, is 3.
+  const std::vector<float> three(3);
+  for (const std::size_t n : {std::size_t{1} << 31, (std::size_t{1} << 32) + 3}) {
+    const std::span<const float> huge(three.data(), n);
+    EXPECT_THROW(add(huge, huge), lab::invalid_input) << n;
+    EXPECT_THROW(saxpy(1, huge, huge), lab::invalid_input) << n;
+  }
 }
 
 // --- the reader: what it must not miss, and what it must not take for something else

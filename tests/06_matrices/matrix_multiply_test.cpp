@@ -182,11 +182,20 @@ TYPED_TEST(Precision, RefusesMatricesOfOtherSizes) {
   EXPECT_THROW(multiply(view(none), view(none), {kHuge, kHuge, kHuge}), lab::invalid_input);
 }
 
-TYPED_TEST(Precision, RefusesMoreRowsThanAGridHasBlocksAndNamesTheLimit) {
+/// Rows of blocks in a grid.
+std::size_t grid_limit() {
   int device = 0, limit = 0;
   CUDA_CHECK(cudaGetDevice(&device));
   CUDA_CHECK(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxGridDimY, device));
-  const std::size_t rows = static_cast<std::size_t>(limit) * 16 + 1;
+  return static_cast<std::size_t>(limit);
+}
+
+TEST(Rows, MayBeAsManyAsAGridHasBlocksFor) {
+  expect_right_product<float>({grid_limit() * 16, 1, 1}, 9);
+}
+
+TYPED_TEST(Precision, RefusesMoreRowsThanAGridHasBlocksAndNamesTheLimit) {
+  const std::size_t limit = grid_limit(), rows = limit * 16 + 1;
   const std::vector<TypeParam> a(rows), b(1);
   try {
     multiply(view(a), view(b), {rows, 1, 1});

@@ -84,6 +84,18 @@ TEST_P(EachSize, SaysYesToReflections) {
 
 TEST(OrthogonalMatrix, SaysYesToTheMatrixWithoutRows) { EXPECT_EQ(examine({}, 0, 0), result{}); }
 
+TEST_P(EachSize, TakesExactlyTheToleranceForOrthogonalAndTheNextFloatNot) {
+  // One more number in the identity: it is the only entry of the product that is off, and by just
+  // as much. (The square of it is so small that the 1 it is added to does not change.)
+  if (n() == 1) return;  // no room beside the diagonal
+  auto a = identity(n());
+  float& corner = a[n() - 1];
+  corner = tolerance(n());
+  EXPECT_EQ(examine(a, n(), n()), (result{true, corner, 0, n() - 1}));
+  corner = std::nextafter(corner, 1.0F);
+  EXPECT_EQ(examine(a, n(), n()), (result{false, corner, 0, n() - 1}));
+}
+
 // --- no ------------------------------------------------------------------------------------------
 
 TEST_P(EachSize, FindsTheFarthestEntryOfWholeNumbersToTheLastBit) {
@@ -198,6 +210,7 @@ TEST(OrthogonalMatrix, RefusesTheWrongNumberOfElements) {
   EXPECT_THROW(examine(six, 2, 2), lab::invalid_input);
   EXPECT_THROW(examine(six, 3, 3), lab::invalid_input);
   EXPECT_THROW(examine(six, 0, 0), lab::invalid_input);
+  EXPECT_THROW(examine(std::vector<float>(5), 2, 2), lab::invalid_input) << "more than two rows";
   constexpr std::size_t kHuge = std::size_t{1} << 32;  // its square is 2^64, which is 0 again
   EXPECT_THROW(examine({}, kHuge, kHuge), lab::invalid_input);
 }

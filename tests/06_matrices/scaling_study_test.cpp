@@ -3,14 +3,21 @@
 
 #include "scaling_study.hpp"
 
+#include <cuda_runtime.h>
+#ifdef __CPU_DEVICE__
+#include <cpu_device.h>
+#endif
+
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <limits>
 #include <ostream>
 #include <string>
 #include <vector>
 
+#include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
@@ -48,14 +55,17 @@ TEST_P(Problems, HaveARowForEveryBlockSize) {
   EXPECT_TRUE(matches(check(study(problems, kAll, kQuick), problems, kAll, kQuick)));
 }
 
-// Blocks are 4, 8, 16 and 32 wide: one less, that, and one more, no two directions alike.
+// Blocks are 4, 8, 16 and 32 wide: one less, that, and one more, no two directions alike. The last
+// A fills three pages of memory: the CPU device sees who reads behind its end, if only to multiply
+// what is there by 0.
 INSTANTIATE_TEST_SUITE_P(Shapes, Problems,
                          ::testing::Values(shape{1, 1, 1}, shape{1, 5, 3}, shape{3, 4, 5},
                                            shape{4, 3, 4}, shape{5, 8, 7}, shape{7, 9, 8},
                                            shape{8, 7, 9}, shape{15, 17, 16}, shape{16, 15, 17},
                                            shape{17, 16, 15}, shape{31, 33, 32}, shape{32, 31, 33},
                                            shape{33, 32, 31}, shape{1, 100, 50}, shape{100, 1, 50},
-                                           shape{64, 128, 64}, shape{61, 53, 67}),
+                                           shape{64, 128, 64}, shape{61, 53, 67},
+                                           shape{1024, 1, 3}),
                          [](const auto& info) {
                            return "m" + std::to_string(info.param.m) + "_n" +
                                   std::to_string(info.param.n) + "_k" +
@@ -95,12 +105,42 @@ TEST(Study, LeavesItsProblemsAlone) {
   EXPECT_EQ(problems[0].c, before.c);
 }
 
+TEST(Study, MeasuresAsManyRowsAsAGridHasBlocksForAndRefusesOneMore) {
+  int device = 0, limit = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxGridDimY, device));
+  const std::size_t most = static_cast<std::size_t>(limit) * kBlocks[0];
+  const std::vector<unsigned> smallest = {kBlocks[0]};
+  const std::vector<problem> fits = {make_problem({most, 1, 1}, 22)};
+  const plan once{.samples = 1, .sample_ms = 0};
+  EXPECT_TRUE(matches(check(study(fits, smallest, once), fits, smallest, once)));
+  EXPECT_THROW(study(std::vector{make_problem({most + 1, 1, 1}, 22)}, smallest, once),
+               lab::invalid_input);
+}
+
 // --- samples -------------------------------------------------------------------------------------
 
 TEST(Study, MeasuresSamplesOfOneLaunchWhereAnyTimeWillDo) {
   for (const row& each : study(std::vector{make_problem({9, 9, 9}, 8)}, kAll, kQuick))
     EXPECT_EQ(each.launches, 1U);
 }
+
+#ifdef __CPU_DEVICE__
+TEST(Study, PutsAsManyLaunchesIntoASampleAsItSays) {
+  // Each launch stores every element of C once.
+  const std::vector<problem> problems = {make_problem({9, 10, 11}, 23)};
+  cpu_device::reset_counters();
+  cpu_device::count_accesses(true);
+  study(problems, std::vector{8U}, kQuick);
+  cpu_device::count_accesses(false);
+  std::uint64_t stores = 0;
+  for (const cpu_device::access_counters& each : cpu_device::read_counters())
+    if (each.kind == cpu_device::access_kind::global_store) stores += each.lanes;
+  if (stores == 0) GTEST_SKIP() << "only the check build counts what a kernel does";
+  EXPECT_EQ(stores, (1 + kQuick.samples) * problems[0].c.size())
+      << "one launch to verify, and one in each of the samples";
+}
+#endif
 
 TEST(Study, PutsSoManyLaunchesIntoASampleThatItIsLongEnough) {
   // The invariant holds at any speed: no sample is shorter, however many launches that takes. A
@@ -204,6 +244,17 @@ TEST(Study, RefusesOtherBlockSizes) {
     EXPECT_THROW(study(problems, std::vector{16U, block}, kQuick), lab::invalid_input);
 }
 
+TEST(Study, RefusesBeforeItMeasures) {
+  // Whoever measured first would meet the wrong product.
+  problem wrong = make_problem({5, 6, 7}, 24);
+  wrong.c[0] += 1;
+  EXPECT_THROW(study(std::vector{wrong}, std::vector{16U}, kQuick), wrong_product);
+  EXPECT_THROW(study(std::vector{wrong}, std::vector{16U, 5U}, kQuick), lab::invalid_input);
+  EXPECT_THROW(study(std::vector{wrong}, kAll, {.samples = 0, .sample_ms = 0}), lab::invalid_input);
+  EXPECT_THROW(study(std::vector{wrong}, kAll, {.samples = 1, .sample_ms = -1}),
+               lab::invalid_input);
+}
+
 TEST(Study, RefusesPlansThatMeasureNothing) {
   const std::vector<problem> problems = {make_problem({5, 6, 7}, 19)};
   const float nan = std::numeric_limits<float>::quiet_NaN();
@@ -211,6 +262,7 @@ TEST(Study, RefusesPlansThatMeasureNothing) {
   EXPECT_THROW(study(problems, kAll, {.samples = 1, .sample_ms = -1}), lab::invalid_input);
   EXPECT_THROW(study(problems, kAll, {.samples = 1, .sample_ms = 1001}), lab::invalid_input);
   EXPECT_THROW(study(problems, kAll, {.samples = 1, .sample_ms = nan}), lab::invalid_input);
+  EXPECT_NO_THROW(study({}, kAll, {.samples = 1, .sample_ms = 1000})) << "the longest there is";
 }
 
 // --- the problems and the check themselves -------------------------------------------------------

@@ -147,11 +147,21 @@ TEST_P(EachStep, RefusesAMatrixOfAnotherSize) {
   EXPECT_THROW(transpose(which(), {}, kHuge, kHuge), lab::invalid_input);
 }
 
-TEST_P(EachStep, RefusesMoreRowsThanAGridHasBlocksAndNamesTheLimit) {
+/// Rows of blocks in a grid.
+std::size_t grid_limit() {
   int device = 0, limit = 0;
   CUDA_CHECK(cudaGetDevice(&device));
   CUDA_CHECK(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxGridDimY, device));
-  const std::size_t rows = static_cast<std::size_t>(limit) * GetParam().rows_of_block + 1;
+  return static_cast<std::size_t>(limit);
+}
+
+TEST(Naive, TransposesAsManyRowsAsAGridHasBlocks) {
+  // With the barriers of the other steps so many threads would take too long on the CPU device.
+  expect_right_transpose(step::naive, {grid_limit() * kSteps[0].rows_of_block, 1}, 9);
+}
+
+TEST_P(EachStep, RefusesMoreRowsThanAGridHasBlocksAndNamesTheLimit) {
+  const std::size_t limit = grid_limit(), rows = limit * GetParam().rows_of_block + 1;
   const std::vector<float> matrix(rows);
   try {
     transpose(which(), matrix, rows, 1);

@@ -259,13 +259,13 @@ class MutateTest(LabTest):
         cu = "/b/cuda/solution_code.05.1/dot_product.cu.cpp"
         commands = mutate.read_commands(
             [
-                f"cd /b && /r /s.cu --output {cu} --depfile {cu}.d && x",
+                f"cd /b && /r /s.cu --output {cu} --depfile {cu}.d -I/h && x",
                 f"c++ -MD -MT a.o -MF a.o.d -o a.o -c {cu}",
                 ": && c++ t.o a.o -o bin/tests/solutions/05.1_dot_product_test l.a && :",
             ],
             exercise,
         )
-        self.assertEqual(["/r", "{source}", "--output", "{rewritten}"], commands.rewrite)
+        self.assertEqual(["/r", "{source}", "--output", "{rewritten}", "-I/h"], commands.rewrite)
         self.assertEqual(["c++", "-o", "{object}", "-c", "{rewritten}"], commands.compile)
         self.assertEqual(["c++", "t.o", "{object}", "-o", "{program}", "l.a"], commands.link)
 
