@@ -179,6 +179,18 @@ TEST(Refusals, OfMoreThanAnIntCanCount) {
   const std::size_t n = std::size_t{1} << 32;  // as an int it would be 0, and nothing would happen
   EXPECT_THROW(norm(n, {a}), lab::invalid_input);
   EXPECT_THROW(scale(n + 1, 2, {a}), lab::invalid_input);
+  // Four times 2^62 is 2^64, which is 0 again: as if one element were asked for.
+  EXPECT_THROW(norm((std::size_t{1} << 62) + 1, {a, 4}), lab::invalid_input);
+}
+
+TEST(Refusals, SayThatTheArrayIsTooShortForAsManyAsAnIntCanCount) {
+  const array a(10, 1.0);
+  try {
+    norm(std::numeric_limits<int>::max(), {a});
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const lab::invalid_input& error) {
+    EXPECT_NE(std::string(error.what()).find("x has 10"), std::string::npos) << error.what();
+  }
 }
 
 // --- calls in a row ------------------------------------------------------------------------------

@@ -127,7 +127,9 @@ TEST(Multiply, WithoutTermsIsZero) {
 }
 
 TEST(Multiply, WithoutElementsIsEmpty) {
-  const auto no_rows = multiply(op::none, {0, 4, {}}, whole_numbers(4, 3, 1, 0, 9)).c;
+  const auto nothing = multiply(op::none, {0, 4, {}}, whole_numbers(4, 3, 1, 0, 9));
+  EXPECT_EQ(nothing.host_ms, 0) << "the library has nothing to do";
+  const matrix& no_rows = nothing.c;
   EXPECT_EQ(no_rows.rows, 0U);
   EXPECT_EQ(no_rows.columns, 3U);
   EXPECT_TRUE(no_rows.elements.empty());
@@ -200,6 +202,13 @@ TEST(SumTimesProduct, RefusesWhatIsNotSquare) {
   EXPECT_THROW(
       sum_times_product(op::none, whole_numbers(3, 3, 1, 0, 9), whole_numbers(2, 2, 2, 0, 9)),
       lab::invalid_input);
+  // One of the two is square, and only the sum is impossible.
+  EXPECT_THROW(
+      sum_times_product(op::none, whole_numbers(2, 3, 1, 0, 9), whole_numbers(3, 3, 2, 0, 9)),
+      lab::invalid_input);
+  EXPECT_THROW(
+      sum_times_product(op::none, whole_numbers(3, 3, 1, 0, 9), whole_numbers(3, 2, 2, 0, 9)),
+      lab::invalid_input);
 }
 
 // --- devices -------------------------------------------------------------------------------------
@@ -218,17 +227,20 @@ TEST(Devices, GiveTheSameInWhateverNumberAndOrder) {
 TEST(Devices, AllWorkWhoAreAsked) {
   if (!lab::on_cpu_device() || lab::device_count() < 3)
     GTEST_SKIP() << "needs three devices whose memory is small enough to be filled";
-  // Device 1 has no room for a tile. Whoever leaves it out is not disturbed by that.
-  const full_device occupied(1);
   constexpr int kBlock = 1024;  // 4 MiB a tile
   const matrix a = whole_numbers(1030, 3, 1, -9, 9), b = whole_numbers(3, 1030, 2, -9, 9);
-  EXPECT_TRUE(is_product(multiply(op::none, a, b, {{0, 2}, kBlock}).c, op::none, a, b));
-  for (const std::vector<int>& devices : {std::vector<int>{}, {0, 1, 2}, {1}}) {
-    EXPECT_THROW(multiply(op::none, a, b, {devices, kBlock}), lab::cublas_error);
-    (void)cudaGetLastError();
+  for (const int full : {0, 1, 2}) {
+    // This device has no room for a tile. Whoever leaves it out is not disturbed by that.
+    const full_device occupied(full);
+    const std::vector<int> others{(full + 1) % 3, (full + 2) % 3};
+    EXPECT_TRUE(is_product(multiply(op::none, a, b, {others, kBlock}).c, op::none, a, b));
+    for (const std::vector<int>& devices : {std::vector<int>{}, {0, 1, 2}, {full}}) {
+      EXPECT_THROW(multiply(op::none, a, b, {devices, kBlock}), lab::cublas_error);
+      (void)cudaGetLastError();
+    }
+    // Small tiles find a place.
+    EXPECT_TRUE(is_product(multiply(op::none, a, b, {{}, 128}).c, op::none, a, b));
   }
-  // Small tiles find a place.
-  EXPECT_TRUE(is_product(multiply(op::none, a, b, {{}, 128}).c, op::none, a, b));
 }
 
 TEST(Refuses, DevicesThatAreNotThereAndThoseNamedTwice) {
@@ -240,12 +252,27 @@ TEST(Refuses, DevicesThatAreNotThereAndThoseNamedTwice) {
   }
 }
 
+TEST(Refuses, DevicesByTheirNumber) {
+  const matrix one{1, 1, {1}};
+  const auto refusal = [&](const std::vector<int>& devices) -> std::string {
+    try {
+      multiply(op::none, one, one, {devices, 64});
+    } catch (const lab::invalid_input& error) {
+      return error.what();
+    }
+    return "nothing thrown";
+  };
+  EXPECT_NE(refusal({99, 0}).find("device 99"), std::string::npos) << refusal({99, 0});
+  EXPECT_NE(refusal({0, 0, 99}).find("device 0"), std::string::npos) << refusal({0, 0, 99});
+}
+
 TEST(Refuses, TilesWithoutElements) {
   const matrix one{1, 1, {1}};
   for (const int block : {0, -64}) {
     EXPECT_THROW(multiply(op::none, one, one, tiles_of(block)), lab::invalid_input);
     EXPECT_THROW(sum_times_product(op::none, one, one, tiles_of(block)), lab::invalid_input);
   }
+  EXPECT_NO_THROW(multiply(op::none, {3, 0, {}}, {0, 2, {}}, tiles_of(1)));
 }
 
 TEST(Refuses, ShapesWithoutAProduct) {

@@ -225,6 +225,11 @@ TEST_P(EachStep, RefusesMoreThanAnIntCanCount) {
                lab::invalid_input);
 }
 
+TEST_P(EachStep, TakesAsManyRowsAsAnIntCanCount) {
+  const std::size_t many = std::numeric_limits<int>::max();  // of no columns: nothing is stored
+  EXPECT_TRUE(multiply(which(), 1, a({}, many, 0), b({}, 0, 0), 0, {{}, many, 0, 0}).c.empty());
+}
+
 TEST_P(EachStep, SaysHowLongItTook) {
   const vector six(6, 1.0F), four(4, 9.0F);
   const float milliseconds =

@@ -188,6 +188,8 @@ TEST_P(EachStep, RefusesMoreThanAnIntCanCount) {
   const vector a(6, 1.0F);
   const std::size_t many = std::size_t{1} << 32;  // as an int it would be 0
   EXPECT_THROW(multiply(which(), 1, {a, 0, 0, many}, {}, 0, {}), lab::invalid_input);
+  const std::size_t most = std::numeric_limits<int>::max();  // it needs no memory either
+  EXPECT_NO_THROW(multiply(which(), 1, {a, 0, 0, most}, {}, 0, {}));
 }
 
 TEST_P(EachStep, SaysHowLongItTook) {

@@ -232,10 +232,25 @@ TEST(Refuses, LengthsThatAreNotTheShapes) {
 TEST(Refuses, SizesThatCublasCannotCount) {
   constexpr std::size_t kHuge = std::size_t{1} << 31;
   EXPECT_THROW(solve({}, {}, {1, kHuge, 0}), lab::invalid_input);
+  EXPECT_THROW(solve({}, {}, {0, kHuge, 0}), lab::invalid_input);
   EXPECT_THROW(solve({}, {}, {kHuge, 0, 0}), lab::invalid_input);
   EXPECT_THROW(solve({}, {}, {0, 1, kHuge}), lab::invalid_input);
   EXPECT_THROW(solve({}, {}, {std::size_t{1} << 16, std::size_t{1} << 16, 0}), lab::invalid_input);
   EXPECT_THROW(solve({}, {}, {std::size_t{1} << 32, std::size_t{1} << 32, 0}), lab::invalid_input);
+  // 2^4 matrices of 2^60 elements are 2^64, which is 0 again. Their pivots are 2^34.
+  EXPECT_THROW(solve({}, {}, {16, std::size_t{1} << 30, 0}), lab::invalid_input);
+}
+
+TEST(Refuses, NoSizeThatCublasCanCountForItself) {
+  constexpr std::size_t kMost = std::numeric_limits<int>::max();
+  EXPECT_NO_THROW(solve({}, {}, {0, kMost, 0}));
+  EXPECT_NO_THROW(solve({}, {}, {0, 1, kMost}));
+  try {  // for these there is no memory: it must be the length of a that is refused
+    solve({}, {}, {kMost, 1, 0});
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const lab::invalid_input& error) {
+    EXPECT_NE(std::string(error.what()).find("a has 0"), std::string::npos) << error.what();
+  }
 }
 
 TEST(Solve, PassesNaNOnToItsOwnSystemOnly) {

@@ -5,11 +5,14 @@
 
 #include <cmath>
 #include <cstddef>
+#include <cstdlib>
 #include <limits>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include "../12_multi_gpu/full_device.hpp"
+#include "lab/cublas_check.hpp"
 #include "lab/errors.hpp"
 #include "lab/known_product.hpp"
 #include "lab/random.hpp"
@@ -24,8 +27,14 @@ using lab::matmul_race::kRacers;
 using lab::matmul_race::race;
 using lab::matmul_race::racer;
 using lab::matmul_race::shape;
+using lab::testing::full_device;
 using lab::testing::matches;
 using vector = std::vector<float>;
+
+#ifdef __CPU_DEVICE__
+// A device that is soon full, as in chapter 12, but with room for cuBLAS-Xt's tiles.
+const bool kRoomForTiles = ::setenv("CPU_DEVICE_MEMORY_MB", "64", 1) == 0;
+#endif
 
 std::string name_of(racer who) {
   const char* const names[] = {"own_kernel", "cublas", "cublas_xt", "host"};
@@ -33,14 +42,17 @@ std::string name_of(racer who) {
 }
 
 class Race : public ::testing::TestWithParam<std::tuple<racer, shape>> {};
-// All sides different; rows, columns; around a tile of 16 and around a warp; primes.
+// All sides different; rows, columns; around a tile of 16 and around a warp; primes. A of 64 x 5
+// and B of 64 x 5 have 1280 bytes, a multiple of 256: on the CPU device their guard pages begin
+// right behind them.
 INSTANTIATE_TEST_SUITE_P(
     Racers, Race,
     ::testing::Combine(::testing::ValuesIn(kRacers),
                        ::testing::Values(shape{1, 1, 1}, shape{2, 3, 4}, shape{5, 1, 7},
                                          shape{1, 6, 3}, shape{15, 16, 17}, shape{17, 15, 16},
                                          shape{16, 17, 15}, shape{16, 32, 48}, shape{33, 31, 32},
-                                         shape{61, 67, 129}, shape{101, 40, 3})),
+                                         shape{61, 67, 129}, shape{101, 40, 3}, shape{64, 3, 5},
+                                         shape{3, 5, 64})),
     [](const auto& test) {
       const shape size = std::get<1>(test.param);
       return name_of(std::get<0>(test.param)) + "_" + std::to_string(size.m) + "x" +
@@ -98,10 +110,12 @@ TEST_P(EachRacer, MakesNothingOfNothing) {
 }
 
 TEST_P(EachRacer, PassesNaNOnInItsRowOnly) {
-  auto given = make_known_product(3, 2, 4, 9);
-  given.a[1 * 4 + 2] = std::numeric_limits<float>::quiet_NaN();
-  const auto c = race(GetParam(), given.a, given.b, {3, 2, 4}, 1).c;
-  for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(std::isnan(c.at(i)), i / 2 == 1) << i;
+  for (const std::size_t column : {0U, 2U, 3U}) {
+    auto given = make_known_product(3, 2, 4, 9);
+    given.a[1 * 4 + column] = std::numeric_limits<float>::quiet_NaN();
+    const auto c = race(GetParam(), given.a, given.b, {3, 2, 4}, 1).c;
+    for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(std::isnan(c.at(i)), i / 2 == 1) << i;
+  }
 }
 
 TEST_P(EachRacer, ForgetsThePreviousRace) {
@@ -129,6 +143,14 @@ TEST_P(EachRacer, RefusesSidesThatAreTooLong) {
   EXPECT_THROW(race(GetParam(), {}, {}, {kHuge, kHuge, kHuge}, 1), lab::invalid_input);
 }
 
+TEST_P(EachRacer, TakesSidesThatAreJustNotTooLong) {
+  constexpr std::size_t kMost = std::numeric_limits<int>::max();
+  constexpr std::size_t kMostRows = std::size_t{65535} * 16;  // of blocks, and of a block
+  EXPECT_TRUE(race(GetParam(), {}, {}, {kMostRows, 0, 0}, 1).c.empty());
+  EXPECT_TRUE(race(GetParam(), {}, {}, {0, kMost, 0}, 1).c.empty());
+  EXPECT_TRUE(race(GetParam(), {}, {}, {0, 0, kMost}, 1).c.empty());
+}
+
 TEST(AllRacers, AgreeOnTallWideAndDeepProducts) {
   // A row of blocks, a column of blocks, a single one with many slices.
   for (const shape size : {shape{3, 1000, 5}, shape{1000, 3, 5}, shape{3, 5, 1000}}) {
@@ -137,6 +159,19 @@ TEST(AllRacers, AgreeOnTallWideAndDeepProducts) {
       EXPECT_TRUE(matches(lab::compare_exact(race(who, given.a, given.b, size, 1).c, given.c)))
           << name_of(who);
   }
+}
+
+TEST(Host, NeedsNoDevice) {
+  if (!lab::on_cpu_device())
+    GTEST_SKIP() << "needs a device whose memory is small enough to be filled";
+  const full_device occupied(0);  // C, of 4 MiB, has no room there
+  const auto given = make_known_product(1030, 1030, 3, 1);
+  const auto run = [&](racer who) { return race(who, given.a, given.b, {1030, 1030, 3}, 1).c; };
+  EXPECT_TRUE(matches(lab::compare_exact(run(racer::host), given.c)));
+  EXPECT_THROW(run(racer::own_kernel), lab::cuda_error);
+  EXPECT_THROW(run(racer::cublas), lab::cuda_error);
+  EXPECT_THROW(run(racer::cublas_xt), lab::cublas_error);
+  (void)cudaGetLastError();
 }
 
 TEST(Check, RejectsWhatIsNoProduct) {

@@ -199,6 +199,17 @@ TEST(Refuses, SizesThatCublasCannotCount) {
   EXPECT_THROW(solve(1, {}, {}, {}, {0, std::size_t{1} << 31}), lab::invalid_input);
 }
 
+TEST(Refuses, NoSizeThatCublasCanCountForItself) {
+  constexpr std::size_t kMost = std::numeric_limits<int>::max();
+  EXPECT_NO_THROW(solve(1, {}, {}, {}, {0, kMost}));
+  try {  // for this one there is no memory: it must be the length of A that is refused
+    solve(1, {}, {}, {}, {kMost, 0});
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const lab::invalid_input& error) {
+    EXPECT_NE(std::string(error.what()).find("A has 0"), std::string::npos) << error.what();
+  }
+}
+
 TEST(Solve, ForgetsThePreviousCall) {
   const problem large = make_problem(1, {40, 10}, 3);
   (void)solve(1, large.a, large.c, large.b, {40, 10});

@@ -3,10 +3,13 @@
 
 #include "mixed_precision_dot.hpp"
 
+#include <sys/mman.h>
+
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -133,13 +136,28 @@ INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::Values(step::in_float, step
                            return test.param == step::in_float ? "in_float" : "in_double";
                          });
 
-TEST_P(EachStep, IsZeroForEmptyVectors) { EXPECT_EQ(dot(GetParam(), {}, {}).value, 0.0); }
+TEST_P(EachStep, IsZeroForEmptyVectorsAndAsksNoDevice) {
+  const auto nothing = dot(GetParam(), {}, {});
+  EXPECT_EQ(nothing.value, 0.0);
+  EXPECT_EQ(nothing.kernel_ms, 0.0F);
+}
 
 TEST_P(EachStep, RefusesVectorsOfDifferentLengths) {
   const vector three(3, 1.0F), four(4, 1.0F), none;
   EXPECT_THROW(dot(GetParam(), three, four), lab::invalid_input);
   EXPECT_THROW(dot(GetParam(), four, three), lab::invalid_input);
   EXPECT_THROW(dot(GetParam(), none, four), lab::invalid_input);
+}
+
+TEST_P(EachStep, RefusesMoreElementsThanAnIntCanCount) {
+  // Addresses without memory behind them, since what is refused is not read.
+  constexpr std::size_t kMany = std::size_t{1} << 31;
+  void* const addresses = mmap(nullptr, kMany * sizeof(float), PROT_NONE,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (addresses == MAP_FAILED) GTEST_SKIP() << "needs 8 GiB of addresses";
+  const std::span<const float> x(static_cast<const float*>(addresses), kMany);
+  EXPECT_THROW(dot(GetParam(), x, x), lab::invalid_input);
+  EXPECT_EQ(munmap(addresses, kMany * sizeof(float)), 0);
 }
 
 TEST_P(EachStep, PassesNaNAndInfinityOn) {

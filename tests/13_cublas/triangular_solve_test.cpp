@@ -111,6 +111,7 @@ TEST(Solve, ChangesNothingWithoutRows) {
   const array b = {1, 2};
   EXPECT_EQ(solve(step::lower, {0, {}, 1, b, 1}).x, b);
   EXPECT_TRUE(solve(step::upper, {0, {}, 1, {}, 1}).x.empty());
+  EXPECT_EQ(solve(step::lower, {0, {}, 0, b, 1}).x, b);  // trsv itself would refuse this lda
 }
 
 TEST(Solve, ForgetsThePreviousCall) {
@@ -170,6 +171,8 @@ TEST_F(Failure, NegativeN) {
 
 TEST_F(Failure, IncrementOfZero) {
   system_.increment = 0;
+  expect_refused_by_cublas(system_, {}, CUBLAS_STATUS_INVALID_VALUE);
+  system_.a = system_.a.first(35);  // too short as well: with such an increment, nobody counts
   expect_refused_by_cublas(system_, {}, CUBLAS_STATUS_INVALID_VALUE);
 }
 

@@ -25,9 +25,21 @@ constexpr named_step kSteps[] = {{network::step::shared_tiles, "shared_tiles"},
 namespace {
 
 TEST(Registers, GoToGlobalMemoryLessOften) {
-  // Levels 13 to 15: a launch for up to four stages, and one for the tiles.
-  const auto input = make_key_values(32768, 9);
-  EXPECT_LE(sort(step::registers, input.keys, input.values, {1, 32768}).launches, 7U);
+  // Levels 13 to 16: a launch for up to four stages, and one for the tiles.
+  const auto input = make_key_values(65536, 9);
+  EXPECT_LE(sort(step::registers, input.keys, input.values, {1, 65536}).launches, 9U);
+}
+
+TEST(SharedTiles, HaveNoLaunchForWhatHappensWithinThem) {
+  // Levels 11 to 14: a launch for each stage beyond the tiles, one to four of them, and one for the
+  // others.
+  const auto input = make_key_values(16384, 10);
+  EXPECT_LE(sort(step::shared_tiles, input.keys, input.values, {1, 16384}).launches, 15U);
+}
+
+TEST_P(EachStep, LaunchesNothingForArraysOfOneElement) {
+  const auto input = make_key_values(5, 11);
+  EXPECT_EQ(sort(which(), input.keys, input.values, {5, 1}).launches, 0U);
 }
 
 TEST(Stages, AreThoseOfTheNetwork) {

@@ -9,13 +9,17 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
+#include <new>
 #include <span>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include "../12_multi_gpu/full_device.hpp"
 #include "lab/cuda_check.hpp"
+#include "lab/device_limits.hpp"
 #include "lab/errors.hpp"
 #include "lab/key_value.hpp"
 #include "lab_testing.hpp"
@@ -32,7 +36,13 @@ using lab::radix_sort::result;
 using lab::radix_sort::sort;
 using lab::radix_sort::sort_by_digit;
 using lab::radix_sort::step;
+using lab::testing::full_device;
 using lab::testing::matches;
+
+#ifdef __CPU_DEVICE__
+// A device that is soon full, as in chapter 12, but with room for all tests on many processors.
+const bool kRoom = ::setenv("CPU_DEVICE_MEMORY_MB", "256", 1) == 0;
+#endif
 
 struct named_step {
   step value;
@@ -194,6 +204,16 @@ INSTANTIATE_TEST_SUITE_P(Steps, EachSeed,
 TEST_P(EachSeed, SortsRandomFloats) {
   const auto& [which, seed] = GetParam();
   EXPECT_TRUE(sorts(which.value, random_keys<float>(7001, seed)));
+}
+
+TEST(Memory, ThatIsNotThereIsReported) {
+  if (!lab::on_cpu_device())
+    GTEST_SKIP() << "needs a device whose memory is small enough to be filled";
+  const auto keys = random_keys<std::uint32_t>(lab::testing::size_that_fits_once() * 2, 1);
+  const full_device occupied(0);
+  EXPECT_THROW(sort(step::thrust, keys, {}), std::bad_alloc);
+  EXPECT_THROW(sort(step::digits, keys, {}), lab::cuda_error);
+  (void)cudaGetLastError();
 }
 
 // --- one pass ------------------------------------------------------------------------------------

@@ -117,6 +117,7 @@ TEST(Study, RefusesWhatItCannotMeasure) {
     EXPECT_THROW(study(std::vector{what}, kAll, 1), lab::invalid_input);
   };
   EXPECT_THROW(study(std::vector{right}, kAll, 0), lab::invalid_input);
+  EXPECT_THROW(study({}, kAll, 0), lab::invalid_input);  // whatever there is to measure
   refuses(make_problem({0, 8}, 9));
   refuses(make_problem({2, 7}, 9));
   refuses({{3, 8}, right.input, right.sorted_keys});

@@ -37,15 +37,14 @@ struct result {
 };
 
 /// Solves the system by cublasDtrsv. What lies between the elements of b stays as it was. n = 0
-/// changes nothing.
+/// changes nothing, whatever lda is.
 ///
 /// Accuracy: b - A x is at most the residual bound (reference.hpp), for each row.
 ///
 /// Nothing fails silently. Throws
 /// - lab::cuda_error when CUDA reports an error: no such device, for example;
 /// - lab::cublas_error, with the status and the call, when cuBLAS does. n, lda and the increment go
-///   to the library as they are: it refuses a negative n, an lda less than n or less than 1, an
-///   increment of 0;
+///   to the library as they are: it refuses a negative n, an lda less than n, an increment of 0;
 /// - lab::invalid_input for what the library cannot see, or does not look at: arrays that are too
 ///   short for n, lda and increment (where those are possible), a negative increment, and a 0 on
 ///   the diagonal, with the first row that has one.

@@ -199,7 +199,7 @@ std::vector<row> study(std::span<const problem> problems, std::span<const method
   if (samples == 0) throw invalid_input("sorting_study: a row without samples has no time");
   for (const problem& each : problems) {
     require_network_input("sorting_study", each.input.keys, each.input.values, each.arrays);
-    if (each.input.keys.empty() || each.input.values.empty())
+    if (each.input.values.empty())  // with keys or without
       throw invalid_input("sorting_study: without pairs there is nothing to measure");
     if (each.sorted_keys.size() != each.input.keys.size())
       throw invalid_input("sorting_study: a problem has as many sorted keys as keys");

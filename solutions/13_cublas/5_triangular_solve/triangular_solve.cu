@@ -97,13 +97,13 @@ result solve_on_device(step which, const linear_system& s, const circumstances& 
   CUDA_CHECK(cudaSetDevice(where.device));
   const device_buffer device_a(s.a);  // checks, and frees itself
   device_buffer device_x(s.b);
-  std::optional<cublas_handle> handle;  // checks, and destroys itself
-  if (where.with_handle) handle.emplace();
+  std::optional<cublas_handle> owner;  // checks, and destroys itself
+  cublasHandle_t handle = nullptr;
+  if (where.with_handle) handle = owner.emplace();
   event_timer timer;
   timer.start();
-  CUBLAS_CHECK(cublasDtrsv(handle ? handle->get() : nullptr, triangle, CUBLAS_OP_N,
-                           CUBLAS_DIAG_NON_UNIT, s.n, device_a.data(), s.lda, device_x.data(),
-                           s.increment));
+  CUBLAS_CHECK(cublasDtrsv(handle, triangle, CUBLAS_OP_N, CUBLAS_DIAG_NON_UNIT, s.n,
+                           device_a.data(), s.lda, device_x.data(), s.increment));
   timer.stop();
   CUDA_CHECK(cudaDeviceSynchronize());  // a status says that work has begun; this, how it ended
   return {device_x.to_vector(), timer.milliseconds()};

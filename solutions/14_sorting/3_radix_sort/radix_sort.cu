@@ -131,9 +131,9 @@ __device__ inline tiles tiles_of_block(std::size_t n) {
 }
 
 /// The sum of `mine` over the threads before this one; `total` is that over all threads of the
-/// block, all of which call it. `of_warps` is shared memory for kWarps numbers.
+/// block, all of which call it. `of_warps` is shared memory.
 template <class Number>
-__device__ Number sum_before(Number mine, Number* of_warps, Number& total) {
+__device__ Number sum_before(Number mine, Number (&of_warps)[kWarps], Number& total) {
   // TODO(3): first within the warp: with distance 1, 2, 4, 8, 16 each lane adds what the lane that
   //          far below has (__shfl_up_sync). Then the last lanes' sums go through shared memory.
   //          of_warps can be used again as soon as the function returns.
