@@ -328,9 +328,9 @@ cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned int flags) {
   if (flags != 0) return fail(cudaErrorInvalidValue);
   if (!is_device(peer)) return no_such_device(peer);
   if (peer == tls_device)
-    return fail(cudaErrorInvalidDevice, "cudaDeviceEnablePeerAccess: device " +
-                                            std::to_string(peer) +
-                                            " is the current device, not a peer of it");
+    return fail(cudaErrorPeerAccessUnsupported, "cudaDeviceEnablePeerAccess: device " +
+                                                    std::to_string(peer) +
+                                                    " is the current device, not a peer of it");
   const std::lock_guard lock(api_mutex());
   if (!states()[static_cast<std::size_t>(tls_device)].peers.insert(peer).second)
     return fail(cudaErrorPeerAccessAlreadyEnabled);
