@@ -345,9 +345,14 @@ def mutate(
     reports = []
     for report, found in loaded:
         report.whole = not only
-        _try_all(root, report, _chosen(found, only), jobs)
+        chosen = _chosen(found, only)
+        try:
+            _try_all(root, report, chosen, jobs)
+        finally:  # stopped half-way: what is known is worth knowing
+            report.whole = report.whole and len(report.verdicts) == len(chosen)
+            if report.verdicts or not chosen:
+                print("\n".join([report.summary(), *report.details(root)]), flush=True)
         reports.append(report)
-        print("\n".join([report.summary(), *report.details(root)]), flush=True)
     if len(reports) > 1:
         print("\n".join(report.summary() for report in reports))
     survivors = sum(len(report.survivors()) for report in reports)

@@ -37,11 +37,6 @@ TEST(SharedTiles, HaveNoLaunchForWhatHappensWithinThem) {
   EXPECT_LE(sort(step::shared_tiles, input.keys, input.values, {1, 16384}).launches, 15U);
 }
 
-TEST_P(EachStep, LaunchesNothingForArraysOfOneElement) {
-  const auto input = make_key_values(5, 11);
-  EXPECT_EQ(sort(which(), input.keys, input.values, {5, 1}).launches, 0U);
-}
-
 TEST(Stages, AreThoseOfTheNetwork) {
   EXPECT_EQ(lab::bitonic_sort::stages(1), 0U);
   EXPECT_EQ(lab::bitonic_sort::stages(2), 1U);

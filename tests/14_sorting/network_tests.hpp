@@ -126,6 +126,11 @@ TEST_P(EachStep, SortsEveryPatternOfTwoKeys) {
   EXPECT_TRUE(sorts(which(), input, {std::size_t{1} << 16, 16}));
 }
 
+TEST_P(EachStep, LaunchesNothingForArraysOfOneElement) {
+  const auto input = make_key_values(5, 11);
+  EXPECT_EQ(sort(which(), input.keys, input.values, {5, 1}).launches, 0U);
+}
+
 TEST_P(EachStep, SortsKeysWithoutValues) {
   for (const batch arrays : {batch{3, 64}, batch{1, 2048}, batch{1, 16384}})
     for (const direction way : kDirections) {

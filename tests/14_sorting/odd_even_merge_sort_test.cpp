@@ -3,7 +3,13 @@
 
 #include "odd_even_merge_sort.hpp"
 
+#include <cuda_runtime.h>
+#ifdef __CPU_DEVICE__
+#include <cpu_device.h>
+#endif
+
 #include <cstddef>
+#include <cstdint>
 
 #include "reference.hpp"
 
@@ -29,6 +35,31 @@ TEST(ColumnsAndWindows, TakeTwoLaunchesALevel) {
   const auto result = sort(step::columns_and_windows, input.keys, input.values, {1, 32768});
   EXPECT_LE(result.launches, 7U);  // levels 13 to 15
 }
+
+TEST(SharedTiles, HaveNoLaunchForWhatHappensWithinThem) {
+  const auto input = make_key_values(4096, 10);
+  const auto result = sort(step::shared_tiles, input.keys, input.values, {1, 4096});
+  EXPECT_LE(result.launches, 24U);  // one for the tiles, 11 for level 11, 12 for level 12
+}
+
+#ifdef __CPU_DEVICE__
+TEST(ColumnsAndWindows, NeverKeepTwoLanesWaitingForABank) {
+  const auto input = make_key_values(8192, 12);
+  cpu_device::reset_counters();
+  cpu_device::count_accesses(true);
+  sort(step::columns_and_windows, input.keys, input.values, {1, 8192});
+  cpu_device::count_accesses(false);
+  std::uint64_t requests = 0;
+  for (const cpu_device::access_counters& each : cpu_device::read_counters()) {
+    if (each.kind != cpu_device::access_kind::shared_load &&
+        each.kind != cpu_device::access_kind::shared_store)
+      continue;
+    requests += each.requests;
+    EXPECT_EQ(each.wavefronts, each.ideal_wavefronts) << each.file << ":" << each.line;
+  }
+  if (requests == 0) GTEST_SKIP() << "only the check build counts what a kernel does";
+}
+#endif
 
 TEST(Comparators, AreFewerThanThoseOfTheBitonicSort) {
   using lab::odd_even_merge_sort::bitonic_comparators;

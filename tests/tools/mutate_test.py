@@ -4,11 +4,14 @@
 """`scripts/lab dev mutate`: the list of equivalents, the commands, what a run says, and all of it
 with a fake Ninja, compiler and tests."""
 
+import contextlib
+import io
 import signal
 import subprocess
 import sys
 import time
 import unittest
+import unittest.mock
 
 from fakes import LabTest, script
 from lablib import equivalents, mutate, mutations, processes
@@ -244,6 +247,20 @@ class MutateTest(LabTest):
         output = process.communicate(timeout=30)[0]
         self.assertEqual(130, process.returncode, output)
         self.assertEqual([], list(folder.iterdir()))
+
+    def test_what_is_known_when_it_ends_is_shown(self):
+        def try_some(root, report, chosen, jobs):
+            survivor = next(m for m in chosen if m.kind == "comparison")
+            report.verdicts[survivor] = mutate.Verdict(mutate.SURVIVES, "all tests pass")
+            raise KeyboardInterrupt
+
+        exercises = [e for e in find_exercises(self.root) if e.id == "05.1"]
+        shown = io.StringIO()
+        fakes = unittest.mock.patch.multiple(mutate, _try_all=try_some, build=unittest.mock.Mock())
+        with fakes, contextlib.redirect_stdout(shown), self.assertRaises(KeyboardInterrupt):
+            mutate.mutate(self.root, exercises, None, 1)
+        self.assertIn("1 mutations, caught none; 0 equivalent; 1 survive", shown.getvalue())
+        self.assertIn("  survives: comparison@3.1\n", shown.getvalue())
 
     def test_it_needs_exercises(self):
         self.assert_status(2, self.mutate())
