@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "lab/device_limits.hpp"
 #include "reference.hpp"
 
 namespace {
@@ -34,6 +35,16 @@ TEST(ColumnsAndWindows, TakeTwoLaunchesALevel) {
   const auto input = make_key_values(32768, 9);
   const auto result = sort(step::columns_and_windows, input.keys, input.values, {1, 32768});
   EXPECT_LE(result.launches, 7U);  // levels 13 to 15
+}
+
+TEST(ColumnsAndWindows, SortArraysWhoseColumnsAreLongerThanATile) {
+  if (lab::on_cpu_device()) GTEST_SKIP() << "8 million elements take too long there";
+  constexpr std::size_t kLength = std::size_t{1} << 23;
+  const auto input = make_key_values(kLength, 13);
+  const auto result = sort(step::columns_and_windows, input.keys, input.values, {1, kLength});
+  EXPECT_TRUE(
+      matches(lab::check_sorted(result.sorted, input, {1, kLength}, lab::direction::ascending)));
+  EXPECT_LE(result.launches, 35U);  // 21 as above; in level 23 one for each bit of the columns, 13
 }
 
 TEST(SharedTiles, HaveNoLaunchForWhatHappensWithinThem) {
