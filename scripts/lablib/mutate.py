@@ -395,4 +395,4 @@ def _try_all(root: Path, report: Report, chosen: List[Mutation], jobs: int) -> N
         log.write_text(
             "".join(f"{m.name}: {v.way}: {v.sentence}\n" for m, v in report.verdicts.items())
         )
-    report.seconds = time.monotonic() - start
+        report.seconds = time.monotonic() - start
