@@ -330,7 +330,7 @@ __global__ void __launch_bounds__(kThreads, 3)  // 3 blocks a multiprocessor: at
     __syncthreads();  // the tile is sorted
 
 #pragma unroll
-    for (unsigned j = 0; j < kItems; ++j) {
+    for (unsigned j = 0; j < kItems; ++j) {  // neighbours write neighbouring places, mostly
       const unsigned i = j * kThreads + thread;
       if (i < there) {  // behind them lie those from behind n
         const Key moved = tile_keys[i];
