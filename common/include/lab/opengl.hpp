@@ -87,8 +87,8 @@ class gl_canvas {
 /// today's GPUs does its work with textures, and drivers may take a long way round for the old
 /// call.
 ///
-/// Throws invalid_input when a side is less than 1 or more than this OpenGL can; gl_error where
-/// there is no memory for the texture.
+/// Throws invalid_input when a side is less than 1 or more than this OpenGL can; not_possible where
+/// no context is current in this thread; gl_error where there is no memory for the texture.
 class gl_picture {
  public:
   gl_picture(int width, int height);
