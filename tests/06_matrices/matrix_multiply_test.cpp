@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "lab/closeness.hpp"
-#include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
+#include "lab/launch_limits.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
@@ -183,12 +183,7 @@ TYPED_TEST(Precision, RefusesMatricesOfOtherSizes) {
 }
 
 /// Rows of blocks in a grid.
-std::size_t grid_limit() {
-  int device = 0, limit = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  CUDA_CHECK(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxGridDimY, device));
-  return static_cast<std::size_t>(limit);
-}
+std::size_t grid_limit() { return lab::device_limit(cudaDevAttrMaxGridDimY); }
 
 TEST(Rows, MayBeAsManyAsAGridHasBlocksFor) {
   expect_right_product<float>({grid_limit() * 16, 1, 1}, 9);

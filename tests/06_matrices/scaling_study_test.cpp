@@ -17,8 +17,8 @@
 #include <string>
 #include <vector>
 
-#include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
+#include "lab/launch_limits.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
 
@@ -106,10 +106,7 @@ TEST(Study, LeavesItsProblemsAlone) {
 }
 
 TEST(Study, MeasuresAsManyRowsAsAGridHasBlocksForAndRefusesOneMore) {
-  int device = 0, limit = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  CUDA_CHECK(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxGridDimY, device));
-  const std::size_t most = static_cast<std::size_t>(limit) * kBlocks[0];
+  const std::size_t most = std::size_t{lab::device_limit(cudaDevAttrMaxGridDimY)} * kBlocks[0];
   const std::vector<unsigned> smallest = {kBlocks[0]};
   const std::vector<problem> fits = {make_problem({most, 1, 1}, 22)};
   const plan once{.samples = 1, .sample_ms = 0};

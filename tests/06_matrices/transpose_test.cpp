@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "lab/closeness.hpp"
-#include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
+#include "lab/launch_limits.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
@@ -148,12 +148,7 @@ TEST_P(EachStep, RefusesAMatrixOfAnotherSize) {
 }
 
 /// Rows of blocks in a grid.
-std::size_t grid_limit() {
-  int device = 0, limit = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  CUDA_CHECK(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxGridDimY, device));
-  return static_cast<std::size_t>(limit);
-}
+std::size_t grid_limit() { return lab::device_limit(cudaDevAttrMaxGridDimY); }
 
 TEST(Naive, TransposesAsManyRowsAsAGridHasBlocks) {
   // With the barriers of the other steps so many threads would take too long on the CPU device.

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "../12_multi_gpu/full_device.hpp"
+#include "full_device.hpp"
 #include "lab/cublas_check.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"

@@ -11,7 +11,7 @@
 #include <tuple>
 #include <vector>
 
-#include "../12_multi_gpu/full_device.hpp"
+#include "full_device.hpp"
 #include "lab/cublas_check.hpp"
 #include "lab/errors.hpp"
 #include "lab/known_product.hpp"

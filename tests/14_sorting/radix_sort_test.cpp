@@ -17,7 +17,7 @@
 #include <tuple>
 #include <vector>
 
-#include "../12_multi_gpu/full_device.hpp"
+#include "full_device.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/device_limits.hpp"
 #include "lab/errors.hpp"
