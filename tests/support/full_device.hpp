@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the tests of chapter 12 have in common: several devices, one of them current or without
+// What tests of several chapters have in common: several devices, one of them current or without
 // room, to see what goes there.
 #pragma once
 
