@@ -11,8 +11,8 @@
 #include <limits>
 #include <string>
 
-#include "../device.hpp"
 #include "blas_kernels.hpp"
+#include "context/device.hpp"
 #include "library_memory.hpp"
 
 struct cublasContext {

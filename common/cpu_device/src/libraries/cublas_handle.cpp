@@ -9,9 +9,9 @@
 #include <mutex>
 #include <set>
 
-#include "../engine.hpp"
-#include "../report.hpp"
+#include "base/report.hpp"
 #include "cublas_call.hpp"
+#include "engine/engine.hpp"
 
 #ifdef CPU_DEVICE_OPENBLAS
 #include <cblas.h>

@@ -13,8 +13,8 @@
 #include <variant>
 #include <vector>
 
-#include "../device.hpp"
-#include "../report.hpp"
+#include "base/report.hpp"
+#include "context/device.hpp"
 #include "library_memory.hpp"
 
 using namespace cpu_device;

@@ -3,9 +3,9 @@
 
 #include "library_memory.hpp"
 
-#include "../device.hpp"
-#include "../memory.hpp"
-#include "../report.hpp"
+#include "base/memory.hpp"
+#include "base/report.hpp"
+#include "context/device.hpp"
 
 namespace cpu_device {
 

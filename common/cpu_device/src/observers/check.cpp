@@ -18,7 +18,7 @@
 //
 // This file is linked only into programs whose kernels were compiled that way.
 
-#include "check.hpp"
+#include "observers/check.hpp"
 
 #include <sys/mman.h>
 
@@ -27,7 +27,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "counters.hpp"
+#include "observers/counters.hpp"
 
 namespace cpu_device::check {
 namespace {

@@ -19,10 +19,10 @@
 #include <set>
 #include <string>
 
-#include "device.hpp"
-#include "engine.hpp"
-#include "memory.hpp"
-#include "report.hpp"
+#include "base/memory.hpp"
+#include "base/report.hpp"
+#include "context/device.hpp"
+#include "engine/engine.hpp"
 
 /// Rows stand one after the other without gaps.
 struct cudaArray {

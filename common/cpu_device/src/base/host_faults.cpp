@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <cstdio>
 
-#include "report.hpp"
+#include "base/report.hpp"
 
 namespace cpu_device {
 namespace {

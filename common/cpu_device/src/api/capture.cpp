@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "streams.hpp"
+#include "api/streams.hpp"
 
 namespace cpu_device {
 namespace {

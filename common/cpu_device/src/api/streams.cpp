@@ -4,7 +4,7 @@
 // Streams are queues of work, kept in the order that CUDA promises: a stream in its own order, the
 // default stream before and after every blocking stream's work, and behind awaited events.
 
-#include "streams.hpp"
+#include "api/streams.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -16,11 +16,11 @@
 #include <optional>
 #include <set>
 
+#include "base/report.hpp"
+#include "context/device.hpp"
 #include "cpu_device.h"
 #include "cpu_device/host_work.h"
-#include "device.hpp"
-#include "engine.hpp"
-#include "report.hpp"
+#include "engine/engine.hpp"
 
 namespace cpu_device {
 

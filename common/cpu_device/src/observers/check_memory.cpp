@@ -10,8 +10,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "check.hpp"
 #include "cpu_device/kernel_functions.h"
+#include "observers/check.hpp"
 
 namespace cpu_device::check {
 

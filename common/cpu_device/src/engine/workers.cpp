@@ -17,7 +17,7 @@
 #include <numeric>
 #include <thread>
 
-#include "engine.hpp"
+#include "engine/engine.hpp"
 
 namespace cpu_device {
 namespace {

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "engine.hpp"
+#include "engine/engine.hpp"
 
 namespace cpu_device {
 

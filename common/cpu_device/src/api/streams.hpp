@@ -15,8 +15,8 @@
 #include <thread>
 #include <vector>
 
+#include "context/device.hpp"
 #include "cpu_device/graphs.h"
-#include "device.hpp"
 
 struct CUgraphNode_st {
   cudaGraphNodeType type = cudaGraphNodeTypeEmpty;

@@ -14,7 +14,7 @@
 // which each worker has a fixed amount. When it is used up, executions behind that one are not
 // counted, for any lane of the warp, until the next barrier; how many is counted.
 
-#include "counters.hpp"
+#include "observers/counters.hpp"
 
 #include <link.h>
 #include <sys/mman.h>
@@ -32,8 +32,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/report.hpp"
 #include "cpu_device.h"
-#include "report.hpp"
 
 extern "C" __attribute__((weak)) void cpu_device_watch_memory(const void* begin, std::size_t bytes);
 

@@ -16,13 +16,13 @@
 #include <utility>
 #include <vector>
 
+#include "api/opengl.hpp"
+#include "api/streams.hpp"
+#include "base/memory.hpp"
+#include "base/report.hpp"
+#include "context/device.hpp"
 #include "cuda_gl_interop.h"
-#include "device.hpp"
-#include "engine.hpp"
-#include "memory.hpp"
-#include "opengl.hpp"
-#include "report.hpp"
-#include "streams.hpp"
+#include "engine/engine.hpp"
 
 namespace cpu_device {
 namespace {

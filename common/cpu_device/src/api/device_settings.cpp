@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <map>
 
-#include "device.hpp"
-#include "memory.hpp"
+#include "base/memory.hpp"
+#include "context/device.hpp"
 
 namespace cpu_device {
 namespace {

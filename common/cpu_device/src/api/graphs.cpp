@@ -10,11 +10,11 @@
 #include <map>
 #include <utility>
 
+#include "api/streams.hpp"
 #include "cpu_device.h"
 #include "cpu_device/launch_api.h"
 #include "cpu_device/textures.h"
-#include "engine.hpp"
-#include "streams.hpp"
+#include "engine/engine.hpp"
 
 namespace cpu_device {
 namespace {

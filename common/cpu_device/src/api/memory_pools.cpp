@@ -9,8 +9,8 @@
 #include <set>
 #include <vector>
 
-#include "device.hpp"
-#include "memory.hpp"
+#include "base/memory.hpp"
+#include "context/device.hpp"
 
 struct CUmemPoolHandle_st {
   int device = 0;

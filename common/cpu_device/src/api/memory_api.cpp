@@ -5,10 +5,10 @@
 #include <cstring>
 #include <string>
 
-#include "device.hpp"
-#include "engine.hpp"
-#include "memory.hpp"
-#include "report.hpp"
+#include "base/memory.hpp"
+#include "base/report.hpp"
+#include "context/device.hpp"
+#include "engine/engine.hpp"
 
 using namespace cpu_device;
 

@@ -6,11 +6,11 @@
 #include <memory>
 #include <string>
 
+#include "base/memory.hpp"
+#include "base/report.hpp"
+#include "context/device.hpp"
 #include "cpu_device/launch_api.h"
-#include "device.hpp"
-#include "engine.hpp"
-#include "memory.hpp"
-#include "report.hpp"
+#include "engine/engine.hpp"
 
 namespace cpu_device {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "device.hpp"
+#include "context/device.hpp"
 
 #include <unistd.h>
 
@@ -14,11 +14,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/memory.hpp"
+#include "base/report.hpp"
 #include "cpu_device.h"
 #include "cpu_device/host_work.h"
-#include "engine.hpp"
-#include "memory.hpp"
-#include "report.hpp"
+#include "engine/engine.hpp"
 
 namespace cpu_device {
 namespace {

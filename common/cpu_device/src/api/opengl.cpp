@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "opengl.hpp"
+#include "api/opengl.hpp"
 
 #include <dlfcn.h>
 
@@ -10,8 +10,8 @@
 #include <cstdio>
 #include <string>
 
-#include "device.hpp"
-#include "report.hpp"
+#include "base/report.hpp"
+#include "context/device.hpp"
 
 namespace cpu_device {
 namespace {

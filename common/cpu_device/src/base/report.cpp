@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "report.hpp"
+#include "base/report.hpp"
 
 #include <dlfcn.h>
 #include <link.h>

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <string>
 
-#include "engine.hpp"
+#include "engine/engine.hpp"
 
 namespace cpu_device::check {
 

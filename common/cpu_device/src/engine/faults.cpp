@@ -20,9 +20,9 @@
 #include <set>
 #include <thread>
 
-#include "engine.hpp"
-#include "memory.hpp"
-#include "report.hpp"
+#include "base/memory.hpp"
+#include "base/report.hpp"
+#include "engine/engine.hpp"
 
 extern "C" [[noreturn]] void cpu_device_abort_to(void* slot);
 

@@ -9,11 +9,11 @@
 #include <cstdio>
 #include <string>
 
+#include "base/memory.hpp"
+#include "context/device.hpp"
 #include "cpu_device.h"
 #include "cpu_device/textures.h"
-#include "device.hpp"
-#include "engine.hpp"
-#include "memory.hpp"
+#include "engine/engine.hpp"
 
 namespace cpu_device {
 namespace {

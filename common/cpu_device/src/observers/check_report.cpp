@@ -11,9 +11,9 @@
 #include <string>
 #include <utility>
 
-#include "check.hpp"
-#include "memory.hpp"
-#include "report.hpp"
+#include "base/memory.hpp"
+#include "base/report.hpp"
+#include "observers/check.hpp"
 
 namespace cpu_device::check {
 namespace {

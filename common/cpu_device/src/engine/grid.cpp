@@ -13,8 +13,8 @@
 #include <map>
 #include <utility>
 
-#include "engine.hpp"
-#include "report.hpp"
+#include "base/report.hpp"
+#include "engine/engine.hpp"
 
 /// Part of check.cpp, which is linked only into programs with watched kernels: a new time.
 extern "C" __attribute__((weak)) std::uint32_t cpu_device_tick();

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "memory.hpp"
+#include "base/memory.hpp"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -16,9 +16,9 @@
 #include <shared_mutex>
 #include <vector>
 
+#include "base/report.hpp"
 #include "cpu_device.h"
-#include "engine.hpp"
-#include "report.hpp"
+#include "engine/engine.hpp"
 
 /// Part of check.cpp, which is linked only into programs with watched kernels.
 extern "C" __attribute__((weak)) void cpu_device_watch_memory(const void* begin, std::size_t bytes,

@@ -10,9 +10,9 @@
 #include <ctime>
 #include <string>
 
+#include "base/report.hpp"
 #include "cpu_device/atomics.h"
-#include "engine.hpp"
-#include "report.hpp"
+#include "engine/engine.hpp"
 
 namespace cpu_device {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "engine.hpp"
+#include "engine/engine.hpp"
 
 #include <pthread.h>
 #include <sched.h>
@@ -15,8 +15,8 @@
 #include <new>
 #include <vector>
 
-#include "counters.hpp"
-#include "report.hpp"
+#include "base/report.hpp"
+#include "observers/counters.hpp"
 
 #ifdef CPU_DEVICE_ASAN
 #include <sanitizer/asan_interface.h>

@@ -1,0 +1,133 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What happens on the CPU device, as a stream of events, and who listens to it. The engine and the
+// API publish; the race check, the counters, the watchdog, fault injection and tests observe.
+// Nothing is built for an event that nobody listens to: publishers ask listening() first.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "cpu_device/vector_types.h"
+
+namespace cpu_device {
+
+/// The kinds of events, as bits of a set.
+enum class event_kind : unsigned {
+  launch = 1U << 0,      ///< a kernel begins to run, and has run
+  block = 1U << 1,       ///< a block begins, and has ended
+  barrier = 1U << 2,     ///< threads of a block, a warp or a grid have met
+  access = 1U << 3,      ///< a kernel reads or writes memory (check build only)
+  fence = 1U << 4,       ///< __threadfence() and its like (check build only)
+  allocation = 1U << 5,  ///< memory is allocated, and freed
+  copy = 1U << 6,        ///< bytes are copied or set
+  call = 1U << 7,        ///< the program calls the API, and the call returns
+};
+using event_set = unsigned;  ///< event_kinds, joined with |
+constexpr event_set operator|(event_kind a, event_kind b) {
+  return static_cast<event_set>(a) | static_cast<event_set>(b);
+}
+constexpr event_set operator|(event_set a, event_kind b) { return a | static_cast<event_set>(b); }
+
+/// The scope of an atomic, a fence or a barrier: who is sure to see it.
+enum class event_scope : std::uint8_t { warp, block, device, system };
+
+struct launch_event {
+  const char* kernel;
+  const char* file;  ///< where it was launched
+  int line;
+  dim3 grid, block;
+  std::size_t shared_bytes;  ///< dynamic shared memory of a block
+  int device;
+  const void* stream;  ///< the handle that the launch named; null: the default stream
+  bool cooperative;
+  int status;  ///< when it has run: its cudaError_t
+};
+
+struct block_event {
+  const launch_event& launch;
+  dim3 index;
+  std::uint32_t serial;  ///< a number that no other block of the program has
+};
+
+struct barrier_event {
+  std::uint32_t block;  ///< the block's serial number
+  event_scope scope;    ///< warp, block, or device: a grid barrier
+  unsigned threads;     ///< of this block that met
+  const char* file;
+  int line;
+};
+
+struct access_event {
+  std::uintptr_t address;
+  std::size_t bytes;
+  bool writes, atomic, shared;
+  event_scope scope;     ///< of an atomic
+  std::uint32_t block;   ///< the block's serial number
+  std::uint32_t thread;  ///< its number in the block
+  const void* pc;        ///< the instruction
+};
+
+struct fence_event {
+  event_scope scope;
+  std::uint32_t block, thread;
+  const void* pc;
+};
+
+struct allocation_event {
+  const void* address;
+  std::size_t bytes;
+  int device;
+  const char* function;  ///< "cudaMalloc"; null where it is not known
+};
+
+struct copy_event {
+  const void* to;
+  const void* from;  ///< null: the bytes are set
+  std::size_t bytes;
+  int kind;  ///< cudaMemcpyKind, with the direction that it really has
+  const void* stream;
+};
+
+struct call_event {
+  const char* function;  ///< "cudaMemcpy", "cublasSgemm"
+  std::uint64_t number;  ///< counts the program's calls of any function, from 1
+  int status;            ///< when it returns
+};
+
+/// Watches the events of the kinds that it was added for. Events of blocks, barriers, accesses and
+/// fences come from several OS threads at a time; the others one at a time. What an observer
+/// calls of the API itself is not published.
+class observer {
+ public:
+  virtual ~observer() = default;
+
+  virtual void launch_begins(const launch_event&) {}
+  virtual void launch_ends(const launch_event&) {}
+  virtual void block_begins(const block_event&) {}
+  virtual void block_ends(const block_event&) {}
+  virtual void barrier_passed(const barrier_event&) {}
+  virtual void accessed(const access_event&) {}
+  virtual void fenced(const fence_event&) {}
+  virtual void allocated(const allocation_event&) {}
+  virtual void freed(const allocation_event&) {}
+  virtual void copied(const copy_event&) {}
+  /// Another answer than 0 makes the call fail with that status, before it has done anything.
+  virtual int call_begins(const call_event&) { return 0; }
+  virtual void call_ends(const call_event&) {}
+};
+
+/// Adds an observer, or changes the kinds that it is told of. Only while no kernel runs.
+void add_observer(observer& who, event_set kinds);
+/// Does nothing for one that was not added. Only while no kernel runs.
+void remove_observer(observer& who);
+
+extern std::atomic<event_set> wanted_events;  ///< the kinds that anybody listens to
+/// Whether anybody listens to this kind of event.
+inline bool listening(event_kind kind) {
+  return (wanted_events.load(std::memory_order_relaxed) & static_cast<event_set>(kind)) != 0;
+}
+
+}  // namespace cpu_device

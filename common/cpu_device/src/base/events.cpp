@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "base/events.hpp"
+
+#include <algorithm>
+
+namespace cpu_device {
+
+std::atomic<event_set> wanted_events{0};
+
+// Never destroyed: static objects may use the device when the program ends.
+std::vector<listener>& listeners() {
+  static auto* all = new std::vector<listener>;
+  return *all;
+}
+
+namespace {
+
+void count_wanted() {
+  event_set wanted = 0;
+  for (const listener& l : listeners()) wanted |= l.kinds;
+  wanted_events.store(wanted, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+void add_observer(observer& who, event_set kinds) {
+  remove_observer(who);
+  listeners().push_back({&who, kinds});
+  count_wanted();
+}
+
+void remove_observer(observer& who) {
+  std::erase_if(listeners(), [&](const listener& l) { return l.who == &who; });
+  count_wanted();
+}
+
+int publish_call(const call_event& event) {
+  int answer = 0;
+  for (const listener& l : listeners()) {
+    if ((l.kinds & static_cast<event_set>(event_kind::call)) == 0) continue;
+    const int status = l.who->call_begins(event);
+    if (answer == 0) answer = status;
+  }
+  return answer;
+}
+
+}  // namespace cpu_device
