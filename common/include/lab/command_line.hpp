@@ -164,9 +164,10 @@ class program {
   bool verdict(const comparison& result);
   bool verdict(bool right, const std::string& message) { return verdict({right, message}); }
 
-  /// Runs `run_once`, which returns the kernel's time in milliseconds, once to warm up and then
-  /// repeat() times; prints the line of describe_kernel(). Only after a right verdict: the time of
-  /// a wrong result means nothing.
+  /// Prints the line of describe_kernel() for `run_once`, which returns the kernel's time in
+  /// milliseconds. Where that comes from time_kernel(), one call of it is enough: its data is
+  /// copied to the device once. Otherwise it is called once to warm up and then repeat() times.
+  /// Only after a right verdict: the time of a wrong result means nothing.
   timing report_kernel(const std::function<float()>& run_once, const kernel_work& work = {});
 
   /// `cublasSdot: 0.512 ms; this kernel reaches 91 % of its speed`; prints nothing without a
