@@ -18,7 +18,7 @@
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
-#include "lab/timer.hpp"
+#include "lab/time_kernel.hpp"
 #include "math_functions.hpp"
 
 namespace lab::math_functions {
@@ -75,14 +75,11 @@ result evaluate_as(function f, std::size_t first, std::size_t n) {
   const auto blocks = static_cast<unsigned>(std::min((n + kThreads - 1) / kThreads, kMaxBlocks));
   device_buffer<number<p>> values(n);
 
-  event_timer timer;
-  timer.start();
-  fill<p><<<blocks, kThreads>>>(f, first, values.data(), n);
-  timer.stop();
-  CUDA_CHECK(cudaGetLastError());
+  const float kernel_ms =
+      time_kernel([&] { fill<p><<<blocks, kThreads>>>(f, first, values.data(), n); });
 
   const auto computed = values.to_vector();
-  return {std::vector<double>(computed.begin(), computed.end()), timer.milliseconds()};
+  return {std::vector<double>(computed.begin(), computed.end()), kernel_ms};
 }
 
 }  // namespace

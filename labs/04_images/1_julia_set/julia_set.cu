@@ -17,7 +17,7 @@
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
-#include "lab/timer.hpp"
+#include "lab/time_kernel.hpp"
 
 namespace lab::julia_set {
 namespace {
@@ -131,15 +131,13 @@ result compute(step which, const view& what) {
 
   device_buffer<int> iterations(static_cast<std::size_t>(what.width) *
                                 static_cast<std::size_t>(what.height));
-  event_timer timer;
-  timer.start();
-  if (alone)
-    one_thread_per_block<<<blocks, threads>>>(what, iterations.data());
-  else
-    blocks_16x16<<<blocks, threads>>>(what, iterations.data());
-  timer.stop();
-  CUDA_CHECK(cudaGetLastError());
-  return {iterations.to_vector(), timer.milliseconds()};
+  const float kernel_ms = time_kernel([&] {
+    if (alone)
+      one_thread_per_block<<<blocks, threads>>>(what, iterations.data());
+    else
+      blocks_16x16<<<blocks, threads>>>(what, iterations.data());
+  });
+  return {iterations.to_vector(), kernel_ms};
 }
 
 }  // namespace lab::julia_set

@@ -19,7 +19,7 @@
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
-#include "lab/timer.hpp"
+#include "lab/time_kernel.hpp"
 
 namespace lab::dot_product {
 namespace {
@@ -117,21 +117,19 @@ result dot(step which, std::span<const float> a, std::span<const float> b) {
   const device_buffer device_b(b);
   device_buffer<float> device_partial(g.blocks);
 
-  event_timer timer;
-  timer.start();
-  if (which == step::static_shared)
-    static_shared<<<g.blocks, g.threads>>>(device_a.data(), device_b.data(), device_partial.data(),
-                                           n);
-  else
-    dynamic_shared<<<g.blocks, g.threads, g.shared_bytes>>>(device_a.data(), device_b.data(),
-                                                            device_partial.data(), n);
-  timer.stop();
-  CUDA_CHECK(cudaGetLastError());
+  const float kernel_ms = time_kernel([&] {
+    if (which == step::static_shared)
+      static_shared<<<g.blocks, g.threads>>>(device_a.data(), device_b.data(),
+                                             device_partial.data(), n);
+    else
+      dynamic_shared<<<g.blocks, g.threads, g.shared_bytes>>>(device_a.data(), device_b.data(),
+                                                              device_partial.data(), n);
+  });
 
   // A few hundred numbers are no work for a GPU. In double the host adds no error of its own.
   const std::vector<float> partial = device_partial.to_vector();
   const double sum = std::accumulate(partial.begin(), partial.end(), 0.0);
-  return {static_cast<float>(sum), timer.milliseconds()};
+  return {static_cast<float>(sum), kernel_ms};
 }
 
 }  // namespace lab::dot_product

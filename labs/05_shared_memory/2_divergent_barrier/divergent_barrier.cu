@@ -16,7 +16,7 @@
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
-#include "lab/timer.hpp"
+#include "lab/time_kernel.hpp"
 
 namespace lab::divergent_barrier {
 namespace {
@@ -87,12 +87,10 @@ result sums_of_blocks(std::span<const float> values) {
 
   const device_buffer device_values(values);
   device_buffer<float> device_sums(blocks);
-  event_timer timer;
-  timer.start();
-  sum_each_block<<<blocks, kBlock>>>(device_values.data(), device_sums.data(), values.size());
-  timer.stop();
-  CUDA_CHECK(cudaGetLastError());
-  return {device_sums.to_vector(), timer.milliseconds()};
+  const float kernel_ms = time_kernel([&] {
+    sum_each_block<<<blocks, kBlock>>>(device_values.data(), device_sums.data(), values.size());
+  });
+  return {device_sums.to_vector(), kernel_ms};
 }
 
 result minus_column_means(std::span<const float> table) {
@@ -105,13 +103,11 @@ result minus_column_means(std::span<const float> table) {
 
   const device_buffer device_table(table);
   device_buffer<float> device_result(table.size());
-  event_timer timer;
-  timer.start();
-  subtract_column_means<<<blocks, dim3(kColumns, kRows)>>>(device_table.data(),
-                                                           device_result.data(), columns);
-  timer.stop();
-  CUDA_CHECK(cudaGetLastError());
-  return {device_result.to_vector(), timer.milliseconds()};
+  const float kernel_ms = time_kernel([&] {
+    subtract_column_means<<<blocks, dim3(kColumns, kRows)>>>(device_table.data(),
+                                                             device_result.data(), columns);
+  });
+  return {device_result.to_vector(), kernel_ms};
 }
 
 }  // namespace lab::divergent_barrier

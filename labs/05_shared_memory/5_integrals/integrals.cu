@@ -20,7 +20,7 @@
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
-#include "lab/timer.hpp"
+#include "lab/time_kernel.hpp"
 
 namespace lab::integrals {
 namespace {
@@ -110,14 +110,11 @@ result integrate(rule how, integrand f, double a, double b, std::size_t n) {
   const double h = (b - a) / static_cast<double>(n);  // negative where a > b, and so is the result
   device_buffer<double> device_partial(blocks);
 
-  event_timer timer;
-  timer.start();
-  add_panels<<<blocks, kThreads>>>(how, f, a, h, n, device_partial.data());
-  timer.stop();
-  CUDA_CHECK(cudaGetLastError());
+  const float kernel_ms = time_kernel(
+      [&] { add_panels<<<blocks, kThreads>>>(how, f, a, h, n, device_partial.data()); });
 
   const std::vector<double> partial = device_partial.to_vector();
-  return {h * std::accumulate(partial.begin(), partial.end(), 0.0), timer.milliseconds()};
+  return {h * std::accumulate(partial.begin(), partial.end(), 0.0), kernel_ms};
 }
 
 }  // namespace lab::integrals

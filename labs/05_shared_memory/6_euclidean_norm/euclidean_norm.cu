@@ -18,7 +18,7 @@
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
-#include "lab/timer.hpp"
+#include "lab/time_kernel.hpp"
 
 namespace lab::euclidean_norm {
 namespace {
@@ -113,13 +113,10 @@ std::vector<T> run(Kernel kernel, const device_buffer<float>& x, float& millisec
                    Arguments... arguments) {
   const unsigned blocks = blocks_for(x.size());
   device_buffer<T> partial(blocks);
-  event_timer timer;
-  timer.start();
-  kernel<<<blocks, kThreads>>>(x.data(), x.size(), arguments..., partial.data());
-  timer.stop();
-  CUDA_CHECK(cudaGetLastError());
+  const float kernel_ms = time_kernel(
+      [&] { kernel<<<blocks, kThreads>>>(x.data(), x.size(), arguments..., partial.data()); });
   const std::vector<T> values = partial.to_vector();
-  milliseconds += timer.milliseconds();
+  milliseconds += kernel_ms;
   return values;
 }
 

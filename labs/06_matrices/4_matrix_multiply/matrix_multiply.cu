@@ -15,7 +15,7 @@
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
-#include "lab/timer.hpp"
+#include "lab/time_kernel.hpp"
 #include "matrix_multiply.hpp"
 
 namespace lab::matrix_multiply {
@@ -66,14 +66,11 @@ result<T> multiply_on_device(std::span<const T> a, std::span<const T> b, shape s
   const device_buffer device_b(b);
   device_buffer<T> device_c(size.m * size.n);
 
-  event_timer timer;
-  timer.start();
-  launch(device_a.data(), device_b.data(), device_c.data(), size);
-  timer.stop();
-  CUDA_CHECK(cudaGetLastError());  // a launch returns nothing; what went wrong is asked for
+  const float kernel_ms =
+      time_kernel([&] { launch(device_a.data(), device_b.data(), device_c.data(), size); });
 
   result<T> out{device_c.to_vector()};  // waits until the kernel is done
-  out.kernel_ms = timer.milliseconds();
+  out.kernel_ms = kernel_ms;
   return out;
 }
 

@@ -15,7 +15,7 @@
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
-#include "lab/timer.hpp"
+#include "lab/time_kernel.hpp"
 #include "tiled_matmul.hpp"
 
 namespace lab::tiled_matmul {
@@ -274,14 +274,11 @@ result multiply(step which, std::span<const float> a, std::span<const float> b, 
   const device_buffer device_b(b);
   device_buffer<float> device_c(size.m * size.n);
 
-  event_timer timer;
-  timer.start();
-  launch(which, device_a.data(), device_b.data(), device_c.data(), size);
-  timer.stop();
-  CUDA_CHECK(cudaGetLastError());  // a launch returns nothing; what went wrong is asked for
+  const float kernel_ms =
+      time_kernel([&] { launch(which, device_a.data(), device_b.data(), device_c.data(), size); });
 
   result out{device_c.to_vector()};  // waits until the kernel is done
-  out.kernel_ms = timer.milliseconds();
+  out.kernel_ms = kernel_ms;
   return out;
 }
 

@@ -17,7 +17,7 @@
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
-#include "lab/timer.hpp"
+#include "lab/time_kernel.hpp"
 
 namespace lab::constant_add {
 namespace {
@@ -73,11 +73,8 @@ result add(std::span<const int> a, std::span<const int> b, int addend) {
   device_buffer<int> sum(a.size());
 
   set_addend(addend);
-  event_timer timer;
-  timer.start();
-  launch(device_a, device_b, sum.data());
-  timer.stop();
-  return {sum.to_vector(), timer.milliseconds()};
+  const float kernel_ms = time_kernel([&] { launch(device_a, device_b, sum.data()); });
+  return {sum.to_vector(), kernel_ms};
 }
 
 std::vector<int> add_each(std::span<const int> a, std::span<const int> b,

@@ -14,7 +14,7 @@
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
 #include "lab/texture.hpp"
-#include "lab/timer.hpp"
+#include "lab/time_kernel.hpp"
 #include "texture_1d.hpp"
 
 namespace lab::texture_1d {
@@ -80,13 +80,11 @@ result fetch(std::span<const float> texels, std::span<const int> indices) {
   if (indices.empty()) return {};
   const device_buffer device_indices(indices);
   device_buffer<float> values(indices.size());
-  event_timer timer;
-  timer.start();
-  fetch_each<<<blocks_for(indices.size()), kThreads>>>(view.object(), device_indices.data(),
-                                                       values.data(), values.size());
-  timer.stop();
-  CUDA_CHECK(cudaGetLastError());
-  return {values.to_vector(), timer.milliseconds()};
+  const float kernel_ms = time_kernel([&] {
+    fetch_each<<<blocks_for(indices.size()), kThreads>>>(view.object(), device_indices.data(),
+                                                         values.data(), values.size());
+  });
+  return {values.to_vector(), kernel_ms};
 }
 
 result sample(std::span<const float> texels, const settings& how, std::span<const float> places) {
@@ -100,13 +98,11 @@ result sample(std::span<const float> texels, const settings& how, std::span<cons
   if (places.empty()) return {};
   const device_buffer device_places(places);
   device_buffer<float> values(places.size());
-  event_timer timer;
-  timer.start();
-  sample_each<<<blocks_for(places.size()), kThreads>>>(view.object(), device_places.data(),
-                                                       values.data(), values.size());
-  timer.stop();
-  CUDA_CHECK(cudaGetLastError());
-  return {values.to_vector(), timer.milliseconds()};
+  const float kernel_ms = time_kernel([&] {
+    sample_each<<<blocks_for(places.size()), kThreads>>>(view.object(), device_places.data(),
+                                                         values.data(), values.size());
+  });
+  return {values.to_vector(), kernel_ms};
 }
 
 }  // namespace lab::texture_1d

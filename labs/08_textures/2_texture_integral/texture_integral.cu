@@ -20,7 +20,7 @@
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
 #include "lab/texture.hpp"
-#include "lab/timer.hpp"
+#include "lab/time_kernel.hpp"
 #include "texture_integral.hpp"
 
 namespace lab::texture_integral {

@@ -19,7 +19,7 @@
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
 #include "lab/texture.hpp"
-#include "lab/timer.hpp"
+#include "lab/time_kernel.hpp"
 #include "texture_dot.hpp"
 
 namespace lab::texture_dot {
@@ -112,15 +112,12 @@ result dot_of(std::span<const float> a, std::span<const float> b) {
   const auto blocks =
       static_cast<unsigned>(std::min<std::size_t>((n + kThreads - 1) / kThreads, kMaxBlocks));
   device_buffer<float> device_partial(blocks);
-  event_timer timer;
-  timer.start();
-  add_products<A, B><<<blocks, kThreads>>>(texture_a.view.object(), texture_b.view.object(), n,
-                                           device_partial.data());
-  timer.stop();
-  CUDA_CHECK(cudaGetLastError());
+  const float kernel_ms = time_kernel([&] {
+    add_products<A, B><<<blocks, kThreads>>>(texture_a.view.object(), texture_b.view.object(), n,
+                                             device_partial.data());
+  });
   const std::vector<float> partial = device_partial.to_vector();
-  return {static_cast<float>(std::accumulate(partial.begin(), partial.end(), 0.0)),
-          timer.milliseconds()};
+  return {static_cast<float>(std::accumulate(partial.begin(), partial.end(), 0.0)), kernel_ms};
 }
 
 }  // namespace

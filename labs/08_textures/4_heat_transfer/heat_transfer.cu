@@ -23,7 +23,7 @@
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
 #include "lab/texture.hpp"
-#include "lab/timer.hpp"
+#include "lab/time_kernel.hpp"
 
 namespace lab::heat_transfer {
 namespace {

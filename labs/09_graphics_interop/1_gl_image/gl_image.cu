@@ -18,7 +18,7 @@
 #include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
 #include "lab/opengl.hpp"
-#include "lab/timer.hpp"
+#include "lab/time_kernel.hpp"
 
 namespace lab::gl_image {
 namespace {

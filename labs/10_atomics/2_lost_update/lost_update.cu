@@ -17,7 +17,7 @@
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
 #include "lab/launch_limits.hpp"
-#include "lab/timer.hpp"
+#include "lab/time_kernel.hpp"
 #include "lost_update.hpp"
 
 namespace lab::lost_update {
@@ -81,14 +81,11 @@ result count(unsigned blocks, unsigned threads, unsigned rounds) {
   require_at_most(cudaDevAttrMaxThreadsPerBlock, threads, "threads in a block");
   if (blocks == 0 || threads == 0 || rounds == 0) return {};
 
-  const counter zero = 0;
-  device_buffer device_count(std::span<const counter>(&zero, 1));
-  event_timer timer;
-  timer.start();
-  count_everybody<<<blocks, threads>>>(device_count.data(), rounds);
-  timer.stop();
-  CUDA_CHECK(cudaGetLastError());
-  return {device_count.to_vector().front(), timer.milliseconds()};  // waits for the kernel
+  device_buffer<counter> device_count(1);
+  const float kernel_ms = time_kernel(
+      [&] { count_everybody<<<blocks, threads>>>(device_count.data(), rounds); },
+      [&] { CUDA_CHECK(cudaMemset(device_count.data(), 0, device_count.size_bytes())); });
+  return {device_count.to_vector().front(), kernel_ms};
 }
 
 }  // namespace lab::lost_update

@@ -19,7 +19,7 @@
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
-#include "lab/timer.hpp"
+#include "lab/time_kernel.hpp"
 
 namespace lab::atomic_toolbox {
 namespace {
@@ -115,16 +115,13 @@ outcome apply(operation which, std::uint32_t start, std::span<const request> req
   const device_buffer device_requests(requests);
   device_buffer cell(std::span<const unsigned>(&start, 1));
   device_buffer<unsigned> returned(requests.size());
-  event_timer timer;
-  timer.start();
-  // TODO(1): … and launch apply_to_cell, with a thread for each request.
-  (void)which, (void)apply_to_cell;
-  throw not_written("calling the atomic functions", 1);
-  timer.stop();
-  CUDA_CHECK(cudaGetLastError());
-  out.returned = returned.to_vector();  // waits for the kernel
+  out.kernel_ms = time_kernel([&] {
+    // TODO(1): … and launch apply_to_cell, with a thread for each request.
+    (void)which, (void)apply_to_cell;
+    throw not_written("calling the atomic functions", 1);
+  });
+  out.returned = returned.to_vector();
   out.left = cell.to_vector().front();
-  out.kernel_ms = timer.milliseconds();
   return out;
 }
 

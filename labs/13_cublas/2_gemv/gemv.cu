@@ -17,7 +17,7 @@
 #include "lab/cublas_handle.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
-#include "lab/timer.hpp"
+#include "lab/time_kernel.hpp"
 
 namespace lab::gemv {
 namespace {
@@ -91,19 +91,19 @@ result multiply(step which, float alpha, row_major a, std::span<const float> x, 
     return out;
   }
   const device_buffer device_a(a.data), device_x(x);
-  device_buffer device_y(y);
+  device_buffer<float> device_y(y.size());
   matrix.data = device_a.data();
   const cublas_handle handle;
 
-  event_timer timer;
-  timer.start();
-  if (which == step::normal)
-    multiply_normal(handle, alpha, matrix, device_x.data(), beta, device_y.data());
-  else
-    multiply_transposed(handle, alpha, matrix, device_x.data(), beta, device_y.data());
-  timer.stop();
+  out.kernel_ms = time_kernel(
+      [&] {
+        if (which == step::normal)
+          multiply_normal(handle, alpha, matrix, device_x.data(), beta, device_y.data());
+        else
+          multiply_transposed(handle, alpha, matrix, device_x.data(), beta, device_y.data());
+      },
+      [&] { device_y.copy_from(y); });
   device_y.copy_to(out.y);
-  out.kernel_ms = timer.milliseconds();
   return out;
 }
 

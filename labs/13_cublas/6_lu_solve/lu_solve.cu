@@ -22,7 +22,7 @@
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
-#include "lab/timer.hpp"
+#include "lab/time_kernel.hpp"
 #include "lu_solve.hpp"
 
 namespace lab::lu_solve {
@@ -141,8 +141,9 @@ result solve(std::span<const double> a, std::span<const double> b, shape size) {
   if (systems == 0 || n == 0) return {std::vector<solution>(systems), 0};
 
   const cublas_handle handle;
-  auto columns_a = transposed(device_buffer<double>(a), systems, n, n);
-  auto columns_b = transposed(device_buffer<double>(b), systems, n, right_sides);
+  const auto matrices = transposed(device_buffer<double>(a), systems, n, n);
+  const auto right = transposed(device_buffer<double>(b), systems, n, right_sides);
+  device_buffer<double> columns_a(matrices.size()), columns_b(right.size());
   auto each_a = addresses(columns_a, systems), each_b = addresses(columns_b, systems);
   batch what{systems,
              n,
@@ -154,15 +155,21 @@ result solve(std::span<const double> a, std::span<const double> b, shape size) {
              device_buffer<int>(n * systems),
              device_buffer<int>(systems)};
 
-  event_timer timer;
-  timer.start();
-  factorize(handle, what);
-  if (right_sides != 0) solve_factorized(handle, what);
-  timer.stop();
+  const float kernel_ms = time_kernel(
+      [&] {
+        factorize(handle, what);
+        if (what.right_sides != 0) solve_factorized(handle, what);
+      },
+      [&] {  // both work in place
+        CUDA_CHECK(cudaMemcpy(what.a.data(), matrices.data(), matrices.size_bytes(),
+                              cudaMemcpyDeviceToDevice));
+        CUDA_CHECK(
+            cudaMemcpy(what.b.data(), right.data(), right.size_bytes(), cudaMemcpyDeviceToDevice));
+      });
 
   // Column-major, a matrix of n x right_sides is a row-major one of right_sides x n.
   const auto x = transposed(what.b, systems, right_sides, n).to_vector();
-  return {collect(what.zero_pivots.to_vector(), x, n * right_sides), timer.milliseconds()};
+  return {collect(what.zero_pivots.to_vector(), x, n * right_sides), kernel_ms};
 }
 
 }  // namespace lab::lu_solve

@@ -17,7 +17,7 @@
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
-#include "lab/timer.hpp"
+#include "lab/time_kernel.hpp"
 
 namespace lab::bitonic_sort {
 namespace {
@@ -179,17 +179,20 @@ result sort(step which, std::span<const std::uint32_t> keys, std::span<const std
   const auto levels = static_cast<unsigned>(std::countr_zero(arrays.length));
   if (keys.empty() || levels == 0) return out;  // an array of one element is sorted
 
-  device_buffer<unsigned> device_keys(keys), device_values(values);
+  device_buffer<unsigned> device_keys(keys.size()), device_values(values.size());
   const arrays_on_device data{device_keys.data(), device_values.data(), keys.size(),
                               static_cast<unsigned>(arrays.length), way == direction::descending};
-  event_timer timer;
-  timer.start();
-  out.launches = which == step::shared_tiles ? sort_in_shared_tiles(data, levels)
-                                             : sort_in_registers(data, levels);
-  timer.stop();
+  out.kernel_ms = time_kernel(
+      [&] {
+        out.launches = which == step::shared_tiles ? sort_in_shared_tiles(data, levels)
+                                                   : sort_in_registers(data, levels);
+      },
+      [&] {
+        device_keys.copy_from(keys);
+        device_values.copy_from(values);
+      });
   device_keys.copy_to(out.sorted.keys);  // waits until the kernels are done
   device_values.copy_to(out.sorted.values);
-  out.kernel_ms = timer.milliseconds();
   return out;
 }
 

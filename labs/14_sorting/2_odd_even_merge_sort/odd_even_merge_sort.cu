@@ -17,7 +17,7 @@
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
-#include "lab/timer.hpp"
+#include "lab/time_kernel.hpp"
 #include "odd_even_merge_sort.hpp"
 
 namespace lab::odd_even_merge_sort {
@@ -213,24 +213,28 @@ result sort(step which, std::span<const std::uint32_t> keys, std::span<const std
   const auto levels = static_cast<unsigned>(std::countr_zero(arrays.length));
   if (keys.empty() || levels == 0) return out;  // an array of one element is sorted
 
-  device_buffer<unsigned> device_keys(keys), device_values(values);
+  device_buffer<unsigned> device_keys(keys.size()), device_values(values.size());
   const bool two_copies = which == step::columns_and_windows && levels > kWideBits;
   device_buffer<unsigned> spare_keys(two_copies ? keys.size() : 0);
   device_buffer<unsigned> spare_values(two_copies ? values.size() : 0);
   const bool descending = way == direction::descending;
-  arrays_on_device data{device_keys.data(), device_values.data(), keys.size(), descending};
-  arrays_on_device spare{spare_keys.data(), spare_values.data(), keys.size(), descending};
+  arrays_on_device data{}, spare{};
 
-  event_timer timer;
-  timer.start();
-  out.launches = which == step::shared_tiles ? sort_in_shared_tiles(data, levels)
-                                             : sort_in_columns_and_windows(data, spare, levels);
-  timer.stop();
-  // Waits until the kernels are done.
+  out.kernel_ms = time_kernel(
+      [&] {
+        out.launches = which == step::shared_tiles
+                           ? sort_in_shared_tiles(data, levels)
+                           : sort_in_columns_and_windows(data, spare, levels);
+      },
+      [&] {
+        device_keys.copy_from(keys);
+        device_values.copy_from(values);
+        data = {device_keys.data(), device_values.data(), keys.size(), descending};
+        spare = {spare_keys.data(), spare_values.data(), keys.size(), descending};
+      });
   const bool in_spare = data.keys != device_keys.data();
   (in_spare ? spare_keys : device_keys).copy_to(out.sorted.keys);
   (in_spare ? spare_values : device_values).copy_to(out.sorted.values);
-  out.kernel_ms = timer.milliseconds();
   return out;
 }
 

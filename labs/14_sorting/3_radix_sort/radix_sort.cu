@@ -23,7 +23,7 @@
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
-#include "lab/timer.hpp"
+#include "lab/time_kernel.hpp"
 #include "radix_sort.hpp"
 
 namespace lab::radix_sort {
@@ -184,7 +184,7 @@ __global__ void __launch_bounds__(kThreads, 3)  // 3 blocks a multiprocessor: at
 template <class Key>
 struct on_device {
   on_device(std::span<const Key> k, std::span<const std::uint32_t> v)
-      : keys(k), keys_out(k.size()), values(v), values_out(v.size()) {
+      : keys(k.size()), keys_out(k.size()), values(v.size()), values_out(v.size()) {
     int device = 0, processors = 0, resident = 0;
     CUDA_CHECK(cudaGetDevice(&device));
     CUDA_CHECK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
@@ -232,13 +232,13 @@ void require_sensible(std::span<const Key> keys, std::span<const std::uint32_t> 
 template <class Key>
 result<Key> with_thrust(std::span<const Key> keys, std::span<const std::uint32_t> values) try {
   result<Key> out{{keys.begin(), keys.end()}, {values.begin(), values.end()}};
-  thrust::device_vector<Key> device_keys(keys.begin(), keys.end());
-  thrust::device_vector<unsigned> device_values(values.begin(), values.end());
-  event_timer timer;
-  timer.start();
-  thrust_sort(device_keys, device_values);
-  timer.stop();
-  out.kernel_ms = timer.milliseconds();
+  thrust::device_vector<Key> device_keys(keys.size());
+  thrust::device_vector<unsigned> device_values(values.size());
+  out.kernel_ms = time_kernel([&] { thrust_sort(device_keys, device_values); },
+                              [&] {
+                                thrust::copy(keys.begin(), keys.end(), device_keys.begin());
+                                thrust::copy(values.begin(), values.end(), device_values.begin());
+                              });
   thrust::copy(device_keys.begin(), device_keys.end(), out.keys.begin());
   thrust::copy(device_values.begin(), device_values.end(), out.values.begin());
   return out;
@@ -252,13 +252,13 @@ result<Key> by_hand(std::span<const Key> keys, std::span<const std::uint32_t> va
   result<Key> out{{keys.begin(), keys.end()}, {values.begin(), values.end()}};
   if (keys.empty()) return out;  // a grid of no blocks would be an error
   on_device<Key> data(keys, values);
-  event_timer timer;
-  timer.start();
-  work(data);
-  timer.stop();
+  out.kernel_ms = time_kernel([&] { work(data); },
+                              [&] {
+                                data.keys.copy_from(keys);
+                                data.values.copy_from(values);
+                              });
   data.keys.copy_to(out.keys);  // waits until the kernels are done
   data.values.copy_to(out.values);
-  out.kernel_ms = timer.milliseconds();
   return out;
 }
 

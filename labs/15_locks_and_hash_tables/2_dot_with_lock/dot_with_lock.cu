@@ -16,7 +16,7 @@
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
-#include "lab/timer.hpp"
+#include "lab/time_kernel.hpp"
 
 namespace lab::dot_with_lock {
 namespace {
@@ -134,14 +134,10 @@ result dot(step which, std::span<const float> a, std::span<const float> b, unsig
   const device_buffer device_a(a);
   const device_buffer device_b(b);
   device_buffer<meeting_place> all(1);
-  CUDA_CHECK(cudaMemset(all.data(), 0, all.size_bytes()));
-
-  event_timer timer;
-  timer.start();
-  launch(which, blocks, device_a.data(), device_b.data(), n, all.data());
-  timer.stop();
-  CUDA_CHECK(cudaGetLastError());
-  return {all.to_vector().front().total, timer.milliseconds()};
+  const float kernel_ms =
+      time_kernel([&] { launch(which, blocks, device_a.data(), device_b.data(), n, all.data()); },
+                  [&] { CUDA_CHECK(cudaMemset(all.data(), 0, all.size_bytes())); });
+  return {all.to_vector().front().total, kernel_ms};
 }
 
 }  // namespace lab::dot_with_lock

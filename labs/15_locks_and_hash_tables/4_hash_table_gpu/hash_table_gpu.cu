@@ -18,6 +18,7 @@
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
 #include "lab/launch_limits.hpp"
+#include "lab/time_kernel.hpp"
 #include "lab/timer.hpp"
 
 namespace lab::hash_table_gpu {
@@ -158,17 +159,14 @@ result build_with_locks(std::span<const std::uint32_t> keys, std::span<const std
   device_buffer<node> pool(n);
   device_buffer<node*> heads(buckets);
   device_buffer<int> locks(buckets);
-  make_empty(heads, locks);
-
-  event_timer timer;
-  timer.start();
-  if (n != 0)
-    insert_with_locks<<<blocks_for(n, insert_with_locks), kThreads>>>(
-        device_keys.data(), device_values.data(), n, pool.data(), heads.data(), locks.data(),
-        static_cast<unsigned>(buckets));
-  timer.stop();
-  CUDA_CHECK(cudaGetLastError());
-  const float kernel_ms = timer.milliseconds();  // waits until the kernel is done
+  const float kernel_ms = time_kernel(
+      [&] {
+        if (n != 0)
+          insert_with_locks<<<blocks_for(n, insert_with_locks), kThreads>>>(
+              device_keys.data(), device_values.data(), n, pool.data(), heads.data(), locks.data(),
+              static_cast<unsigned>(buckets));
+      },
+      [&] { make_empty(heads, locks); });
   const auto whole_ms = static_cast<float>(whole.milliseconds());
 
   copied on_host = copy_to_host(pool, heads);
@@ -183,17 +181,14 @@ result build_lock_free(std::span<const std::uint32_t> keys, std::span<const std:
   const device_buffer device_keys(keys), device_values(values);
   device_buffer<entry> pool(n);
   device_buffer<std::uint32_t> heads(buckets);
-  make_empty(heads);
-
-  event_timer timer;
-  timer.start();
-  if (n != 0)
-    insert_lock_free<<<blocks_for(n, insert_lock_free), kThreads>>>(
-        device_keys.data(), device_values.data(), n, pool.data(), heads.data(),
-        static_cast<unsigned>(buckets));
-  timer.stop();
-  CUDA_CHECK(cudaGetLastError());
-  const float kernel_ms = timer.milliseconds();
+  const float kernel_ms = time_kernel(
+      [&] {
+        if (n != 0)
+          insert_lock_free<<<blocks_for(n, insert_lock_free), kThreads>>>(
+              device_keys.data(), device_values.data(), n, pool.data(), heads.data(),
+              static_cast<unsigned>(buckets));
+      },
+      [&] { make_empty(heads); });
   const auto whole_ms = static_cast<float>(whole.milliseconds());
 
   return {{heads.to_vector(), pool.to_vector()}, kernel_ms, whole_ms};  // nothing to relocate

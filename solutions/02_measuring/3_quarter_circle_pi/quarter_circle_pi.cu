@@ -16,7 +16,7 @@
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
-#include "lab/timer.hpp"
+#include "lab/time_kernel.hpp"
 #include "quarter_circle_pi.hpp"
 
 namespace lab::quarter_circle_pi {
@@ -63,19 +63,14 @@ __global__ void sum_heights(Number* partial, std::size_t n) {
 template <class Number>
 result estimate_in(std::size_t strips) {
   device_buffer<Number> device_partial(kPartialSums);
-  event_timer timer;
-  timer.start();
-  // TODO(3): launch sum_heights with kBlocks blocks of kThreads threads, and ask whether CUDA has
-  //          accepted it. (Behind timer.stop(), for the time.)
-  // BEGIN SOLUTION
-  // STUB: (void)strips, (void)sum_heights<Number>;
-  // STUB: throw not_written("the sum of the heights", 1);  // 1 to 4
-  sum_heights<<<kBlocks, kThreads>>>(device_partial.data(), strips);
-  // END SOLUTION
-  timer.stop();
-  // BEGIN SOLUTION
-  CUDA_CHECK(cudaGetLastError());
-  // END SOLUTION
+  const float kernel_ms = time_kernel([&] {
+    // TODO(3): launch sum_heights with kBlocks blocks of kThreads threads.
+    // BEGIN SOLUTION
+    // STUB: (void)strips, (void)sum_heights<Number>;
+    // STUB: throw not_written("the sum of the heights", 1);  // 1 to 4
+    sum_heights<<<kBlocks, kThreads>>>(device_partial.data(), strips);
+    // END SOLUTION
+  });
 
   std::vector<Number> partial(kPartialSums);
   double sum = 0;
@@ -86,7 +81,7 @@ result estimate_in(std::size_t strips) {
                         cudaMemcpyDeviceToHost));
   for (const Number each : partial) sum += static_cast<double>(each);
   // END SOLUTION
-  return {4 * sum / static_cast<double>(strips), timer.milliseconds()};
+  return {4 * sum / static_cast<double>(strips), kernel_ms};
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 
 #include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
+#include "lab/time_kernel.hpp"
 #include "lab/timer.hpp"
 #include "vector_add.hpp"
 
@@ -231,14 +232,12 @@ float add_on_device(step which, std::span<const float> a, std::span<const float>
   copy_to_device(a, device_a.get());
   copy_to_device(b, device_b.get());
 
-  event_timer timer;
-  timer.start();
-  launch(which, device_a.get(), device_b.get(), device_sum.get(), sum.size());
-  timer.stop();
-  CUDA_CHECK(cudaGetLastError());  // a launch returns nothing; what went wrong is asked for
+  // A launch returns nothing: time_kernel() asks cudaGetLastError() whether it was accepted.
+  const float kernel_ms = time_kernel(
+      [&] { launch(which, device_a.get(), device_b.get(), device_sum.get(), sum.size()); });
 
   copy_to_host(device_sum.get(), sum);  // waits until the kernel is done
-  return timer.milliseconds();
+  return kernel_ms;
 }
 
 }  // namespace

@@ -18,7 +18,7 @@
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
-#include "lab/timer.hpp"
+#include "lab/time_kernel.hpp"
 
 namespace lab::gram_schmidt {
 namespace {
@@ -202,14 +202,13 @@ result orthogonalize(step which, std::span<const float> a, std::size_t count, st
               a,
               count,
               length};
-  event_timer timer;
-  timer.start();
-  if (which == step::classical)
-    classical(w);
-  else
-    modified(w);
-  timer.stop();
-  return {w.b.to_vector(), timer.milliseconds()};
+  const float kernel_ms = time_kernel([&] {
+    if (which == step::classical)
+      classical(w);
+    else
+      modified(w);
+  });
+  return {w.b.to_vector(), kernel_ms};
 }
 
 }  // namespace lab::gram_schmidt

@@ -19,7 +19,7 @@
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
-#include "lab/timer.hpp"
+#include "lab/time_kernel.hpp"
 #include "ripple.hpp"
 
 namespace lab::ripple {
@@ -135,18 +135,16 @@ class canvas {
   /// Draws on the device, copies to `picture`, which has the canvas's size; the kernel's time.
   float draw(bitmap& picture, int tick) {
     const float phase = phase_of(tick);
-    event_timer timer;
-    timer.start();
-    if (which_ == step::blocks_16x16)
-      blocks_16x16<<<blocks_, dim3(kTile, kTile)>>>(width_, height_, phase, pixels_.data());
-    else
-      flat_256<<<blocks_, kThreads>>>(width_, height_, phase, pixels_.data());
-    timer.stop();
-    CUDA_CHECK(cudaGetLastError());
-    // Waits for the kernel. An rgba and a uchar4 are the same four bytes.
+    const float kernel_ms = time_kernel([&] {
+      if (which_ == step::blocks_16x16)
+        blocks_16x16<<<blocks_, dim3(kTile, kTile)>>>(width_, height_, phase, pixels_.data());
+      else
+        flat_256<<<blocks_, kThreads>>>(width_, height_, phase, pixels_.data());
+    });
+    // An rgba and a uchar4 are the same four bytes.
     CUDA_CHECK(cudaMemcpy(picture.pixels().data(), pixels_.data(), pixels_.size_bytes(),
                           cudaMemcpyDeviceToHost));
-    return timer.milliseconds();
+    return kernel_ms;
   }
 
  private:

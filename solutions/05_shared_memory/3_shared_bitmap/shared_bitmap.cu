@@ -16,7 +16,7 @@
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
-#include "lab/timer.hpp"
+#include "lab/time_kernel.hpp"
 #include "shared_bitmap.hpp"
 
 namespace lab::shared_bitmap {
@@ -85,14 +85,12 @@ result draw(int width, int height, std::span<const int> across, std::span<const 
 
   const device_buffer device_across(across), device_down(down);
   device_buffer<int> greens(static_cast<std::size_t>(width) * static_cast<std::size_t>(height));
-  event_timer timer;
-  timer.start();
-  draw_tiles<<<blocks, dim3(kTile, kTile)>>>(
-      width, height, {device_across.data(), static_cast<unsigned>(across.size())},
-      {device_down.data(), static_cast<unsigned>(down.size())}, greens.data());
-  timer.stop();
-  CUDA_CHECK(cudaGetLastError());
-  return {greens.to_vector(), timer.milliseconds()};
+  const float kernel_ms = time_kernel([&] {
+    draw_tiles<<<blocks, dim3(kTile, kTile)>>>(
+        width, height, {device_across.data(), static_cast<unsigned>(across.size())},
+        {device_down.data(), static_cast<unsigned>(down.size())}, greens.data());
+  });
+  return {greens.to_vector(), kernel_ms};
 }
 
 }  // namespace lab::shared_bitmap

@@ -19,7 +19,7 @@
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
-#include "lab/timer.hpp"
+#include "lab/time_kernel.hpp"
 
 namespace lab::bank_conflicts {
 namespace {
@@ -149,14 +149,12 @@ result launch(layout how, std::span<const T> table, std::size_t columns, unsigne
   const tile_shape shape = shape_of_tile(how, sizeof(T), columns);
   const device_buffer device_table(table);
   device_buffer<float> device_sums(rows);
-  event_timer timer;
-  timer.start();
-  add_rows<T><<<static_cast<unsigned>(blocks), kThreads, shape.bytes>>>(
-      device_table.data(), device_sums.data(), rows, static_cast<unsigned>(columns),
-      static_cast<unsigned>(shape.pitch), rounds);
-  timer.stop();
-  CUDA_CHECK(cudaGetLastError());
-  return {device_sums.to_vector(), timer.milliseconds()};
+  const float kernel_ms = time_kernel([&] {
+    add_rows<T><<<static_cast<unsigned>(blocks), kThreads, shape.bytes>>>(
+        device_table.data(), device_sums.data(), rows, static_cast<unsigned>(columns),
+        static_cast<unsigned>(shape.pitch), rounds);
+  });
+  return {device_sums.to_vector(), kernel_ms};
 }
 
 }  // namespace

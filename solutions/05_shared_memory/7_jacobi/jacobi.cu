@@ -16,7 +16,7 @@
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
-#include "lab/timer.hpp"
+#include "lab/time_kernel.hpp"
 
 namespace lab::jacobi {
 namespace {
@@ -81,12 +81,9 @@ result relax(std::span<const float> matrix, std::size_t side, std::size_t sweeps
   const dim3 block = block_for(side);
   device_buffer<float> device_matrix(matrix);
 
-  event_timer timer;
-  timer.start();
-  relax_block<<<1, block>>>(device_matrix.data(), sweeps);
-  timer.stop();
-  CUDA_CHECK(cudaGetLastError());
-  return {device_matrix.to_vector(), timer.milliseconds()};
+  const float kernel_ms =
+      time_kernel([&] { relax_block<<<1, block>>>(device_matrix.data(), sweeps); });
+  return {device_matrix.to_vector(), kernel_ms};
 }
 
 }  // namespace lab::jacobi

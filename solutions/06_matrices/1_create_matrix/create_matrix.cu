@@ -19,7 +19,7 @@
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
 #include "lab/launch_limits.hpp"
-#include "lab/timer.hpp"
+#include "lab/time_kernel.hpp"
 
 namespace lab::create_matrix {
 namespace {
@@ -104,14 +104,10 @@ result create(std::size_t rows, std::size_t columns, launch_shape shape) {
   require_elements_of_int(rows, columns);
 
   device_buffer<int> elements(rows * columns);
-  event_timer timer;
-  timer.start();
-  launch(elements.data(), rows, columns, shape);
-  timer.stop();
-  CUDA_CHECK(cudaGetLastError());  // a launch returns nothing; what went wrong is asked for
+  const float kernel_ms = time_kernel([&] { launch(elements.data(), rows, columns, shape); });
 
   result out{elements.to_vector()};  // waits until the kernel is done
-  out.kernel_ms = timer.milliseconds();
+  out.kernel_ms = kernel_ms;
   return out;
 }
 

@@ -15,7 +15,7 @@
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
-#include "lab/timer.hpp"
+#include "lab/time_kernel.hpp"
 #include "transpose.hpp"
 
 namespace lab::transpose {
@@ -197,14 +197,11 @@ result transpose(step which, std::span<const float> matrix, std::size_t rows, st
 
   const device_buffer from(matrix);
   device_buffer<float> to(matrix.size());
-  event_timer timer;
-  timer.start();
-  launch(which, from.data(), to.data(), rows, columns);
-  timer.stop();
-  CUDA_CHECK(cudaGetLastError());  // a launch returns nothing; what went wrong is asked for
+  const float kernel_ms =
+      time_kernel([&] { launch(which, from.data(), to.data(), rows, columns); });
 
   result out{to.to_vector()};  // waits until the kernel is done
-  out.kernel_ms = timer.milliseconds();
+  out.kernel_ms = kernel_ms;
   return out;
 }
 

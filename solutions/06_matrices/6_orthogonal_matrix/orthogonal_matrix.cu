@@ -17,7 +17,7 @@
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
-#include "lab/timer.hpp"
+#include "lab/time_kernel.hpp"
 #include "orthogonal_matrix.hpp"
 
 namespace lab::orthogonal_matrix {
@@ -167,14 +167,11 @@ result examine(std::span<const float> a, std::size_t rows, std::size_t columns) 
   const device_buffer device_a(a);
   device_buffer<candidate> device_of_block(std::size_t{grid.x} * grid.y);
 
-  event_timer timer;
-  timer.start();
-  examine_tile<<<grid, block>>>(device_a.data(), device_of_block.data(), n);
-  timer.stop();
-  CUDA_CHECK(cudaGetLastError());  // a launch returns nothing; what went wrong is asked for
+  const float kernel_ms = time_kernel(
+      [&] { examine_tile<<<grid, block>>>(device_a.data(), device_of_block.data(), n); });
 
   result out = conclude(device_of_block.to_vector(), n);  // one of 256 entries is left
-  out.kernel_ms = timer.milliseconds();
+  out.kernel_ms = kernel_ms;
   return out;
 }
 

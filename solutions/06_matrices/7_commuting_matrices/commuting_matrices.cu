@@ -18,7 +18,7 @@
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
-#include "lab/timer.hpp"
+#include "lab/time_kernel.hpp"
 
 namespace lab::commuting_matrices {
 namespace {
@@ -148,15 +148,13 @@ result compare_products(std::span<const float> a, std::span<const float> b, std:
   const device_buffer device_b(b);
   device_buffer<unsigned> device_of_block(std::size_t{grid.x} * grid.y);
 
-  event_timer timer;
-  timer.start();
-  compare_tile<<<grid, block>>>(device_a.data(), device_b.data(), device_of_block.data(), n,
-                                relative);
-  timer.stop();
-  CUDA_CHECK(cudaGetLastError());  // a launch returns nothing; what went wrong is asked for
+  const float kernel_ms = time_kernel([&] {
+    compare_tile<<<grid, block>>>(device_a.data(), device_b.data(), device_of_block.data(), n,
+                                  relative);
+  });
 
   result out{total(device_of_block.to_vector())};
-  out.kernel_ms = timer.milliseconds();
+  out.kernel_ms = kernel_ms;
   return out;
 }
 

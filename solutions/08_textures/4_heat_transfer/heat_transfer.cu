@@ -23,7 +23,7 @@
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
 #include "lab/texture.hpp"
-#include "lab/timer.hpp"
+#include "lab/time_kernel.hpp"
 
 namespace lab::heat_transfer {
 namespace {
@@ -109,17 +109,14 @@ result simulate_global_memory(const task& what) {
   float *input = one.data(), *output = other.data();
   const dim3 blocks = blocks_of(kTile, kTile, what);
 
-  event_timer timer;
-  timer.start();
-  for (int i = 0; i < what.steps; ++i) {
-    copy_heaters<<<blocks, kThreads>>>(what.width, what.height, heaters.data(), input);
-    CUDA_CHECK(cudaGetLastError());
-    blend<<<blocks, kThreads>>>(what.width, what.height, input, output);
-    CUDA_CHECK(cudaGetLastError());
-    std::swap(input, output);  // what was written last is the next step's input, or the result
-  }
-  timer.stop();
-  return {cells_at(input, what.width, what.height), timer.milliseconds()};
+  const float kernel_ms = time_kernel([&] {
+    for (int i = 0; i < what.steps; ++i) {
+      copy_heaters<<<blocks, kThreads>>>(what.width, what.height, heaters.data(), input);
+      blend<<<blocks, kThreads>>>(what.width, what.height, input, output);
+      std::swap(input, output);  // what was written last is the next step's input, or the result
+    }
+  });
+  return {cells_at(input, what.width, what.height), kernel_ms};
   // END SOLUTION
 }
 
@@ -192,19 +189,16 @@ result simulate_texture_1d(const task& what) {
   cudaTextureObject_t input_view = one_view.object(), output_view = other_view.object();
   const dim3 blocks = blocks_of(kTile, kTile, what);
 
-  event_timer timer;
-  timer.start();
-  for (int i = 0; i < what.steps; ++i) {
-    copy_heaters_1d<<<blocks, kThreads>>>(what.width, what.height, heaters_view.object(), input);
-    CUDA_CHECK(cudaGetLastError());
-    // A texture's cache may miss what its own kernel writes; input was written by the one before.
-    blend_1d<<<blocks, kThreads>>>(what.width, what.height, input_view, output);
-    CUDA_CHECK(cudaGetLastError());
-    std::swap(input, output);
-    std::swap(input_view, output_view);
-  }
-  timer.stop();
-  return {cells_at(input, what.width, what.height), timer.milliseconds()};
+  const float kernel_ms = time_kernel([&] {
+    for (int i = 0; i < what.steps; ++i) {
+      copy_heaters_1d<<<blocks, kThreads>>>(what.width, what.height, heaters_view.object(), input);
+      // A texture's cache may miss what its own kernel writes; input was written by the one before.
+      blend_1d<<<blocks, kThreads>>>(what.width, what.height, input_view, output);
+      std::swap(input, output);
+      std::swap(input_view, output_view);
+    }
+  });
+  return {cells_at(input, what.width, what.height), kernel_ms};
   // END SOLUTION
 }
 
@@ -294,19 +288,16 @@ result simulate_texture_2d(const task& what) {
   const std::size_t pitch_bytes = one.pitch_bytes();  // other's too: it has the same width
   const dim3 blocks = blocks_of(kTile, kTile, what);
 
-  event_timer timer;
-  timer.start();
-  for (int i = 0; i < what.steps; ++i) {
-    copy_heaters_2d<<<blocks, kThreads>>>(what.width, what.height, heaters_view.object(), input,
-                                          pitch_bytes);
-    CUDA_CHECK(cudaGetLastError());
-    blend_2d<<<blocks, kThreads>>>(what.width, what.height, input_view, output, pitch_bytes);
-    CUDA_CHECK(cudaGetLastError());
-    std::swap(input, output);
-    std::swap(input_view, output_view);
-  }
-  timer.stop();
-  return {cells_at(input, pitch_bytes, what.width, what.height), timer.milliseconds()};
+  const float kernel_ms = time_kernel([&] {
+    for (int i = 0; i < what.steps; ++i) {
+      copy_heaters_2d<<<blocks, kThreads>>>(what.width, what.height, heaters_view.object(), input,
+                                            pitch_bytes);
+      blend_2d<<<blocks, kThreads>>>(what.width, what.height, input_view, output, pitch_bytes);
+      std::swap(input, output);
+      std::swap(input_view, output_view);
+    }
+  });
+  return {cells_at(input, pitch_bytes, what.width, what.height), kernel_ms};
   // END SOLUTION
 }
 
@@ -364,22 +355,19 @@ result simulate_fused(const task& what) {
   const dim3 threads(kColumns, kRowsOfThreads);
   const dim3 blocks = blocks_of(kColumns, kRowsOfThreads * kCells, what);
 
-  event_timer timer;
-  timer.start();
-  if (what.steps > 0) {
-    copy_heaters<<<blocks_of(kTile, kTile, what), kThreads>>>(what.width, what.height,
-                                                              heaters.data(), input);
-    CUDA_CHECK(cudaGetLastError());
-  }
-  for (int i = 0; i < what.steps; ++i) {
-    const bool is_last = i + 1 == what.steps;
-    blend_and_heat<<<blocks, threads>>>(what.width, what.height, input,
-                                        is_last ? nullptr : heaters.data(), output);
-    CUDA_CHECK(cudaGetLastError());
-    std::swap(input, output);
-  }
-  timer.stop();
-  return {cells_at(input, what.width, what.height), timer.milliseconds()};
+  const float kernel_ms = time_kernel([&] {
+    if (what.steps > 0) {
+      copy_heaters<<<blocks_of(kTile, kTile, what), kThreads>>>(what.width, what.height,
+                                                                heaters.data(), input);
+    }
+    for (int i = 0; i < what.steps; ++i) {
+      const bool is_last = i + 1 == what.steps;
+      blend_and_heat<<<blocks, threads>>>(what.width, what.height, input,
+                                          is_last ? nullptr : heaters.data(), output);
+      std::swap(input, output);
+    }
+  });
+  return {cells_at(input, what.width, what.height), kernel_ms};
   // END SOLUTION
 }
 

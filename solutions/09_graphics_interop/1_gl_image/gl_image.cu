@@ -18,7 +18,7 @@
 #include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
 #include "lab/opengl.hpp"
-#include "lab/timer.hpp"
+#include "lab/time_kernel.hpp"
 
 namespace lab::gl_image {
 namespace {
@@ -172,15 +172,11 @@ result draw(int width, int height) {
   std::size_t bytes = 0;
   uchar4* pixels = mapped.pixels(bytes);
   if (bytes < count * sizeof(uchar4)) throw gl_error("OpenGL's buffer is too small");
-  event_timer timer;
-  timer.start();
-  paint<<<blocks, threads>>>(width, height, pixels);
-  timer.stop();
-  CUDA_CHECK(cudaGetLastError());
+  const float kernel_ms = time_kernel([&] { paint<<<blocks, threads>>>(width, height, pixels); });
   mapped.unmap();  // from here on `pixels` points nowhere
 
   draw_pixels(buffer, width, height);
-  return {canvas.read(), timer.milliseconds()};
+  return {canvas.read(), kernel_ms};
   // END SOLUTION
 }
 

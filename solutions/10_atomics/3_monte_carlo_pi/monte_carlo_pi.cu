@@ -18,7 +18,7 @@
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
 #include "lab/launch_limits.hpp"
-#include "lab/timer.hpp"
+#include "lab/time_kernel.hpp"
 #include "monte_carlo_pi.hpp"
 
 namespace lab::monte_carlo_pi {
@@ -222,17 +222,12 @@ result count_hits(step which, std::uint64_t points, std::uint64_t seed, grid wan
     return out;
   }
 
-  const counter zero = 0;
-  device_buffer total(std::span<const counter>(&zero, 1));
-  event_timer timer;
-  timer.start();
-  launch(which, out.launched, points, seed, total.data());
-  timer.stop();
-  CUDA_CHECK(cudaGetLastError());
-  const counter both = total.to_vector().front();  // waits for the kernel
+  device_buffer<counter> total(1);
+  out.kernel_ms = time_kernel([&] { launch(which, out.launched, points, seed, total.data()); },
+                              [&] { CUDA_CHECK(cudaMemset(total.data(), 0, total.size_bytes())); });
+  const counter both = total.to_vector().front();
   out.hits = both & 0xFFFF'FFFF;
   out.atomics = both >> 32;
-  out.kernel_ms = timer.milliseconds();
   return out;
 }
 

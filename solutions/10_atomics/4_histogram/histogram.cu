@@ -18,6 +18,7 @@
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
 #include "lab/launch_limits.hpp"
+#include "lab/time_kernel.hpp"
 #include "lab/timer.hpp"
 
 namespace lab::histogram {
@@ -271,16 +272,13 @@ result count(step which, std::span<const std::uint8_t> bytes, unsigned threads) 
 
   const device_buffer device_bytes(bytes);
   device_buffer<counter> device_count(kBins);  // not 0: a new buffer is filled with 0xFF bytes
-  event_timer timer;
-  timer.start();
-  zero(device_count.data());
-  launch(which, device_bytes.data(), bytes.size(), device_count.data(), threads);
-  timer.stop();
-  CUDA_CHECK(cudaGetLastError());  // a launch returns nothing; what went wrong is asked for
+  out.kernel_ms = time_kernel([&] {
+    zero(device_count.data());
+    launch(which, device_bytes.data(), bytes.size(), device_count.data(), threads);
+  });
 
   const std::vector<counter> counted = device_count.to_vector();  // waits until the kernel is done
   std::ranges::copy(counted, out.count.begin());
-  out.kernel_ms = timer.milliseconds();
   return out;
 }
 

@@ -17,7 +17,7 @@
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
-#include "lab/timer.hpp"
+#include "lab/time_kernel.hpp"
 
 namespace lab::blas1 {
 namespace {
@@ -125,16 +125,6 @@ int checked(std::size_t n, const char* name, strided v) {
   return static_cast<int>(n);
 }
 
-/// The device's time of one call.
-template <class Call>
-float milliseconds_of(Call call) {
-  event_timer timer;
-  timer.start();
-  call();
-  timer.stop();
-  return timer.milliseconds();
-}
-
 }  // namespace
 
 vector_result copy(std::size_t n, strided x, strided y) {
@@ -142,7 +132,7 @@ vector_result copy(std::size_t n, strided x, strided y) {
   const device_buffer device_x(x.data);
   device_buffer device_y(y.data);
   const session blas;
-  const float ms = milliseconds_of([&] {
+  const float ms = time_kernel([&] {
     copy_on_device(blas.handle(), count, device_x.data(), x.increment, device_y.data(),
                    y.increment);
   });
@@ -153,7 +143,7 @@ vector_result scale(std::size_t n, double alpha, strided x) {
   const int count = checked(n, "x", x);
   device_buffer device_x(x.data);
   const session blas;
-  const float ms = milliseconds_of(
+  const float ms = time_kernel(
       [&] { scale_on_device(blas.handle(), count, alpha, device_x.data(), x.increment); });
   return {device_x.to_vector(), ms};
 }
@@ -164,7 +154,7 @@ scalar_result dot(step where, std::size_t n, strided x, strided y) {
   device_buffer<double> device_result(1);
   const session blas;
   double value = 0;
-  const float ms = milliseconds_of([&] {
+  const float ms = time_kernel([&] {
     if (where == step::host_result)
       value = dot_to_host(blas.handle(), count, device_x.data(), x.increment, device_y.data(),
                           y.increment);
@@ -180,7 +170,7 @@ scalar_result norm(std::size_t n, strided x) {
   const device_buffer device_x(x.data);
   const session blas;
   double value = 0;
-  const float ms = milliseconds_of(
+  const float ms = time_kernel(
       [&] { value = norm_to_host(blas.handle(), count, device_x.data(), x.increment); });
   return {value, ms};
 }

@@ -17,7 +17,7 @@
 #include "lab/cublas_handle.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
-#include "lab/timer.hpp"
+#include "lab/time_kernel.hpp"
 
 namespace lab::gemm {
 namespace {
@@ -115,21 +115,21 @@ result multiply(step which, float alpha, row_major a, row_major b, float beta, r
     return out;
   }
   const device_buffer memory_a(a.data), memory_b(b.data);
-  device_buffer memory_c(c.data);
+  device_buffer<float> memory_c(c.data.size());
   on_device_a.data = memory_a.data();
   on_device_b.data = memory_b.data();
   on_device_c.data = memory_c.data();
   const cublas_handle handle;
 
-  event_timer timer;
-  timer.start();
-  if (which == step::product)
-    multiply_product(handle, alpha, on_device_a, on_device_b, beta, on_device_c);
-  else
-    multiply_transposed(handle, ta, tb, alpha, on_device_a, on_device_b, beta, on_device_c);
-  timer.stop();
+  out.kernel_ms = time_kernel(
+      [&] {
+        if (which == step::product)
+          multiply_product(handle, alpha, on_device_a, on_device_b, beta, on_device_c);
+        else
+          multiply_transposed(handle, ta, tb, alpha, on_device_a, on_device_b, beta, on_device_c);
+      },
+      [&] { memory_c.copy_from(c.data); });
   memory_c.copy_to(out.c);
-  out.kernel_ms = timer.milliseconds();
   return out;
 }
 

@@ -20,7 +20,7 @@
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
-#include "lab/timer.hpp"
+#include "lab/time_kernel.hpp"
 #include "mixed_precision_dot.hpp"
 
 namespace lab::mixed_precision_dot {
@@ -131,15 +131,14 @@ result dot(step which, std::span<const float> x, std::span<const float> y) {
   const auto longest = static_cast<std::size_t>(std::min(n, kPiece));
   device_buffer<double> wide_x(longest), wide_y(longest);
   const cublas_handle handle;
-  event_timer timer;
-  timer.start();
-  const double value =
-      which == step::in_float
-          ? static_cast<double>(dot_in_float(handle, n, device_x.data(), device_y.data()))
-          : dot_in_double(handle, n, device_x.data(), device_y.data(), wide_x.data(),
-                          wide_y.data());
-  timer.stop();
-  return {value, timer.milliseconds()};
+  double value = 0;
+  const float kernel_ms = time_kernel([&] {
+    value = which == step::in_float
+                ? static_cast<double>(dot_in_float(handle, n, device_x.data(), device_y.data()))
+                : dot_in_double(handle, n, device_x.data(), device_y.data(), wide_x.data(),
+                                wide_y.data());
+  });
+  return {value, kernel_ms};
 }
 
 std::optional<double> ask_for_mixed_types(std::span<const float> x, std::span<const float> y) {

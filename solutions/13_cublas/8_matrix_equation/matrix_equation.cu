@@ -20,7 +20,7 @@
 #include "lab/cublas_handle.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
-#include "lab/timer.hpp"
+#include "lab/time_kernel.hpp"
 #include "matrix_equation.hpp"
 
 namespace lab::matrix_equation {
@@ -132,13 +132,11 @@ result solve(double alpha, std::span<const double> a, std::span<const double> c,
 
   const cublas_handle handle;
   const device_buffer<double> device_a(a), device_c(c);
-  device_buffer<double> device_x(b);  // B, until it is X
-  event_timer timer;
-  timer.start();
-  solve_on_device(handle, alpha, device_a, device_c, device_x, size);
-  timer.stop();
+  device_buffer<double> device_x(b.size());  // B, until it is X
+  out.solve_ms =
+      time_kernel([&] { solve_on_device(handle, alpha, device_a, device_c, device_x, size); },
+                  [&] { device_x.copy_from(b); });
   out.x = device_x.to_vector();
-  out.solve_ms = timer.milliseconds();
   return out;
 }
 

@@ -16,7 +16,7 @@
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
 #include "lab/launch_limits.hpp"
-#include "lab/timer.hpp"
+#include "lab/time_kernel.hpp"
 #include "lock.hpp"
 
 namespace lab::lock {
@@ -187,16 +187,12 @@ result count(step which, const work& what) {
 
   device_lock lock;
   device_buffer<tally> device_tally(1);
-  CUDA_CHECK(cudaMemset(device_tally.data(), 0, sizeof(tally)));
-
-  event_timer timer;
-  timer.start();
-  launch(which, what, lock.handle(), device_tally.data());
-  timer.stop();
-  CUDA_CHECK(cudaGetLastError());
+  const float kernel_ms =
+      time_kernel([&] { launch(which, what, lock.handle(), device_tally.data()); },
+                  [&] { CUDA_CHECK(cudaMemset(device_tally.data(), 0, sizeof(tally))); });
 
   const tally counted = device_tally.to_vector().front();  // waits until the kernel is done
-  return {counted.count, counted.entries, timer.milliseconds()};
+  return {counted.count, counted.entries, kernel_ms};
 }
 
 }  // namespace lab::lock
