@@ -57,8 +57,8 @@ result estimate_in(std::size_t strips) {
 
   std::vector<Number> partial(kPartialSums);
   double sum = 0;
-  // TODO(4): copy the partial sums to the host. cudaMemcpy counts bytes, and waits for the kernel;
-  //          if that has failed, this call says so. Then add them up, in double.
+  // TODO(4): copy the partial sums to the host (cudaMemcpy counts bytes), and check that call.
+  //          Then add them up, in double.
   return {4 * sum / static_cast<double>(strips), kernel_ms};
 }
 
