@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "base/events.hpp"
 #include "base/memory.hpp"
 #include "base/report.hpp"
 #include "context/device.hpp"
@@ -226,7 +227,12 @@ cudaError_t submit(const launch_site& site, const launch_shape& shape, const ker
     launch.order = current_order(launch.seed);
     if (shape.cooperative)
       launch.meeting = std::make_unique<grid_meeting>(shape.grid.x * shape.grid.y * shape.grid.z);
+    launch_event event{site.kernel,        site.file, site.line,    shape.grid,        shape.block,
+                       shape.shared_bytes, device,    shape.stream, shape.cooperative, cudaSuccess};
+    if (listening(event_kind::launch)) publish(event_kind::launch, &observer::launch_begins, event);
     const cudaError_t error = run_launch(launch);
+    event.status = error;
+    if (listening(event_kind::launch)) publish(event_kind::launch, &observer::launch_ends, event);
     if (error != cudaSuccess) break_device(device, error);
     if (check_slack(site.kernel)) break_device(device, cudaErrorIllegalAddress);
   };
