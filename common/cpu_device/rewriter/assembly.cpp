@@ -30,7 +30,7 @@ void check_assembly(const stretch& s, std::size_t at) {
   for (++i; i < s.ts.size() && s.ts[i].kind == token_kind::string; ++i) text += s.ts[i].text;
   for (const char c : text) code = code || (c != '"' && c != ' ');
   if (!code) return;
-  const bool device = s.macro == nullptr && s.file.places[at].device;
+  const bool device = s.macro == nullptr && s.file.scope_of(at).device;
   if (device || (s.in_block(at) && looks_like_ptx(text)))
     s.report(s.ts[at].line, "inline PTX is machine code of a GPU; the CPU device cannot run it");
 }

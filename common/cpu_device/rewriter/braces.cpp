@@ -41,7 +41,7 @@ bool report_open_brace(const stretch& s) {
     const token& t = s.ts[i];
     const bool at_margin = t.begin == 0 || s.file.source[t.begin - 1] == '\n';
     if (next == nullptr && at_margin && !open.empty() && t.kind == token_kind::identifier &&
-        s.file.places[i].kind == scope_kind::block && !is(s.ts, i + 1, ":")) {
+        s.file.scope_of(i).kind == scope_kind::block && !is(s.ts, i + 1, ":")) {
       next = &t;
       from = s.ts[open.back()].line;
     }

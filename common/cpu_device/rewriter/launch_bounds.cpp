@@ -49,7 +49,7 @@ std::optional<std::string> parameter_names(const stretch& s, std::size_t open) {
 void edit_launch_bounds(const stretch& s, std::size_t at) {
   const auto found = s.file.kernel_declarations.upper_bound(at);
   if (s.macro != nullptr || found == s.file.kernel_declarations.end() || !is(s.ts, at + 1, "(") ||
-      s.file.places[at].kind != scope_kind::outer)
+      s.file.scope_of(at).kind != scope_kind::outer)
     return;
   const std::size_t name = *found;
   std::size_t body = name + 1;

@@ -146,7 +146,7 @@ void edit_launch(const stretch& s, std::size_t open) {
       s.report(mark.line, "a preprocessor line stands between `" + name + "` and its `<<<`");
       return;
     }
-    if (s.file.places[callee].device_only && !s.ts[callee].conditional)
+    if (s.file.scope_of(callee).device_only && !s.ts[callee].conditional)
       s.report(s.ts[callee].line,
                "a kernel launches another kernel (dynamic parallelism): the CPU device does not "
                "support it");

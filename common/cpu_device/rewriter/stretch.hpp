@@ -25,7 +25,7 @@ struct stretch {
 
   /// Whether the token i stands in a function. What a macro holds may always do so.
   bool in_block(std::size_t i) const {
-    return macro != nullptr || file.places[i].kind == scope_kind::block;
+    return macro != nullptr || file.scope_of(i).kind == scope_kind::block;
   }
   void report(int line, std::string sentence) const {
     found.problems.push_back({name, line, std::move(sentence)});

@@ -37,10 +37,22 @@ class cutter {
         line_start = false;
       }
     }
+    match_brackets(result_.code);
     return std::move(result_);
   }
 
  private:
+  static void match_brackets(std::vector<token>& ts) {
+    std::vector<std::size_t> open;
+    for (std::size_t i = 0; i < ts.size(); ++i) {
+      if (ts[i].is("(") || ts[i].is("[") || ts[i].is("{")) open.push_back(i);
+      if (!(ts[i].is(")") || ts[i].is("]") || ts[i].is("}")) || open.empty()) continue;
+      ts[i].match = open.back();
+      ts[open.back()].match = i;
+      open.pop_back();
+    }
+  }
+
   struct condition {
     bool dead;         // this branch is never compiled
     bool was_true;     // `#if 1`: the other branches are never compiled
@@ -212,6 +224,7 @@ class cutter {
     result.dead = dead();
     result.conditional = conditional();
     for (token& t : result.tokens) t.conditional = result.conditional;
+    match_brackets(result.tokens);
     result_.directives.push_back(std::move(result));
   }
 
