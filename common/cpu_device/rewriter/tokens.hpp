@@ -24,6 +24,7 @@ struct token {
   int line;           ///< from 1
   /// Under a condition that names __CUDA_ARCH__ and the like: often not compiled for a host.
   bool conditional = false;
+  bool uncertain = false;  ///< under any condition: perhaps this is not compiled
   /// The bracket that belongs to this one, or kNone. All three kinds are counted alike.
   std::size_t match = kNone;
 
@@ -41,6 +42,7 @@ struct directive {
   std::vector<std::string_view> parameters;  ///< of a function-like macro
   bool dead = false;                         ///< under `#if 0`
   bool conditional = false;                  ///< as in token
+  bool uncertain = false;                    ///< as in token
 };
 
 struct source_tokens {
