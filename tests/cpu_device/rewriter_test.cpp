@@ -383,27 +383,30 @@ TEST(StaticShared, IsBornWithItsNames) {
 
 TEST(StaticShared, LosesStatic) {
   for (const std::string source : {"static __shared__ int x;", "__shared__ static int x;"})
-    EXPECT_EQ(code("void k() { " + source + " }"),
-              "void k() { __shared__ int x; ::cpu_device::shared_birth([] {}, x); }");
-  EXPECT_EQ(code("void k() { __shared__ struct { static int f(); } x; }"),
-            "void k() { __shared__ struct { static int f(); } x; ::cpu_device::shared_birth([] {}, "
+    EXPECT_EQ(code("__device__ void k() { " + source + " }"),
+              "__device__ void k() { __shared__ int x; ::cpu_device::shared_birth([] {}, x); }");
+  EXPECT_EQ(code("__device__ void k() { __shared__ struct { static int f(); } x; }"),
+            "__device__ void k() { __shared__ struct { static int f(); } x; "
+            "::cpu_device::shared_birth([] {}, "
             "x); }");
 }
 
 TEST(StaticShared, HasItsAlignmentFirst) {
-  EXPECT_EQ(
-      code("void k() { __shared__ __align__(16) float x[4]; }"),
-      "void k() { __align__(16) __shared__  float x[4]; ::cpu_device::shared_birth([] {}, x); }");
-  EXPECT_EQ(code("void k() { static __shared__ alignas(8)\n char x; }"),
-            "void k() { alignas(8) __shared__ \n char x; ::cpu_device::shared_birth([] {}, x); }");
-  EXPECT_EQ(code("void k() { __shared__ struct __align__(16) { int a; } x; }"),
-            "void k() { __shared__ struct __align__(16) { int a; } x; "
+  EXPECT_EQ(code("__device__ void k() { __shared__ __align__(16) float x[4]; }"),
+            "__device__ void k() { __align__(16) __shared__  float x[4]; "
+            "::cpu_device::shared_birth([] {}, x); }");
+  EXPECT_EQ(code("__device__ void k() { static __shared__ alignas(8)\n char x; }"),
+            "__device__ void k() { alignas(8) __shared__ \n char x; ::cpu_device::shared_birth([] "
+            "{}, x); }");
+  EXPECT_EQ(code("__device__ void k() { __shared__ struct __align__(16) { int a; } x; }"),
+            "__device__ void k() { __shared__ struct __align__(16) { int a; } x; "
             "::cpu_device::shared_birth([] {}, x); }");
 }
 
 TEST(StaticShared, IsBornOnTheLineOfItsSemicolon) {
-  EXPECT_EQ(code("void k() {\n  __shared__ float\n      s[3];  // products\n}"),
-            "void k() {\n  __shared__ float\n      s[3]; ::cpu_device::shared_birth([] {}, s);  // "
+  EXPECT_EQ(code("__device__ void k() {\n  __shared__ float\n      s[3];  // products\n}"),
+            "__device__ void k() {\n  __shared__ float\n      s[3]; ::cpu_device::shared_birth([] "
+            "{}, s);  // "
             "products\n}");
 }
 
@@ -413,7 +416,7 @@ TEST(StaticShared, IsNotBornOutsideFunctions) {
 
 TEST(StaticShared, WhenTooOddIsLeftAlone) {
   expect_unchanged(
-      "void k() { __shared__ float (*table)[4]; __shared__ DECLARE; }\n"
+      "__device__ void k() { __shared__ float (*table)[4]; __shared__ DECLARE; }\n"
       "#define SHARED __shared__\n#define TILE(n) __shared__ float n[4]\n");
 }
 
@@ -516,7 +519,7 @@ TEST(LaunchBounds, AreNotedInTheKernelsBody) {
                "f<1, 2>()", "k");
   expect_noted("__global__ void\n__launch_bounds__(g(1, 2),\n 3) k(int a,\n int b)\n", "g(1, 2)",
                "k");
-  expect_noted("__global__ void __launch_bounds__(64) __maxnreg__(32) k() noexcept ", "64", "k");
+  expect_noted("__global__ void __launch_bounds__(64) __maxnreg__(32) k() ", "64", "k");
 }
 
 TEST(LaunchBounds, OfATemplateNameItsParameters) {

@@ -186,6 +186,8 @@ class reader {
       mention(begin, limit);
     } else if (body_end == kNone) {
       read_variable(at, end, h, in_class);
+    } else if (at < limit && ts_[at].is("=")) {  // a lambda with a name
+      read_variable(at, at, h, in_class);
     }
   }
 

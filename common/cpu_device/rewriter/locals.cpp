@@ -140,7 +140,8 @@ class local_reader {
       if (is_identifier(ts_, i) &&
           !is_one_of(ts_[i].text, {"const", "constexpr", "static", "volatile", "__restrict__",
                                    "typename", "struct", "__restrict"})) {
-        if (i > begin + 1 && ts_[i - 1].is("::") && is_identifier(ts_, i - 2))
+        const bool inner = i > begin + 2 && ts_[i - 3].is("::");  // cuda::std is not std
+        if (i > begin + 1 && ts_[i - 1].is("::") && is_identifier(ts_, i - 2) && !inner)
           result.space = ts_[i - 2].text;
         else
           result.space = {};

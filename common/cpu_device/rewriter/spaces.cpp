@@ -71,10 +71,12 @@ class compiled_set {
 class body_check {
  public:
   body_check(const std::vector<listed_file>& files, const declared& all, const function& f,
-             const std::set<std::string_view>& called_by_host, std::vector<problem>& problems)
+             bool compiled, const std::set<std::string_view>& called_by_host,
+             std::vector<problem>& problems)
       : files_(files),
         all_(all),
         f_(f),
+        compiled_(compiled),
         file_(*files[f.file].file),
         ts_(file_.parts.code),
         called_by_host_(called_by_host),
@@ -93,14 +95,15 @@ class body_check {
       const scope& here = file_.scope_of(i);
       if (t.uncertain || here.local_type) continue;
       read_space(here);
-      if (device_ && !host_) {
+      if (opens_launch(t)) check_launch(i);
+      if (device_ && !host_ && compiled_) {
         check_device(i);
         if (t.kind == token_kind::punctuation) check_operator(i);
-      } else if (t.kind == token_kind::identifier) {
-        if (device_) check_variable(i, t);
-        if (!f_.templated && !f_.where.unknown) check_device_call(i);
       }
-      if (device_ && t.kind == token_kind::identifier) check_statement(i);
+      if (t.kind != token_kind::identifier) continue;
+      if (device_ && host_ && compiled_) check_variable(i, t);
+      if (host_ && !f_.where.unknown) check_host(i);
+      if (device_) check_statement(i);
     }
   }
 
@@ -264,7 +267,7 @@ class body_check {
   void check_device(std::size_t i) {
     const token& t = ts_[i];
     if (t.kind != token_kind::identifier) return;
-    if (check_library(i) || check_object(i)) return;
+    if (check_library(i) || check_std_object(i) || check_object(i)) return;
     if (const auto c = read_call(i)) {
       const std::vector<const function*> found = candidates(*c);
       if (!found.empty() && std::all_of(found.begin(), found.end(), [](const function* g) {
@@ -425,6 +428,32 @@ class body_check {
     return fits ? found : std::vector<const function*>();
   }
 
+  /// Classes of the standard library that kernels may be given, and whose members they cannot call.
+  bool check_std_object(std::size_t i) {
+    const token& t = ts_[i];
+    const bool element = t.is("["), member = is_identifier(ts_, i) && is(ts_, i + 1, "(");
+    const std::size_t object = element ? i - 1 : i - 2;
+    if (!element && !(member && i >= 2 && is(ts_, i - 1, "."))) return false;
+    if (!is_identifier(ts_, object)) return false;
+    const auto found = locals_.find(ts_[object].text);
+    if (found == locals_.end() || found->second.pointer || found->second.array ||
+        found->second.space != "std" || is_declared_here(object) ||
+        (object > 0 && is_one_of(ts_[object - 1].text, {".", "->", "::"})) ||
+        !is_one_of(found->second.type, {"array", "span", "string_view", "complex", "atomic"}))
+      return false;
+    report(i, "the members of `std::" + std::string(found->second.type) +
+                  "` are functions of the host, and " + who() + " runs on the device: " +
+                  (found->second.type == "atomic" ? "use atomicAdd() and the like, or "
+                                                    "cuda::atomic_ref"
+                                                  : "use a plain array or a struct of your own"));
+    return true;
+  }
+
+  bool is_declared_here(std::size_t i) const {
+    return i > 0 && (ts_[i - 1].is(">") ||
+                     (is_identifier(ts_, i - 1) && !is_expression_keyword(ts_[i - 1].text)));
+  }
+
   /// Members that are called, constructors and destructors.
   bool check_object(std::size_t i) {
     const token& t = ts_[i];
@@ -512,7 +541,11 @@ class body_check {
     std::string op(t.text);
     if (t.is("(") || t.is("[")) {  // of the object before it
       const std::string_view type = i > 0 ? class_of(i - 1, false) : std::string_view();
-      if (type.empty() || locals_.find(ts_[i - 1].text)->second.array) return;
+      if (type.empty()) {
+        if (t.is("[")) check_std_object(i);
+        return;
+      }
+      if (locals_.find(ts_[i - 1].text)->second.array) return;
       if (i > 1 && is_identifier(ts_, i - 2) && !is_expression_keyword(ts_[i - 2].text))
         return;  // its declaration
       if (i > 1 && (ts_[i - 2].is(">") || ts_[i - 2].is("*") || ts_[i - 2].is("&"))) return;
@@ -605,16 +638,27 @@ class body_check {
     if (found == locals_.end() || !found->second.array || i == 0) return;
     if (!is_identifier(ts_, i - 1) || is_expression_keyword(ts_[i - 1].text)) return;  // a use
     const std::size_t close = match_forward(ts_, i + 1);
-    if (close != i + 3 || !is_identifier(ts_, i + 2)) return;
-    const std::string_view size = ts_[i + 2].text;
-    const auto known = locals_.find(size);
-    if (known == locals_.end() || known->second.type.empty()) return;
-    const local& n = known->second;
-    if (n.pointer || n.array || (n.fixed && !is_plain_parameter(size))) return;
-    if (all_.variables.count(size) != 0 || all_.members.count(size) != 0) return;
-    report(i, "`" + std::string(ts_[i].text) + "[" + std::string(size) +
-                  "]` has a size that is known only when the program runs: device code needs a "
+    bool runtime = false;
+    for (std::size_t k = i + 2; k < close; ++k) {
+      if (ts_[k].is("(") || ts_[k].is("<") || ts_[k].is("::") || ts_[k].is("sizeof")) return;
+      runtime = runtime || is_runtime_value(k);
+    }
+    if (close == kNone || !runtime) return;
+    report(i, "`" + flat(ts_, i, close + 1) +
+                  "` has a size that is known only when the program runs: device code needs a "
                   "constant, or `extern __shared__` memory whose size the launch gives");
+  }
+
+  /// A parameter or a variable of this function that is no constant.
+  bool is_runtime_value(std::size_t i) const {
+    if (!is_identifier(ts_, i)) return false;
+    const std::string_view name = ts_[i].text;
+    const auto known = locals_.find(name);
+    if (known == locals_.end() || known->second.type.empty()) return false;
+    const local& n = known->second;
+    if (n.pointer || n.array || (n.fixed && !is_plain_parameter(name))) return false;
+    return all_.variables.count(name) == 0 && all_.members.count(name) == 0 &&
+           all_.macros.count(name) == 0;
   }
 
   bool is_plain_parameter(std::string_view name) const {
@@ -625,6 +669,60 @@ class body_check {
   }
 
   // -- Code of the host --
+
+  void check_host(std::size_t i) {
+    if (ts_[i].is("__shared__") && begins_statement_with(i) && !is(ts_, i + 1, "extern"))
+      return report(i, "`__shared__` memory belongs to a block of threads, and " + who() +
+                           " runs on the host" + (device_ ? ", too" : "") +
+                           ": declare it in a kernel or a `__device__` function");
+    if (!f_.templated && !check_device_member(i)) check_device_call(i);
+  }
+
+  bool check_device_member(std::size_t i) {
+    const bool dot = is(ts_, i - 1, "."), arrow = is(ts_, i - 1, "->");
+    if (!(dot || arrow) || !is(ts_, i + 1, "(") || i < 2) return false;
+    const std::string_view type = class_of(i - 2, arrow);
+    if (type.empty()) return false;
+    const function* found = nullptr;
+    const auto [first, last] = all_.by_name.equal_range(ts_[i].text);
+    for (auto at = first; at != last; ++at) {
+      const function& g = all_.functions[at->second];
+      if (g.owner != type) continue;
+      if (!g.where.device_only() || g.where.unknown || g.uncertain) return false;
+      found = &g;
+    }
+    if (found != nullptr)
+      refuse_device_function(i, *found, std::string(type) + "::" + std::string(ts_[i].text));
+    return found != nullptr;
+  }
+
+  void refuse_device_function(std::size_t at, const function& g, const std::string& shown) {
+    report(at,
+           "`" + shown + "` is a `__device__` function, and " + who() + " runs on the host" +
+               (device_ ? ", too" : "") +
+               ": call it in a kernel, or write `__host__ __device__` before its declaration (" +
+               place_of(g) + ")");
+  }
+
+  /// `k<<<1, 2>>>()` of a k that is no kernel.
+  void check_launch(std::size_t open) {
+    if (!is_identifier(ts_, open - 1) || is_local(ts_[open - 1].text)) return;
+    const token& name = ts_[open - 1];
+    if (is_one_of(ts_[open - 2].text, {".", "->", "::"}) || all_.macros.count(name.text) != 0 ||
+        all_.variables.count(name.text) != 0 || all_.members.count(name.text) != 0)
+      return;
+    const function* found = nullptr;
+    const auto [first, last] = all_.by_name.equal_range(name.text);
+    for (auto at = first; at != last; ++at) {
+      found = &all_.functions[at->second];
+      if (found->where.global || found->where.unknown || found->uncertain) return;
+    }
+    if (found != nullptr)
+      report(open - 1, "`" + std::string(name.text) +
+                           "` is launched and is no kernel: write `__global__` before its "
+                           "declaration (" +
+                           place_of(*found) + ")");
+  }
 
   void check_device_call(std::size_t i) {
     const auto c = read_call(i);
@@ -643,14 +741,13 @@ class body_check {
     if (found.empty()) return;
     for (const function* g : found)
       if (!g->where.device_only() || g->where.global || g->where.unknown) return;
-    report(i, "`" + shown + "` is a `__device__` function, and " + side +
-                  ": call it in a kernel, or write `__host__ __device__` before its declaration (" +
-                  place_of(*found.front()) + ")");
+    refuse_device_function(i, *found.front(), shown);
   }
 
   const std::vector<listed_file>& files_;
   const declared& all_;
   const function& f_;
+  const bool compiled_;  // or only looked at, as an inline function that nothing names
   const source_file& file_;
   const tokens& ts_;
   const std::set<std::string_view>& called_by_host_;
@@ -685,9 +782,11 @@ std::vector<problem> check_spaces(const std::vector<listed_file>& files) {
   std::vector<problem> problems;
   for (std::size_t i = 0; i < all.functions.size(); ++i) {
     const function& f = all.functions[i];
-    if (f.body == kNone || f.uncertain || !compiled.contains(i)) continue;
-    body_check(files, all, f, called_by_host, problems).run();
+    if (f.body == kNone || f.uncertain) continue;
+    if (!compiled.contains(i) && f.templated) continue;
+    body_check(files, all, f, compiled.contains(i), called_by_host, problems).run();
   }
+  check_kernel_declarations(files, all, problems);
   // One sentence a line: a name may stand there twice.
   std::set<std::tuple<std::string, int, std::string>> said;
   std::vector<problem> once;

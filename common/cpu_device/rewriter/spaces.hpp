@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "functions.hpp"
 #include "rewriter.hpp"
 #include "source_file.hpp"
 
@@ -23,5 +24,9 @@ struct listed_file {
 
 /// Who calls and reads what, across the files of a program. In no particular order.
 std::vector<problem> check_spaces(const std::vector<listed_file>& files);
+
+/// kernel_declarations.cpp: a part of it.
+void check_kernel_declarations(const std::vector<listed_file>& files, const declared& all,
+                               std::vector<problem>& problems);
 
 }  // namespace rewriter
