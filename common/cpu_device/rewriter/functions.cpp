@@ -461,6 +461,11 @@ declared read_declared(const std::vector<const source_file*>& files) {
   for (const source_file* file : files) read_macros(all, *file);
   spread_marks(all, files);
   for (std::size_t i = 0; i < files.size(); ++i) reader(all, i, *files[i]).run();
+  for (function& f : all.functions) {
+    if (f.owner.empty() || all.classes.count(f.owner) != 0) continue;
+    f.space += std::string(f.owner) + "::";  // `void n::f()`, where n is a namespace
+    f.owner = {};
+  }
   for (std::size_t i = 0; i < all.functions.size(); ++i)
     all.by_name.emplace(all.functions[i].name, i);
   return all;
