@@ -145,7 +145,7 @@ TEST(HostMemory, ThatKernelsMayUseIsSilent) {
 
 __constant__ int by_constant[4] = {1, 2, 3, 4};
 __device__ int by_device[4] = {10, 20, 30, 40};
-constexpr int kTable[4] = {100, 200, 300, 400};
+__device__ constexpr int kTable[4] = {100, 200, 300, 400};
 const char* const kWord = "abcd";
 
 struct large {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -383,27 +384,30 @@ TEST(StaticShared, IsBornWithItsNames) {
 
 TEST(StaticShared, LosesStatic) {
   for (const std::string source : {"static __shared__ int x;", "__shared__ static int x;"})
-    EXPECT_EQ(code("void k() { " + source + " }"),
-              "void k() { __shared__ int x; ::cpu_device::shared_birth([] {}, x); }");
-  EXPECT_EQ(code("void k() { __shared__ struct { static int f(); } x; }"),
-            "void k() { __shared__ struct { static int f(); } x; ::cpu_device::shared_birth([] {}, "
+    EXPECT_EQ(code("__device__ void k() { " + source + " }"),
+              "__device__ void k() { __shared__ int x; ::cpu_device::shared_birth([] {}, x); }");
+  EXPECT_EQ(code("__device__ void k() { __shared__ struct { static int f(); } x; }"),
+            "__device__ void k() { __shared__ struct { static int f(); } x; "
+            "::cpu_device::shared_birth([] {}, "
             "x); }");
 }
 
 TEST(StaticShared, HasItsAlignmentFirst) {
-  EXPECT_EQ(
-      code("void k() { __shared__ __align__(16) float x[4]; }"),
-      "void k() { __align__(16) __shared__  float x[4]; ::cpu_device::shared_birth([] {}, x); }");
-  EXPECT_EQ(code("void k() { static __shared__ alignas(8)\n char x; }"),
-            "void k() { alignas(8) __shared__ \n char x; ::cpu_device::shared_birth([] {}, x); }");
-  EXPECT_EQ(code("void k() { __shared__ struct __align__(16) { int a; } x; }"),
-            "void k() { __shared__ struct __align__(16) { int a; } x; "
+  EXPECT_EQ(code("__device__ void k() { __shared__ __align__(16) float x[4]; }"),
+            "__device__ void k() { __align__(16) __shared__  float x[4]; "
+            "::cpu_device::shared_birth([] {}, x); }");
+  EXPECT_EQ(code("__device__ void k() { static __shared__ alignas(8)\n char x; }"),
+            "__device__ void k() { alignas(8) __shared__ \n char x; ::cpu_device::shared_birth([] "
+            "{}, x); }");
+  EXPECT_EQ(code("__device__ void k() { __shared__ struct __align__(16) { int a; } x; }"),
+            "__device__ void k() { __shared__ struct __align__(16) { int a; } x; "
             "::cpu_device::shared_birth([] {}, x); }");
 }
 
 TEST(StaticShared, IsBornOnTheLineOfItsSemicolon) {
-  EXPECT_EQ(code("void k() {\n  __shared__ float\n      s[3];  // products\n}"),
-            "void k() {\n  __shared__ float\n      s[3]; ::cpu_device::shared_birth([] {}, s);  // "
+  EXPECT_EQ(code("__device__ void k() {\n  __shared__ float\n      s[3];  // products\n}"),
+            "__device__ void k() {\n  __shared__ float\n      s[3]; ::cpu_device::shared_birth([] "
+            "{}, s);  // "
             "products\n}");
 }
 
@@ -413,7 +417,7 @@ TEST(StaticShared, IsNotBornOutsideFunctions) {
 
 TEST(StaticShared, WhenTooOddIsLeftAlone) {
   expect_unchanged(
-      "void k() { __shared__ float (*table)[4]; __shared__ DECLARE; }\n"
+      "__device__ void k() { __shared__ float (*table)[4]; __shared__ DECLARE; }\n"
       "#define SHARED __shared__\n#define TILE(n) __shared__ float n[4]\n");
 }
 
@@ -516,7 +520,7 @@ TEST(LaunchBounds, AreNotedInTheKernelsBody) {
                "f<1, 2>()", "k");
   expect_noted("__global__ void\n__launch_bounds__(g(1, 2),\n 3) k(int a,\n int b)\n", "g(1, 2)",
                "k");
-  expect_noted("__global__ void __launch_bounds__(64) __maxnreg__(32) k() noexcept ", "64", "k");
+  expect_noted("__global__ void __launch_bounds__(64) __maxnreg__(32) k() ", "64", "k");
 }
 
 TEST(LaunchBounds, OfATemplateNameItsParameters) {
@@ -884,6 +888,21 @@ TEST_F(Files, KnowKernelsOfHeaders) {
   EXPECT_EQ(found[0].line, 4);
 }
 
+TEST_F(Files, KnowFunctionsOfHeaders) {
+  write("k.cu", "#include \"a.cuh\"\n__global__ void k(float* p) {\n  *p = f(*p);\n}\n");
+  write("a.cuh", "#pragma once\n\ninline float f(float x) { return x; }\n");
+  const std::vector<rewriter::problem> found = run();
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].line, 3);
+  EXPECT_NE(found[0].sentence.find("(line 3 of a.cuh)"), std::string::npos) << found[0].sentence;
+}
+
+TEST_F(Files, DoNotJudgeWhatIsIncludedInTheMiddleOfAFunction) {
+  write("k.cu", "__global__ void k(float* p) {\n#include \"constants.h\"\n  *p = n;\n}\n");
+  write("constants.h", "float n = 3;\n");
+  EXPECT_TRUE(run().empty());
+}
+
 TEST_F(Files, LeaveNoHalfWrittenFiles) {
   write("k.cu", "#include \"a.cuh\"\n");
   write("a.cuh", needy_);
@@ -908,6 +927,105 @@ TEST_F(Files, NeverReplaceASource) {
 TEST_F(Files, MustExist) {
   EXPECT_THROW(run(), std::runtime_error);
   EXPECT_FALSE(fs::exists(out()));
+}
+
+// ---- What nvcc refuses ----
+
+const fs::path kSamples = REWRITER_SAMPLES;
+
+std::string read_sample(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+std::vector<fs::path> samples(const std::string& folder) {
+  std::vector<fs::path> all;
+  for (const fs::directory_entry& entry : fs::directory_iterator(kSamples / folder))
+    all.push_back(entry.path());
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+// The first lines of a sample say which line is refused, and why: `// Line 6: ...`.
+TEST(Samples, ThatNvccRefusesAreRefusedInTheSameLine) {
+  for (const fs::path& path : samples("refused")) {
+    const std::string text = read_sample(path);
+    const std::string start = "\n// Line ";
+    const std::size_t at = text.find(start);
+    ASSERT_NE(at, text.npos) << path;
+    const std::size_t colon = text.find(": ", at);
+    const int line = std::stoi(text.substr(at + start.size(), colon - at - start.size()));
+    const std::string part = text.substr(colon + 2, text.find('\n', colon) - colon - 2);
+    const std::vector<rewriter::problem> found = problems(text);
+    ASSERT_FALSE(found.empty()) << path << " was accepted";
+    EXPECT_EQ(found[0].line, line) << path;
+    EXPECT_NE(found[0].sentence.find(part), std::string::npos) << path << ": " << found[0].sentence;
+  }
+}
+
+TEST(Samples, ThatNvccAcceptsAreAccepted) {
+  for (const fs::path& path : samples("accepted"))
+    for (const rewriter::problem& p : problems(read_sample(path)))
+      ADD_FAILURE() << path << ':' << p.line << ": " << p.sentence;
+}
+
+// What names alone do not tell. A sample that has come to be refused belongs to refused/.
+TEST(Samples, ThatAreMissedAreAccepted) {
+  for (const fs::path& path : samples("missed"))
+    for (const rewriter::problem& p : problems(read_sample(path)))
+      ADD_FAILURE() << path << ':' << p.line << ": " << p.sentence;
+}
+
+// The folders are the record of what nvcc says. LAB_ASK_NVCC=1 asks it again: minutes.
+TEST(Samples, StandInTheFoldersThatNvccPutsThemIn) {
+  const bool ask = std::getenv("LAB_ASK_NVCC") != nullptr;
+  for (const std::string folder : {"refused", "accepted", "missed"}) {
+    const std::vector<fs::path> all = samples(folder);
+    EXPECT_GT(all.size(), 50u) << folder;
+    if (!ask) continue;
+    for (const fs::path& path : all) {
+      const std::string command =
+          "nvcc -c -std=c++20 '" + path.string() + "' -o /dev/null > /dev/null 2>&1";
+      EXPECT_EQ(std::system(command.c_str()) == 0, folder == "accepted") << path;
+    }
+  }
+}
+
+TEST(Spaces, OfAHeaderAreThoseOfItsIncluder) {
+  expect_problem(
+      "float f(float x) { return x; }\n__global__ void k(float* p) {\n  *p = f(*p);\n}\n", 3,
+      "write `__device__` before its declaration (line 1)");
+  expect_problem(
+      "float f(float x) { return x; }\n__global__ void k(float* p) {\n  *p = f(*p);\n}\n"
+      "float g() { return f(1); }\n",
+      3, "write `__host__ __device__` before its declaration (line 1)");
+}
+
+// What may not be compiled at all is nobody's error.
+TEST(Spaces, AreNotJudgedUnderConditions) {
+  const std::string host = "float f(float x) { return x; }\n";
+  const std::string call = "__global__ void k(float* p) { *p = f(*p); }\n";
+  EXPECT_EQ(problems(host + call).size(), 1u);
+  EXPECT_TRUE(problems(host + "#ifdef FAST\n" + call + "#endif\n").empty());
+  EXPECT_TRUE(problems("#ifdef FAST\n" + host + "#endif\n" + call).empty());
+  EXPECT_EQ(problems("#ifndef GUARD\n#define GUARD\n" + host + call + "#endif\n").size(), 1u);
+}
+
+// A name that something else has, too: only a compiler with types can tell.
+TEST(Spaces, AreNotJudgedByAnAmbiguousName) {
+  const std::string host = "float f(float x) { return x; }\n";
+  const std::string call = "__global__ void k(float* p) { *p = f(*p); }\n";
+  for (const std::string other :
+       {"#define f(x) (x)\n", "__device__ float f(int x);\n",
+        "#define HD __device__\nHD float f(int);\n", "UNKNOWN float f(int);\n",
+        "struct s { float f; };\n", "struct f {};\n"})
+    EXPECT_TRUE(problems(other + host + call).empty()) << other;
+  for (const std::string body : {"auto f = [](float x) { return x; }; *p = f(*p);", "p->f(1);",
+                                 "n::f(1);", "*p = f(1, 2);", "const int a = 2, f(3); *p = f(*p);"})
+    EXPECT_TRUE(problems(host + "__global__ void k(float* p) { " + body + " }\n").empty()) << body;
+  EXPECT_TRUE(problems(host + "__global__ void k(float (*f)(float)) { f(1); }\n").empty());
+  EXPECT_TRUE(problems("namespace n { " + host + "}\n" + call).empty());
+  EXPECT_TRUE(problems("namespace n {}\n__global__ void n::k() {}\n").empty());
 }
 
 // ---- Addresses of kernels ----

@@ -5,6 +5,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -13,10 +14,12 @@
 #include <set>
 #include <stdexcept>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 #include "editor.hpp"
 #include "source_file.hpp"
+#include "spaces.hpp"
 #include "walking.hpp"
 
 namespace rewriter {
@@ -34,6 +37,18 @@ std::string finished(std::string_view source, const std::vector<edit>& edits,
   std::string text = apply(source, edits);
   if (text.substr(0, 3) == kByteOrderMark) text.erase(0, 3);
   return marker(file) + text;
+}
+
+/// What was found in each file, and what is found between them, in the order of lines.
+std::vector<problem> all_problems(std::vector<problem> found,
+                                  const std::vector<listed_file>& files) {
+  std::map<std::string, std::size_t> order;
+  for (const listed_file& one : files) order.emplace(one.name, order.size());
+  for (problem& p : check_spaces(files)) found.push_back(std::move(p));
+  std::stable_sort(found.begin(), found.end(), [&](const problem& a, const problem& b) {
+    return std::tuple(order[a.file], a.line) < std::tuple(order[b.file], b.line);
+  });
+  return found;
 }
 
 // ---- Files --------------------------------------------------------------------------------------
@@ -75,6 +90,7 @@ struct unit {
   source_file file;
   fs::path copy;  // where a rewritten one goes, under the output's folder
   bool copied = false;
+  bool pasted = false;  // included in the middle of a function or a class
   std::vector<edit> edits;
   std::vector<std::pair<token, unit*>> includes;  // the file name in quotes, and what it is
 };
@@ -118,8 +134,13 @@ class project {
       const token name = d.tokens[0];
       if (name.kind != token_kind::string || name.text.size() < 3 || name.text[0] != '"') continue;
       const fs::path spelled = name.text.substr(1, name.text.size() - 2);
-      if (const std::optional<fs::path> found = find(*u, spelled))
-        u->includes.emplace_back(name, load(*found, u->copy.parent_path() / spelled));
+      if (const std::optional<fs::path> found = find(*u, spelled)) {
+        unit* const header = load(*found, u->copy.parent_path() / spelled);
+        u->includes.emplace_back(name, header);
+        if (d.position < u->file.places.size() &&
+            u->file.scope_of(d.position).kind != scope_kind::outer)
+          header->pasted = true;
+      }
     }
     return u;
   }
@@ -151,13 +172,15 @@ class project {
     for (const auto& u : units_) collect_kernels(u->file, names);
     for (const auto& u : units_) collect_ordinary(u->file, names);
     std::vector<problem> problems;
+    std::vector<listed_file> files;
     for (const auto& u : units_) {
       findings found = examine(u->file, names, u->name);
       u->edits = std::move(found.edits);
       u->copied = !u->edits.empty();
       problems.insert(problems.end(), found.problems.begin(), found.problems.end());
+      if (!u->pasted) files.push_back({&u->file, u->name});
     }
-    return problems;
+    return all_problems(std::move(problems), files);
   }
 
   /// A header that includes a rewritten one must be rewritten to find it.
@@ -229,7 +252,8 @@ rewritten rewrite(std::string_view source, const std::string& file) {
   collect_kernels(parsed, names);
   collect_ordinary(parsed, names);
   findings found = examine(parsed, names, file);
-  return {finished(source, found.edits, file), !found.edits.empty(), std::move(found.problems)};
+  return {finished(source, found.edits, file), !found.edits.empty(),
+          all_problems(std::move(found.problems), {{&parsed, file}})};
 }
 
 std::vector<problem> rewrite_files(const request& wanted) { return project(wanted).run(); }

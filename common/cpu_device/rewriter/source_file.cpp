@@ -10,32 +10,27 @@
 namespace rewriter {
 namespace {
 
-// ---- Where a token stands -----------------------------------------------------------------------
+constexpr std::size_t kLongestHeader = 4096;  // tokens
 
-struct scope {
-  scope_kind kind = scope_kind::outer;
-  bool device = false;       // the function can run on a device
-  bool device_only = false;  // ... and only there
-  std::string_view name;     // of a namespace
-  std::size_t header = 0;    // where the declaration that owns the braces starts
-  int parentheses = 0;       // how many were open before the braces
-};
+// ---- Where a token stands -----------------------------------------------------------------------
 
 /// Follows the braces of a file. Conditional branches start from the same place each.
 class scope_walk {
  public:
-  explicit scope_walk(const source_tokens& source) : ts_(source.code), source_(source) {}
+  scope_walk(const source_tokens& source, std::vector<scope>& scopes)
+      : ts_(source.code), source_(source), scopes_(scopes) {
+    scopes_.emplace_back();
+  }
 
-  std::vector<place> run() {
-    std::vector<place> places;
+  std::vector<std::uint32_t> run() {
+    std::vector<std::uint32_t> places;
     places.reserve(ts_.size());
     std::size_t next_directive = 0;
     for (std::size_t i = 0; i < ts_.size(); ++i) {
       while (next_directive < source_.directives.size() &&
              source_.directives[next_directive].position <= i)
         follow(source_.directives[next_directive++]);
-      const scope& here = state_.scopes.back();
-      places.push_back({here.kind, here.device, here.device_only, here.name});
+      places.push_back(state_.scope);
       if (ts_[i].is("(")) ++state_.parentheses;
       if (ts_[i].is(")")) state_.parentheses = std::max(0, state_.parentheses - 1);
       if (ts_[i].is(";") && state_.parentheses == 0) state_.header = i + 1;
@@ -47,8 +42,8 @@ class scope_walk {
 
  private:
   struct state {
-    std::vector<scope> scopes{scope{}};
-    std::size_t header = 0;
+    std::uint32_t scope = 0;
+    std::size_t header = 0;  // where the declaration starts that the next brace belongs to
     int parentheses = 0;
   };
 
@@ -64,27 +59,35 @@ class scope_walk {
 
   void open(std::size_t i) {
     scope next = classify(i);
+    next.parent = state_.scope;
+    next.brace = i;
     next.header = state_.header;
     next.parentheses = state_.parentheses;
-    state_.scopes.push_back(next);
+    state_.scope = static_cast<std::uint32_t>(scopes_.size());
+    scopes_.push_back(next);
     state_.header = i + 1;
     state_.parentheses = 0;
   }
 
   void close(std::size_t i) {
-    if (state_.scopes.size() == 1) return;  // one too many: the compiler will say so
-    const scope closed = state_.scopes.back();
-    state_.scopes.pop_back();
+    if (state_.scope == 0) return;  // one too many: the compiler will say so
+    const scope& closed = scopes_[state_.scope];
+    state_.scope = closed.parent;
     state_.parentheses = closed.parentheses;
-    const bool goes_on = is(ts_, i + 1, ",") || is(ts_, i + 1, "{");  // members' initialisers
+    // A constructor's members are initialised before its body. (A table of many rows looks alike:
+    // its beginning is far away, and no row needs to know it.)
+    const bool goes_on =
+        (is(ts_, i + 1, ",") || is(ts_, i + 1, "{")) && i - closed.header < kLongestHeader;
     state_.header = goes_on ? closed.header : i + 1;
   }
 
   scope classify(std::size_t brace) const {
-    scope result = state_.scopes.back();
+    scope result = scopes_[state_.scope];
+    result.own = {};
     if (const std::size_t lambda = lambda_start(brace); lambda != kNone) {
       result.kind = scope_kind::block;
-      read_flags(lambda, brace, result);
+      if (read_flags(lambda, brace, result))
+        result.marked_lambda = static_cast<std::uint32_t>(scopes_.size());
       return result;
     }
     std::size_t begin = state_.header;
@@ -97,7 +100,8 @@ class scope_walk {
     for (std::size_t i = begin; i < brace; ++i) {
       if (ts_[i].is("namespace")) {
         result.kind = scope_kind::outer;
-        if (is_identifier(ts_, brace - 1) && brace - 1 > i) result.name = ts_[brace - 1].text;
+        if (is_identifier(ts_, brace - 1) && brace - 1 > i)
+          result.name = result.own = ts_[brace - 1].text;
         return result;
       }
       if (ts_[i].is("extern") && i + 2 == brace && ts_[i + 1].kind == token_kind::string)
@@ -114,6 +118,7 @@ class scope_walk {
       }
     }
     if (class_body) {
+      result.local_type = result.local_type || result.kind == scope_kind::block;
       result.kind = scope_kind::type;
     } else if (result.kind != scope_kind::block && has_parentheses) {
       result.kind = scope_kind::block;
@@ -172,20 +177,23 @@ class scope_walk {
     return open;
   }
 
-  void read_flags(std::size_t begin, std::size_t end, scope& result) const {
+  /// Whether there are any.
+  bool read_flags(std::size_t begin, std::size_t end, scope& result) const {
     bool global = false, device = false, host = false;
     for (std::size_t i = begin; i < end; ++i) {
       global = global || ts_[i].is("__global__");
       device = device || ts_[i].is("__device__");
       host = host || ts_[i].is("__host__");
     }
-    if (!global && !device && !host) return;
+    if (!global && !device && !host) return false;
     result.device = global || device;
     result.device_only = global || (device && !host);
+    return true;
   }
 
   const tokens& ts_;
   const source_tokens& source_;
+  std::vector<scope>& scopes_;
   state state_;
   std::vector<state> saved_;
 };
@@ -215,7 +223,7 @@ bool declares(const tokens& ts, std::size_t i) {
 }  // namespace
 
 source_file::source_file(std::string_view text)
-    : source(text), parts(cut(text)), places(scope_walk(parts).run()) {}
+    : source(text), parts(cut(text)), places(scope_walk(parts, scopes).run()) {}
 
 void collect_kernels(source_file& file, kernel_names& names) {
   const tokens& ts = file.parts.code;
@@ -234,7 +242,7 @@ void collect_kernels(source_file& file, kernel_names& names) {
         next = close + 1;
       }
       if (is_identifier(ts, j) && is(ts, next, "(")) {
-        names.spaces[ts[j].text].insert(file.places[i].space);
+        names.spaces[ts[j].text].insert(file.scope_of(i).name);
         file.kernel_declarations.insert(j);
         break;
       }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string_view>
@@ -17,11 +18,19 @@ namespace rewriter {
 
 enum class scope_kind { outer, type, block };  // namespace, class, function
 
-/// What is known of a place in the code.
-struct place {
-  scope_kind kind;
-  bool device, device_only;  // the function can run on a device; … and only there
-  std::string_view space;    // the innermost named namespace
+/// What stands between two braces.
+struct scope {
+  scope_kind kind = scope_kind::outer;
+  bool device = false;       // the function can run on a device
+  bool device_only = false;  // ... and only there
+  bool local_type = false;   // in a class that is defined in a function
+  std::string_view name;     // the innermost named namespace
+  std::string_view own;      // this namespace's own name
+  std::uint32_t parent = 0;
+  std::uint32_t marked_lambda = 0;  // the innermost one that says where it runs, or 0
+  std::size_t header = 0;           // where the declaration that owns the braces starts
+  std::size_t brace = 0;
+  int parentheses = 0;  // how many were open before the braces
 };
 
 /// What the files together say of kernels.
@@ -34,9 +43,12 @@ struct kernel_names {
 struct source_file {
   explicit source_file(std::string_view text);
 
+  const scope& scope_of(std::size_t i) const { return scopes[places[i]]; }
+
   std::string_view source;
   source_tokens parts;
-  std::vector<place> places;                  // of each token of the code
+  std::vector<scope> scopes;                  // the first is the file
+  std::vector<std::uint32_t> places;          // the scope of each token of the code
   std::set<std::size_t> kernel_declarations;  // which tokens of the code
 };
 

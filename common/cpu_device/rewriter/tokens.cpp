@@ -33,18 +33,33 @@ class cutter {
       } else {
         token next = read_token(result_.code);
         next.conditional = conditional();
+        next.uncertain = uncertain();
         if (!dead()) result_.code.push_back(next);
         line_start = false;
       }
     }
+    match_brackets(result_.code);
     return std::move(result_);
   }
 
  private:
+  static void match_brackets(std::vector<token>& ts) {
+    std::vector<std::size_t> open;
+    for (std::size_t i = 0; i < ts.size(); ++i) {
+      if (ts[i].is("(") || ts[i].is("[") || ts[i].is("{")) open.push_back(i);
+      if (!(ts[i].is(")") || ts[i].is("]") || ts[i].is("}")) || open.empty()) continue;
+      ts[i].match = open.back();
+      ts[open.back()].match = i;
+      open.pop_back();
+    }
+  }
+
   struct condition {
     bool dead;         // this branch is never compiled
     bool was_true;     // `#if 1`: the other branches are never compiled
     bool conditional;  // it names __CUDA_ARCH__ or the like
+    bool uncertain;    // nobody knows from the text which branch is compiled
+    bool in_dead, in_conditional, in_uncertain;  // what holds around it
   };
 
   char peek(std::size_t ahead) const {
@@ -211,7 +226,12 @@ class cutter {
     follow_condition(result);
     result.dead = dead();
     result.conditional = conditional();
-    for (token& t : result.tokens) t.conditional = result.conditional;
+    result.uncertain = uncertain();
+    for (token& t : result.tokens) {
+      t.conditional = result.conditional;
+      t.uncertain = result.uncertain;
+    }
+    match_brackets(result.tokens);
     result_.directives.push_back(std::move(result));
   }
 
@@ -227,8 +247,10 @@ class cutter {
 
   void follow_condition(const directive& d) {
     if (d.name == "if" || d.name == "ifdef" || d.name == "ifndef") {
-      conditions_.push_back({});
+      conditions_.push_back({false, false, false, false, dead(), conditional(), uncertain()});
       set_condition(conditions_.back(), d);
+    } else if (d.name == "define" && guards(d)) {
+      conditions_.back().uncertain = false;
     } else if ((d.name == "elif" || d.name == "else") && !conditions_.empty()) {
       condition& c = conditions_.back();
       c.dead = c.was_true;
@@ -238,22 +260,35 @@ class cutter {
     }
   }
 
+  /// `#ifndef X` with `#define X` right behind it: a header keeps itself from being read twice.
+  bool guards(const directive& d) const {
+    if (conditions_.empty() || result_.directives.empty()) return false;
+    const directive& last = result_.directives.back();
+    return last.name == "ifndef" && last.tokens.size() == 1 && last.tokens[0].is(d.macro) &&
+           last.position == d.position;
+  }
+
   static void set_condition(condition& c, const directive& d) {
     const bool single = d.name != "ifdef" && d.name != "ifndef" && d.tokens.size() == 1;
     c.dead = single && (d.tokens[0].is("0") || d.tokens[0].is("false"));
     c.was_true = single && (d.tokens[0].is("1") || d.tokens[0].is("true"));
+    c.uncertain = !c.dead && !c.was_true;
     for (const token& t : d.tokens)
       if (t.is("__CUDA_ARCH__") || t.is("__NVCC__") || t.is("__CPU_DEVICE__"))
         c.conditional = true;  // holds for the other branches as well
   }
 
+  // Each condition knows what those around it say: there may be many, and every token asks.
   bool dead() const {
-    return std::any_of(conditions_.begin(), conditions_.end(),
-                       [](const condition& c) { return c.dead; });
+    return !conditions_.empty() && (conditions_.back().dead || conditions_.back().in_dead);
   }
   bool conditional() const {
-    return std::any_of(conditions_.begin(), conditions_.end(),
-                       [](const condition& c) { return c.conditional; });
+    return !conditions_.empty() &&
+           (conditions_.back().conditional || conditions_.back().in_conditional);
+  }
+  bool uncertain() const {
+    return !conditions_.empty() &&
+           (conditions_.back().uncertain || conditions_.back().in_uncertain);
   }
 
   std::string_view source_;

@@ -12,6 +12,8 @@
 
 namespace rewriter {
 
+constexpr std::size_t kNone = static_cast<std::size_t>(-1);  ///< no such token
+
 enum class token_kind { identifier, number, string, character, punctuation };
 
 /// A piece of the source. Its text is a view of the source that was cut.
@@ -22,6 +24,9 @@ struct token {
   int line;           ///< from 1
   /// Under a condition that names __CUDA_ARCH__ and the like: often not compiled for a host.
   bool conditional = false;
+  bool uncertain = false;  ///< under any condition: perhaps this is not compiled
+  /// The bracket that belongs to this one, or kNone. All three kinds are counted alike.
+  std::size_t match = kNone;
 
   std::size_t end() const { return begin + text.size(); }
   bool is(std::string_view wanted) const { return text == wanted; }
@@ -37,6 +42,7 @@ struct directive {
   std::vector<std::string_view> parameters;  ///< of a function-like macro
   bool dead = false;                         ///< under `#if 0`
   bool conditional = false;                  ///< as in token
+  bool uncertain = false;                    ///< as in token
 };
 
 struct source_tokens {

@@ -6,6 +6,11 @@
 #include <algorithm>
 
 namespace rewriter {
+namespace {
+
+constexpr std::size_t kLongestArguments = 4096;  // tokens, a bracket and its content counted once
+
+}  // namespace
 
 bool is_one_of(std::string_view text, std::initializer_list<std::string_view> words) {
   return std::find(words.begin(), words.end(), text) != words.end();
@@ -22,26 +27,16 @@ bool opens(const token& t) { return t.is("(") || t.is("[") || t.is("{"); }
 bool closes(const token& t) { return t.is(")") || t.is("]") || t.is("}"); }
 
 std::size_t match_forward(const tokens& ts, std::size_t i) {
-  int depth = 0;
-  for (; i < ts.size(); ++i) {
-    if (opens(ts[i])) ++depth;
-    if (closes(ts[i]) && --depth == 0) return i;
-  }
-  return kNone;
+  return i < ts.size() && opens(ts[i]) ? ts[i].match : kNone;
 }
 
 std::size_t match_back(const tokens& ts, std::size_t i) {
-  int depth = 0;
-  for (++i; i-- > 0;) {
-    if (closes(ts[i])) ++depth;
-    if (opens(ts[i]) && --depth == 0) return i;
-  }
-  return kNone;
+  return i < ts.size() && closes(ts[i]) ? ts[i].match : kNone;
 }
 
 std::size_t angle_forward(const tokens& ts, std::size_t i) {
   int depth = 0;
-  for (; i < ts.size(); ++i) {
+  for (std::size_t steps = 0; i < ts.size() && steps < kLongestArguments; ++i, ++steps) {
     if (opens(ts[i])) {
       i = match_forward(ts, i);
       if (i == kNone) return kNone;
@@ -58,7 +53,8 @@ std::size_t angle_forward(const tokens& ts, std::size_t i) {
 
 std::size_t angle_back(const tokens& ts, std::size_t i) {
   int depth = 0;
-  for (++i; i-- > 0;) {
+  std::size_t steps = 0;
+  for (++i; i-- > 0 && ++steps < kLongestArguments;) {
     if (closes(ts[i])) {
       i = match_back(ts, i);
       if (i == kNone) return kNone;

@@ -16,8 +16,6 @@ namespace rewriter {
 
 using tokens = std::vector<token>;
 
-constexpr std::size_t kNone = static_cast<std::size_t>(-1);  // no such token
-
 bool is_one_of(std::string_view text, std::initializer_list<std::string_view> words);
 
 /// Whether there is a token i, and it is this one, or an identifier.
@@ -36,6 +34,7 @@ std::size_t match_forward(const tokens& ts, std::size_t i);
 std::size_t match_back(const tokens& ts, std::size_t i);
 
 /// The `>` that closes template arguments opened at i, and the `<` that opens those closed at i.
+/// Not further than any real list of arguments reaches: most `<` open none.
 std::size_t angle_forward(const tokens& ts, std::size_t i);
 std::size_t angle_back(const tokens& ts, std::size_t i);
 

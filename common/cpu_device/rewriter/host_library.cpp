@@ -1,0 +1,188 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "host_library.hpp"
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+
+#include "walking.hpp"
+
+namespace rewriter {
+namespace {
+
+constexpr std::string_view kLoop = "write the loop yourself, or call it on the host";
+constexpr std::string_view kArray = "use a plain array, in registers or in `__shared__` memory";
+constexpr std::string_view kPlain = "use plain variables or a struct of your own";
+constexpr std::string_view kPrintf = "use printf(), which works in kernels";
+constexpr std::string_view kHost = "do this on the host";
+constexpr std::string_view kMemory = "copy in a loop, or with memcpy(), which works in kernels";
+constexpr std::string_view kAlone = "use atomicCAS() and the like, or cuda::atomic_ref";
+constexpr std::string_view kRandom = "use cuRAND's device functions (curand_kernel.h)";
+constexpr std::string_view kBits = "CUDA has its own: __popc(), __clz(), __ffs(), __float_as_int()";
+constexpr std::string_view kRuntime = "the host calls the CUDA runtime, before or after the launch";
+
+using table = std::unordered_map<std::string_view, library_name>;
+
+table make_std() {
+  table all;
+  const auto add = [&](library_kind kind, std::string_view advice,
+                       std::initializer_list<std::string_view> names) {
+    for (const std::string_view name : names) all.emplace(name, library_name{kind, advice});
+  };
+  add(library_kind::function, "without `std::` it is CUDA's own, which works in kernels",
+      {"max", "min"});
+  add(library_kind::function, "swap them with a third variable", {"swap", "exchange"});
+  add(library_kind::function, "write it as min() of max(), both without `std::`", {"clamp"});
+  add(library_kind::function, kLoop, {"sort",
+                                      "stable_sort",
+                                      "partial_sort",
+                                      "nth_element",
+                                      "fill",
+                                      "fill_n",
+                                      "copy",
+                                      "copy_n",
+                                      "copy_if",
+                                      "transform",
+                                      "accumulate",
+                                      "reduce",
+                                      "inner_product",
+                                      "iota",
+                                      "for_each",
+                                      "find",
+                                      "find_if",
+                                      "count",
+                                      "count_if",
+                                      "min_element",
+                                      "max_element",
+                                      "all_of",
+                                      "any_of",
+                                      "none_of",
+                                      "reverse",
+                                      "rotate",
+                                      "unique",
+                                      "lower_bound",
+                                      "upper_bound",
+                                      "binary_search",
+                                      "equal",
+                                      "partial_sum",
+                                      "swap_ranges",
+                                      "inclusive_scan",
+                                      "exclusive_scan",
+                                      "is_sorted",
+                                      "generate",
+                                      "gcd",
+                                      "lcm",
+                                      "midpoint",
+                                      "lerp",
+                                      "minmax",
+                                      "distance",
+                                      "advance"});
+  add(library_kind::function, kBits,
+      {"popcount", "countl_zero", "countr_zero", "bit_cast", "bit_ceil", "bit_floor", "rotl",
+       "rotr", "has_single_bit"});
+  add(library_kind::function, kPlain,
+      {"make_pair", "make_tuple", "tie", "make_unique", "make_shared", "make_optional"});
+  add(library_kind::function, kPrintf, {"to_string", "puts", "putchar", "fprintf", "sprintf"});
+  add(library_kind::function, kHost, {"stoi", "stof", "stod", "getline", "exit", "abort"});
+  add(library_kind::function, kRandom, {"rand", "srand"});
+  add(library_kind::function, kMemory, {"memmove"});
+  add(library_kind::object, kPrintf, {"cout", "cerr", "clog", "cin", "endl"});
+  add(library_kind::type, kArray,
+      {"vector", "string", "list", "deque", "map", "set", "unordered_map", "unordered_set", "queue",
+       "stack", "priority_queue"});
+  add(library_kind::type, kPlain,
+      {"tuple", "pair", "optional", "variant", "any", "function", "unique_ptr", "shared_ptr"});
+  add(library_kind::type, kPrintf, {"ostringstream", "stringstream", "ofstream", "ifstream"});
+  add(library_kind::type, kAlone, {"mutex", "lock_guard", "unique_lock", "scoped_lock", "thread"});
+  add(library_kind::type, kRandom,
+      {"mt19937", "mt19937_64", "default_random_engine", "random_device",
+       "uniform_real_distribution", "uniform_int_distribution", "normal_distribution"});
+  return all;
+}
+
+std::unordered_map<std::string_view, std::string_view> make_functions() {
+  std::unordered_map<std::string_view, std::string_view> all;
+  const auto add = [&](std::string_view advice, std::initializer_list<std::string_view> names) {
+    for (const std::string_view name : names) all.emplace(name, advice);
+  };
+  add(kRandom, {"rand", "srand", "drand48", "random"});
+  add(kPrintf, {"fprintf", "sprintf", "snprintf", "puts", "putchar", "fputs", "perror"});
+  add(kMemory, {"memmove"});
+  add(kLoop, {"memcmp", "strlen", "strcpy", "strncpy", "strcmp", "strncmp", "strcat", "atoi",
+              "atof", "qsort", "bsearch"});
+  add(kHost, {"exit", "abort", "getenv", "time", "fopen", "fclose", "fread", "fwrite", "fflush",
+              "scanf", "system", "sleep", "usleep", "gettimeofday", "calloc", "realloc"});
+  add(kRuntime, {"cudaMemcpy", "cudaMemset", "cudaDeviceSynchronize", "cudaEventCreate",
+                 "cudaMemcpyToSymbol", "cudaMemcpyFromSymbol", "cudaMallocManaged",
+                 "cudaMallocHost", "cudaHostAlloc", "cudaFreeHost", "cudaSetDevice",
+                 "cudaStreamCreate", "cudaStreamSynchronize", "cudaEventSynchronize"});
+  return all;
+}
+
+bool starts_with(std::string_view text, std::string_view prefix) {
+  return text.substr(0, prefix.size()) == prefix;
+}
+
+}  // namespace
+
+std::optional<library_name> host_only_std(std::string_view name) {
+  static const table all = make_std();
+  const auto found = all.find(name);
+  if (found == all.end()) return std::nullopt;
+  return found->second;
+}
+
+std::string_view host_only_function(std::string_view name) {
+  static const std::unordered_map<std::string_view, std::string_view> all = make_functions();
+  const auto found = all.find(name);
+  return found == all.end() ? std::string_view() : found->second;
+}
+
+bool is_device_function(std::string_view name) {
+  if (starts_with(name, "atomic")) {
+    std::string_view rest = name.substr(6);
+    for (const std::string_view scope : {"_block", "_system"})
+      if (rest.size() > scope.size() && rest.substr(rest.size() - scope.size()) == scope)
+        rest.remove_suffix(scope.size());
+    return is_one_of(rest,
+                     {"Add", "Sub", "Exch", "Min", "Max", "Inc", "Dec", "CAS", "And", "Or", "Xor"});
+  }
+  return is_one_of(name, {"__syncthreads",
+                          "__syncthreads_count",
+                          "__syncthreads_and",
+                          "__syncthreads_or",
+                          "__syncwarp",
+                          "__threadfence",
+                          "__threadfence_block",
+                          "__threadfence_system",
+                          "__shfl_sync",
+                          "__shfl_up_sync",
+                          "__shfl_down_sync",
+                          "__shfl_xor_sync",
+                          "__ballot_sync",
+                          "__any_sync",
+                          "__all_sync",
+                          "__activemask",
+                          "__ldg",
+                          "clock64",
+                          "__expf",
+                          "__logf",
+                          "__sinf",
+                          "__cosf",
+                          "__powf",
+                          "__popc",
+                          "__clz",
+                          "__ffs",
+                          "__brev",
+                          "__saturatef",
+                          "__int_as_float",
+                          "__float_as_int",
+                          "__nanosleep",
+                          "__fmul_rn",
+                          "__fadd_rn",
+                          "__fdividef"});
+}
+
+}  // namespace rewriter

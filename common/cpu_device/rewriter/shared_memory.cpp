@@ -1,0 +1,108 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+
+#include "declarations.hpp"
+#include "stretch.hpp"
+
+namespace rewriter {
+namespace {
+
+/// The words of [begin, end) that belong to a type.
+std::string type_of(const stretch& s, const declaration& d, std::size_t begin, std::size_t end) {
+  std::string type;
+  for (std::size_t i = begin; i < end; ++i) {
+    const auto attribute = std::find_if(d.attributes.begin(), d.attributes.end(),
+                                        [&](const auto& range) { return range.first == i; });
+    if (attribute != d.attributes.end()) {
+      i = attribute->second - 1;
+      continue;
+    }
+    if (is_one_of(s.ts[i].text, {"extern", "static", "__shared__", "__device__"})) continue;
+    if (!type.empty() && (!adjacent(s.ts, i - 1) || type.back() == ' ')) type += ' ';
+    type += s.ts[i].text;
+  }
+  return type;
+}
+
+void edit_dynamic_shared(const stretch& s, std::size_t at, const declaration& d) {
+  bool understood = d.understood;
+  for (const declaration::declarator& one : d.declarators)
+    if (one.initialised) understood = false;
+  if (!understood || (s.macro == nullptr && d.end == s.ts.size())) {
+    if (s.macro == nullptr && !s.ts[at].conditional)
+      s.report(s.ts[at].line,
+               "this `extern __shared__` is not understood: extern __shared__ float name[];");
+    return;
+  }
+  const std::string type = type_of(s, d, d.begin, d.declarators.front().begin);
+  const bool block = s.in_block(at);
+  std::string text;
+  for (std::size_t k = 0; k < d.declarators.size(); ++k) {
+    const declaration::declarator& one = d.declarators[k];
+    std::string whole = type + type_of(s, d, one.begin, one.name);
+    if (one.extents != kNone) whole += type_of(s, d, match_forward(s.ts, one.extents) + 1, one.end);
+    const bool array = one.extents != kNone;
+    if (k != 0) text += "; ";
+    text += block ? (array ? "[[maybe_unused]] auto* const " : "[[maybe_unused]] auto& ")
+                  : "[[maybe_unused]] static constexpr ::cpu_device::dynamic_shared_array<" +
+                        whole + "> ";
+    if (k == 0) {  // the name keeps its line
+      s.replace(s.ts[d.begin].begin, s.ts[one.name].begin,
+                text + s.newlines(s.ts[d.begin].begin, s.ts[one.name].begin));
+      text.clear();
+    } else {
+      text += s.ts[one.name].text;
+    }
+    text += block ? std::string(array ? " = " : " = *") + "static_cast<::std::add_pointer_t<" +
+                        whole + ">>(::cpu_device::dynamic_shared())"
+                  : "{}";
+  }
+  const std::size_t from = s.ts[d.declarators.front().name].end();
+  const std::size_t to = s.ts[d.end - 1].end();
+  s.replace(from, to, text + s.newlines(from, to));
+}
+
+}  // namespace
+
+void edit_shared(const stretch& s, std::size_t at) {
+  const declaration d = read_declaration(s.ts, at);
+  for (std::size_t i = d.begin; i < at; ++i)
+    if (s.ts[i].is("extern")) return edit_dynamic_shared(s, at, d);
+  if (is(s.ts, at + 1, "extern")) return edit_dynamic_shared(s, at, d);
+
+  const std::size_t specifiers_end = d.declarators.empty() ? at + 2 : d.declarators.front().name;
+  for (std::size_t i = d.begin; i < specifiers_end && i < s.ts.size(); ++i) {
+    if (s.ts[i].is("{")) i = std::min(match_forward(s.ts, i), specifiers_end);
+    if (!is(s.ts, i, "static")) continue;
+    const std::size_t end = s.ts[i].end();
+    const bool blank = end < s.file.source.size() && s.file.source[end] == ' ';
+    s.replace(s.ts[i].begin, end + (blank ? 1 : 0), "");
+  }
+  if (!d.understood) return;
+  // `static thread_local alignas(16) float x` is not C++: alignas comes first.
+  for (const auto& [first, last] : d.alignments) {
+    if (first == d.begin || first > specifiers_end) continue;
+    s.found.edits.insert(s.found.edits.begin(),
+                         {s.ts[d.begin].begin, s.ts[d.begin].begin, flat(s.ts, first, last) + ' '});
+    s.replace(s.ts[first].begin, s.ts[last - 1].end(),
+              s.newlines(s.ts[first].begin, s.ts[last - 1].end()));
+  }
+  std::string all;
+  for (const declaration::declarator& one : d.declarators) {
+    const token& name = s.ts[one.name];
+    if (one.initialised && !name.conditional)
+      s.report(name.line, "`__shared__` variable `" + std::string(name.text) +
+                              "` cannot have an initialiser: every block has its own copy, so a "
+                              "thread must write the first value (then __syncthreads())");
+    all += ", " + std::string(name.text);
+  }
+  if (s.in_block(at) && d.end < s.ts.size())
+    s.replace(s.ts[d.end].end(), s.ts[d.end].end(),
+              " ::cpu_device::shared_birth([] {}" + all + ");");
+}
+
+}  // namespace rewriter

@@ -1,0 +1,798 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "spaces.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <tuple>
+
+#include "functions.hpp"
+#include "host_library.hpp"
+#include "locals.hpp"
+
+namespace rewriter {
+namespace {
+
+/// Which functions are compiled at all: templates and inline ones only if something names them.
+class compiled_set {
+ public:
+  compiled_set(const std::vector<listed_file>& files, const declared& all)
+      : files_(files), all_(all), in_(all.functions.size(), false) {
+    for (std::size_t i = 0; i < all.functions.size(); ++i) {
+      const function& f = all.functions[i];
+      const bool waits = f.templated || (f.when_used && !f.where.global);
+      if (!waits || f.name[0] == '~' || f.name == f.owner) add(i);
+    }
+    for (const std::string_view name : all.mentioned) add_all(name);
+    while (!open_.empty()) {
+      const function& f = all_.functions[open_.back()];
+      open_.pop_back();
+      const tokens& ts = files_[f.file].file->parts.code;
+      const std::size_t end = match_forward(ts, f.body);
+      for (std::size_t i = f.parameters; i < end; ++i) {
+        if (ts[i].kind == token_kind::identifier) add_all(ts[i].text);
+        if (ts[i].kind == token_kind::punctuation) add_operator(ts, i);
+      }
+    }
+  }
+  bool contains(std::size_t i) const { return in_[i]; }
+
+ private:
+  void add_operator(const tokens& ts, std::size_t i) {
+    if (ts[i].is("(") || ts[i].is("[")) {
+      add_all(ts[i].is("(") ? "operator()" : "operator[]");
+    } else if (!opens(ts[i]) && !closes(ts[i])) {
+      add_all("operator" + std::string(ts[i].text));
+      if (is(ts, i + 1, "=") || is(ts, i + 1, ts[i].text))
+        add_all("operator" + std::string(ts[i].text) + std::string(ts[i + 1].text));
+    }
+  }
+  void add_all(std::string_view name) {
+    if (!seen_.insert(std::string(name)).second) return;
+    const auto [first, last] = all_.by_name.equal_range(name);
+    for (auto at = first; at != last; ++at) add(at->second);
+  }
+  void add(std::size_t i) {
+    if (in_[i]) return;
+    in_[i] = true;
+    if (all_.functions[i].body != kNone) open_.push_back(i);
+  }
+
+  const std::vector<listed_file>& files_;
+  const declared& all_;
+  std::vector<bool> in_;
+  std::vector<std::size_t> open_;
+  std::set<std::string, std::less<>> seen_;
+};
+
+/// Looks through one function's body.
+class body_check {
+ public:
+  body_check(const std::vector<listed_file>& files, const declared& all, const function& f,
+             bool compiled, const std::set<std::string_view>& called_by_host,
+             std::vector<problem>& problems)
+      : files_(files),
+        all_(all),
+        f_(f),
+        compiled_(compiled),
+        file_(*files[f.file].file),
+        ts_(file_.parts.code),
+        called_by_host_(called_by_host),
+        problems_(problems),
+        end_(match_forward(ts_, f.body)) {}
+
+  void run() {
+    if (end_ == kNone) return;
+    locals_ = read_locals(ts_, f_.begin, f_.parameters, f_.body);
+    for (std::size_t i = f_.body + 1; i < end_; ++i) {
+      if (const std::size_t after = skip_unevaluated(i); after != i) {
+        i = after - 1;
+        continue;
+      }
+      const token& t = ts_[i];
+      const scope& here = file_.scope_of(i);
+      if (t.uncertain || here.local_type) continue;
+      read_space(here);
+      if (opens_launch(t)) check_launch(i);
+      if (device_ && !host_ && compiled_) {
+        check_device(i);
+        if (t.kind == token_kind::punctuation) check_operator(i);
+      }
+      if (t.kind != token_kind::identifier) continue;
+      if (device_ && host_ && compiled_) check_variable(i, t);
+      if (host_ && !f_.where.unknown) check_host(i);
+      if (device_) check_statement(i);
+    }
+  }
+
+ private:
+  // -- Where the code is, and what is no code --
+
+  void read_space(const scope& here) {
+    if (here.marked_lambda != 0) {
+      device_ = here.device;
+      host_ = !here.device_only;
+      // Marks of a function that is defined in here are the lambda's own, or it has none.
+      if (file_.scopes[here.marked_lambda].brace > f_.body) return;
+    }
+    device_ = f_.where.on_device();
+    host_ = !f_.where.device_only();
+  }
+
+  /// Behind code that is never executed, or not in this template, at i.
+  std::size_t skip_unevaluated(std::size_t i) const {
+    if (!is_identifier(ts_, i)) return i;
+    if (is_one_of(ts_[i].text, {"sizeof", "decltype", "alignof", "noexcept", "__typeof__"}) &&
+        is(ts_, i + 1, "(")) {
+      const std::size_t close = match_forward(ts_, i + 1);
+      return close == kNone ? i : close + 1;
+    }
+    if (ts_[i].is("requires")) {
+      std::size_t k = i + 1;
+      if (is(ts_, k, "(") && match_forward(ts_, k) != kNone) k = match_forward(ts_, k) + 1;
+      if (is(ts_, k, "{") && match_forward(ts_, k) != kNone) k = match_forward(ts_, k) + 1;
+      return k;
+    }
+    if (!f_.templated || !ts_[i].is("if") || !is(ts_, i + 1, "constexpr") || !is(ts_, i + 2, "("))
+      return i;
+    std::size_t k = match_forward(ts_, i + 2);
+    while (k != kNone && k < end_) {
+      k = end_of_statement(k + 1);
+      if (k == kNone || !is(ts_, k + 1, "else")) break;
+      ++k;
+      if (is(ts_, k + 1, "if")) {
+        while (k < end_ && !is(ts_, k, "(")) ++k;
+        k = match_forward(ts_, k);
+      }
+    }
+    return k == kNone || k >= end_ ? end_ : k + 1;
+  }
+
+  std::size_t end_of_statement(std::size_t i) const {
+    if (is(ts_, i, "{")) return match_forward(ts_, i);
+    for (; i < end_ && !ts_[i].is(";"); ++i)
+      if (opens(ts_[i])) i = std::min(match_forward(ts_, i), end_);
+    return i < end_ ? i : kNone;
+  }
+
+  std::string who() const {
+    if (f_.where.global) return "kernel `" + f_.name + "`";
+    if (f_.name.substr(0, 8) == "operator" || f_.name[0] == '~' || f_.name == f_.owner)
+      return "`" + std::string(f_.owner) + (f_.owner.empty() ? "" : "::") + f_.name + "`";
+    return "`" + f_.name + "`";
+  }
+
+  void report(std::size_t at, std::string sentence) {
+    problems_.push_back({files_[f_.file].name, ts_[at].line, std::move(sentence)});
+  }
+
+  std::string place_of(const function& g) const {
+    const int line = files_[g.file].file->parts.code[g.at].line;
+    std::string text = "line " + std::to_string(line);
+    if (g.file != f_.file) {
+      const std::string& path = files_[g.file].name;
+      text += " of " + path.substr(path.find_last_of('/') + 1);
+    }
+    return text;
+  }
+
+  // -- Names --
+
+  struct call {
+    std::size_t name;        // the token
+    std::size_t open;        // the `(`
+    std::string_view owner;  // what stands before `::`
+    bool qualified = false;
+  };
+
+  /// The call of a function by its name at i, if it is one.
+  std::optional<call> read_call(std::size_t i) const {
+    if (!is_identifier(ts_, i)) return std::nullopt;
+    call c{i, i + 1, {}, false};
+    if (is(ts_, c.open, "<")) {
+      const std::size_t close = angle_forward(ts_, c.open);
+      if (close == kNone) return std::nullopt;
+      c.open = close + 1;
+    }
+    if (!is(ts_, c.open, "(")) return std::nullopt;
+    const token& before = ts_[i - 1];
+    if (before.is(".") || before.is("->") || before.is("~")) return std::nullopt;
+    if (before.is("::")) {
+      c.qualified = true;
+      if (is_identifier(ts_, i - 2) && !is_expression_keyword(ts_[i - 2].text))
+        c.owner = ts_[i - 2].text;
+      else if (is(ts_, i - 2, ">"))
+        return std::nullopt;
+    } else if (before.kind == token_kind::identifier && !is_expression_keyword(before.text)) {
+      return std::nullopt;  // a declaration
+    }
+    return c;
+  }
+
+  bool is_local(std::string_view name) const { return locals_.count(name) != 0; }
+
+  /// The functions that a call can mean; none if one of them might be any function.
+  std::vector<const function*> candidates(const call& c) const {
+    std::vector<const function*> found;
+    const std::string_view name = ts_[c.name].text;
+    if (all_.macros.count(name) != 0 || all_.classes.count(name) != 0 ||
+        all_.variables.count(name) != 0 || all_.members.count(name) != 0 ||
+        (!c.qualified && is_local(name)))
+      return found;
+    const auto [first, last] = all_.by_name.equal_range(name);
+    for (auto at = first; at != last; ++at) {
+      const function& g = all_.functions[at->second];
+      if (!c.qualified && !g.owner.empty() && g.owner != f_.owner) {
+        if (all_.derived.count(f_.owner) != 0) return {};  // it may be the base's
+        continue;
+      }
+      if (c.qualified && !c.owner.empty() && g.owner != c.owner && !ends_with(g.space, c.owner))
+        continue;
+      if (g.uncertain || g.defaulted) return {};
+      found.push_back(&g);
+    }
+    const std::size_t arguments = count_arguments(ts_, c.open);
+    const std::string here = space_of(file_, file_.places[f_.at]);
+    const bool fits = std::any_of(found.begin(), found.end(), [&](const function* g) {
+      const bool visible = c.qualified || !g->owner.empty() ||
+                           here.substr(0, g->space.size()) == g->space ||
+                           all_.used_spaces.count(g->space) != 0;
+      return visible && (arguments == kNone || (arguments >= g->least && arguments <= g->most));
+    });
+    return fits ? found : std::vector<const function*>();
+  }
+
+  static bool ends_with(const std::string& space, std::string_view last) {
+    const std::string end = std::string(last) + "::";
+    return space.size() >= end.size() &&
+           space.compare(space.size() - end.size(), end.size(), end) == 0 &&
+           (space.size() == end.size() || space[space.size() - end.size() - 1] == ':');
+  }
+
+  std::string what_to_write(const function& g) const {
+    const bool both = called_by_host_.count(g.name) != 0;
+    return std::string("write ") + (both ? "`__host__ __device__`" : "`__device__`") +
+           " before its declaration (" + place_of(g) + ")";
+  }
+
+  void refuse_host_function(std::size_t at, const function& g, const std::string& shown) {
+    report(at, "`" + shown + "` is a function of the host, and " + who() +
+                   " runs on the device: " + what_to_write(g));
+  }
+
+  // -- Code of the device --
+
+  void check_device(std::size_t i) {
+    const token& t = ts_[i];
+    if (t.kind != token_kind::identifier) return;
+    if (check_library(i) || check_std_object(i) || check_object(i)) return;
+    if (const auto c = read_call(i)) {
+      const std::vector<const function*> found = candidates(*c);
+      if (!found.empty() && std::all_of(found.begin(), found.end(), [](const function* g) {
+            return g->where.host_only() && !g->is_consteval;
+          })) {
+        std::string shown(t.text);
+        if (!c->owner.empty()) shown = std::string(c->owner) + "::" + shown;
+        return refuse_host_function(i, *found.front(), shown);
+      }
+    }
+    check_variable(i, t);
+  }
+
+  bool check_library(std::size_t i) {
+    const token& t = ts_[i];
+    const bool in_std =
+        i >= 2 && ts_[i - 1].is("::") && ts_[i - 2].is("std") && !(i >= 3 && ts_[i - 3].is("::"));
+    const bool opened = !in_std && all_.used_spaces.count("std::") != 0 && is_unknown(i);
+    const auto refuse = [&](std::string_view advice) {
+      report(i, (in_std || opened ? "`std::" : "`") + std::string(t.text) +
+                    "` exists only on the host, and " + who() +
+                    " runs on the device: " + std::string(advice));
+      return true;
+    };
+    if (in_std && t.is("numeric_limits") && is(ts_, i + 1, "<")) {
+      const std::size_t close = angle_forward(ts_, i + 1);
+      if (close != kNone && is(ts_, close + 1, "::") && is(ts_, close + 3, "("))
+        return refuse(
+            "FLT_MAX, INT_MAX and INFINITY (cfloat, climits, cmath) work in kernels, and "
+            "so does a `constexpr` of the file");
+      return false;
+    }
+    if (in_std || opened) {
+      if (const auto name = host_only_std(t.text)) {
+        if (opened && is_one_of(t.text, {"max", "min"})) return false;  // CUDA has them
+        if (name->kind == library_kind::object) return refuse(name->advice);
+        if (name->kind == library_kind::function) {
+          if (const auto c = read_call(i)) return refuse(name->advice);
+          return false;
+        }
+        std::size_t next = i + 1;
+        if (is(ts_, next, "<")) {
+          const std::size_t close = angle_forward(ts_, next);
+          if (close == kNone) return false;
+          next = close + 1;
+        }
+        if (is_identifier(ts_, next) || is(ts_, next, "(") || is(ts_, next, "{"))
+          return refuse(name->advice);
+        return false;
+      }
+    }
+    const bool global = i >= 1 && ts_[i - 1].is("::") && !(i >= 2 && is_identifier(ts_, i - 2));
+    if (!(in_std || global || is_unknown(i)) || !read_call(i)) return false;
+    if (const std::string_view advice = host_only_function(t.text); !advice.empty())
+      return all_.by_name.count(t.text) == 0 && refuse(advice);
+    return false;
+  }
+
+  /// A name on its own that the program gives to nothing.
+  bool is_unknown(std::size_t i) const {
+    const token& before = ts_[i - 1];
+    if (before.is(".") || before.is("->") || before.is("::")) return false;
+    const std::string_view name = ts_[i].text;
+    return !is_local(name) && all_.by_name.count(name) == 0 && all_.macros.count(name) == 0 &&
+           all_.variables.count(name) == 0 && all_.classes.count(name) == 0 &&
+           all_.members.count(name) == 0;
+  }
+
+  // -- Variables --
+
+  void check_variable(std::size_t i, const token& t) {
+    const auto [first, last] = all_.variables.equal_range(t.text);
+    if (first == last || is_local(t.text) || all_.macros.count(t.text) != 0 ||
+        all_.members.count(t.text) != 0 || all_.classes.count(t.text) != 0)
+      return;
+    const token& before = ts_[i - 1];
+    if (before.is(".") || before.is("->") || before.is("~") || before.is("&&")) {
+      if (!before.is("&&")) return;
+    }
+    if (is(ts_, i + 1, "::")) return;
+    std::string_view owner;
+    if (before.is("::")) {
+      if (!is_identifier(ts_, i - 2) || is_expression_keyword(ts_[i - 2].text)) {
+        if (is(ts_, i - 2, ">")) return;
+      } else {
+        owner = ts_[i - 2].text;
+      }
+    } else if (before.kind == token_kind::identifier && !is_expression_keyword(before.text)) {
+      return;
+    }
+    const std::string here = space_of(file_, file_.places[f_.at]);
+    bool visible = false;
+    for (auto at = first; at != last; ++at) {
+      const variable& v = at->second;
+      if (v.on_device || v.immutable || v.uncertain) {
+        if (v.constant && v.scalar) check_constant_write(i);
+        return;
+      }
+      visible = visible || (owner.empty() ? here.substr(0, v.space.size()) == v.space ||
+                                                all_.used_spaces.count(v.space) != 0
+                                          : ends_with(v.space, owner));
+    }
+    if (!visible || all_.by_name.count(t.text) != 0) return;
+    const variable& v = first->second;
+    const tokens& there = files_[v.file].file->parts.code;
+    report(i, "`" + std::string(t.text) + "` is a variable of the host (line " +
+                  std::to_string(there[v.at].line) + "), and " + who() +
+                  " runs on the device: pass it as an argument, or declare it `__device__` or "
+                  "`__constant__` and fill it with cudaMemcpyToSymbol()");
+  }
+
+  void check_constant_write(std::size_t i) {
+    const bool stepped = (is(ts_, i + 1, "+") && is(ts_, i + 2, "+")) ||
+                         (is(ts_, i + 1, "-") && is(ts_, i + 2, "-")) ||
+                         (i > 1 && is(ts_, i - 1, "+") && is(ts_, i - 2, "+")) ||
+                         (i > 1 && is(ts_, i - 1, "-") && is(ts_, i - 2, "-"));
+    const bool assigned = is(ts_, i + 1, "=") ||
+                          (i + 2 < ts_.size() && is_one_of(ts_[i + 1].text, {"+", "-", "*", "/"}) &&
+                           ts_[i + 2].is("=") && adjacent(ts_, i + 1));
+    if (stepped || assigned)
+      report(i, "`" + std::string(ts_[i].text) +
+                    "` is `__constant__`, which kernels can only read: the host writes it with "
+                    "cudaMemcpyToSymbol(), and what a kernel writes must be `__device__`");
+  }
+
+  // -- Objects of the program's classes --
+
+  /// The class of the variable at i, if it is one of the program's and is known without doubt.
+  std::string_view class_of(std::size_t i, bool pointer) const {
+    if (!is_identifier(ts_, i)) return {};
+    if (i > 0 && (ts_[i - 1].is(".") || ts_[i - 1].is("->") || ts_[i - 1].is("::"))) return {};
+    const auto found = locals_.find(ts_[i].text);
+    if (found == locals_.end() || found->second.pointer != pointer) return {};
+    const std::string_view type = found->second.type;
+    const auto known = all_.classes.find(type);
+    return known == all_.classes.end() || known->second != 1 ? std::string_view() : type;
+  }
+
+  /// The members of a class by that name; none if one of them runs on the device or may do so.
+  std::vector<const function*> host_members(std::string_view type, std::string_view name,
+                                            std::size_t arguments) const {
+    std::vector<const function*> found;
+    const auto [first, last] = all_.by_name.equal_range(name);
+    bool fits = false;
+    for (auto at = first; at != last; ++at) {
+      const function& g = all_.functions[at->second];
+      if (g.owner != type) continue;
+      if (g.uncertain) return {};
+      const bool fits_this = arguments == kNone || (arguments >= g.least && arguments <= g.most);
+      if (!g.where.host_only() || g.defaulted || g.is_consteval) {
+        // A member that is declared without marks and defined with them has both.
+        if (fits_this || name != type) return {};
+        continue;
+      }
+      fits = fits || fits_this;
+      found.push_back(&g);
+    }
+    return fits ? found : std::vector<const function*>();
+  }
+
+  /// Classes of the standard library that kernels may be given, and whose members they cannot call.
+  bool check_std_object(std::size_t i) {
+    const token& t = ts_[i];
+    const bool element = t.is("["), member = is_identifier(ts_, i) && is(ts_, i + 1, "(");
+    const std::size_t object = element ? i - 1 : i - 2;
+    if (!element && !(member && i >= 2 && is(ts_, i - 1, "."))) return false;
+    if (!is_identifier(ts_, object)) return false;
+    const auto found = locals_.find(ts_[object].text);
+    if (found == locals_.end() || found->second.pointer || found->second.array ||
+        found->second.space != "std" || is_declared_here(object) ||
+        (object > 0 && is_one_of(ts_[object - 1].text, {".", "->", "::"})) ||
+        !is_one_of(found->second.type, {"array", "span", "string_view", "complex", "atomic"}))
+      return false;
+    report(i, "the members of `std::" + std::string(found->second.type) +
+                  "` are functions of the host, and " + who() + " runs on the device: " +
+                  (found->second.type == "atomic" ? "use atomicAdd() and the like, or "
+                                                    "cuda::atomic_ref"
+                                                  : "use a plain array or a struct of your own"));
+    return true;
+  }
+
+  bool is_declared_here(std::size_t i) const {
+    return i > 0 && (ts_[i - 1].is(">") ||
+                     (is_identifier(ts_, i - 1) && !is_expression_keyword(ts_[i - 1].text)));
+  }
+
+  /// Members that are called, constructors and destructors.
+  bool check_object(std::size_t i) {
+    const token& t = ts_[i];
+    const bool dot = is(ts_, i - 1, "."), arrow = is(ts_, i - 1, "->");
+    if ((dot || arrow) && is(ts_, i + 1, "(") && i >= 2) {
+      std::size_t object = i - 2;
+      bool element = false;
+      if (ts_[object].is("]")) {
+        const std::size_t open = match_back(ts_, object);
+        if (open == kNone || open == 0) return false;
+        object = open - 1;
+        element = true;
+      }
+      std::string_view type;
+      if (is(ts_, object, "this") && arrow) {
+        type = f_.owner;
+      } else if (element) {
+        const auto found = locals_.find(ts_[object].text);
+        const bool many = found != locals_.end() && (found->second.pointer || found->second.array);
+        if (dot && many) type = class_of(object, found->second.pointer);
+      } else {
+        type = class_of(object, arrow);
+      }
+      if (type.empty()) return false;
+      const auto found = host_members(type, t.text, count_arguments(ts_, i + 1));
+      if (found.empty()) return false;
+      refuse_host_function(i, *found.front(), std::string(type) + "::" + std::string(t.text));
+      return true;
+    }
+    if (dot || arrow) return false;
+    return check_construction(i);
+  }
+
+  bool check_construction(std::size_t i) {
+    const token& t = ts_[i];
+    const auto known = all_.classes.find(t.text);
+    if (known == all_.classes.end() || known->second != 1 || is_local(t.text)) return false;
+    if (i > 0 && (ts_[i - 1].is("::") || ts_[i - 1].is("~") || ts_[i - 1].is("struct")))
+      return false;
+    if (is_identifier(ts_, i - 1) &&
+        is_one_of(ts_[i - 1].text, {"__shared__", "extern", "static", "typename"}))
+      return false;
+    std::size_t next = i + 1;
+    if (is(ts_, next, "<")) {
+      const std::size_t close = angle_forward(ts_, next);
+      if (close == kNone) return false;
+      next = close + 1;
+    }
+    bool variable = false;
+    if (is_identifier(ts_, next) && begins_statement_with(i)) {
+      variable = true;
+      ++next;
+    }
+    if (next >= ts_.size()) return false;
+    std::size_t arguments = 0;
+    if (ts_[next].is("(") || ts_[next].is("{")) {
+      if (is(ts_, next + 1, ")") && variable) return false;  // declares a function
+      arguments = count_arguments(ts_, next);
+      if (arguments == 1 && !class_of(next + 1, false).empty()) return false;  // a copy
+    } else if (!variable || !(ts_[next].is(";") || ts_[next].is(","))) {
+      return false;
+    }
+    const std::string shown(t.text);
+    const auto constructors = host_members(t.text, t.text, arguments);
+    if (!constructors.empty()) {
+      report(i, "the constructor of `" + shown + "` is a function of the host, and " + who() +
+                    " runs on the device: " + what_to_write(*constructors.front()));
+      return true;
+    }
+    if (!variable) return false;
+    const auto destructors = host_members(t.text, '~' + shown, 0);
+    if (destructors.empty()) return false;
+    report(i, "the destructor of `" + shown + "` is a function of the host, and " + who() +
+                  " runs on the device: " + what_to_write(*destructors.front()));
+    return true;
+  }
+
+  bool begins_statement_with(std::size_t i) const {
+    while (i > 0 && is_one_of(ts_[i - 1].text, {"const", "volatile", "constexpr"})) --i;
+    return begins_statement(ts_, i);
+  }
+
+  void check_operator(std::size_t i) {
+    const token& t = ts_[i];
+    std::string op(t.text);
+    if (t.is("(") || t.is("[")) {  // of the object before it
+      const std::string_view type = i > 0 ? class_of(i - 1, false) : std::string_view();
+      if (type.empty()) {
+        if (t.is("[")) check_std_object(i);
+        return;
+      }
+      if (locals_.find(ts_[i - 1].text)->second.array) return;
+      if (i > 1 && is_identifier(ts_, i - 2) && !is_expression_keyword(ts_[i - 2].text))
+        return;  // its declaration
+      if (i > 1 && (ts_[i - 2].is(">") || ts_[i - 2].is("*") || ts_[i - 2].is("&"))) return;
+      const auto found = host_members(type, t.is("(") ? "operator()" : "operator[]",
+                                      t.is("(") ? count_arguments(ts_, i) : 1);
+      if (!found.empty())
+        refuse_host_function(i, *found.front(), std::string(type) + "::" + found.front()->name);
+      return;
+    }
+    if (!is_one_of(t.text, {"+", "-", "*", "/", "%", "==", "!=", "<", ">", "<=", ">=", "="}))
+      return;
+    if (i + 2 >= end_) return;
+    std::size_t right = i + 1;
+    if (is_one_of(t.text, {"+", "-", "*", "/", "%"}) && ts_[right].is("=") && adjacent(ts_, i)) {
+      op += '=';
+      ++right;
+    }
+    const token& before = ts_[i - 1];
+    const bool binary = before.kind == token_kind::identifier
+                            ? !is_expression_keyword(before.text)
+                            : before.kind == token_kind::number || before.is(")") || before.is("]");
+    if (!binary) return;
+    // One of the two is a whole operand, and an object.
+    std::string_view type;
+    const bool alone_left = before.kind == token_kind::identifier && i >= 2 &&
+                            (begins_statement(ts_, i - 1) ||
+                             is_one_of(ts_[i - 2].text, {"=", "(", ",", "return", "{"}));
+    if (alone_left) type = object_at(i - 1);
+    const bool alone_right =
+        right + 1 < end_ && is_one_of(ts_[right + 1].text, {";", ")", ",", "}"});
+    if (type.empty() && alone_right && op != "=" && op.back() != '=') type = object_at(right);
+    if (type.empty()) return;
+    const function* host = nullptr;
+    const auto [first, last] = all_.by_name.equal_range("operator" + op);
+    for (auto at = first; at != last; ++at) {
+      const function& g = all_.functions[at->second];
+      const bool takes = g.owner == type || mentions(g, type);
+      if (!g.where.host_only() || g.defaulted || g.uncertain) {
+        if (takes || g.templated) return;
+      } else if (takes) {
+        host = &g;
+      }
+    }
+    if (host != nullptr) refuse_host_function(i, *host, host->name);
+  }
+
+  std::string_view object_at(std::size_t i) const {
+    const std::string_view type = class_of(i, false);
+    if (type.empty() || locals_.find(ts_[i].text)->second.array) return {};
+    return type;
+  }
+
+  bool mentions(const function& g, std::string_view type) const {
+    const tokens& ts = files_[g.file].file->parts.code;
+    const std::size_t close = match_forward(ts, g.parameters);
+    for (std::size_t i = g.parameters; i < close && i < ts.size(); ++i)
+      if (ts[i].is(type)) return true;
+    return false;
+  }
+
+  // -- Statements and declarations --
+
+  void check_statement(std::size_t i) {
+    const token& t = ts_[i];
+    if (t.is("throw") || t.is("try")) {
+      report(i, "device code cannot throw or catch exceptions, and " + who() +
+                    " runs on the device: return an error code, or use assert() or __trap()");
+    } else if (t.is("typeid") || t.is("dynamic_cast")) {
+      report(i, "device code has no run-time type information, so " + who() + " cannot use `" +
+                    std::string(t.text) + "`: use a template, or an enum of your own");
+    } else if (t.is("thread_local")) {
+      report(i, "device code has no `thread_local` variables: every variable of " + who() +
+                    " belongs to its thread already");
+    } else if (is_one_of(t.text, {"co_return", "co_await", "co_yield"})) {
+      report(i, "device code has no coroutines: " + who() + " must be an ordinary function");
+    } else if (is_one_of(t.text, {"__device__", "__constant__", "__managed__"}) &&
+               begins_statement(ts_, i)) {
+      report(i, "a `" + std::string(t.text) +
+                    "` variable is declared outside of functions, not "
+                    "in " +
+                    who());
+    }
+    if (!f_.templated) check_array(i);
+  }
+
+  /// `float a[n]` with an n that only the running program knows.
+  void check_array(std::size_t i) {
+    if (!is(ts_, i + 1, "[") || ts_[i].uncertain) return;
+    const auto found = locals_.find(ts_[i].text);
+    if (found == locals_.end() || !found->second.array || i == 0) return;
+    if (!is_identifier(ts_, i - 1) || is_expression_keyword(ts_[i - 1].text)) return;  // a use
+    const std::size_t close = match_forward(ts_, i + 1);
+    bool runtime = false;
+    for (std::size_t k = i + 2; k < close; ++k) {
+      if (ts_[k].is("(") || ts_[k].is("<") || ts_[k].is("::") || ts_[k].is("sizeof")) return;
+      runtime = runtime || is_runtime_value(k);
+    }
+    if (close == kNone || !runtime) return;
+    report(i, "`" + flat(ts_, i, close + 1) +
+                  "` has a size that is known only when the program runs: device code needs a "
+                  "constant, or `extern __shared__` memory whose size the launch gives");
+  }
+
+  /// A parameter or a variable of this function that is no constant.
+  bool is_runtime_value(std::size_t i) const {
+    if (!is_identifier(ts_, i)) return false;
+    const std::string_view name = ts_[i].text;
+    const auto known = locals_.find(name);
+    if (known == locals_.end() || known->second.type.empty()) return false;
+    const local& n = known->second;
+    if (n.pointer || n.array || (n.fixed && !is_plain_parameter(name))) return false;
+    return all_.variables.count(name) == 0 && all_.members.count(name) == 0 &&
+           all_.macros.count(name) == 0;
+  }
+
+  bool is_plain_parameter(std::string_view name) const {
+    const std::size_t close = match_forward(ts_, f_.parameters);
+    for (std::size_t i = f_.parameters; i < close; ++i)
+      if (ts_[i].is(name)) return true;
+    return false;
+  }
+
+  // -- Code of the host --
+
+  void check_host(std::size_t i) {
+    if (ts_[i].is("__shared__") && begins_statement_with(i) && !is(ts_, i + 1, "extern"))
+      return report(i, "`__shared__` memory belongs to a block of threads, and " + who() +
+                           " runs on the host" + (device_ ? ", too" : "") +
+                           ": declare it in a kernel or a `__device__` function");
+    if (!f_.templated && !check_device_member(i)) check_device_call(i);
+  }
+
+  bool check_device_member(std::size_t i) {
+    const bool dot = is(ts_, i - 1, "."), arrow = is(ts_, i - 1, "->");
+    if (!(dot || arrow) || !is(ts_, i + 1, "(") || i < 2) return false;
+    const std::string_view type = class_of(i - 2, arrow);
+    if (type.empty()) return false;
+    const function* found = nullptr;
+    const auto [first, last] = all_.by_name.equal_range(ts_[i].text);
+    for (auto at = first; at != last; ++at) {
+      const function& g = all_.functions[at->second];
+      if (g.owner != type) continue;
+      if (!g.where.device_only() || g.where.unknown || g.uncertain) return false;
+      found = &g;
+    }
+    if (found != nullptr)
+      refuse_device_function(i, *found, std::string(type) + "::" + std::string(ts_[i].text));
+    return found != nullptr;
+  }
+
+  void refuse_device_function(std::size_t at, const function& g, const std::string& shown) {
+    report(at,
+           "`" + shown + "` is a `__device__` function, and " + who() + " runs on the host" +
+               (device_ ? ", too" : "") +
+               ": call it in a kernel, or write `__host__ __device__` before its declaration (" +
+               place_of(g) + ")");
+  }
+
+  /// `k<<<1, 2>>>()` of a k that is no kernel.
+  void check_launch(std::size_t open) {
+    if (!is_identifier(ts_, open - 1) || is_local(ts_[open - 1].text)) return;
+    const token& name = ts_[open - 1];
+    if (is_one_of(ts_[open - 2].text, {".", "->", "::"}) || all_.macros.count(name.text) != 0 ||
+        all_.variables.count(name.text) != 0 || all_.members.count(name.text) != 0)
+      return;
+    const function* found = nullptr;
+    const auto [first, last] = all_.by_name.equal_range(name.text);
+    for (auto at = first; at != last; ++at) {
+      found = &all_.functions[at->second];
+      if (found->where.global || found->where.unknown || found->uncertain) return;
+    }
+    if (found != nullptr)
+      report(open - 1, "`" + std::string(name.text) +
+                           "` is launched and is no kernel: write `__global__` before its "
+                           "declaration (" +
+                           place_of(*found) + ")");
+  }
+
+  void check_device_call(std::size_t i) {
+    const auto c = read_call(i);
+    if (!c) return;
+    const std::string shown(ts_[i].text);
+    const std::string side =
+        device_ ? who() + " runs on the host, too" : who() + " runs on the host";
+    if (is_device_function(shown)) {
+      const bool global = ts_[i - 1].is("::") && !is_identifier(ts_, i - 2);
+      if ((is_unknown(i) || global) && all_.by_name.count(shown) == 0)
+        report(i, "`" + shown + "()` exists only in device code, and " + side +
+                      ": call it in a kernel or a `__device__` function");
+      return;
+    }
+    const std::vector<const function*> found = candidates(*c);
+    if (found.empty()) return;
+    for (const function* g : found)
+      if (!g->where.device_only() || g->where.global || g->where.unknown) return;
+    refuse_device_function(i, *found.front(), shown);
+  }
+
+  const std::vector<listed_file>& files_;
+  const declared& all_;
+  const function& f_;
+  const bool compiled_;  // or only looked at, as an inline function that nothing names
+  const source_file& file_;
+  const tokens& ts_;
+  const std::set<std::string_view>& called_by_host_;
+  std::vector<problem>& problems_;
+  const std::size_t end_;
+  locals locals_;
+  bool device_ = false, host_ = true;  // where the code at hand runs
+};
+
+/// What host functions call: those functions are needed on both sides.
+std::set<std::string_view> names_in_host_code(const std::vector<listed_file>& files,
+                                              const declared& all) {
+  std::set<std::string_view> names;
+  for (const function& f : all.functions) {
+    if (f.body == kNone || f.where.device_only()) continue;
+    const tokens& ts = files[f.file].file->parts.code;
+    const std::size_t end = match_forward(ts, f.body);
+    for (std::size_t i = f.body; i < end; ++i)
+      if (is_identifier(ts, i) && is(ts, i + 1, "(")) names.insert(ts[i].text);
+  }
+  return names;
+}
+
+}  // namespace
+
+std::vector<problem> check_spaces(const std::vector<listed_file>& files) {
+  std::vector<const source_file*> sources;
+  for (const listed_file& one : files) sources.push_back(one.file);
+  const declared all = read_declared(sources);
+  const compiled_set compiled(files, all);
+  const std::set<std::string_view> called_by_host = names_in_host_code(files, all);
+  std::vector<problem> problems;
+  for (std::size_t i = 0; i < all.functions.size(); ++i) {
+    const function& f = all.functions[i];
+    if (f.body == kNone || f.uncertain) continue;
+    if (!compiled.contains(i) && f.templated) continue;
+    body_check(files, all, f, compiled.contains(i), called_by_host, problems).run();
+  }
+  check_kernel_declarations(files, all, problems);
+  // One sentence a line: a name may stand there twice.
+  std::set<std::tuple<std::string, int, std::string>> said;
+  std::vector<problem> once;
+  for (problem& p : problems)
+    if (said.emplace(p.file, p.line, p.sentence).second) once.push_back(std::move(p));
+  return once;
+}
+
+}  // namespace rewriter

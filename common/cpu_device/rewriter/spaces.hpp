@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Code that nvcc refuses and a C++ compiler takes, since for the latter all code runs in one place:
+// kernels that call or read what only the host has, host code that calls what only a device has.
+//
+// nvcc knows types. Here names have to do, so what two things share a name with is let through: a
+// right program that is refused would be worse than a wrong one that is not.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "functions.hpp"
+#include "rewriter.hpp"
+#include "source_file.hpp"
+
+namespace rewriter {
+
+struct listed_file {
+  const source_file* file;
+  std::string name;  // in problems
+};
+
+/// Who calls and reads what, across the files of a program. In no particular order.
+std::vector<problem> check_spaces(const std::vector<listed_file>& files);
+
+/// kernel_declarations.cpp: a part of it.
+void check_kernel_declarations(const std::vector<listed_file>& files, const declared& all,
+                               std::vector<problem>& problems);
+
+}  // namespace rewriter

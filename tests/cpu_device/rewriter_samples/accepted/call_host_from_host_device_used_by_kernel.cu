@@ -1,0 +1,6 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+float twice(float x) { return 2 * x; }
+__host__ __device__ float four(float x) { return twice(twice(x)); }
+__global__ void k(float* p) { *p = four(*p); }

@@ -1,0 +1,5 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+float twice(float x) { return 2 * x; }
+static __device__ float four(float x) { return twice(twice(x)); }

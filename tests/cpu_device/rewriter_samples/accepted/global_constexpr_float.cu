@@ -1,0 +1,5 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+constexpr float n = 4;
+__global__ void k(float* p) { *p = n; }

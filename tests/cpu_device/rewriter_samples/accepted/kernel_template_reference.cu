@@ -1,0 +1,5 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+template <class T> __global__ void k(T& p) { }
+void f(int* p) { k<int><<<1, 1>>>(*p); }

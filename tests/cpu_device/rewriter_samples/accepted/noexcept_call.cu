@@ -1,0 +1,5 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+float f(float);
+__global__ void k(float* p) { *p = noexcept(f(*p)); }

@@ -1,0 +1,6 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+float two(int x) { return x; }
+__device__ float two(float x) { return x; }
+__global__ void k(float* p) { *p = two(*p); }

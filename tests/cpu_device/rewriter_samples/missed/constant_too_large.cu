@@ -1,0 +1,5 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+__constant__ float t[20000];
+__global__ void k(float* p) { *p = t[1]; }

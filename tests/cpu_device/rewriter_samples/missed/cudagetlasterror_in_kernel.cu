@@ -1,0 +1,4 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+__global__ void k(int* p) { *p = cudaGetLastError(); }

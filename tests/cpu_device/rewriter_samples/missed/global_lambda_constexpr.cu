@@ -1,0 +1,5 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+constexpr auto twice = [](float x) { return 2 * x; };
+__global__ void k(float* p) { *p = twice(*p); }

@@ -1,0 +1,4 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+void k(int* p) { static __device__ int t; *p = 1; (void)t; }

@@ -1,0 +1,6 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Line 6: `twice` is a function of the host
+constexpr int twice(int x) { return 2 * x; }
+__global__ void k(float* p) { __shared__ float a[twice(3)]; a[0] = 1; *p = a[0]; }

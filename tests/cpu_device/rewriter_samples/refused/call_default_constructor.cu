@@ -1,0 +1,6 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Line 6: the constructor of `point` is a function of the host
+struct point { float x; point() : x(1) {} };
+__global__ void k(float* p) { point a; *p = a.x; }

@@ -1,0 +1,6 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Line 6: `twice` is a variable of the host (line 5)
+auto twice = [](float x) { return 2 * x; };
+__global__ void k(float* p) { *p = twice(*p); }

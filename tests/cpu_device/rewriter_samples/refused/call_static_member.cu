@@ -1,0 +1,6 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Line 6: `point::norm` is a function of the host
+struct point { static float norm(float x) { return x * x; } };
+__global__ void k(float* p) { *p = point::norm(*p); }

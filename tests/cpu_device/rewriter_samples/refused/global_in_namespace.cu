@@ -1,0 +1,6 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Line 6: `total` is a variable of the host (line 5)
+namespace n { int total = 3; }
+__global__ void k(int* p) { *p = n::total; }

@@ -1,0 +1,5 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Line 5: `__syncthreads()` exists only in device code
+__host__ __device__ void f() { __syncthreads(); }

@@ -1,0 +1,6 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Line 6: `std::midpoint` exists only on the host
+#include <numeric>
+__global__ void k(int* p) { *p = std::midpoint(1, 2); }

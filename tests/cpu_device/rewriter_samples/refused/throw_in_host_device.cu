@@ -1,0 +1,6 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Line 5: device code cannot throw or catch exceptions
+__host__ __device__ int f(int p) { if (p) throw 1; return 2; }
+__global__ void k(int* p) { *p = f(*p); }

@@ -1,0 +1,5 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Line 5: `a[n]` has a size that is known only when the program runs
+__global__ void k(int* p, int n) { int a[n]; a[0] = 1; *p = a[0]; }
