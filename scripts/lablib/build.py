@@ -42,13 +42,22 @@ def folder(root: Path, preset: str) -> Path:
     return root / "build" / preset
 
 
-def program_path(root: Path, preset: str, exercise: Exercise, solution: bool) -> Path:
-    return folder(root, preset) / "bin" / ("solutions" if solution else "labs") / exercise.full_name
+def kind(solution: bool, watched: bool) -> str:
+    """How targets, and folders of programs, of an exercise begin."""
+    return ("watched_" if watched else "") + ("solution" if solution else "lab")
 
 
-def test_path(root: Path, preset: str, exercise: Exercise, solution: bool) -> Path:
-    tree = "solutions" if solution else "labs"
-    return folder(root, preset) / "bin" / "tests" / tree / f"{exercise.full_name}_test"
+def program_path(
+    root: Path, preset: str, exercise: Exercise, solution: bool, watched: bool = False
+) -> Path:
+    return folder(root, preset) / "bin" / f"{kind(solution, watched)}s" / exercise.full_name
+
+
+def test_path(
+    root: Path, preset: str, exercise: Exercise, solution: bool, watched: bool = False
+) -> Path:
+    tests = folder(root, preset) / "bin" / "tests"
+    return tests / f"{kind(solution, watched)}s" / f"{exercise.full_name}_test"
 
 
 def require_packages(root: Path) -> None:
