@@ -25,12 +25,10 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "" FORCE)
 endif()
 
-if(LAB_BUGS)
-  # The whole course is built to be run, not to be debugged (for that there is cpu-debug): line
-  # numbers are enough for host code, which takes two thirds of the time then.
-  string(REGEX REPLACE "(^| )-g( |$)" "\\1-g1\\2"
-    CMAKE_CXX_FLAGS_RELWITHDEBINFO "${CMAKE_CXX_FLAGS_RELWITHDEBINFO}")
-endif()
+# Line numbers are enough for host code, and take a third less of the compiler's time than what a
+# debugger wants to know (for that there is cpu-debug). CUDA files have more: lab_cpu_device_options().
+string(REGEX REPLACE "(^| )-g( |$)" "\\1-g1\\2"
+  CMAKE_CXX_FLAGS_RELWITHDEBINFO "${CMAKE_CXX_FLAGS_RELWITHDEBINFO}")
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
@@ -83,7 +81,7 @@ function(lab_built_once target)
   set_target_properties(${target} PROPERTIES
     UNITY_BUILD ${LAB_FILES_AT_ONCE} UNITY_BUILD_BATCH_SIZE ${arg_FILES_AT_ONCE})
   target_compile_options(${target} PRIVATE
-    $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:RelWithDebInfo>>:-O1;-g1>)
+    $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:RelWithDebInfo>>:-O1>)
 endfunction()
 
 # lab_runs_fast(<file>...)

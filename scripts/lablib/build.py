@@ -42,6 +42,11 @@ def folder(root: Path, preset: str) -> Path:
     return root / "build" / preset
 
 
+def course_preset(device: Device) -> str:
+    """The whole course with its bugs has a folder of its own: a student's is not touched."""
+    return f"{device.name}-course"
+
+
 def kind(solution: bool, watched: bool) -> str:
     """How targets, and folders of programs, of an exercise begin."""
     return ("watched_" if watched else "") + ("solution" if solution else "lab")
@@ -139,9 +144,7 @@ def locked(root: Path, preset: str):
         yield
 
 
-def configure(
-    root: Path, preset: str, device: Device, options: Sequence[str] = (), force: bool = False
-) -> None:
+def configure(root: Path, preset: str, device: Device, force: bool = False) -> None:
     reason = why_configure(root, preset)
     if reason is None and not force:
         return
@@ -156,7 +159,6 @@ def configure(
         and not os.environ.get("CUDAARCHS")
     ):
         command.append("-DCMAKE_CUDA_ARCHITECTURES=native")
-    command += options
     log = _Log(root, f"{preset}.configure")
     progress = Progress(f"configuring build/{preset}")
 
@@ -227,7 +229,6 @@ def build(
     targets: Sequence[str],
     title: str,
     *,
-    options: Sequence[str] = (),
     jobs: Optional[int] = None,
     own: Optional[Exercise] = None,
     next_step: str = "",
@@ -235,12 +236,12 @@ def build(
 ) -> None:
     """Configures where needed and builds the targets; no targets: all of them."""
     with locked(root, preset):
-        configure(root, preset, device, options, force=bool(options))
+        configure(root, preset, device)
         status, log = _ninja(root, preset, device, targets, title, jobs, stop_when)
         if status != 0 and any(_COME_LATE.search(line) for line in log.lines):
             # Folders that came after the last configuration, or an #include of cuBLAS: what is
             # linked is decided there.
-            configure(root, preset, device, options, force=True)
+            configure(root, preset, device, force=True)
             status, log = _ninja(root, preset, device, targets, title, jobs, stop_when)
     if status == 0:
         return
