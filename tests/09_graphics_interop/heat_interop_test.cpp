@@ -238,7 +238,8 @@ TEST_P(EachStep, MakesItsBufferOnceAndLeavesNothingBound) {
 #ifdef __CPU_DEVICE__
 TEST_P(EachStep, KeepsThePlateAndNoMoreOnTheDevice) {
   const std::size_t memory = cpu_device::live_allocations();
-  const std::size_t registered = cpu_device::live_graphics_resources();
+  const std::size_t registered =
+      cpu_device::live_objects(cpu_device::object_kind::graphics_resource);
   const plate p = random_plate(32, 20, 9);
   const gl_canvas canvas(32, 20);
   const frame_callback draw = animate(which(), p.view(), test_colours(), 1);
@@ -246,7 +247,7 @@ TEST_P(EachStep, KeepsThePlateAndNoMoreOnTheDevice) {
   const std::size_t own = which() == step::interop ? 4 : 5;
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(cpu_device::live_allocations(), memory + own);
-    EXPECT_EQ(cpu_device::live_graphics_resources(),
+    EXPECT_EQ(cpu_device::live_objects(cpu_device::object_kind::graphics_resource),
               registered + (which() == step::interop ? 1 : 0));
     draw();
   }

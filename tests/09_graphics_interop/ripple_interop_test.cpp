@@ -195,12 +195,13 @@ TEST_P(EachStep, LeavesNoBufferBound) {
 #ifdef __CPU_DEVICE__
 TEST(Interop, NeedsNoDeviceMemoryOfItsOwnAndRegistersOnce) {
   const std::size_t memory = cpu_device::live_allocations();
-  const std::size_t registered = cpu_device::live_graphics_resources();
+  const std::size_t registered =
+      cpu_device::live_objects(cpu_device::object_kind::graphics_resource);
   const gl_canvas canvas(32, 20);
   const frame_callback draw = animate(step::interop, 32, 20);
   for (int tick = 0; tick < 3; ++tick) {
     EXPECT_EQ(cpu_device::live_allocations(), memory) << "is the buffer mapped between frames?";
-    EXPECT_EQ(cpu_device::live_graphics_resources(), registered + 1);
+    EXPECT_EQ(cpu_device::live_objects(cpu_device::object_kind::graphics_resource), registered + 1);
     draw(tick);
   }
 }

@@ -43,17 +43,17 @@ TEST(CublasHandle, KeepsItsSettings) {
 
 #ifdef __CPU_DEVICE__
 TEST(CublasHandle, IsCountedUntilItIsDestroyed) {
-  const std::size_t before = cpu_device::live_library_handles();
+  const std::size_t before = cpu_device::live_objects(cpu_device::object_kind::library_handle);
   cublasHandle_t first = nullptr, second = nullptr;
   EXPECT_DONE(cublasCreate(&first));
   EXPECT_DONE(cublasCreate(&second));
-  EXPECT_EQ(cpu_device::live_library_handles(), before + 2);
+  EXPECT_EQ(cpu_device::live_objects(cpu_device::object_kind::library_handle), before + 2);
   EXPECT_DONE(cublasDestroy(first));
-  EXPECT_EQ(cpu_device::live_library_handles(), before + 1);
+  EXPECT_EQ(cpu_device::live_objects(cpu_device::object_kind::library_handle), before + 1);
   EXPECT_EQ(cublasDestroy(first), CUBLAS_STATUS_NOT_INITIALIZED);
-  EXPECT_EQ(cpu_device::live_library_handles(), before + 1);
+  EXPECT_EQ(cpu_device::live_objects(cpu_device::object_kind::library_handle), before + 1);
   EXPECT_DONE(cublasDestroy(second));
-  EXPECT_EQ(cpu_device::live_library_handles(), before);
+  EXPECT_EQ(cpu_device::live_objects(cpu_device::object_kind::library_handle), before);
 }
 #endif
 

@@ -458,10 +458,10 @@ TEST_F(GlImages, ANewImageMustBeRegisteredAgain) {
 TEST_F(GlImages, AResetForgetsMappedTextures) {
   draw(kRgba8, nullptr);
   ASSERT_EQ(try_to_register(cudaGraphicsRegisterFlagsNone), cudaSuccess);
-  const std::size_t before = cpu_device::live_graphics_resources();
+  const std::size_t before = cpu_device::live_objects(cpu_device::object_kind::graphics_resource);
   map();
   ASSERT_EQ(cudaDeviceReset(), cudaSuccess);
-  EXPECT_EQ(cpu_device::live_graphics_resources(), before - 1);
+  EXPECT_EQ(cpu_device::live_objects(cpu_device::object_kind::graphics_resource), before - 1);
   resource = nullptr;
 }
 

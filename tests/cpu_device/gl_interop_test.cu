@@ -534,13 +534,13 @@ TEST_F(GlInterop, ThePointerDoesNotOutliveTheMapping) {
 }
 
 TEST_F(GlInterop, WhatIsStillRegisteredIsCounted) {
-  const std::size_t before = cpu_device::live_graphics_resources();
+  const std::size_t before = cpu_device::live_objects(cpu_device::object_kind::graphics_resource);
   give_storage(6, {1, 2, 3});
   cudaGraphicsResource_t other = nullptr;
   ASSERT_EQ(cudaGraphicsGLRegisterBuffer(&other, 6, cudaGraphicsRegisterFlagsNone), cudaSuccess);
-  EXPECT_EQ(cpu_device::live_graphics_resources(), before + 1);
+  EXPECT_EQ(cpu_device::live_objects(cpu_device::object_kind::graphics_resource), before + 1);
   ASSERT_EQ(cudaGraphicsUnregisterResource(other), cudaSuccess);
-  EXPECT_EQ(cpu_device::live_graphics_resources(), before);
+  EXPECT_EQ(cpu_device::live_objects(cpu_device::object_kind::graphics_resource), before);
 }
 
 TEST_F(GlInterop, EveryDeviceCanUseOpenGlsBuffers) {

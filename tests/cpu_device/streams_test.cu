@@ -102,15 +102,15 @@ TEST(Streams, ThatDoNotExistAreRefused) {
 }
 
 TEST(Events, AreCountedUntilTheyAreDestroyed) {
-  const std::size_t before = cpu_device::live_events();
+  const std::size_t before = cpu_device::live_objects(cpu_device::object_kind::event);
   cudaEvent_t first = nullptr, second = nullptr;
   ASSERT_EQ(cudaEventCreate(&first), cudaSuccess);
   ASSERT_EQ(cudaEventCreate(&second), cudaSuccess);
-  EXPECT_EQ(cpu_device::live_events(), before + 2);
+  EXPECT_EQ(cpu_device::live_objects(cpu_device::object_kind::event), before + 2);
   EXPECT_EQ(cudaEventDestroy(first), cudaSuccess);
-  EXPECT_EQ(cpu_device::live_events(), before + 1);
+  EXPECT_EQ(cpu_device::live_objects(cpu_device::object_kind::event), before + 1);
   EXPECT_EQ(cudaEventDestroy(second), cudaSuccess);
-  EXPECT_EQ(cpu_device::live_events(), before);
+  EXPECT_EQ(cpu_device::live_objects(cpu_device::object_kind::event), before);
   EXPECT_EQ(cudaEventDestroy(second), cudaErrorInvalidResourceHandle);
   cudaGetLastError();
 }

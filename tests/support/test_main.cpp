@@ -6,6 +6,7 @@
 #include <cpu_device.h>
 #endif
 
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -115,7 +116,7 @@ bool repair_devices() {
   return broken;
 }
 
-/// Fails tests that leak device memory, streams, events, texture objects or handles of cuBLAS, or
+/// Fails tests that leak device memory, or streams, graphs, handles and whatever else they make, or
 /// that the CPU device had something to say about.
 class device_watch : public ::testing::EmptyTestEventListener {
  public:
@@ -123,11 +124,7 @@ class device_watch : public ::testing::EmptyTestEventListener {
     reports_are_expected = false;
     allocations_ = cpu_device::live_allocations();
     bytes_ = cpu_device::live_bytes();
-    streams_ = cpu_device::live_streams();
-    events_ = cpu_device::live_events();
-    handles_ = cpu_device::live_library_handles();
-    textures_ = cpu_device::live_textures();
-    graphics_ = cpu_device::live_graphics_resources();
+    for (std::size_t kind = 0; kind < kObjectKinds; ++kind) objects_[kind] = count(kind);
     reports_ = cpu_device::report_count();
   }
 
@@ -144,6 +141,11 @@ class device_watch : public ::testing::EmptyTestEventListener {
   }
 
  private:
+  static constexpr auto kObjectKinds = static_cast<std::size_t>(cpu_device::kLastObjectKind) + 1;
+  static std::size_t count(std::size_t kind) {
+    return cpu_device::live_objects(static_cast<cpu_device::object_kind>(kind));
+  }
+
   void report_leaks() const {
     // After a kernel has failed, cudaFree fails as well: what is left is no fault of its own.
     if (repair_devices()) return;
@@ -154,26 +156,16 @@ class device_watch : public ::testing::EmptyTestEventListener {
                     << cpu_device::live_bytes() - bytes_ << " bytes";
     else if (allocations < allocations_)
       ADD_FAILURE() << "this test freed device memory that was allocated before it began";
-    if (const std::size_t now = cpu_device::live_streams(); now > streams_)
-      ADD_FAILURE() << "this test leaves streams that nobody destroys: " << now - streams_;
-    if (const std::size_t now = cpu_device::live_events(); now > events_)
-      ADD_FAILURE() << "this test leaves events that nobody destroys: " << now - events_;
-    if (const std::size_t now = cpu_device::live_library_handles(); now > handles_)
-      ADD_FAILURE() << "this test leaves cuBLAS handles that nobody destroys: " << now - handles_;
-    if (const std::size_t now = cpu_device::live_textures(); now > textures_)
-      ADD_FAILURE() << "this test leaves texture or surface objects that nobody destroys: "
-                    << now - textures_;
-    if (const std::size_t now = cpu_device::live_graphics_resources(); now > graphics_)
-      ADD_FAILURE() << "this test leaves buffers of OpenGL registered: " << now - graphics_;
+    for (std::size_t kind = 0; kind < kObjectKinds; ++kind)
+      if (const std::size_t now = count(kind); now > objects_[kind])
+        ADD_FAILURE() << "this test leaves " << now - objects_[kind] << " "
+                      << cpu_device::name_of(static_cast<cpu_device::object_kind>(kind))
+                      << " that nobody destroys";
   }
 
   std::size_t allocations_ = 0;
   std::size_t bytes_ = 0;
-  std::size_t streams_ = 0;
-  std::size_t events_ = 0;
-  std::size_t handles_ = 0;
-  std::size_t textures_ = 0;
-  std::size_t graphics_ = 0;
+  std::array<std::size_t, kObjectKinds> objects_{};
   std::size_t reports_ = 0;
 };
 

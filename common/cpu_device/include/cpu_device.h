@@ -29,15 +29,48 @@ void set_stream_policy(stream_policy policy);
 /// Device, managed and pinned host allocations that have not been freed, over all devices.
 std::size_t live_allocations();
 std::size_t live_bytes();
-/// Streams and events that have not been destroyed, over all devices.
-std::size_t live_streams();
-std::size_t live_events();
-/// Handles of cuBLAS and cuBLAS-Xt that have not been destroyed.
-std::size_t live_library_handles();
-/// Texture and surface objects that have not been destroyed, whether or not their memory is there.
-std::size_t live_textures();
-/// OpenGL's buffers that are still registered, over all devices.
-std::size_t live_graphics_resources();
+
+/// What else a program makes and has to destroy. (The memory of arrays is among the allocations,
+/// too.)
+enum class object_kind {
+  registration,  // of host memory: cudaHostRegister
+  memory_pool,
+  stream,
+  event,
+  graph,
+  executable_graph,
+  array,
+  texture_object,  // whether or not its memory is still there
+  surface_object,
+  graphics_resource,  // of OpenGL
+  library_handle,     // of cuBLAS, cuBLASLt, cuBLAS-Xt and cuRAND
+};
+constexpr object_kind kLastObjectKind = object_kind::library_handle;
+/// How many there are that have not been destroyed, over all devices.
+std::size_t live_objects(object_kind kind);
+const char* name_of(object_kind kind);  // "streams"
+
+/// Makes the n-th call of a function, counted from now on (1 is the next one), fail with `status`
+/// (a cudaError_t, or the status of a library) without doing anything. A launch by <<<>>> is a call
+/// of "cudaLaunchKernel": cudaGetLastError() finds its error. What gives something back (cudaFree,
+/// cudaStreamDestroy …) does so all the same and then fails, so that nothing stays behind for ever.
+/// Injected errors do not break the device. Throws std::invalid_argument for the name of no
+/// function that the program is linked with, for n = 0 and for status 0.
+///
+/// The environment variable CPU_DEVICE_FAIL does the same from the first call on:
+/// function:n:error,function:n:error …, errors by name or number; the function "any" is any
+/// (and needs no error).
+void fail_call(const std::string& function, std::uint64_t n, int status);
+/// Makes the n-th call of any function fail with an error that this function is known to give. Only
+/// calls are counted whose failure a program has to notice: not those that give something back, and
+/// not cudaGetLastError() and cudaPeekAtLastError().
+void fail_any_call(std::uint64_t n);
+/// Forgets the faults that have not fired.
+void clear_faults();
+/// How many calls have failed by injection since the program began.
+std::size_t faults_fired();
+/// How many calls that fail_any_call() counts the program has made.
+std::uint64_t calls_made();
 
 /// How many OS threads run blocks. CPU_DEVICE_WORKERS sets it; otherwise the cores we may use.
 unsigned worker_count();

@@ -93,7 +93,8 @@ struct copy_event {
 
 struct call_event {
   const char* function;  ///< "cudaMemcpy", "cublasSgemm"
-  std::uint64_t number;  ///< counts the program's calls of any function, from 1
+  std::uint64_t number;  ///< counts the calls that fail_any_call() counts, from 1; 0 for others
+  int usual_error;       ///< an error that this function is known to give
   int status;            ///< when it returns
 };
 
@@ -114,7 +115,8 @@ class observer {
   virtual void allocated(const allocation_event&) {}
   virtual void freed(const allocation_event&) {}
   virtual void copied(const copy_event&) {}
-  /// Another answer than 0 makes the call fail with that status, before it has done anything.
+  /// Another answer than 0 makes the call fail with that status, before it has done anything. What
+  /// gives something back (cudaFree …) does so first.
   virtual int call_begins(const call_event&) { return 0; }
   virtual void call_ends(const call_event&) {}
 };

@@ -3,6 +3,8 @@
 
 // Capturing streams: work that is put into a capturing stream becomes a node of a graph.
 
+#include "api/capture.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -53,7 +55,6 @@ drafting::~drafting() { tls_draft = nullptr; }
 node_draft* current_draft() { return tls_draft; }
 
 bool keeps_work(cudaStream_t handle) {
-  const std::lock_guard lock(api_mutex());
   const CUstream_st* stream = resolve(handle);
   return runs_late() || tls_draft != nullptr || (stream != nullptr && stream->capture != nullptr);
 }
@@ -127,8 +128,7 @@ cudaError_t refuse_captured(CUevent_st& event) {
                "graph runs.");
 }
 
-cudaError_t refuse_in_capture(const char* function, bool device_wide) {
-  const std::lock_guard lock(api_mutex());
+cudaError_t refuse_in_capture(bool device_wide) {
   for (stream_capture* capture : captures()) {
     const bool here = capture->host_thread == std::this_thread::get_id();
     const bool prohibited = device_wide || (tls_mode != cudaStreamCaptureModeRelaxed &&
@@ -137,7 +137,7 @@ cudaError_t refuse_in_capture(const char* function, bool device_wide) {
                                                         tls_mode == cudaStreamCaptureModeGlobal));
     if (prohibited)
       return spoil(*capture, cudaErrorStreamCaptureUnsupported,
-                   std::string(function) +
+                   this_call() +
                        " is not allowed while a stream is captured. Try: before "
                        "cudaStreamBeginCapture, or after cudaStreamEndCapture.");
   }
@@ -164,93 +164,98 @@ void leave_capture(CUstream_st* stream) {
 using namespace cpu_device;
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t handle, cudaStreamCaptureMode mode) {
-  if (static_cast<unsigned>(mode) > cudaStreamCaptureModeRelaxed)
-    return fail(cudaErrorInvalidValue);
-  CPU_DEVICE_RETURN_PENDING_ERROR();
-  const std::lock_guard lock(api_mutex());
-  CUstream_st* stream = resolve(handle);
-  if (stream == nullptr) return bad_stream();
-  if (is_default(stream))
-    return fail(cudaErrorStreamCaptureUnsupported,
-                "cudaStreamBeginCapture: the default stream cannot be captured. Try: "
-                "cudaStreamCreate.");
-  if (stream->capture)
-    return fail(cudaErrorIllegalState, "cudaStreamBeginCapture: this stream is captured already");
-  static unsigned long long ids = 0;
-  auto capture = std::make_shared<stream_capture>();
-  capture->id = ++ids;
-  capture->origin = stream;
-  capture->mode = mode;
-  capture->host_thread = std::this_thread::get_id();
-  capture->graph = std::make_unique<CUgraph_st>();
-  capture->streams = {stream};
-  captures().insert(capture.get());
-  stream->capture = std::move(capture);
-  stream->last.clear();
-  return cudaSuccess;
+  return call(api::cudaStreamBeginCapture, [&] {
+    if (static_cast<unsigned>(mode) > cudaStreamCaptureModeRelaxed)
+      return fail(cudaErrorInvalidValue);
+    CUstream_st* stream = resolve(handle);
+    if (stream == nullptr) return bad_stream();
+    if (is_default(stream))
+      return fail(cudaErrorStreamCaptureUnsupported,
+                  "cudaStreamBeginCapture: the default stream cannot be captured. Try: "
+                  "cudaStreamCreate.");
+    if (stream->capture)
+      return fail(cudaErrorIllegalState, "cudaStreamBeginCapture: this stream is captured already");
+    static unsigned long long ids = 0;
+    auto capture = std::make_shared<stream_capture>();
+    capture->id = ++ids;
+    capture->origin = stream;
+    capture->mode = mode;
+    capture->host_thread = std::this_thread::get_id();
+    capture->graph = std::make_unique<CUgraph_st>();
+    capture->streams = {stream};
+    captures().insert(capture.get());
+    stream->capture = std::move(capture);
+    stream->last.clear();
+    return cudaSuccess;
+  });
 }
 
 cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* graph) {
-  const std::lock_guard lock(api_mutex());
-  CUstream_st* stream = resolve(handle);
-  if (stream == nullptr) return bad_stream();
-  if (graph == nullptr) return fail(cudaErrorInvalidValue);
-  *graph = nullptr;
-  if (!stream->capture)
-    return fail(cudaErrorIllegalState, "cudaStreamEndCapture: this stream is not captured");
-  const auto capture = stream->capture;
-  if (capture->origin != stream)
-    return spoil(*capture, cudaErrorStreamCaptureUnmatched,
-                 "cudaStreamEndCapture: the capture began on another stream, which must end it.");
-  if (capture->mode != cudaStreamCaptureModeRelaxed &&
-      capture->host_thread != std::this_thread::get_id()) {
-    leave_capture(stream);  // as on a GPU: it is over all the same
-    return fail(cudaErrorStreamCaptureWrongThread,
-                "cudaStreamEndCapture: the host thread that began the capture must end it. It has "
-                "ended now, without a graph.");
-  }
-  const bool valid = capture->valid, joined = all_joined(*capture);
-  leave_capture(stream);
-  if (!valid) return fail(cudaErrorStreamCaptureInvalidated);
-  if (!joined)
-    return fail(
-        cudaErrorStreamCaptureUnjoined,
-        "cudaStreamEndCapture: another stream joined the capture, and its last work is not "
-        "awaited. Try: cudaEventRecord there, and cudaStreamWaitEvent on the first stream.");
-  return keep_graph(std::move(capture->graph), graph);
+  return call(api::cudaStreamEndCapture, [&] {
+    CUstream_st* stream = resolve(handle);
+    if (stream == nullptr) return bad_stream();
+    if (graph == nullptr) return fail(cudaErrorInvalidValue);
+    *graph = nullptr;
+    if (!stream->capture)
+      return fail(cudaErrorIllegalState, "cudaStreamEndCapture: this stream is not captured");
+    const auto capture = stream->capture;
+    if (capture->origin != stream)
+      return spoil(*capture, cudaErrorStreamCaptureUnmatched,
+                   "cudaStreamEndCapture: the capture began on another stream, which must end it.");
+    if (capture->mode != cudaStreamCaptureModeRelaxed &&
+        capture->host_thread != std::this_thread::get_id()) {
+      leave_capture(stream);  // as on a GPU: it is over all the same
+      return fail(
+          cudaErrorStreamCaptureWrongThread,
+          "cudaStreamEndCapture: the host thread that began the capture must end it. It has "
+          "ended now, without a graph.");
+    }
+    const bool valid = capture->valid, joined = all_joined(*capture);
+    leave_capture(stream);
+    if (!valid || fails_by_injection()) return fail(cudaErrorStreamCaptureInvalidated);
+    if (!joined)
+      return fail(
+          cudaErrorStreamCaptureUnjoined,
+          "cudaStreamEndCapture: another stream joined the capture, and its last work is not "
+          "awaited. Try: cudaEventRecord there, and cudaStreamWaitEvent on the first stream.");
+    return keep_graph(std::move(capture->graph), graph);
+  });
 }
 
 cudaError_t cudaStreamGetCaptureInfo(cudaStream_t handle, cudaStreamCaptureStatus* status,
                                      unsigned long long* id, cudaGraph_t* graph,
                                      const cudaGraphNode_t** dependencies,
                                      const cudaGraphEdgeData** edges, std::size_t* count) {
-  const std::lock_guard lock(api_mutex());
-  const CUstream_st* stream = resolve(handle);
-  if (stream == nullptr) return bad_stream();
-  if (status == nullptr) return fail(cudaErrorInvalidValue);
-  if (const cudaError_t implicit = check_implicit_wait(*stream); implicit != cudaSuccess)
-    return implicit;
-  if (edges != nullptr) *edges = nullptr;
-  if (!stream->capture) {
-    *status = cudaStreamCaptureStatusNone;
+  return call(api::cudaStreamGetCaptureInfo, [&] {
+    const CUstream_st* stream = resolve(handle);
+    if (stream == nullptr) return bad_stream();
+    if (status == nullptr) return fail(cudaErrorInvalidValue);
+    if (const cudaError_t implicit = check_implicit_wait(*stream); implicit != cudaSuccess)
+      return implicit;
+    if (edges != nullptr) *edges = nullptr;
+    if (!stream->capture) {
+      *status = cudaStreamCaptureStatusNone;
+      return cudaSuccess;
+    }
+    *status =
+        stream->capture->valid ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusInvalidated;
+    if (!stream->capture->valid) return cudaSuccess;
+    if (id != nullptr) *id = stream->capture->id;
+    if (graph != nullptr) *graph = stream->capture->graph.get();
+    if (dependencies != nullptr) *dependencies = stream->last.data();
+    if (count != nullptr) *count = stream->last.size();
     return cudaSuccess;
-  }
-  *status =
-      stream->capture->valid ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusInvalidated;
-  if (!stream->capture->valid) return cudaSuccess;
-  if (id != nullptr) *id = stream->capture->id;
-  if (graph != nullptr) *graph = stream->capture->graph.get();
-  if (dependencies != nullptr) *dependencies = stream->last.data();
-  if (count != nullptr) *count = stream->last.size();
-  return cudaSuccess;
+  });
 }
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
-  return cudaStreamGetCaptureInfo(stream, status);
+  return call(api::cudaStreamIsCapturing, [&] { return cudaStreamGetCaptureInfo(stream, status); });
 }
 
 cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
-  if (mode == nullptr || static_cast<unsigned>(*mode) > cudaStreamCaptureModeRelaxed)
-    return fail(cudaErrorInvalidValue);
-  std::swap(*mode, tls_mode);
-  return cudaSuccess;
+  return call(api::cudaThreadExchangeStreamCaptureMode, [&] {
+    if (mode == nullptr || static_cast<unsigned>(*mode) > cudaStreamCaptureModeRelaxed)
+      return fail(cudaErrorInvalidValue);
+    std::swap(*mode, tls_mode);
+    return cudaSuccess;
+  });
 }

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <map>
 
+#include "api/calls.hpp"
 #include "base/memory.hpp"
 #include "context/device.hpp"
 
@@ -30,11 +31,9 @@ std::map<int, settings>& all_settings() {
 }
 settings& here() { return all_settings()[current_device()]; }
 
-cudaError_t no_other_processes(const char* function) {
-  CPU_DEVICE_RETURN_PENDING_ERROR();
-  return fail(
-      cudaErrorNotSupported,
-      std::string(function) + ": memory and events of the CPU device belong to one process");
+cudaError_t no_other_processes() {
+  return fail(cudaErrorNotSupported,
+              this_call() + ": memory and events of the CPU device belong to one process");
 }
 
 cudaError_t no_driver(void** function, cudaDriverEntryPointQueryResult* result) {
@@ -44,132 +43,144 @@ cudaError_t no_driver(void** function, cudaDriverEntryPointQueryResult* result) 
   return fail(cudaErrorNotSupported, "the CPU device has no driver API below its runtime API");
 }
 
-}  // namespace
+const bool resets =
+    on_reset(reset_step::settings, [](int device) { all_settings().erase(device); });
 
-void forget_settings(int device) { all_settings().erase(device); }
+}  // namespace
 
 }  // namespace cpu_device
 
 using namespace cpu_device;
 
 cudaError_t cudaDeviceSetLimit(cudaLimit limit, std::size_t value) {
-  CPU_DEVICE_RETURN_PENDING_ERROR();
-  const std::lock_guard lock(api_mutex());
-  const auto it = here().limits.find(limit);
-  if (it == here().limits.end()) return fail(cudaErrorUnsupportedLimit);
-  it->second = value;
-  return cudaSuccess;
+  return call(api::cudaDeviceSetLimit, [&] {
+    const auto it = here().limits.find(limit);
+    if (it == here().limits.end()) return fail(cudaErrorUnsupportedLimit);
+    it->second = value;
+    return cudaSuccess;
+  });
 }
 cudaError_t cudaDeviceGetLimit(std::size_t* value, cudaLimit limit) {
-  if (value == nullptr) return fail(cudaErrorInvalidValue);
-  CPU_DEVICE_RETURN_PENDING_ERROR();
-  const std::lock_guard lock(api_mutex());
-  const auto it = here().limits.find(limit);
-  if (it == here().limits.end()) return fail(cudaErrorInvalidValue);
-  *value = it->second;
-  return cudaSuccess;
+  return call(api::cudaDeviceGetLimit, [&] {
+    if (value == nullptr) return fail(cudaErrorInvalidValue);
+    const auto it = here().limits.find(limit);
+    if (it == here().limits.end()) return fail(cudaErrorInvalidValue);
+    *value = it->second;
+    return cudaSuccess;
+  });
 }
 cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache config) {
-  if (static_cast<unsigned>(config) > cudaFuncCachePreferEqual) return fail(cudaErrorInvalidValue);
-  CPU_DEVICE_RETURN_PENDING_ERROR();
-  const std::lock_guard lock(api_mutex());
-  here().cache = config;
-  return cudaSuccess;
+  return call(api::cudaDeviceSetCacheConfig, [&] {
+    if (static_cast<unsigned>(config) > cudaFuncCachePreferEqual)
+      return fail(cudaErrorInvalidValue);
+    here().cache = config;
+    return cudaSuccess;
+  });
 }
 cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache* config) {
-  if (config == nullptr) return fail(cudaErrorInvalidValue);
-  CPU_DEVICE_RETURN_PENDING_ERROR();
-  const std::lock_guard lock(api_mutex());
-  *config = here().cache;
-  return cudaSuccess;
+  return call(api::cudaDeviceGetCacheConfig, [&] {
+    if (config == nullptr) return fail(cudaErrorInvalidValue);
+    *config = here().cache;
+    return cudaSuccess;
+  });
 }
 cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig config) {
-  if (static_cast<unsigned>(config) > cudaSharedMemBankSizeEightByte)
-    return fail(cudaErrorInvalidValue);
-  CPU_DEVICE_RETURN_PENDING_ERROR();
-  return cudaSuccess;
+  return call(api::cudaDeviceSetSharedMemConfig, [&] {
+    if (static_cast<unsigned>(config) > cudaSharedMemBankSizeEightByte)
+      return fail(cudaErrorInvalidValue);
+    return cudaSuccess;
+  });
 }
 cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig* config) {
-  if (config == nullptr) return fail(cudaErrorInvalidValue);
-  CPU_DEVICE_RETURN_PENDING_ERROR();
-  *config = cudaSharedMemBankSizeFourByte;
-  return cudaSuccess;
+  return call(api::cudaDeviceGetSharedMemConfig, [&] {
+    if (config == nullptr) return fail(cudaErrorInvalidValue);
+    *config = cudaSharedMemBankSizeFourByte;
+    return cudaSuccess;
+  });
 }
 cudaError_t cudaCtxResetPersistingL2Cache() {
-  CPU_DEVICE_RETURN_PENDING_ERROR();
-  return cudaSuccess;
+  return call(api::cudaCtxResetPersistingL2Cache, [&] { return cudaSuccess; });
 }
 
 cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int device) {
-  if (text == nullptr || length <= 0) return fail(cudaErrorInvalidValue);
-  cudaDeviceProp p;
-  if (const cudaError_t status = cudaGetDeviceProperties(&p, device); status != cudaSuccess)
-    return status;
-  char whole[32];
-  const int needed = std::snprintf(whole, sizeof whole, "%04x:%02x:%02x.0", p.pciDomainID,
-                                   p.pciBusID, p.pciDeviceID);
-  if (needed >= length) return fail(cudaErrorInvalidValue);  // with its end, 13 bytes
-  std::snprintf(text, static_cast<std::size_t>(length), "%s", whole);
-  return cudaSuccess;
+  return call(api::cudaDeviceGetPCIBusId, [&] {
+    if (text == nullptr || length <= 0) return fail(cudaErrorInvalidValue);
+    cudaDeviceProp p;
+    if (const cudaError_t status = cudaGetDeviceProperties(&p, device); status != cudaSuccess)
+      return status;
+    char whole[32];
+    const int needed = std::snprintf(whole, sizeof whole, "%04x:%02x:%02x.0", p.pciDomainID,
+                                     p.pciBusID, p.pciDeviceID);
+    if (needed >= length) return fail(cudaErrorInvalidValue);  // with its end, 13 bytes
+    std::snprintf(text, static_cast<std::size_t>(length), "%s", whole);
+    return cudaSuccess;
+  });
 }
 cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* text) {
-  if (device == nullptr || text == nullptr) return fail(cudaErrorInvalidValue);
-  unsigned domain = 0, bus = 0, slot = 0, function = 0;
-  int end = -1;
-  const auto whole = [&](int fields, int wanted) {
-    return fields == wanted && end >= 0 && text[end] == '\0';
-  };
-  if (!whole(std::sscanf(text, "%x:%x:%x.%x%n", &domain, &bus, &slot, &function, &end), 4) &&
-      !whole((end = -1, std::sscanf(text, "%x:%x:%x%n", &domain, &bus, &slot, &end)), 3) &&
-      !whole((end = -1, domain = 0, std::sscanf(text, "%x:%x.%x%n", &bus, &slot, &function, &end)),
-             3))
-    return fail(cudaErrorInvalidValue);
-  for (int d = 0; d < device_count(); ++d) {
-    cudaDeviceProp p;
-    cudaGetDeviceProperties(&p, d);
-    if (static_cast<unsigned>(p.pciDomainID) != domain ||
-        static_cast<unsigned>(p.pciBusID) != bus || static_cast<unsigned>(p.pciDeviceID) != slot)
-      continue;
-    *device = d;
-    return cudaSuccess;
-  }
-  return fail(cudaErrorInvalidDevice);
+  return call(api::cudaDeviceGetByPCIBusId, [&] {
+    if (device == nullptr || text == nullptr) return fail(cudaErrorInvalidValue);
+    unsigned domain = 0, bus = 0, slot = 0, function = 0;
+    int end = -1;
+    const auto whole = [&](int fields, int wanted) {
+      return fields == wanted && end >= 0 && text[end] == '\0';
+    };
+    if (!whole(std::sscanf(text, "%x:%x:%x.%x%n", &domain, &bus, &slot, &function, &end), 4) &&
+        !whole((end = -1, std::sscanf(text, "%x:%x:%x%n", &domain, &bus, &slot, &end)), 3) &&
+        !whole(
+            (end = -1, domain = 0, std::sscanf(text, "%x:%x.%x%n", &bus, &slot, &function, &end)),
+            3))
+      return fail(cudaErrorInvalidValue);
+    for (int d = 0; d < device_count(); ++d) {
+      cudaDeviceProp p;
+      cudaGetDeviceProperties(&p, d);
+      if (static_cast<unsigned>(p.pciDomainID) != domain ||
+          static_cast<unsigned>(p.pciBusID) != bus || static_cast<unsigned>(p.pciDeviceID) != slot)
+        continue;
+      *device = d;
+      return cudaSuccess;
+    }
+    return fail(cudaErrorInvalidDevice);
+  });
 }
 
 cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr attribute, int source,
                                       int destination) {
-  if (value == nullptr || attribute < cudaDevP2PAttrPerformanceRank ||
-      attribute > cudaDevP2PAttrCudaArrayAccessSupported)
-    return fail(cudaErrorInvalidValue);
-  int can = 0;
-  if (const cudaError_t status = cudaDeviceCanAccessPeer(&can, source, destination);
-      status != cudaSuccess)
-    return status;
-  if (source == destination) return fail(cudaErrorInvalidDevice);
-  *value = attribute == cudaDevP2PAttrPerformanceRank ? 0 : can;
-  return cudaSuccess;
+  return call(api::cudaDeviceGetP2PAttribute, [&] {
+    if (value == nullptr || attribute < cudaDevP2PAttrPerformanceRank ||
+        attribute > cudaDevP2PAttrCudaArrayAccessSupported)
+      return fail(cudaErrorInvalidValue);
+    int can = 0;
+    if (const cudaError_t status = cudaDeviceCanAccessPeer(&can, source, destination);
+        status != cudaSuccess)
+      return status;
+    if (source == destination) return fail(cudaErrorInvalidDevice);
+    *value = attribute == cudaDevP2PAttrPerformanceRank ? 0 : can;
+    return cudaSuccess;
+  });
 }
 
 cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t*, void*) {
-  return no_other_processes("cudaIpcGetMemHandle");
+  return call(api::cudaIpcGetMemHandle, [&] { return no_other_processes(); });
 }
 cudaError_t cudaIpcOpenMemHandle(void**, cudaIpcMemHandle_t, unsigned int) {
-  return no_other_processes("cudaIpcOpenMemHandle");
+  return call(api::cudaIpcOpenMemHandle, [&] { return no_other_processes(); });
 }
-cudaError_t cudaIpcCloseMemHandle(void*) { return no_other_processes("cudaIpcCloseMemHandle"); }
+cudaError_t cudaIpcCloseMemHandle(void*) {
+  return call(api::cudaIpcCloseMemHandle, [&] { return no_other_processes(); });
+}
 cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t*, cudaEvent_t) {
-  return no_other_processes("cudaIpcGetEventHandle");
+  return call(api::cudaIpcGetEventHandle, [&] { return no_other_processes(); });
 }
 cudaError_t cudaIpcOpenEventHandle(cudaEvent_t*, cudaIpcEventHandle_t) {
-  return no_other_processes("cudaIpcOpenEventHandle");
+  return call(api::cudaIpcOpenEventHandle, [&] { return no_other_processes(); });
 }
 
 cudaError_t cudaGetDriverEntryPoint(const char*, void** function, unsigned long long,
                                     cudaDriverEntryPointQueryResult* result) {
-  return no_driver(function, result);
+  return call(api::cudaGetDriverEntryPoint, [&] { return no_driver(function, result); });
 }
 cudaError_t cudaGetDriverEntryPointByVersion(const char*, void** function, unsigned int,
                                              unsigned long long,
                                              cudaDriverEntryPointQueryResult* result) {
-  return no_driver(function, result);
+  return call(api::cudaGetDriverEntryPointByVersion, [&] { return no_driver(function, result); });
 }

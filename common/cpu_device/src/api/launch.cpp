@@ -6,6 +6,10 @@
 #include <memory>
 #include <string>
 
+#include "api/calls.hpp"
+#include "api/kernels.hpp"
+#include "api/stream_queue.hpp"
+#include "base/events.hpp"
 #include "base/memory.hpp"
 #include "base/report.hpp"
 #include "context/device.hpp"
@@ -81,8 +85,7 @@ cudaError_t check_shape(const launch_site& site, const launch_shape& shape, cons
                      "cudaFuncAttributeMaxDynamicSharedMemorySize, bytes), " +
                      std::to_string(kSharedOptinLimit) + " with it.");
   if (shape.cooperative) {
-    int fitting = 0;
-    active_blocks(&fitting, static_cast<int>(threads), shape.shared_bytes);
+    const int fitting = blocks_that_fit(threads, shape.shared_bytes);
     const std::uint64_t most = std::uint64_t{worker_count()} * static_cast<unsigned>(fitting);
     if (std::uint64_t{g.x} * g.y * g.z > most)
       return wrong(cudaErrorCooperativeLaunchTooLarge,
@@ -127,26 +130,25 @@ bool note_launch_bound(const void* kernel, unsigned threads) {
 }
 
 unsigned thread_limit_of(const void* kernel) {
-  const std::lock_guard lock(api_mutex());
   const auto it = thread_limits().find(kernel);
   return it != thread_limits().end() ? std::min(it->second, kMaxThreads) : kMaxThreads;
 }
 
 std::size_t shared_limit_of(const void* kernel) {
-  const std::lock_guard lock(api_mutex());
   const auto it = opted_in().find(kernel);
   return it != opted_in().end() ? it->second : kSharedLimit;
 }
 
 cudaError_t set_function_attribute(const void* kernel, cudaFuncAttribute attribute, int value) {
-  if (kernel == nullptr) return fail(cudaErrorInvalidDeviceFunction);
-  if (attribute == cudaFuncAttributePreferredSharedMemoryCarveout) return cudaSuccess;
-  if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 ||
-      static_cast<std::size_t>(value) > kSharedOptinLimit)
-    return fail(cudaErrorInvalidValue);
-  const std::lock_guard lock(api_mutex());
-  opted_in()[kernel] = std::max(kSharedLimit, static_cast<std::size_t>(value));
-  return cudaSuccess;
+  return call(api::cudaFuncSetAttribute, [&] {
+    if (kernel == nullptr) return fail(cudaErrorInvalidDeviceFunction);
+    if (attribute == cudaFuncAttributePreferredSharedMemoryCarveout) return cudaSuccess;
+    if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 ||
+        static_cast<std::size_t>(value) > kSharedOptinLimit)
+      return fail(cudaErrorInvalidValue);
+    opted_in()[kernel] = std::max(kSharedLimit, static_cast<std::size_t>(value));
+    return cudaSuccess;
+  });
 }
 
 void note_kernel(const void* kernel, const known_kernel& how) {
@@ -186,13 +188,37 @@ cudaError_t shape_of(const cudaLaunchConfig_t* config, launch_shape& shape) {
   return cudaSuccess;
 }
 
-cudaError_t submit(const launch_site& site, const launch_shape& shape, const kernel_call& call) {
-  if (inside_kernel()) {
-    report(launch_of(site) + " happens inside a kernel: the CPU device has no dynamic parallelism");
-    return fail(cudaErrorNotSupported);
-  }
-  CPU_DEVICE_RETURN_PENDING_ERROR();
-  const std::lock_guard lock(api_mutex());
+namespace {
+
+/// Runs the kernel, with its events.
+void execute(const launch_site& site, const launch_shape& shape, int device,
+             void (*run)(const void*), const void* arguments) {
+  running_launch launch;
+  launch.site = site;
+  launch.grid = shape.grid;
+  launch.block = shape.block;
+  launch.shared_bytes = shape.shared_bytes;
+  launch.run = run;
+  launch.arguments = arguments;
+  launch.device = device;
+  launch.order = current_order(launch.seed);
+  if (shape.cooperative)
+    launch.meeting = std::make_unique<grid_meeting>(shape.grid.x * shape.grid.y * shape.grid.z);
+  const auto tell = [&](void (observer::*what)(const launch_event&), cudaError_t status) {
+    if (listening(event_kind::launch))
+      publish(event_kind::launch, what,
+              launch_event{site.kernel, site.file, site.line, shape.grid, shape.block,
+                           shape.shared_bytes, device, shape.stream, shape.cooperative, status});
+  };
+  tell(&observer::launch_begins, cudaSuccess);
+  cudaError_t error = run_launch(launch);
+  if (check_slack(site.kernel) && error == cudaSuccess) error = cudaErrorIllegalAddress;
+  if (error != cudaSuccess) break_device(device, error);
+  tell(&observer::launch_ends, error);
+}
+
+cudaError_t check_and_enqueue(const launch_site& site, const launch_shape& shape,
+                              const kernel_call& call) {
   const cudaError_t wrong_shape = check_shape(site, shape, call.kernel);
   if (wrong_shape != cudaSuccess) return wrong_shape;
   if (!is_stream(shape.stream))
@@ -214,28 +240,24 @@ cudaError_t submit(const launch_site& site, const launch_shape& shape, const ker
       return cudaSuccess;  // as on a GPU: who synchronises is told
     }
   }
-  const auto execute = [site, shape, device, run = call.run](const void* arguments) {
-    running_launch launch;
-    launch.site = site;
-    launch.grid = shape.grid;
-    launch.block = shape.block;
-    launch.shared_bytes = shape.shared_bytes;
-    launch.run = run;
-    launch.arguments = arguments;
-    launch.device = device;
-    launch.order = current_order(launch.seed);
-    if (shape.cooperative)
-      launch.meeting = std::make_unique<grid_meeting>(shape.grid.x * shape.grid.y * shape.grid.z);
-    const cudaError_t error = run_launch(launch);
-    if (error != cudaSuccess) break_device(device, error);
-    if (check_slack(site.kernel)) break_device(device, cudaErrorIllegalAddress);
-  };
   if (!keeps_work(shape.stream))  // runs before enqueue comes back
     return enqueue(
-        shape.stream, [&] { execute(call.arguments); }, cudaGraphNodeTypeKernel);
+        shape.stream, [&] { execute(site, shape, device, call.run, call.arguments); },
+        cudaGraphNodeTypeKernel);
   const std::shared_ptr<void> kept(call.clone(call.arguments), call.destroy);
   return enqueue(
-      shape.stream, [execute, kept] { execute(kept.get()); }, cudaGraphNodeTypeKernel);
+      shape.stream,
+      [site, shape, device, run = call.run, kept] {
+        execute(site, shape, device, run, kept.get());
+      },
+      cudaGraphNodeTypeKernel);
+}
+
+}  // namespace
+
+cudaError_t submit(const launch_site& site, const launch_shape& shape, const kernel_call& kernel) {
+  return call(shape.cooperative ? api::cudaLaunchCooperativeKernel : api::cudaLaunchKernel,
+              [&] { return check_and_enqueue(site, shape, kernel); });
 }
 
 }  // namespace cpu_device

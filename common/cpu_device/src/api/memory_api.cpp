@@ -1,10 +1,16 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "api/memory_api.hpp"
+
 #include <cstdint>
 #include <cstring>
 #include <string>
 
+#include "api/calls.hpp"
+#include "api/capture.hpp"
+#include "api/stream_queue.hpp"
+#include "base/events.hpp"
 #include "base/memory.hpp"
 #include "base/report.hpp"
 #include "context/device.hpp"
@@ -21,40 +27,32 @@ bool for_host(const allocation& a) {
 }
 
 cudaError_t get_memory(void** pointer, std::size_t bytes, memory_kind kind, unsigned flags,
-                       const void* made_at, const char* function, int device = current_device()) {
+                       const void* made_at, int device = current_device()) {
   if (pointer == nullptr) return fail(cudaErrorInvalidValue);
-  if (inside_kernel())
-    return fail(cudaErrorNotSupported, std::string(function) + " was called inside a kernel");
-  CPU_DEVICE_RETURN_PENDING_ERROR();
-  if (const cudaError_t status = refuse_in_capture(function); status != cudaSuccess) return status;
   *pointer = nullptr;
   if (bytes == 0) return cudaSuccess;
   void* memory = allocate(bytes, kind, device, flags, made_at);
   if (memory == nullptr)
     return fail(cudaErrorMemoryAllocation,
-                std::string(function) + ": " + human_bytes(bytes) + " do not fit; device " +
+                this_call() + ": " + human_bytes(bytes) + " do not fit; device " +
                     std::to_string(device) + " has " + human_bytes(device_capacity()) +
                     ", of which " + human_bytes(device_bytes_in_use(device)) + " are in use.");
   *pointer = memory;
   return cudaSuccess;
 }
 
-cudaError_t give_memory_back(void* pointer, bool device_memory, const char* function) {
-  if (inside_kernel())
-    return fail(cudaErrorNotSupported, std::string(function) + " was called inside a kernel");
-  CPU_DEVICE_RETURN_PENDING_ERROR();
+cudaError_t give_memory_back(void* pointer, bool device_memory) {
   if (pointer == nullptr) return cudaSuccess;
-  if (const cudaError_t status = refuse_in_capture(function); status != cudaSuccess) return status;
-  const std::lock_guard lock(api_mutex());
+  if (const cudaError_t status = refuse_in_capture(); status != cudaSuccess) return status;
   if (is_graphics_memory(pointer))
     return fail(cudaErrorInvalidValue,
-                std::string(function) +
+                this_call() +
                     ": the pointer came from cudaGraphicsResourceGetMappedPointer; "
                     "cudaGraphicsUnmapResources gives it back.");
   for (int d = 0; d < device_count(); ++d) finish_device(d);  // nobody may still use it
   std::string why;
   if (!release(pointer, device_memory, &why))
-    return fail(cudaErrorInvalidValue, std::string(function) + ": " + why + ".");
+    return fail(cudaErrorInvalidValue, this_call() + ": " + why + ".");
   return cudaSuccess;
 }
 
@@ -73,12 +71,12 @@ std::string kind_name(cudaMemcpyKind kind) {
 }
 
 /// Checks that a side of a copy is the memory that the direction promises, and long enough.
-cudaError_t check_side(const char* function, const side& s, std::size_t width, std::size_t height,
-                       bool should_be_device, cudaMemcpyKind kind, bool* pageable) {
+cudaError_t check_side(const side& s, std::size_t width, std::size_t height, bool should_be_device,
+                       cudaMemcpyKind kind, bool* pageable) {
   const std::size_t extent = (height - 1) * s.pitch + width;
   const auto a = find_allocation(s.pointer);
   const auto wrong = [&](const std::string& why) {
-    return fail(cudaErrorInvalidValue, std::string(function) + ": the " + s.name + " " + why);
+    return fail(cudaErrorInvalidValue, this_call() + ": the " + s.name + " " + why);
   };
   if (kind != cudaMemcpyDefault) {
     if (should_be_device && !a) {
@@ -103,35 +101,30 @@ cudaError_t check_side(const char* function, const side& s, std::size_t width, s
   return cudaSuccess;
 }
 
-cudaError_t copy(const char* function, side to, side from, std::size_t width, std::size_t height,
-                 cudaMemcpyKind kind, cudaStream_t stream, bool wait) {
-  if (inside_kernel())
-    return fail(cudaErrorNotSupported, std::string(function) + " was called inside a kernel");
+cudaError_t copy(side to, side from, std::size_t width, std::size_t height, cudaMemcpyKind kind,
+                 cudaStream_t stream, bool wait) {
   if (static_cast<unsigned>(kind) > cudaMemcpyDefault)
-    return fail(
-        cudaErrorInvalidMemcpyDirection,
-        std::string(function) + ": " + std::to_string(static_cast<int>(kind)) + " is no direction");
-  CPU_DEVICE_RETURN_PENDING_ERROR();
+    return fail(cudaErrorInvalidMemcpyDirection,
+                this_call() + ": " + std::to_string(static_cast<int>(kind)) + " is no direction");
   if (width == 0 || height == 0) return cudaSuccess;
   if (to.pointer == nullptr || from.pointer == nullptr)
-    return fail(cudaErrorInvalidValue, std::string(function) + ": the " +
+    return fail(cudaErrorInvalidValue, this_call() + ": the " +
                                            (to.pointer == nullptr ? to.name : from.name) +
                                            " is a null pointer.");
   if (height > 1 && (width > to.pitch || width > from.pitch))
-    return fail(cudaErrorInvalidPitchValue, std::string(function) + ": a row of " +
-                                                std::to_string(width) +
+    return fail(cudaErrorInvalidPitchValue, this_call() + ": a row of " + std::to_string(width) +
                                                 " bytes is wider than the pitch.");
   bool pageable = false;
   const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
   const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
-  cudaError_t status = check_side(function, to, width, height, to_device, kind, &pageable);
-  if (status == cudaSuccess)
-    status = check_side(function, from, width, height, from_device, kind, &pageable);
+  cudaError_t status = check_side(to, width, height, to_device, kind, &pageable);
+  if (status == cudaSuccess) status = check_side(from, width, height, from_device, kind, &pageable);
   if (status != cudaSuccess) return status;
 
   const auto run = [=] {
     auto* d = static_cast<char*>(const_cast<void*>(to.pointer));
     const auto* s = static_cast<const char*>(from.pointer);
+    note_copy(d, s, width * height, stream);
     if (to.pitch == width && from.pitch == width) {
       std::memmove(d, s, width * height);
       return;
@@ -141,27 +134,22 @@ cudaError_t copy(const char* function, side to, side from, std::size_t width, st
   };
   // Pageable memory cannot be read by a GPU while the program goes on, so even an asynchronous
   // copy of it is done when the call comes back.
-  status = wait || pageable ? enqueue_and_wait(stream, run) : enqueue(stream, run);
-  if (status != cudaSuccess) return status;
-  if (wait) CPU_DEVICE_RETURN_PENDING_ERROR();
-  return cudaSuccess;
+  return wait || pageable ? enqueue_and_wait(stream, run) : enqueue(stream, run);
 }
 
-cudaError_t fill(const char* function, void* pointer, std::size_t pitch, int value,
-                 std::size_t width, std::size_t height, cudaStream_t stream) {
-  CPU_DEVICE_RETURN_PENDING_ERROR();
+cudaError_t fill(void* pointer, std::size_t pitch, int value, std::size_t width, std::size_t height,
+                 cudaStream_t stream) {
   if (width == 0 || height == 0) return cudaSuccess;
   const auto a = find_allocation(pointer);
-  if (!a)
-    return fail(cudaErrorInvalidValue,
-                std::string(function) + ": the pointer is not device memory.");
+  if (!a) return fail(cudaErrorInvalidValue, this_call() + ": the pointer is not device memory.");
   bool pageable = false;
-  const cudaError_t status = check_side(function, {pointer, pitch, "memory"}, width, height, true,
-                                        cudaMemcpyDefault, &pageable);
+  const cudaError_t status =
+      check_side({pointer, pitch, "memory"}, width, height, true, cudaMemcpyDefault, &pageable);
   if (status != cudaSuccess) return status;
   return enqueue(
       stream,
       [=] {
+        note_copy(pointer, nullptr, width * height, stream);
         for (std::size_t row = 0; row < height; ++row)
           std::memset(static_cast<char*>(pointer) + row * pitch, value, width);
       },
@@ -171,178 +159,223 @@ cudaError_t fill(const char* function, void* pointer, std::size_t pitch, int val
 }  // namespace
 
 cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
-  return get_memory(pointer, bytes, memory_kind::device, 0, __builtin_return_address(0),
-                    "cudaMalloc");
+  const void* made_at = __builtin_return_address(0);
+  return call(api::cudaMalloc,
+              [&] { return get_memory(pointer, bytes, memory_kind::device, 0, made_at); });
 }
-cudaError_t cudaFree(void* pointer) { return give_memory_back(pointer, true, "cudaFree"); }
+cudaError_t cudaFree(void* pointer) {
+  return call(api::cudaFree, [&] { return give_memory_back(pointer, true); });
+}
 
 cudaError_t cudaHostAlloc(void** pointer, std::size_t bytes, unsigned int flags) {
-  if ((flags & ~7U) != 0) return fail(cudaErrorInvalidValue);
-  return get_memory(pointer, bytes, memory_kind::pinned, flags, __builtin_return_address(0),
-                    "cudaHostAlloc");
+  const void* made_at = __builtin_return_address(0);
+  return call(api::cudaHostAlloc, [&] {
+    if ((flags & ~7U) != 0) return fail(cudaErrorInvalidValue);
+    return get_memory(pointer, bytes, memory_kind::pinned, flags, made_at);
+  });
 }
 cudaError_t cudaMallocHost(void** pointer, std::size_t bytes, unsigned int flags) {
-  if ((flags & ~7U) != 0) return fail(cudaErrorInvalidValue);
-  return get_memory(pointer, bytes, memory_kind::pinned, flags, __builtin_return_address(0),
-                    "cudaMallocHost");
+  const void* made_at = __builtin_return_address(0);
+  return call(api::cudaMallocHost, [&] {
+    if ((flags & ~7U) != 0) return fail(cudaErrorInvalidValue);
+    return get_memory(pointer, bytes, memory_kind::pinned, flags, made_at);
+  });
 }
-cudaError_t cudaFreeHost(void* pointer) { return give_memory_back(pointer, false, "cudaFreeHost"); }
+cudaError_t cudaFreeHost(void* pointer) {
+  return call(api::cudaFreeHost, [&] { return give_memory_back(pointer, false); });
+}
 
 cudaError_t cudaHostRegister(void* pointer, std::size_t bytes, unsigned int flags) {
-  if (pointer == nullptr || bytes == 0 || (flags & ~15U) != 0) return fail(cudaErrorInvalidValue);
-  CPU_DEVICE_RETURN_PENDING_ERROR();
-  return fail(register_host(pointer, bytes, flags));
+  return call(api::cudaHostRegister, [&] {
+    if (pointer == nullptr || bytes == 0 || (flags & ~15U) != 0) return fail(cudaErrorInvalidValue);
+    return fail(register_host(pointer, bytes, flags));
+  });
 }
 cudaError_t cudaHostUnregister(void* pointer) {
-  if (pointer == nullptr) return fail(cudaErrorInvalidValue);
-  CPU_DEVICE_RETURN_PENDING_ERROR();
-  return unregister_host(pointer) ? cudaSuccess : fail(cudaErrorHostMemoryNotRegistered);
+  return call(api::cudaHostUnregister, [&] {
+    if (pointer == nullptr) return fail(cudaErrorInvalidValue);
+    return unregister_host(pointer) ? cudaSuccess : fail(cudaErrorHostMemoryNotRegistered);
+  });
 }
 cudaError_t cudaHostGetDevicePointer(void** device_pointer, void* host_pointer,
                                      unsigned int flags) {
-  if (device_pointer == nullptr || flags != 0) return fail(cudaErrorInvalidValue);
-  CPU_DEVICE_RETURN_PENDING_ERROR();
-  const auto a = find_allocation(host_pointer);
-  if (!a || a->kind == memory_kind::device) {
-    *device_pointer = nullptr;
-    return fail(cudaErrorInvalidValue,
-                "cudaHostGetDevicePointer: only memory of cudaHostAlloc, cudaMallocHost or "
-                "cudaHostRegister is mapped into the device.");
-  }
-  *device_pointer = host_pointer;  // one address space, as on any 64-bit system
-  return cudaSuccess;
+  return call(api::cudaHostGetDevicePointer, [&] {
+    if (device_pointer == nullptr || flags != 0) return fail(cudaErrorInvalidValue);
+    const auto a = find_allocation(host_pointer);
+    if (!a || a->kind == memory_kind::device) {
+      *device_pointer = nullptr;
+      return fail(cudaErrorInvalidValue,
+                  "cudaHostGetDevicePointer: only memory of cudaHostAlloc, cudaMallocHost or "
+                  "cudaHostRegister is mapped into the device.");
+    }
+    *device_pointer = host_pointer;  // one address space, as on any 64-bit system
+    return cudaSuccess;
+  });
 }
 cudaError_t cudaHostGetFlags(unsigned int* flags, void* host_pointer) {
-  if (flags == nullptr) return fail(cudaErrorInvalidValue);
-  const auto a = find_allocation(host_pointer);
-  if (!a || a->kind != memory_kind::pinned) return fail(cudaErrorInvalidValue);
-  *flags = a->flags | cudaHostAllocMapped;
-  return cudaSuccess;
+  return call(api::cudaHostGetFlags, [&] {
+    if (flags == nullptr) return fail(cudaErrorInvalidValue);
+    const auto a = find_allocation(host_pointer);
+    if (!a || a->kind != memory_kind::pinned) return fail(cudaErrorInvalidValue);
+    *flags = a->flags | cudaHostAllocMapped;
+    return cudaSuccess;
+  });
 }
 cudaError_t cudaMallocManaged(void** pointer, std::size_t bytes, unsigned int flags) {
-  if (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost)
-    return fail(cudaErrorInvalidValue);
-  return get_memory(pointer, bytes, memory_kind::managed, flags, __builtin_return_address(0),
-                    "cudaMallocManaged");
+  const void* made_at = __builtin_return_address(0);
+  return call(api::cudaMallocManaged, [&] {
+    if (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost)
+      return fail(cudaErrorInvalidValue);
+    return get_memory(pointer, bytes, memory_kind::managed, flags, made_at);
+  });
 }
 cudaError_t cudaMallocPitch(void** pointer, std::size_t* pitch, std::size_t width_bytes,
                             std::size_t height) {
-  if (pointer == nullptr || pitch == nullptr) return fail(cudaErrorInvalidValue);
-  if (width_bytes > SIZE_MAX - kPitchAlignment) return fail(cudaErrorInvalidValue);
-  *pitch = (width_bytes + kPitchAlignment - 1) / kPitchAlignment * kPitchAlignment;
-  if (height != 0 && *pitch > SIZE_MAX / height) return fail(cudaErrorMemoryAllocation);
-  return get_memory(pointer, *pitch * height, memory_kind::device, 0, __builtin_return_address(0),
-                    "cudaMallocPitch");
+  const void* made_at = __builtin_return_address(0);
+  return call(api::cudaMallocPitch, [&] {
+    if (pointer == nullptr || pitch == nullptr) return fail(cudaErrorInvalidValue);
+    if (width_bytes > SIZE_MAX - kPitchAlignment) return fail(cudaErrorInvalidValue);
+    *pitch = (width_bytes + kPitchAlignment - 1) / kPitchAlignment * kPitchAlignment;
+    if (height != 0 && *pitch > SIZE_MAX / height) return fail(cudaErrorMemoryAllocation);
+    return get_memory(pointer, *pitch * height, memory_kind::device, 0, made_at);
+  });
+}
+void cpu_device::publish_copy(const void* to, const void* from, std::size_t bytes,
+                              cudaStream_t stream) {
+  const auto on_device = [](const void* p) {
+    const auto a = find_allocation(p);
+    return a && !for_host(*a);
+  };
+  const bool to_device = on_device(to), from_device = from == nullptr || on_device(from);
+  const int kind = (from_device ? cudaMemcpyDeviceToHost : cudaMemcpyHostToHost) +
+                   (to_device ? cudaMemcpyHostToDevice : 0);
+  publish(event_kind::copy, &observer::copied, copy_event{to, from, bytes, kind, stream});
 }
 cudaError_t cpu_device::allocate_async(void** pointer, std::size_t bytes, int device,
                                        const void* made_at) {
-  return get_memory(pointer, bytes, memory_kind::device, 0, made_at, "cudaMallocAsync", device);
+  return get_memory(pointer, bytes, memory_kind::device, 0, made_at, device);
 }
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
-  if (!is_stream(stream)) return fail(cudaErrorInvalidResourceHandle);
-  if (pointer == nullptr) return cudaSuccess;
-  cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-  if (stream != nullptr && cudaStreamIsCapturing(stream, &capture) == cudaSuccess &&
-      capture != cudaStreamCaptureStatusNone)
-    return refuse_in_capture("cudaFreeAsync", true);
-  if (!find_allocation(pointer) || is_graphics_memory(pointer))
-    return give_memory_back(pointer, true, "cudaFreeAsync");
-  return enqueue(stream, [pointer] {
-    std::string why;
-    if (!release(pointer, true, &why)) fail(cudaErrorInvalidValue, "cudaFreeAsync: " + why + ".");
+  return call(api::cudaFreeAsync, [&] {
+    if (!is_stream(stream)) return fail(cudaErrorInvalidResourceHandle);
+    if (pointer == nullptr) return cudaSuccess;
+    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    if (stream != nullptr && cudaStreamIsCapturing(stream, &capture) == cudaSuccess &&
+        capture != cudaStreamCaptureStatusNone)
+      return refuse_in_capture(true);
+    if (!find_allocation(pointer) || is_graphics_memory(pointer))
+      return give_memory_back(pointer, true);
+    return enqueue(stream, [pointer] {
+      std::string why;
+      if (!release(pointer, true, &why)) fail(cudaErrorInvalidValue, "cudaFreeAsync: " + why + ".");
+    });
   });
 }
 cudaError_t cudaMemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes) {
-  if (free_bytes == nullptr || total_bytes == nullptr) return fail(cudaErrorInvalidValue);
-  CPU_DEVICE_RETURN_PENDING_ERROR();
-  *total_bytes = device_capacity();
-  *free_bytes = *total_bytes - device_bytes_in_use(current_device());
-  return cudaSuccess;
+  return call(api::cudaMemGetInfo, [&] {
+    if (free_bytes == nullptr || total_bytes == nullptr) return fail(cudaErrorInvalidValue);
+    *total_bytes = device_capacity();
+    *free_bytes = *total_bytes - device_bytes_in_use(current_device());
+    return cudaSuccess;
+  });
 }
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
-  if (attributes == nullptr || pointer == nullptr) return fail(cudaErrorInvalidValue);
-  CPU_DEVICE_RETURN_PENDING_ERROR();
-  const auto a = find_allocation(pointer);
-  auto* address = const_cast<void*>(pointer);
-  if (!a) {
-    *attributes = {cudaMemoryTypeUnregistered, -2, nullptr, address};
+  return call(api::cudaPointerGetAttributes, [&] {
+    if (attributes == nullptr || pointer == nullptr) return fail(cudaErrorInvalidValue);
+    const auto a = find_allocation(pointer);
+    auto* address = const_cast<void*>(pointer);
+    if (!a) {
+      *attributes = {cudaMemoryTypeUnregistered, -2, nullptr, address};
+      return cudaSuccess;
+    }
+    switch (a->kind) {
+      case memory_kind::symbol:
+      case memory_kind::device:
+        *attributes = {cudaMemoryTypeDevice, a->device, address, nullptr};
+        break;
+      case memory_kind::managed:
+        *attributes = {cudaMemoryTypeManaged, a->device, address, address};
+        break;
+      default:
+        *attributes = {cudaMemoryTypeHost, a->device, address, address};
+        break;
+    }
     return cudaSuccess;
-  }
-  switch (a->kind) {
-    case memory_kind::symbol:
-    case memory_kind::device:
-      *attributes = {cudaMemoryTypeDevice, a->device, address, nullptr};
-      break;
-    case memory_kind::managed:
-      *attributes = {cudaMemoryTypeManaged, a->device, address, address};
-      break;
-    default:
-      *attributes = {cudaMemoryTypeHost, a->device, address, address};
-      break;
-  }
-  return cudaSuccess;
+  });
 }
 
 cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
-  return copy("cudaMemcpy", {to, bytes, "destination"}, {from, bytes, "source"}, bytes, 1, kind,
-              nullptr, true);
+  return call(api::cudaMemcpy, [&] {
+    return copy({to, bytes, "destination"}, {from, bytes, "source"}, bytes, 1, kind, nullptr, true);
+  });
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream) {
-  return copy("cudaMemcpyAsync", {to, bytes, "destination"}, {from, bytes, "source"}, bytes, 1,
-              kind, stream, false);
+  return call(api::cudaMemcpyAsync, [&] {
+    return copy({to, bytes, "destination"}, {from, bytes, "source"}, bytes, 1, kind, stream, false);
+  });
 }
 cudaError_t cudaMemcpyPeer(void* to, int to_device, const void* from, int from_device,
                            std::size_t bytes) {
-  if (to_device < 0 || to_device >= device_count() || from_device < 0 ||
-      from_device >= device_count())
-    return fail(cudaErrorInvalidDevice);
-  for (int d = 0; d < device_count(); ++d) finish_device(d);
-  return copy("cudaMemcpyPeer", {to, bytes, "destination"}, {from, bytes, "source"}, bytes, 1,
-              cudaMemcpyDeviceToDevice, nullptr, true);
+  return call(api::cudaMemcpyPeer, [&] {
+    if (to_device < 0 || to_device >= device_count() || from_device < 0 ||
+        from_device >= device_count())
+      return fail(cudaErrorInvalidDevice);
+    for (int d = 0; d < device_count(); ++d) finish_device(d);
+    return copy({to, bytes, "destination"}, {from, bytes, "source"}, bytes, 1,
+                cudaMemcpyDeviceToDevice, nullptr, true);
+  });
 }
 cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device,
                                 std::size_t bytes, cudaStream_t stream) {
-  if (to_device < 0 || to_device >= device_count() || from_device < 0 ||
-      from_device >= device_count())
-    return fail(cudaErrorInvalidDevice);
-  return copy("cudaMemcpyPeerAsync", {to, bytes, "destination"}, {from, bytes, "source"}, bytes, 1,
-              cudaMemcpyDeviceToDevice, stream, false);
+  return call(api::cudaMemcpyPeerAsync, [&] {
+    if (to_device < 0 || to_device >= device_count() || from_device < 0 ||
+        from_device >= device_count())
+      return fail(cudaErrorInvalidDevice);
+    return copy({to, bytes, "destination"}, {from, bytes, "source"}, bytes, 1,
+                cudaMemcpyDeviceToDevice, stream, false);
+  });
 }
 cudaError_t cudaMemcpy2D(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
                          std::size_t width_bytes, std::size_t height, cudaMemcpyKind kind) {
-  return copy("cudaMemcpy2D", {to, to_pitch, "destination"}, {from, from_pitch, "source"},
-              width_bytes, height, kind, nullptr, true);
+  return call(api::cudaMemcpy2D, [&] {
+    return copy({to, to_pitch, "destination"}, {from, from_pitch, "source"}, width_bytes, height,
+                kind, nullptr, true);
+  });
 }
 cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from,
                               std::size_t from_pitch, std::size_t width_bytes, std::size_t height,
                               cudaMemcpyKind kind, cudaStream_t stream) {
-  return copy("cudaMemcpy2DAsync", {to, to_pitch, "destination"}, {from, from_pitch, "source"},
-              width_bytes, height, kind, stream, false);
+  return call(api::cudaMemcpy2DAsync, [&] {
+    return copy({to, to_pitch, "destination"}, {from, from_pitch, "source"}, width_bytes, height,
+                kind, stream, false);
+  });
 }
 cudaError_t cudaMemset(void* pointer, int value, std::size_t bytes) {
-  return fill("cudaMemset", pointer, bytes, value, bytes, 1, nullptr);
+  return call(api::cudaMemset, [&] { return fill(pointer, bytes, value, bytes, 1, nullptr); });
 }
 cudaError_t cudaMemsetAsync(void* pointer, int value, std::size_t bytes, cudaStream_t stream) {
-  return fill("cudaMemsetAsync", pointer, bytes, value, bytes, 1, stream);
+  return call(api::cudaMemsetAsync, [&] { return fill(pointer, bytes, value, bytes, 1, stream); });
 }
 cudaError_t cudaMemset2D(void* pointer, std::size_t pitch, int value, std::size_t width_bytes,
                          std::size_t height) {
-  return fill("cudaMemset2D", pointer, pitch, value, width_bytes, height, nullptr);
+  return call(api::cudaMemset2D,
+              [&] { return fill(pointer, pitch, value, width_bytes, height, nullptr); });
 }
 cudaError_t cudaMemset2DAsync(void* pointer, std::size_t pitch, int value, std::size_t width_bytes,
                               std::size_t height, cudaStream_t stream) {
-  return fill("cudaMemset2DAsync", pointer, pitch, value, width_bytes, height, stream);
+  return call(api::cudaMemset2DAsync,
+              [&] { return fill(pointer, pitch, value, width_bytes, height, stream); });
 }
 
 namespace cpu_device {
 
 namespace {
-cudaError_t check_symbol(const char* function, const void* symbol, std::size_t symbol_bytes,
-                         std::size_t bytes, std::size_t offset) {
+cudaError_t check_symbol(const void* symbol, std::size_t symbol_bytes, std::size_t bytes,
+                         std::size_t offset) {
   if (symbol == nullptr) return fail(cudaErrorInvalidSymbol);
   if (offset > symbol_bytes || bytes > symbol_bytes - offset)
-    return fail(cudaErrorInvalidValue, std::string(function) + ": " + std::to_string(bytes) +
+    return fail(cudaErrorInvalidValue, this_call() + ": " + std::to_string(bytes) +
                                            " bytes at offset " + std::to_string(offset) +
                                            " do not fit a variable of " +
                                            std::to_string(symbol_bytes) + " bytes.");
@@ -351,43 +384,50 @@ cudaError_t check_symbol(const char* function, const void* symbol, std::size_t s
 }  // namespace
 
 cudaError_t symbol_address(void** pointer, const volatile void* symbol, std::size_t bytes) {
-  if (pointer == nullptr) return fail(cudaErrorInvalidValue);
-  CPU_DEVICE_RETURN_PENDING_ERROR();
-  *pointer = const_cast<void*>(symbol);
-  note_symbol(*pointer, bytes);
-  return cudaSuccess;
+  return call(api::cudaGetSymbolAddress, [&] {
+    if (pointer == nullptr) return fail(cudaErrorInvalidValue);
+    *pointer = const_cast<void*>(symbol);
+    note_symbol(*pointer, bytes);
+    return cudaSuccess;
+  });
 }
 
 cudaError_t copy_to_symbol(void* symbol, std::size_t symbol_bytes, const void* from,
                            std::size_t bytes, std::size_t offset, cudaMemcpyKind kind,
                            cudaStream_t stream, bool wait) {
-  const cudaError_t status =
-      check_symbol("cudaMemcpyToSymbol", symbol, symbol_bytes, bytes, offset);
-  if (status != cudaSuccess) return status;
-  if (kind != cudaMemcpyHostToDevice && kind != cudaMemcpyDeviceToDevice &&
-      kind != cudaMemcpyDefault)
-    return fail(cudaErrorInvalidMemcpyDirection);
-  if (bytes == 0) return cudaSuccess;
-  CPU_DEVICE_RETURN_PENDING_ERROR();
-  auto* to = static_cast<char*>(symbol) + offset;
-  const auto run = [=] { std::memcpy(to, from, bytes); };
-  return wait || !find_allocation(from) ? enqueue_and_wait(stream, run) : enqueue(stream, run);
+  return call(wait ? api::cudaMemcpyToSymbol : api::cudaMemcpyToSymbolAsync, [&] {
+    const cudaError_t status = check_symbol(symbol, symbol_bytes, bytes, offset);
+    if (status != cudaSuccess) return status;
+    if (kind != cudaMemcpyHostToDevice && kind != cudaMemcpyDeviceToDevice &&
+        kind != cudaMemcpyDefault)
+      return fail(cudaErrorInvalidMemcpyDirection);
+    if (bytes == 0) return cudaSuccess;
+    auto* to = static_cast<char*>(symbol) + offset;
+    const auto run = [=] {
+      note_copy(to, from, bytes, stream);
+      std::memcpy(to, from, bytes);
+    };
+    return wait || !find_allocation(from) ? enqueue_and_wait(stream, run) : enqueue(stream, run);
+  });
 }
 
 cudaError_t copy_from_symbol(void* to, const void* symbol, std::size_t symbol_bytes,
                              std::size_t bytes, std::size_t offset, cudaMemcpyKind kind,
                              cudaStream_t stream, bool wait) {
-  const cudaError_t status =
-      check_symbol("cudaMemcpyFromSymbol", symbol, symbol_bytes, bytes, offset);
-  if (status != cudaSuccess) return status;
-  if (kind != cudaMemcpyDeviceToHost && kind != cudaMemcpyDeviceToDevice &&
-      kind != cudaMemcpyDefault)
-    return fail(cudaErrorInvalidMemcpyDirection);
-  if (bytes == 0) return cudaSuccess;
-  CPU_DEVICE_RETURN_PENDING_ERROR();
-  const auto* from = static_cast<const char*>(symbol) + offset;
-  const auto run = [=] { std::memcpy(to, from, bytes); };
-  return wait || !find_allocation(to) ? enqueue_and_wait(stream, run) : enqueue(stream, run);
+  return call(wait ? api::cudaMemcpyFromSymbol : api::cudaMemcpyFromSymbolAsync, [&] {
+    const cudaError_t status = check_symbol(symbol, symbol_bytes, bytes, offset);
+    if (status != cudaSuccess) return status;
+    if (kind != cudaMemcpyDeviceToHost && kind != cudaMemcpyDeviceToDevice &&
+        kind != cudaMemcpyDefault)
+      return fail(cudaErrorInvalidMemcpyDirection);
+    if (bytes == 0) return cudaSuccess;
+    const auto* from = static_cast<const char*>(symbol) + offset;
+    const auto run = [=] {
+      note_copy(to, from, bytes, stream);
+      std::memcpy(to, from, bytes);
+    };
+    return wait || !find_allocation(to) ? enqueue_and_wait(stream, run) : enqueue(stream, run);
+  });
 }
 
 }  // namespace cpu_device

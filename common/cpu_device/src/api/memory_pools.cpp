@@ -9,8 +9,12 @@
 #include <set>
 #include <vector>
 
+#include "api/calls.hpp"
+#include "api/memory_api.hpp"
+#include "api/stream_queue.hpp"
 #include "base/memory.hpp"
 #include "context/device.hpp"
+#include "context/objects.hpp"
 
 struct CUmemPoolHandle_st {
   int device = 0;
@@ -53,6 +57,8 @@ std::set<CUmemPoolHandle_st*>& made_pools() {
   return *all;
 }
 
+const object_keeper keeps_pools(object_kind::memory_pool, [] { return made_pools().size(); });
+
 device_pools& pools_of(int device) {
   const auto [it, is_new] = pools().try_emplace(device);
   if (is_new) it->second.first.device = device;
@@ -92,14 +98,13 @@ struct advice {
   std::vector<int> accessed_by;
 };
 
-cudaError_t find_advice(const char* function, const void* pointer, std::size_t bytes,
-                        advice*& found) {
+cudaError_t find_advice(const void* pointer, std::size_t bytes, advice*& found) {
   static auto* all = new std::map<const void*, advice>;
   const auto a = find_allocation(pointer);
   if (!a || a->kind != memory_kind::managed || bytes == 0 ||
       bytes > a->bytes - static_cast<std::size_t>(static_cast<const char*>(pointer) - a->begin))
     return fail(cudaErrorInvalidValue,
-                std::string(function) + ": the range is no part of cudaMallocManaged's memory");
+                this_call() + ": the range is no part of cudaMallocManaged's memory");
   found = &(*all)[a->begin];
   if (found->begin != a->begin || found->bytes != a->bytes) {
     *found = {};  // new memory at an old address
@@ -132,213 +137,227 @@ cudaMemLocation location_of(int device) {
 using namespace cpu_device;
 
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device) {
-  if (pool == nullptr) return fail(cudaErrorInvalidValue);
-  if (!is_device(device)) return fail(cudaErrorInvalidDevice);
-  const std::lock_guard lock(api_mutex());
-  *pool = &pools_of(device).first;
-  return cudaSuccess;
+  return call(api::cudaDeviceGetDefaultMemPool, [&] {
+    if (pool == nullptr) return fail(cudaErrorInvalidValue);
+    if (!is_device(device)) return fail(cudaErrorInvalidDevice);
+    *pool = &pools_of(device).first;
+    return cudaSuccess;
+  });
 }
 cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int device) {
-  if (pool == nullptr) return fail(cudaErrorInvalidValue);
-  if (!is_device(device)) return fail(cudaErrorInvalidDevice);
-  const std::lock_guard lock(api_mutex());
-  *pool = pools_of(device).current;
-  return cudaSuccess;
+  return call(api::cudaDeviceGetMemPool, [&] {
+    if (pool == nullptr) return fail(cudaErrorInvalidValue);
+    if (!is_device(device)) return fail(cudaErrorInvalidDevice);
+    *pool = pools_of(device).current;
+    return cudaSuccess;
+  });
 }
 cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) {
-  if (!is_device(device)) return fail(cudaErrorInvalidDevice);
-  const std::lock_guard lock(api_mutex());
-  if (!is_pool(pool) || pool->device != device) return fail(cudaErrorInvalidValue);
-  pools_of(device).current = pool;
-  return cudaSuccess;
+  return call(api::cudaDeviceSetMemPool, [&] {
+    if (!is_device(device)) return fail(cudaErrorInvalidDevice);
+    if (!is_pool(pool) || pool->device != device) return fail(cudaErrorInvalidValue);
+    pools_of(device).current = pool;
+    return cudaSuccess;
+  });
 }
 cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* p) {
-  if (pool == nullptr || p == nullptr || p->allocType != cudaMemAllocationTypePinned ||
-      p->location.type != cudaMemLocationTypeDevice || !is_device(p->location.id))
-    return fail(cudaErrorInvalidValue);
-  if (p->handleTypes != cudaMemHandleTypeNone) return fail(cudaErrorNotSupported);
-  const std::lock_guard lock(api_mutex());
-  *pool = new CUmemPoolHandle_st;
-  (*pool)->device = p->location.id;
-  made_pools().insert(*pool);
-  return cudaSuccess;
+  return call(api::cudaMemPoolCreate, [&] {
+    if (pool == nullptr || p == nullptr || p->allocType != cudaMemAllocationTypePinned ||
+        p->location.type != cudaMemLocationTypeDevice || !is_device(p->location.id))
+      return fail(cudaErrorInvalidValue);
+    if (p->handleTypes != cudaMemHandleTypeNone) return fail(cudaErrorNotSupported);
+    *pool = new CUmemPoolHandle_st;
+    (*pool)->device = p->location.id;
+    made_pools().insert(*pool);
+    return cudaSuccess;
+  });
 }
 cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
-  const std::lock_guard lock(api_mutex());
-  if (pool == nullptr || made_pools().erase(pool) == 0)
-    return fail(cudaErrorInvalidValue, "cudaMemPoolDestroy: this is no pool of cudaMemPoolCreate");
-  device_pools& mine = pools_of(pool->device);
-  if (mine.current == pool) mine.current = &mine.first;
-  delete pool;  // its allocations stay until they are freed
-  return cudaSuccess;
+  return call(api::cudaMemPoolDestroy, [&] {
+    if (pool == nullptr || made_pools().erase(pool) == 0)
+      return fail(cudaErrorInvalidValue,
+                  "cudaMemPoolDestroy: this is no pool of cudaMemPoolCreate");
+    device_pools& mine = pools_of(pool->device);
+    if (mine.current == pool) mine.current = &mine.first;
+    delete pool;  // its allocations stay until they are freed
+    return cudaSuccess;
+  });
 }
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
-  const std::lock_guard lock(api_mutex());
-  if (!is_pool(pool) || value == nullptr) return fail(cudaErrorInvalidValue);
-  if (const auto it = pool->settings.find(attribute); it != pool->settings.end()) {
-    it->second = attribute == cudaMemPoolAttrReleaseThreshold
-                     ? *static_cast<std::uint64_t*>(value)
-                     : static_cast<std::uint64_t>(*static_cast<int*>(value) != 0);
+  return call(api::cudaMemPoolSetAttribute, [&] {
+    if (!is_pool(pool) || value == nullptr) return fail(cudaErrorInvalidValue);
+    if (const auto it = pool->settings.find(attribute); it != pool->settings.end()) {
+      it->second = attribute == cudaMemPoolAttrReleaseThreshold
+                       ? *static_cast<std::uint64_t*>(value)
+                       : static_cast<std::uint64_t>(*static_cast<int*>(value) != 0);
+      return cudaSuccess;
+    }
+    const bool high =
+        attribute == cudaMemPoolAttrReservedMemHigh || attribute == cudaMemPoolAttrUsedMemHigh;
+    if (!high || *static_cast<std::uint64_t*>(value) != 0) return fail(cudaErrorInvalidValue);
+    pool->used_high = pool->used();
     return cudaSuccess;
-  }
-  const bool high =
-      attribute == cudaMemPoolAttrReservedMemHigh || attribute == cudaMemPoolAttrUsedMemHigh;
-  if (!high || *static_cast<std::uint64_t*>(value) != 0) return fail(cudaErrorInvalidValue);
-  pool->used_high = pool->used();
-  return cudaSuccess;
+  });
 }
 cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
-  const std::lock_guard lock(api_mutex());
-  if (!is_pool(pool) || value == nullptr) return fail(cudaErrorInvalidValue);
-  if (const auto it = pool->settings.find(attribute); it != pool->settings.end()) {
-    if (attribute == cudaMemPoolAttrReleaseThreshold)
-      *static_cast<std::uint64_t*>(value) = it->second;
-    else
-      *static_cast<int*>(value) = static_cast<int>(it->second);
-    return cudaSuccess;
-  }
-  switch (attribute) {
-    case cudaMemPoolAttrReservedMemCurrent:  // nothing is kept beyond what is used
-    case cudaMemPoolAttrUsedMemCurrent:
-      *static_cast<std::uint64_t*>(value) = pool->used();
+  return call(api::cudaMemPoolGetAttribute, [&] {
+    if (!is_pool(pool) || value == nullptr) return fail(cudaErrorInvalidValue);
+    if (const auto it = pool->settings.find(attribute); it != pool->settings.end()) {
+      if (attribute == cudaMemPoolAttrReleaseThreshold)
+        *static_cast<std::uint64_t*>(value) = it->second;
+      else
+        *static_cast<int*>(value) = static_cast<int>(it->second);
       return cudaSuccess;
-    case cudaMemPoolAttrReservedMemHigh:
-    case cudaMemPoolAttrUsedMemHigh:
-      *static_cast<std::uint64_t*>(value) = pool->used_high;
-      return cudaSuccess;
-    default:
-      return fail(cudaErrorInvalidValue);
-  }
+    }
+    switch (attribute) {
+      case cudaMemPoolAttrReservedMemCurrent:  // nothing is kept beyond what is used
+      case cudaMemPoolAttrUsedMemCurrent:
+        *static_cast<std::uint64_t*>(value) = pool->used();
+        return cudaSuccess;
+      case cudaMemPoolAttrReservedMemHigh:
+      case cudaMemPoolAttrUsedMemHigh:
+        *static_cast<std::uint64_t*>(value) = pool->used_high;
+        return cudaSuccess;
+      default:
+        return fail(cudaErrorInvalidValue);
+    }
+  });
 }
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, std::size_t) {
-  const std::lock_guard lock(api_mutex());
-  return is_pool(pool) ? cudaSuccess : fail(cudaErrorInvalidValue);
+  return call(api::cudaMemPoolTrimTo,
+              [&] { return is_pool(pool) ? cudaSuccess : fail(cudaErrorInvalidValue); });
 }
 cudaError_t cudaMallocFromPoolAsync(void** pointer, std::size_t bytes, cudaMemPool_t pool,
                                     cudaStream_t stream) {
-  const std::lock_guard lock(api_mutex());
-  return from_pool(pointer, bytes, pool, stream, __builtin_return_address(0));
+  const void* made_at = __builtin_return_address(0);
+  return call(api::cudaMallocFromPoolAsync,
+              [&] { return from_pool(pointer, bytes, pool, stream, made_at); });
 }
 cudaError_t cudaMallocAsync(void** pointer, std::size_t bytes, cudaStream_t stream) {
-  const std::lock_guard lock(api_mutex());
-  CPU_DEVICE_RETURN_PENDING_ERROR();
-  return from_pool(pointer, bytes, pools_of(current_device()).current, stream,
-                   __builtin_return_address(0));
+  const void* made_at = __builtin_return_address(0);
+  return call(api::cudaMallocAsync, [&] {
+    return from_pool(pointer, bytes, pools_of(current_device()).current, stream, made_at);
+  });
 }
 
 cudaError_t cudaMemAdvise(const void* pointer, std::size_t bytes, cudaMemoryAdvise what,
                           cudaMemLocation location) {
-  CPU_DEVICE_RETURN_PENDING_ERROR();
-  const std::lock_guard lock(api_mutex());
-  advice* a = nullptr;
-  if (const cudaError_t status = find_advice("cudaMemAdvise", pointer, bytes, a);
-      status != cudaSuccess)
-    return status;
-  const int where = place(location);
-  const auto remove = [&] {
-    a->accessed_by.erase(std::remove(a->accessed_by.begin(), a->accessed_by.end(), where),
-                         a->accessed_by.end());
-  };
-  switch (what) {
-    case cudaMemAdviseSetReadMostly:
-    case cudaMemAdviseUnsetReadMostly:
-      a->read_mostly = what == cudaMemAdviseSetReadMostly;
-      return cudaSuccess;
-    case cudaMemAdviseUnsetPreferredLocation:
-      a->preferred = cudaInvalidDeviceId;
-      return cudaSuccess;
-    default:
-      break;
-  }
-  if (where == cudaInvalidDeviceId) return fail(cudaErrorInvalidDevice);
-  switch (what) {
-    case cudaMemAdviseSetPreferredLocation:
-      a->preferred = where;
-      return cudaSuccess;
-    case cudaMemAdviseSetAccessedBy:
-      remove();
-      a->accessed_by.push_back(where);
-      return cudaSuccess;
-    case cudaMemAdviseUnsetAccessedBy:
-      remove();
-      return cudaSuccess;
-    default:
-      return fail(cudaErrorInvalidValue);
-  }
+  return call(api::cudaMemAdvise, [&] {
+    advice* a = nullptr;
+    if (const cudaError_t status = find_advice(pointer, bytes, a); status != cudaSuccess)
+      return status;
+    const int where = place(location);
+    const auto remove = [&] {
+      a->accessed_by.erase(std::remove(a->accessed_by.begin(), a->accessed_by.end(), where),
+                           a->accessed_by.end());
+    };
+    switch (what) {
+      case cudaMemAdviseSetReadMostly:
+      case cudaMemAdviseUnsetReadMostly:
+        a->read_mostly = what == cudaMemAdviseSetReadMostly;
+        return cudaSuccess;
+      case cudaMemAdviseUnsetPreferredLocation:
+        a->preferred = cudaInvalidDeviceId;
+        return cudaSuccess;
+      default:
+        break;
+    }
+    if (where == cudaInvalidDeviceId) return fail(cudaErrorInvalidDevice);
+    switch (what) {
+      case cudaMemAdviseSetPreferredLocation:
+        a->preferred = where;
+        return cudaSuccess;
+      case cudaMemAdviseSetAccessedBy:
+        remove();
+        a->accessed_by.push_back(where);
+        return cudaSuccess;
+      case cudaMemAdviseUnsetAccessedBy:
+        remove();
+        return cudaSuccess;
+      default:
+        return fail(cudaErrorInvalidValue);
+    }
+  });
 }
 cudaError_t cudaMemAdvise(const void* pointer, std::size_t bytes, cudaMemoryAdvise what,
                           int device) {
-  return cudaMemAdvise(pointer, bytes, what, location_of(device));
+  return call(api::cudaMemAdvise,
+              [&] { return cudaMemAdvise(pointer, bytes, what, location_of(device)); });
 }
 cudaError_t cudaMemPrefetchAsync(const void* pointer, std::size_t bytes, cudaMemLocation location,
                                  unsigned int flags, cudaStream_t stream) {
-  if (flags != 0) return fail(cudaErrorInvalidValue);
-  CPU_DEVICE_RETURN_PENDING_ERROR();
-  const std::lock_guard lock(api_mutex());
-  if (!is_stream(stream)) return fail(cudaErrorInvalidResourceHandle);
-  advice* a = nullptr;
-  if (const cudaError_t status = find_advice("cudaMemPrefetchAsync", pointer, bytes, a);
-      status != cudaSuccess)
-    return status;
-  const int where = place(location);
-  if (where == cudaInvalidDeviceId) return fail(cudaErrorInvalidDevice);
-  a->prefetched = where;
-  return cudaSuccess;
+  return call(api::cudaMemPrefetchAsync, [&] {
+    if (flags != 0) return fail(cudaErrorInvalidValue);
+    if (!is_stream(stream)) return fail(cudaErrorInvalidResourceHandle);
+    advice* a = nullptr;
+    if (const cudaError_t status = find_advice(pointer, bytes, a); status != cudaSuccess)
+      return status;
+    const int where = place(location);
+    if (where == cudaInvalidDeviceId) return fail(cudaErrorInvalidDevice);
+    a->prefetched = where;
+    return cudaSuccess;
+  });
 }
 cudaError_t cudaMemPrefetchAsync(const void* pointer, std::size_t bytes, int device,
                                  cudaStream_t stream) {
-  return cudaMemPrefetchAsync(pointer, bytes, location_of(device), 0U, stream);
+  return call(api::cudaMemPrefetchAsync, [&] {
+    return cudaMemPrefetchAsync(pointer, bytes, location_of(device), 0U, stream);
+  });
 }
 
 cudaError_t cudaMemRangeGetAttribute(void* value, std::size_t value_bytes,
                                      cudaMemRangeAttribute attribute, const void* pointer,
                                      std::size_t bytes) {
-  if (value == nullptr || value_bytes < 4 || value_bytes % 4 != 0)
-    return fail(cudaErrorInvalidValue);
-  const std::lock_guard lock(api_mutex());
-  advice* a = nullptr;
-  if (const cudaError_t status = find_advice("cudaMemRangeGetAttribute", pointer, bytes, a);
-      status != cudaSuccess)
-    return status;
-  auto* out = static_cast<int*>(value);
-  switch (attribute) {
-    case cudaMemRangeAttributeReadMostly:
-      *out = a->read_mostly ? 1 : 0;
-      break;
-    case cudaMemRangeAttributePreferredLocation:
-      *out = a->preferred;
-      break;
-    case cudaMemRangeAttributeLastPrefetchLocation:
-      *out = a->prefetched;
-      break;
-    case cudaMemRangeAttributeAccessedBy:
-      for (std::size_t i = 0; i < value_bytes / 4; ++i)
-        out[i] = i < a->accessed_by.size() ? a->accessed_by[i] : cudaInvalidDeviceId;
-      return cudaSuccess;
-    default:
+  return call(api::cudaMemRangeGetAttribute, [&] {
+    if (value == nullptr || value_bytes < 4 || value_bytes % 4 != 0)
       return fail(cudaErrorInvalidValue);
-  }
-  return value_bytes == 4 ? cudaSuccess : fail(cudaErrorInvalidValue);
+    advice* a = nullptr;
+    if (const cudaError_t status = find_advice(pointer, bytes, a); status != cudaSuccess)
+      return status;
+    auto* out = static_cast<int*>(value);
+    switch (attribute) {
+      case cudaMemRangeAttributeReadMostly:
+        *out = a->read_mostly ? 1 : 0;
+        break;
+      case cudaMemRangeAttributePreferredLocation:
+        *out = a->preferred;
+        break;
+      case cudaMemRangeAttributeLastPrefetchLocation:
+        *out = a->prefetched;
+        break;
+      case cudaMemRangeAttributeAccessedBy:
+        for (std::size_t i = 0; i < value_bytes / 4; ++i)
+          out[i] = i < a->accessed_by.size() ? a->accessed_by[i] : cudaInvalidDeviceId;
+        return cudaSuccess;
+      default:
+        return fail(cudaErrorInvalidValue);
+    }
+    return value_bytes == 4 ? cudaSuccess : fail(cudaErrorInvalidValue);
+  });
 }
 cudaError_t cudaMemRangeGetAttributes(void** values, std::size_t* value_bytes,
                                       cudaMemRangeAttribute* attributes, std::size_t count,
                                       const void* pointer, std::size_t bytes) {
-  if (values == nullptr || value_bytes == nullptr || attributes == nullptr || count == 0)
-    return fail(cudaErrorInvalidValue);
-  for (std::size_t i = 0; i < count; ++i) {
-    const cudaError_t status =
-        cudaMemRangeGetAttribute(values[i], value_bytes[i], attributes[i], pointer, bytes);
-    if (status != cudaSuccess) return status;
-  }
-  return cudaSuccess;
+  return call(api::cudaMemRangeGetAttributes, [&] {
+    if (values == nullptr || value_bytes == nullptr || attributes == nullptr || count == 0)
+      return fail(cudaErrorInvalidValue);
+    for (std::size_t i = 0; i < count; ++i) {
+      const cudaError_t status =
+          cudaMemRangeGetAttribute(values[i], value_bytes[i], attributes[i], pointer, bytes);
+      if (status != cudaSuccess) return status;
+    }
+    return cudaSuccess;
+  });
 }
 
 cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void* pointer, std::size_t,
                                      unsigned int flags) {
-  if (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost && flags != cudaMemAttachSingle)
-    return fail(cudaErrorInvalidValue);
-  if (!is_stream(stream)) return fail(cudaErrorInvalidResourceHandle);
-  const auto a = find_allocation(pointer);
-  if (!a || a->kind != memory_kind::managed) return fail(cudaErrorInvalidValue);
-  return cudaSuccess;
+  return call(api::cudaStreamAttachMemAsync, [&] {
+    if (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost && flags != cudaMemAttachSingle)
+      return fail(cudaErrorInvalidValue);
+    if (!is_stream(stream)) return fail(cudaErrorInvalidResourceHandle);
+    const auto a = find_allocation(pointer);
+    if (!a || a->kind != memory_kind::managed) return fail(cudaErrorInvalidValue);
+    return cudaSuccess;
+  });
 }

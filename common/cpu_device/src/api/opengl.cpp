@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <string>
 
+#include "api/calls.hpp"
 #include "base/report.hpp"
 #include "context/device.hpp"
 
@@ -112,11 +113,11 @@ class plain_transfer {
 
 }  // namespace
 
-cudaError_t find_gl(const char* function, gl_functions& gl) {
+cudaError_t find_gl(gl_functions& gl) {
   const window_system* system = current_system();
   if (system == nullptr)
     return fail(cudaErrorInvalidGraphicsContext,
-                std::string(function) +
+                this_call() +
                     ": no OpenGL context is current in this host thread. Try: make the call after "
                     "the window is there (glutCreateWindow, glfwMakeContextCurrent, "
                     "eglMakeCurrent), in the thread that draws.");
@@ -130,13 +131,13 @@ cudaError_t find_gl(const char* function, gl_functions& gl) {
       find(gl.get_error, "glGetError", finder))
     return cudaSuccess;
   return fail(cudaErrorInvalidGraphicsContext,
-              std::string(function) +
+              this_call() +
                   ": the current OpenGL context has no buffers that can be read "
                   "(glGetBufferSubData). Try: a context of desktop OpenGL 1.5 or later.");
 }
 
-cudaError_t find_gl_textures(const char* function, gl_functions& gl) {
-  if (const cudaError_t status = find_gl(function, gl); status != cudaSuccess) return status;
+cudaError_t find_gl_textures(gl_functions& gl) {
+  if (const cudaError_t status = find_gl(gl); status != cudaSuccess) return status;
   const window_system* system = current_system();
   const auto finder =
       reinterpret_cast<function_finder>(loaded_function(system->find_function, *system));
@@ -148,19 +149,19 @@ cudaError_t find_gl_textures(const char* function, gl_functions& gl) {
       find(gl.write_2d, "glTexSubImage2D", finder) && find(gl.write_3d, "glTexSubImage3D", finder))
     return cudaSuccess;
   return fail(cudaErrorInvalidGraphicsContext,
-              std::string(function) +
+              this_call() +
                   ": the current OpenGL context has no textures that can be read (glGetTexImage). "
                   "Try: a context of desktop OpenGL 3.0 or later.");
 }
 
-void take_old_errors(const gl_functions& gl, const char* function) {
+void take_old_errors(const gl_functions& gl) {
   for (int i = 0; i < 16; ++i) {  // a lost context gives errors without end
     const unsigned error = gl.get_error();
     if (error == 0) return;
     char number[16];
     std::snprintf(number, sizeof number, "0x%04X", error);
-    explain(std::string(function) + ": an earlier call of OpenGL had failed (glGetError: " +
-            number + "). Try: glGetError() after each of them.");
+    explain(this_call() + ": an earlier call of OpenGL had failed (glGetError: " + number +
+            "). Try: glGetError() after each of them.");
   }
 }
 

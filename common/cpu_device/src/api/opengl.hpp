@@ -33,12 +33,12 @@ struct gl_functions {
 };
 
 /// Fails where this thread has no OpenGL context.
-cudaError_t find_gl(const char* function, gl_functions& gl);
+cudaError_t find_gl(gl_functions& gl);
 /// The same, with the functions of textures.
-cudaError_t find_gl_textures(const char* function, gl_functions& gl);
+cudaError_t find_gl_textures(gl_functions& gl);
 
 /// An error that the program's own calls of OpenGL have left must not be taken for one of ours.
-void take_old_errors(const gl_functions& gl, const char* function);
+void take_old_errors(const gl_functions& gl);
 
 /// Has a buffer bound while it lives. What the program has bound comes back.
 class bound_buffer {

@@ -9,6 +9,9 @@
 #include <cstdio>
 #include <string>
 
+#include "api/arrays.hpp"
+#include "api/calls.hpp"
+#include "api/kernels.hpp"
 #include "base/memory.hpp"
 #include "context/device.hpp"
 #include "cpu_device.h"
@@ -256,43 +259,52 @@ constexpr attribute_value kAttributes[] = {
 }  // namespace
 
 cudaError_t function_attributes(cudaFuncAttributes* attributes, const void* kernel) {
-  if (attributes == nullptr || kernel == nullptr) return fail(cudaErrorInvalidDeviceFunction);
-  *attributes = {};
-  attributes->maxThreadsPerBlock = static_cast<int>(thread_limit_of(kernel));
-  attributes->numRegs = 32;
-  attributes->ptxVersion = attributes->binaryVersion = 90;
-  attributes->maxDynamicSharedSizeBytes = static_cast<int>(shared_limit_of(kernel));
-  return cudaSuccess;
+  return call(api::cudaFuncGetAttributes, [&] {
+    if (attributes == nullptr || kernel == nullptr) return fail(cudaErrorInvalidDeviceFunction);
+    *attributes = {};
+    attributes->maxThreadsPerBlock = static_cast<int>(thread_limit_of(kernel));
+    attributes->numRegs = 32;
+    attributes->ptxVersion = attributes->binaryVersion = 90;
+    attributes->maxDynamicSharedSizeBytes = static_cast<int>(shared_limit_of(kernel));
+    return cudaSuccess;
+  });
 }
 
 // The kernel's __launch_bounds__ do not count: a GPU tells how many blocks would fit all the same.
-cudaError_t active_blocks(int* blocks, int block_size, std::size_t dynamic_shared_bytes) {
-  if (blocks == nullptr || block_size < 1) return fail(cudaErrorInvalidValue);
-  if (block_size > static_cast<int>(kMaxThreads) || dynamic_shared_bytes > kSharedOptinLimit) {
-    *blocks = 0;
-    return cudaSuccess;
-  }
-  int fitting = 64 / ((block_size + 31) / 32);  // whole warps
+int blocks_that_fit(unsigned block_size, std::size_t dynamic_shared_bytes) {
+  if (block_size > kMaxThreads || dynamic_shared_bytes > kSharedOptinLimit) return 0;
+  int fitting = static_cast<int>(64 / ((block_size + 31) / 32));  // whole warps
   if (dynamic_shared_bytes > 0)
     fitting = std::min(fitting, static_cast<int>(228 * 1024 / (dynamic_shared_bytes + 1024)));
-  *blocks = std::clamp(fitting, 1, static_cast<int>(blocks_per_worker()));
-  return cudaSuccess;
+  return std::clamp(fitting, 1, static_cast<int>(blocks_per_worker()));
+}
+
+cudaError_t active_blocks(int* blocks, int block_size, std::size_t dynamic_shared_bytes) {
+  return call(api::cudaOccupancyMaxActiveBlocksPerMultiprocessor, [&] {
+    if (blocks == nullptr || block_size < 1) return fail(cudaErrorInvalidValue);
+    *blocks = blocks_that_fit(static_cast<unsigned>(block_size), dynamic_shared_bytes);
+    return cudaSuccess;
+  });
 }
 
 cudaError_t set_function_cache(const void* kernel, cudaFuncCache config) {
-  if (kernel == nullptr) return fail(cudaErrorInvalidDeviceFunction);
-  if (static_cast<unsigned>(config) > cudaFuncCachePreferEqual) return fail(cudaErrorInvalidValue);
-  return cudaSuccess;  // a hint, and there is nothing to configure here
+  return call(api::cudaFuncSetCacheConfig, [&] {
+    if (kernel == nullptr) return fail(cudaErrorInvalidDeviceFunction);
+    if (static_cast<unsigned>(config) > cudaFuncCachePreferEqual)
+      return fail(cudaErrorInvalidValue);
+    return cudaSuccess;  // a hint, and there is nothing to configure here
+  });
 }
 
 cudaError_t shared_bytes_for(std::size_t* bytes, int blocks, int block_size) {
-  if (bytes == nullptr || blocks < 1 || block_size < 1) return fail(cudaErrorInvalidValue);
-  int fitting = 0;
-  active_blocks(&fitting, block_size, 0);
-  if (blocks > fitting) return fail(cudaErrorInvalidValue);
-  const std::size_t each = 228 * 1024 / static_cast<std::size_t>(blocks);
-  *bytes = std::min(kSharedOptinLimit, each - std::min<std::size_t>(each, 1024));
-  return cudaSuccess;
+  return call(api::cudaOccupancyAvailableDynamicSMemPerBlock, [&] {
+    if (bytes == nullptr || blocks < 1 || block_size < 1 ||
+        blocks > blocks_that_fit(static_cast<unsigned>(block_size), 0))
+      return fail(cudaErrorInvalidValue);
+    const std::size_t each = 228 * 1024 / static_cast<std::size_t>(blocks);
+    *bytes = std::min(kSharedOptinLimit, each - std::min<std::size_t>(each, 1024));
+    return cudaSuccess;
+  });
 }
 
 }  // namespace cpu_device
@@ -300,66 +312,70 @@ cudaError_t shared_bytes_for(std::size_t* bytes, int blocks, int block_size) {
 using namespace cpu_device;
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
-  if (p == nullptr) return fail(cudaErrorInvalidValue);
-  if (!is_device(device)) return no_such_device(device);
-  *p = {};
-  std::snprintf(p->name, sizeof p->name, "CPU device, %u worker%s", worker_count(),
-                worker_count() == 1 ? "" : "s");
-  p->uuid.bytes[0] = static_cast<char>(device_slot(device) + 1);
-  p->totalGlobalMem = device_capacity();
-  p->sharedMemPerBlock = kSharedLimit;
-  p->regsPerBlock = p->regsPerMultiprocessor = 65536;
-  p->warpSize = 32;
-  p->memPitch = 2147483647;
-  p->maxThreadsPerBlock = static_cast<int>(kMaxThreads);
-  p->maxThreadsDim[0] = p->maxThreadsDim[1] = 1024;
-  p->maxThreadsDim[2] = 64;
-  p->maxGridSize[0] = 2147483647;
-  p->maxGridSize[1] = p->maxGridSize[2] = 65535;
-  p->totalConstMem = 65536;
-  p->major = 9;
-  p->minor = 0;
-  p->textureAlignment = 256;  // what cudaMalloc gives
-  p->texturePitchAlignment = 32;
-  p->multiProcessorCount = static_cast<int>(worker_count());
-  p->integrated = 0;
-  p->canMapHostMemory = 1;
-  set_texture_limits(*p);
-  p->concurrentKernels = 1;
-  p->pciBusID = device_slot(device) + 1;
-  p->asyncEngineCount = 2;
-  p->unifiedAddressing = 1;
-  p->memoryBusWidth = 64;
-  p->l2CacheSize = static_cast<int>(std::max(0L, sysconf(_SC_LEVEL2_CACHE_SIZE)));
-  p->maxThreadsPerMultiProcessor = 2048;
-  p->streamPrioritiesSupported = 1;
-  p->globalL1CacheSupported = p->localL1CacheSupported = 1;
-  p->sharedMemPerMultiprocessor = 228 * 1024;
-  p->managedMemory = 1;
-  p->concurrentManagedAccess = 1;
-  p->canUseHostPointerForRegisteredMem = 1;
-  p->cooperativeLaunch = 1;
-  p->sharedMemPerBlockOptin = kSharedOptinLimit;
-  p->maxBlocksPerMultiProcessor = static_cast<int>(blocks_per_worker());
-  p->reservedSharedMemPerBlock = 1024;
-  p->hostRegisterSupported = 1;
-  p->memoryPoolsSupported = 1;
-  p->hostRegisterReadOnlySupported = 1;
-  p->deviceNumaId = p->hostNumaId = -1;
-  return cudaSuccess;
+  return call(api::cudaGetDeviceProperties, [&] {
+    if (p == nullptr) return fail(cudaErrorInvalidValue);
+    if (!is_device(device)) return no_such_device(device);
+    *p = {};
+    std::snprintf(p->name, sizeof p->name, "CPU device, %u worker%s", worker_count(),
+                  worker_count() == 1 ? "" : "s");
+    p->uuid.bytes[0] = static_cast<char>(device_slot(device) + 1);
+    p->totalGlobalMem = device_capacity();
+    p->sharedMemPerBlock = kSharedLimit;
+    p->regsPerBlock = p->regsPerMultiprocessor = 65536;
+    p->warpSize = 32;
+    p->memPitch = 2147483647;
+    p->maxThreadsPerBlock = static_cast<int>(kMaxThreads);
+    p->maxThreadsDim[0] = p->maxThreadsDim[1] = 1024;
+    p->maxThreadsDim[2] = 64;
+    p->maxGridSize[0] = 2147483647;
+    p->maxGridSize[1] = p->maxGridSize[2] = 65535;
+    p->totalConstMem = 65536;
+    p->major = 9;
+    p->minor = 0;
+    p->textureAlignment = 256;  // what cudaMalloc gives
+    p->texturePitchAlignment = 32;
+    p->multiProcessorCount = static_cast<int>(worker_count());
+    p->integrated = 0;
+    p->canMapHostMemory = 1;
+    set_texture_limits(*p);
+    p->concurrentKernels = 1;
+    p->pciBusID = device_slot(device) + 1;
+    p->asyncEngineCount = 2;
+    p->unifiedAddressing = 1;
+    p->memoryBusWidth = 64;
+    p->l2CacheSize = static_cast<int>(std::max(0L, sysconf(_SC_LEVEL2_CACHE_SIZE)));
+    p->maxThreadsPerMultiProcessor = 2048;
+    p->streamPrioritiesSupported = 1;
+    p->globalL1CacheSupported = p->localL1CacheSupported = 1;
+    p->sharedMemPerMultiprocessor = 228 * 1024;
+    p->managedMemory = 1;
+    p->concurrentManagedAccess = 1;
+    p->canUseHostPointerForRegisteredMem = 1;
+    p->cooperativeLaunch = 1;
+    p->sharedMemPerBlockOptin = kSharedOptinLimit;
+    p->maxBlocksPerMultiProcessor = static_cast<int>(blocks_per_worker());
+    p->reservedSharedMemPerBlock = 1024;
+    p->hostRegisterSupported = 1;
+    p->memoryPoolsSupported = 1;
+    p->hostRegisterReadOnlySupported = 1;
+    p->deviceNumaId = p->hostNumaId = -1;
+    return cudaSuccess;
+  });
 }
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
-  if (value == nullptr) return fail(cudaErrorInvalidValue);
-  cudaDeviceProp p;
-  const cudaError_t status = cudaGetDeviceProperties(&p, device);
-  if (status != cudaSuccess) return status;
-  for (const attribute_value& a : kAttributes) {
-    if (a.attribute != attribute) continue;
-    *value = a.value(p);
-    return cudaSuccess;
-  }
-  return fail(cudaErrorInvalidValue, "cudaDeviceGetAttribute: attribute " +
-                                         std::to_string(static_cast<int>(attribute)) +
-                                         " is not known to the CPU device");
+  return call(api::cudaDeviceGetAttribute, [&] {
+    if (value == nullptr) return fail(cudaErrorInvalidValue);
+    cudaDeviceProp p;
+    const cudaError_t status = cudaGetDeviceProperties(&p, device);
+    if (status != cudaSuccess) return status;
+    for (const attribute_value& a : kAttributes) {
+      if (a.attribute != attribute) continue;
+      *value = a.value(p);
+      return cudaSuccess;
+    }
+    return fail(cudaErrorInvalidValue, "cudaDeviceGetAttribute: attribute " +
+                                           std::to_string(static_cast<int>(attribute)) +
+                                           " is not known to the CPU device");
+  });
 }

@@ -7,16 +7,18 @@
 
 #include <chrono>
 #include <cstdint>
-#include <deque>
 #include <functional>
+#include <list>
 #include <memory>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "api/calls.hpp"
+#include "api/stream_queue.hpp"
 #include "context/device.hpp"
-#include "cpu_device/graphs.h"
+#include "context/objects.hpp"
 
 struct CUgraphNode_st {
   cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
@@ -58,7 +60,7 @@ struct CUstream_st {
   unsigned flags = cudaStreamDefault;
   int priority = 0;
   unsigned long long id = 0;
-  std::deque<cpu_device::stream_work> queue;
+  std::list<cpu_device::stream_work> queue;             // most are empty, and cost nothing then
   std::shared_ptr<cpu_device::stream_capture> capture;  // null: none
   std::vector<CUgraphNode_st*> last;  // of the capture: what the next node depends on
 };
@@ -81,13 +83,24 @@ namespace cpu_device {
 /// The stream a handle names; null if none.
 CUstream_st* resolve(cudaStream_t stream);
 bool is_default(const CUstream_st* stream);
-bool is_event(cudaEvent_t event);
 cudaError_t bad_stream();
-cudaError_t bad_event();
 std::set<CUstream_st*>& streams();
+CUstream_st* new_stream(unsigned flags);
+/// Puts work at the end of a stream, or into its capture, or into the node that is drafted.
+cudaError_t put(cudaStream_t handle, stream_work work, bool wait);
+/// Runs the stream's work up to and with `serial`, and before it what must come before it.
+void run_until(CUstream_st* stream, std::uint64_t serial);
+/// The number of the work that was put into any stream last.
+std::uint64_t last_serial();
+
+// event_api.cpp
+bool is_event(cudaEvent_t event);
+cudaError_t bad_event();
 /// Runs what the event was recorded behind.
 void await_event(CUevent_st* event);
 void mark_reached(CUevent_st* event);
+/// The stream is going: events that were recorded there have nothing to wait for.
+void forget_stream_of_events(const CUstream_st* stream);
 
 // capture.cpp
 /// A node of an explicit graph that the next call on a stream describes, instead of running.
@@ -116,7 +129,10 @@ cudaError_t refuse_capturing(CUstream_st& stream);
 /// Fails, and spoils the capture, for calls that ask whether a captured event has happened.
 cudaError_t refuse_captured(CUevent_st& event);
 void leave_capture(CUstream_st* stream);
+/// True if asynchronous work may still be waiting (deferred and interleaved order).
+bool runs_late();
 
+// graph_nodes.cpp
 /// Adds a node that comes after `before`.
 CUgraphNode_st* add_node(CUgraph_st& graph, cudaGraphNodeType type, std::function<void()> work,
                          std::vector<CUgraphNode_st*> before);

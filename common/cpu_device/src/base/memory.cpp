@@ -331,6 +331,13 @@ std::size_t live_allocations() {
                     [](const auto& entry) { return entry.second.ours(); }));
 }
 
+std::size_t live_registrations() {
+  const std::shared_lock lock(table_mutex);
+  return static_cast<std::size_t>(std::count_if(
+      allocations().begin(), allocations().end(),
+      [](const auto& entry) { return entry.second.kind == memory_kind::registered; }));
+}
+
 std::size_t live_bytes() {
   const std::shared_lock lock(table_mutex);
   std::size_t bytes = 0;

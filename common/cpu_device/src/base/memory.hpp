@@ -53,6 +53,8 @@ void release_device(int device);
 
 cudaError_t register_host(void* pointer, std::size_t bytes, unsigned flags);
 bool unregister_host(void* pointer);
+/// How much host memory is registered, in pieces.
+std::size_t live_registrations();
 /// A __device__ or __constant__ variable whose address the program has asked for: device memory.
 void note_symbol(void* pointer, std::size_t bytes);
 

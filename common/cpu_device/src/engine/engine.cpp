@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "base/report.hpp"
-#include "observers/counters.hpp"
 
 #ifdef CPU_DEVICE_ASAN
 #include <sanitizer/asan_interface.h>
@@ -27,8 +26,6 @@ extern "C" {
 void* cpu_device_switch(void** save, void* load, void* result);
 int cpu_device_guarded_call(void** slot, void (*function)(void*), void* argument);
 [[noreturn]] void cpu_device_abort_to(void* slot);
-/// Part of check.cpp, which is linked only into programs with watched kernels.
-__attribute__((weak)) void cpu_device_forget_watch(void* watch);
 }
 
 constinit thread_local uint3 threadIdx{};
@@ -39,6 +36,7 @@ constinit thread_local dim3 gridDim{};
 namespace cpu_device {
 
 constinit thread_local block_progress progress{};
+constinit engine_hooks hooks{};
 
 namespace {
 
@@ -72,7 +70,7 @@ struct worker_owner {
     unregister_worker(*owned);
     for (void* m : stack_mappings) munmap(m, kStackBytes * kStacksPerMapping);
     if (shared_mapping != nullptr) munmap(shared_mapping, shared_mapping_bytes);
-    if (owned->watch != nullptr) cpu_device_forget_watch(owned->watch);
+    if (hooks.worker_ends != nullptr) hooks.worker_ends(*owned);
     tls_worker = nullptr;
   }
 };
@@ -660,7 +658,7 @@ void work_on(running_launch& launch) {
     }
   }
   w.in_kernel.store(false, std::memory_order_release);
-  if (counting_accesses) add_to_totals(w);
+  if (hooks.share_ends != nullptr) hooks.share_ends(w);
   w.launch = nullptr;
 }
 

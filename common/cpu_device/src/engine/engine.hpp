@@ -32,7 +32,7 @@ struct grid_meeting {
   std::atomic<std::uint32_t> generation{1};  // a futex: counts the meetings
   std::atomic<bool> broken{false};           // a block failed, or some will never come
   std::atomic<bool> incomplete{false};       // ... the latter
-  std::atomic<std::uint32_t> checked_at{0};  // the check build's clock when all had come
+  std::atomic<std::uint32_t> checked_at{0};  // hooks.new_time() when all had come
   std::vector<place> places;                 // by the blocks' linear numbers
 };
 
@@ -132,12 +132,21 @@ struct worker {
   std::atomic<bool> waits_for_blocks{false};  // in this_grid().sync(), for the other blocks
   failure problem;
   std::uint32_t serial = 0;  // of the running block, among all blocks of all launches
-  void* watch = nullptr;     // check.cpp: what it remembers for this worker
+  void* watch = nullptr;     // what the owner of the hooks remembers for this worker
   char* shared_low = nullptr;
   char* shared_end = nullptr;
   unsigned long os_thread = 0;
   std::atomic<bool> writes_report{false};  // must not be stopped meanwhile
 };
+
+/// What the engine calls for those who watch kernels from above. Each one is null until its owner
+/// sets it, before main() starts or while no kernel runs.
+struct engine_hooks {
+  void (*worker_ends)(worker&) = nullptr;       ///< an OS thread with a worker ends
+  void (*share_ends)(const worker&) = nullptr;  ///< a worker has run its last block of the launch
+  std::uint32_t (*new_time)() = nullptr;        ///< a later time of the clock of grid_meeting
+};
+extern engine_hooks hooks;
 
 /// This OS thread's worker; created at its first launch.
 worker& this_worker();

@@ -16,9 +16,6 @@
 #include "base/report.hpp"
 #include "engine/engine.hpp"
 
-/// Part of check.cpp, which is linked only into programs with watched kernels: a new time.
-extern "C" __attribute__((weak)) std::uint32_t cpu_device_tick();
-
 namespace cpu_device {
 namespace {
 
@@ -60,7 +57,7 @@ void meet_other_blocks(worker& w, const char* file, int line) {
     const std::uint64_t counts = m.counts.fetch_add(1) + 1;
     if (waiting(counts) == m.blocks) {
       m.counts.store(0);
-      if (&cpu_device_tick != nullptr) m.checked_at.store(cpu_device_tick());
+      if (hooks.new_time != nullptr) m.checked_at.store(hooks.new_time());
       wake_all(m);
       return;
     }

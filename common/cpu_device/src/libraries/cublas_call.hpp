@@ -11,8 +11,10 @@
 #include <limits>
 #include <string>
 
+#include "api/stream_queue.hpp"
 #include "blas_kernels.hpp"
 #include "context/device.hpp"
+#include "library_calls.hpp"
 #include "library_memory.hpp"
 
 struct cublasContext {
@@ -46,19 +48,19 @@ class scalar {
 
 /// One call of the library. The first thing that is wrong decides its status; what follows is then
 /// skipped. Arguments first (their order is free), `ok()`, then memory, then run().
-class call {
+class routine {
  public:
-  call(cublasHandle_t handle, const char* name);
+  routine(cublasHandle_t handle);  // NOLINT: implicit
 
-  call& require(bool right, const char* what);
-  call& size(index value, const char* name);
-  call& increment(index value, const char* name);
-  call& leading(index value, index rows, const char* name);
-  call& pointer(const void* p, const char* name);
-  call& is(cublasOperation_t op, const char* name);
-  call& is(cublasFillMode_t uplo);
-  call& is(cublasSideMode_t side);
-  call& is(cublasDiagType_t diag);
+  routine& require(bool right, const char* what);
+  routine& size(index value, const char* name);
+  routine& increment(index value, const char* name);
+  routine& leading(index value, index rows, const char* name);
+  routine& pointer(const void* p, const char* name);
+  routine& is(cublasOperation_t op, const char* name);
+  routine& is(cublasFillMode_t uplo);
+  routine& is(cublasSideMode_t side);
+  routine& is(cublasDiagType_t diag);
 
   bool ok() const { return status_ == CUBLAS_STATUS_SUCCESS; }
   cublasStatus_t status() const { return status_; }
@@ -67,15 +69,15 @@ class call {
 
   /// The memory of a vector, of a matrix, of an array: usable by the device, and long enough.
   template <class T>
-  call& vector_memory(const char* argument, const T* p, index n, index inc) {
+  routine& vector_memory(const char* argument, const T* p, index n, index inc) {
     return n <= 0 ? *this : memory(argument, p, (n - 1) * (inc < 0 ? -inc : inc) + 1, sizeof(T));
   }
   template <class T>
-  call& matrix_memory(const char* argument, const T* p, index rows, index cols, index ld) {
+  routine& matrix_memory(const char* argument, const T* p, index rows, index cols, index ld) {
     return rows <= 0 || cols <= 0 ? *this : memory(argument, p, (cols - 1) * ld + rows, sizeof(T));
   }
   template <class T>
-  call& array_memory(const char* argument, const T* p, index n) {
+  routine& array_memory(const char* argument, const T* p, index n) {
     return n <= 0 ? *this : memory(argument, p, n, sizeof(T));
   }
 
@@ -107,7 +109,7 @@ class call {
   bool on_device() const { return handle_->pointer_mode == CUBLAS_POINTER_MODE_DEVICE; }
 
  private:
-  call& memory(const char* argument, const void* p, index elements, std::size_t bytes_each);
+  routine& memory(const char* argument, const void* p, index elements, std::size_t bytes_each);
   bool readable_by_host(const char* argument, const void* p);
   cublasStatus_t finish(cudaError_t status);
 

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "base/report.hpp"
+#include "context/objects.hpp"
 #include "cublas_call.hpp"
 #include "engine/engine.hpp"
 
@@ -43,6 +44,8 @@ std::set<cublasContext*>& handles() {
   static auto* all = new std::set<cublasContext*>;
   return *all;
 }
+
+const object_keeper keeps_handles(object_kind::library_handle, [] { return handles().size(); });
 
 #ifdef CPU_DEVICE_OPENBLAS
 /// How cblas names a view: transposed or not, and its leading dimension. False: it cannot.
@@ -100,42 +103,36 @@ bool library_multiply_add(double alpha, matrix<const double> a, matrix<const dou
   return multiply_add_by_library<double>(alpha, a, b, c);
 }
 
-bool is_handle(cublasHandle_t handle) {
-  const std::lock_guard lock(api_mutex());
-  return handles().count(handle) != 0;
-}
+bool is_handle(cublasHandle_t handle) { return handles().count(handle) != 0; }
 
 cublasStatus_t explain_status(cublasStatus_t status, const std::string& sentence) {
   explain(sentence + " (" + cublasGetStatusName(status) + ")");
   return status;
 }
 
-call::call(cublasHandle_t handle, const char* name) : handle_(handle), name_(name) {
-  if (inside_kernel())
-    status_ = explain_status(CUBLAS_STATUS_NOT_SUPPORTED,
-                             std::string(name) + ": cuBLAS cannot be called inside a kernel");
-  else if (!is_handle(handle))
+routine::routine(cublasHandle_t handle) : handle_(handle), name_(name_of_this_call()) {
+  if (!is_handle(handle))
     status_ = explain_status(CUBLAS_STATUS_NOT_INITIALIZED,
-                             std::string(name) +
+                             std::string(name_) +
                                  ": this is no handle. Try: cublasCreate before the call, and "
                                  "cublasDestroy after the last one");
 }
 
-call& call::require(bool right, const char* what) {
+routine& routine::require(bool right, const char* what) {
   if (ok() && !right)
     status_ = explain_status(CUBLAS_STATUS_INVALID_VALUE, std::string(name_) + ": " + what);
   return *this;
 }
-call& call::size(index value, const char* name) {
+routine& routine::size(index value, const char* name) {
   return ok() && value < 0 ? require(false, (std::string(name) + " is negative").c_str()) : *this;
 }
-call& call::increment(index value, const char* name) {
+routine& routine::increment(index value, const char* name) {
   return ok() && value == 0
              ? require(false,
                        (std::string(name) + " is 0: 1 walks from element to element").c_str())
              : *this;
 }
-call& call::leading(index value, index rows, const char* name) {
+routine& routine::leading(index value, index rows, const char* name) {
   if (!ok() || value >= std::max<index>(1, rows)) return *this;
   return require(false, (std::string(name) + " is " + std::to_string(value) +
                          ", but the matrix has " + std::to_string(rows) +
@@ -143,28 +140,29 @@ call& call::leading(index value, index rows, const char* name) {
                          "to the next, and at least the number of rows")
                             .c_str());
 }
-call& call::pointer(const void* p, const char* name) {
+routine& routine::pointer(const void* p, const char* name) {
   return ok() && p == nullptr ? require(false, (std::string(name) + " is null").c_str()) : *this;
 }
-call& call::is(cublasOperation_t op, const char* name) {
+routine& routine::is(cublasOperation_t op, const char* name) {
   return ok() && op != CUBLAS_OP_N && op != CUBLAS_OP_T && op != CUBLAS_OP_C
              ? require(false, (std::string(name) + " is no operation").c_str())
              : *this;
 }
-call& call::is(cublasFillMode_t uplo) {
+routine& routine::is(cublasFillMode_t uplo) {
   return require(uplo == CUBLAS_FILL_MODE_LOWER || uplo == CUBLAS_FILL_MODE_UPPER,
                  "uplo is neither LOWER nor UPPER");
 }
-call& call::is(cublasSideMode_t side) {
+routine& routine::is(cublasSideMode_t side) {
   return require(side == CUBLAS_SIDE_LEFT || side == CUBLAS_SIDE_RIGHT,
                  "side is neither LEFT nor RIGHT");
 }
-call& call::is(cublasDiagType_t diag) {
+routine& routine::is(cublasDiagType_t diag) {
   return require(diag == CUBLAS_DIAG_NON_UNIT || diag == CUBLAS_DIAG_UNIT,
                  "diag is neither NON_UNIT nor UNIT");
 }
 
-call& call::memory(const char* argument, const void* p, index elements, std::size_t bytes_each) {
+routine& routine::memory(const char* argument, const void* p, index elements,
+                         std::size_t bytes_each) {
   if (!ok()) return *this;
   constexpr auto kMost = std::numeric_limits<std::size_t>::max();
   const auto count = static_cast<std::size_t>(elements);
@@ -174,7 +172,7 @@ call& call::memory(const char* argument, const void* p, index elements, std::siz
   return *this;
 }
 
-bool call::readable_by_host(const char* argument, const void* p) {
+bool routine::readable_by_host(const char* argument, const void* p) {
   if (!is_device_only(p)) return true;
   report(std::string(name_) + ": " + argument +
          " points to device memory, but the handle's pointer mode is "
@@ -184,12 +182,12 @@ bool call::readable_by_host(const char* argument, const void* p) {
   return false;
 }
 
-cublasStatus_t call::finish(cudaError_t status) {
+cublasStatus_t routine::finish(cudaError_t status) {
   if (status != cudaSuccess || pending_error() != cudaSuccess)
     status_ = CUBLAS_STATUS_EXECUTION_FAILED;
   return status_;
 }
-cublasStatus_t call::run(std::function<void()> work) {
+cublasStatus_t routine::run(std::function<void()> work) {
   if (!ok()) return status_;
   if (current_device() != device())
     return status_ = explain_status(CUBLAS_STATUS_EXECUTION_FAILED,
@@ -200,7 +198,7 @@ cublasStatus_t call::run(std::function<void()> work) {
   if (pending_error() != cudaSuccess) return finish(pending_error());
   return finish(enqueue(handle_->stream, std::move(work)));
 }
-cublasStatus_t call::run_and_wait(std::function<void()> work) {
+cublasStatus_t routine::run_and_wait(std::function<void()> work) {
   run(std::move(work));
   if (!ok()) return status_;
   return finish(enqueue_and_wait(handle_->stream, {}));
@@ -210,46 +208,50 @@ cublasStatus_t call::run_and_wait(std::function<void()> work) {
 }  // namespace cpu_device
 
 using namespace cpu_device;
-using blas::call;
+using blas::routine;
 
 cublasStatus_t cublasCreate(cublasHandle_t* handle) {
-  if (handle == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
-  if (device_count() == 0 || pending_error() != cudaSuccess) return CUBLAS_STATUS_NOT_INITIALIZED;
-  const std::lock_guard lock(api_mutex());
+  return cublas_call<"cublasCreate", CUBLAS_STATUS_ALLOC_FAILED>([&] {
+    if (handle == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+    if (device_count() == 0 || pending_error() != cudaSuccess) return CUBLAS_STATUS_NOT_INITIALIZED;
 #ifdef CPU_DEVICE_OPENBLAS
-  // As many as run blocks: the two never work at the same time.
-  if (openblas_set_num_threads != nullptr)
-    openblas_set_num_threads(static_cast<int>(worker_count()));
+    // As many as run blocks: the two never work at the same time.
+    if (openblas_set_num_threads != nullptr)
+      openblas_set_num_threads(static_cast<int>(worker_count()));
 #endif
-  *handle = new cublasContext;
-  (*handle)->device = current_device();
-  blas::handles().insert(*handle);
-  ++library_handles();
-  return CUBLAS_STATUS_SUCCESS;
+    *handle = new cublasContext;
+    (*handle)->device = current_device();
+    blas::handles().insert(*handle);
+    return CUBLAS_STATUS_SUCCESS;
+  });
 }
 cublasStatus_t cublasDestroy(cublasHandle_t handle) {
-  const std::lock_guard lock(api_mutex());
-  const call c(handle, "cublasDestroy");
-  if (!c.ok()) return c.status();
-  finish_device(handle->device);  // a GPU's handle, too, waits for the device before it goes
-  blas::handles().erase(handle);
-  --library_handles();
-  delete handle;
-  return CUBLAS_STATUS_SUCCESS;
+  return cublas_call<"cublasDestroy", CUBLAS_STATUS_INTERNAL_ERROR, rules::releases>([&] {
+    const routine c(handle);
+    if (!c.ok()) return c.status();
+    finish_device(handle->device);  // a GPU's handle, too, waits for the device before it goes
+    blas::handles().erase(handle);
+    delete handle;
+    return CUBLAS_STATUS_SUCCESS;
+  });
 }
 cublasStatus_t cublasGetVersion(cublasHandle_t handle, int* version) {
-  call c(handle, "cublasGetVersion");
-  if (!c.pointer(version, "version").ok()) return c.status();
-  *version = CUBLAS_VERSION;
-  return CUBLAS_STATUS_SUCCESS;
+  return cublas_call<"cublasGetVersion">([&] {
+    routine c(handle);
+    if (!c.pointer(version, "version").ok()) return c.status();
+    *version = CUBLAS_VERSION;
+    return CUBLAS_STATUS_SUCCESS;
+  });
 }
 cublasStatus_t cublasGetProperty(libraryPropertyType type, int* value) {
-  if (value == nullptr || type < MAJOR_VERSION || type > PATCH_LEVEL)
-    return CUBLAS_STATUS_INVALID_VALUE;
-  *value = type == MAJOR_VERSION   ? CUBLAS_VER_MAJOR
-           : type == MINOR_VERSION ? CUBLAS_VER_MINOR
-                                   : CUBLAS_VER_PATCH;
-  return CUBLAS_STATUS_SUCCESS;
+  return cublas_call<"cublasGetProperty">([&] {
+    if (value == nullptr || type < MAJOR_VERSION || type > PATCH_LEVEL)
+      return CUBLAS_STATUS_INVALID_VALUE;
+    *value = type == MAJOR_VERSION   ? CUBLAS_VER_MAJOR
+             : type == MINOR_VERSION ? CUBLAS_VER_MINOR
+                                     : CUBLAS_VER_PATCH;
+    return CUBLAS_STATUS_SUCCESS;
+  });
 }
 
 namespace {
@@ -288,37 +290,47 @@ const char* cublasGetStatusString(cublasStatus_t status) {
 }
 
 cublasStatus_t cublasSetStream(cublasHandle_t handle, cudaStream_t stream) {
-  call c(handle, "cublasSetStream");
-  if (!c.require(is_stream(stream), "this stream does not exist").ok()) return c.status();
-  handle->stream = stream;
-  return CUBLAS_STATUS_SUCCESS;
+  return cublas_call<"cublasSetStream">([&] {
+    routine c(handle);
+    if (!c.require(is_stream(stream), "this stream does not exist").ok()) return c.status();
+    handle->stream = stream;
+    return CUBLAS_STATUS_SUCCESS;
+  });
 }
 cublasStatus_t cublasGetStream(cublasHandle_t handle, cudaStream_t* stream) {
-  call c(handle, "cublasGetStream");
-  if (!c.pointer(stream, "stream").ok()) return c.status();
-  *stream = handle->stream;
-  return CUBLAS_STATUS_SUCCESS;
+  return cublas_call<"cublasGetStream">([&] {
+    routine c(handle);
+    if (!c.pointer(stream, "stream").ok()) return c.status();
+    *stream = handle->stream;
+    return CUBLAS_STATUS_SUCCESS;
+  });
 }
 cublasStatus_t cublasSetWorkspace(cublasHandle_t handle, void* workspace, std::size_t) {
-  call c(handle, "cublasSetWorkspace");  // taken note of; nothing here needs one
-  c.require(reinterpret_cast<std::uintptr_t>(workspace) % 256 == 0,
-            "the workspace is not aligned to 256 bytes");
-  return c.status();
+  return cublas_call<"cublasSetWorkspace">([&] {
+    routine c(handle);  // taken note of; nothing here needs one
+    c.require(reinterpret_cast<std::uintptr_t>(workspace) % 256 == 0,
+              "the workspace is not aligned to 256 bytes");
+    return c.status();
+  });
 }
 
 // A mode of the handle: set, with the values that there are, and get.
-#define CPU_DEVICE_MODE(NAME, TYPE, FIELD, RIGHT)                           \
-  cublasStatus_t cublasSet##NAME(cublasHandle_t handle, TYPE mode) {        \
-    call c(handle, "cublasSet" #NAME);                                      \
-    if (!c.require(RIGHT, "there is no such mode").ok()) return c.status(); \
-    handle->FIELD = mode;                                                   \
-    return CUBLAS_STATUS_SUCCESS;                                           \
-  }                                                                         \
-  cublasStatus_t cublasGet##NAME(cublasHandle_t handle, TYPE* mode) {       \
-    call c(handle, "cublasGet" #NAME);                                      \
-    if (!c.pointer(mode, "mode").ok()) return c.status();                   \
-    *mode = handle->FIELD;                                                  \
-    return CUBLAS_STATUS_SUCCESS;                                           \
+#define CPU_DEVICE_MODE(NAME, TYPE, FIELD, RIGHT)                             \
+  cublasStatus_t cublasSet##NAME(cublasHandle_t handle, TYPE mode) {          \
+    return cublas_call<"cublasSet" #NAME>([&] {                               \
+      routine c(handle);                                                      \
+      if (!c.require(RIGHT, "there is no such mode").ok()) return c.status(); \
+      handle->FIELD = mode;                                                   \
+      return CUBLAS_STATUS_SUCCESS;                                           \
+    });                                                                       \
+  }                                                                           \
+  cublasStatus_t cublasGet##NAME(cublasHandle_t handle, TYPE* mode) {         \
+    return cublas_call<"cublasGet" #NAME>([&] {                               \
+      routine c(handle);                                                      \
+      if (!c.pointer(mode, "mode").ok()) return c.status();                   \
+      *mode = handle->FIELD;                                                  \
+      return CUBLAS_STATUS_SUCCESS;                                           \
+    });                                                                       \
   }
 CPU_DEVICE_MODE(PointerMode, cublasPointerMode_t, pointer_mode,
                 mode == CUBLAS_POINTER_MODE_HOST || mode == CUBLAS_POINTER_MODE_DEVICE)
@@ -332,13 +344,12 @@ CPU_DEVICE_MODE(MathMode, cublasMath_t, math_mode,
 namespace {
 
 /// A matrix of `rows` x `cols` elements, whose columns stand `lda` and `ldb` elements apart.
-cublasStatus_t copy_matrix(const char* name, int rows, int cols, int bytes, const void* from,
-                           int lda, void* to, int ldb, cudaMemcpyKind kind, bool wait,
-                           cudaStream_t stream = nullptr) {
+cublasStatus_t copy_matrix(int rows, int cols, int bytes, const void* from, int lda, void* to,
+                           int ldb, cudaMemcpyKind kind, bool wait, cudaStream_t stream = nullptr) {
   if (rows < 0 || cols < 0 || bytes <= 0 || lda < std::max(1, rows) || ldb < std::max(1, rows))
     return blas::explain_status(
         CUBLAS_STATUS_INVALID_VALUE,
-        std::string(name) +
+        this_call() +
             ": sizes may not be negative, an element has at least a byte, increments are at least "
             "1 and leading dimensions at least the number of rows");
   if (rows == 0 || cols == 0) return CUBLAS_STATUS_SUCCESS;
@@ -359,24 +370,26 @@ cublasStatus_t copy_matrix(const char* name, int rows, int cols, int bytes, cons
 #define CPU_DEVICE_COPY(NAME, FROM, TO, KIND)                                                    \
   cublasStatus_t cublas##NAME##Vector(int n, int element_bytes, const void* FROM, int incx,      \
                                       void* TO, int incy) {                                      \
-    return copy_matrix("cublas" #NAME "Vector", 1, n, element_bytes, FROM, incx, TO, incy, KIND, \
-                       true);                                                                    \
+    return cublas_call<"cublas" #NAME "Vector">(                                                 \
+        [&] { return copy_matrix(1, n, element_bytes, FROM, incx, TO, incy, KIND, true); });     \
   }                                                                                              \
   cublasStatus_t cublas##NAME##VectorAsync(int n, int element_bytes, const void* FROM, int incx, \
                                            void* TO, int incy, cudaStream_t stream) {            \
-    return copy_matrix("cublas" #NAME "VectorAsync", 1, n, element_bytes, FROM, incx, TO, incy,  \
-                       KIND, false, stream);                                                     \
+    return cublas_call<"cublas" #NAME "VectorAsync">([&] {                                       \
+      return copy_matrix(1, n, element_bytes, FROM, incx, TO, incy, KIND, false, stream);        \
+    });                                                                                          \
   }                                                                                              \
   cublasStatus_t cublas##NAME##Matrix(int rows, int cols, int element_bytes, const void* FROM,   \
                                       int lda, void* TO, int ldb) {                              \
-    return copy_matrix("cublas" #NAME "Matrix", rows, cols, element_bytes, FROM, lda, TO, ldb,   \
-                       KIND, true);                                                              \
+    return cublas_call<"cublas" #NAME "Matrix">(                                                 \
+        [&] { return copy_matrix(rows, cols, element_bytes, FROM, lda, TO, ldb, KIND, true); }); \
   }                                                                                              \
   cublasStatus_t cublas##NAME##MatrixAsync(int rows, int cols, int element_bytes,                \
                                            const void* FROM, int lda, void* TO, int ldb,         \
                                            cudaStream_t stream) {                                \
-    return copy_matrix("cublas" #NAME "MatrixAsync", rows, cols, element_bytes, FROM, lda, TO,   \
-                       ldb, KIND, false, stream);                                                \
+    return cublas_call<"cublas" #NAME "MatrixAsync">([&] {                                       \
+      return copy_matrix(rows, cols, element_bytes, FROM, lda, TO, ldb, KIND, false, stream);    \
+    });                                                                                          \
   }
 CPU_DEVICE_COPY(Set, host, device, cudaMemcpyHostToDevice)
 CPU_DEVICE_COPY(Get, device, host, cudaMemcpyDeviceToHost)

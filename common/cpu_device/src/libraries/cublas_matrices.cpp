@@ -20,7 +20,7 @@ struct product {
   index b_rows() const { return transposes(transb) ? n : k; }
   index b_cols() const { return transposes(transb) ? k : n; }
   bool empty() const { return m == 0 || n == 0; }
-  void check(call& c, const T* alpha_pointer, const T* beta_pointer) {
+  void check(routine& c, const T* alpha_pointer, const T* beta_pointer) {
     c.is(transa, "transa").is(transb, "transb").size(m, "m").size(n, "n").size(k, "k");
     c.leading(lda, a_rows(), "lda").leading(ldb, b_rows(), "ldb").leading(ldc, m, "ldc");
     c.pointer(alpha_pointer, "alpha").pointer(beta_pointer, "beta");
@@ -36,7 +36,7 @@ struct product {
 };
 
 template <class T>
-cublasStatus_t gemm_strided(call c, product<T> p, const T* alpha, const T* A, index stride_a,
+cublasStatus_t gemm_strided(routine c, product<T> p, const T* alpha, const T* A, index stride_a,
                             const T* B, index stride_b, const T* beta, T* C, index stride_c,
                             index batch_count) {
   p.check(c, alpha, beta);
@@ -57,8 +57,8 @@ cublasStatus_t gemm_strided(call c, product<T> p, const T* alpha, const T* A, in
 
 /// The pointers in an array of the device can be looked at only when the work runs.
 template <class T>
-bool matrices_usable(const call& c, const char* argument, T* const* array, index count, index rows,
-                     index cols, index ld) {
+bool matrices_usable(const routine& c, const char* argument, T* const* array, index count,
+                     index rows, index cols, index ld) {
   if (rows <= 0 || cols <= 0) return true;
   for (index i = 0; i < count; ++i) {
     const std::string name = std::string(argument) + "[" + std::to_string(i) + "]";
@@ -70,7 +70,7 @@ bool matrices_usable(const call& c, const char* argument, T* const* array, index
 }
 
 template <class T>
-cublasStatus_t gemm_batched(call c, product<T> p, const T* alpha, const T* const A[],
+cublasStatus_t gemm_batched(routine c, product<T> p, const T* alpha, const T* const A[],
                             const T* const B[], const T* beta, T* const C[], index batch_count) {
   p.check(c, alpha, beta);
   c.size(batch_count, "batch_count");
@@ -87,7 +87,7 @@ cublasStatus_t gemm_batched(call c, product<T> p, const T* alpha, const T* const
 }
 
 template <class T>
-cublasStatus_t symm(call c, cublasSideMode_t side, cublasFillMode_t uplo, index m, index n,
+cublasStatus_t symm(routine c, cublasSideMode_t side, cublasFillMode_t uplo, index m, index n,
                     const T* alpha, const T* A, index lda, const T* B, index ldb, const T* beta,
                     T* C, index ldc) {
   const index order = side == CUBLAS_SIDE_LEFT ? m : n;
@@ -108,7 +108,7 @@ cublasStatus_t symm(call c, cublasSideMode_t side, cublasFillMode_t uplo, index 
 }
 
 template <class T>
-cublasStatus_t syrk(call c, cublasFillMode_t uplo, cublasOperation_t trans, index n, index k,
+cublasStatus_t syrk(routine c, cublasFillMode_t uplo, cublasOperation_t trans, index n, index k,
                     const T* alpha, const T* A, index lda, const T* beta, T* C, index ldc) {
   const bool t = transposes(trans);
   c.is(uplo).is(trans, "trans").size(n, "n").size(k, "k").leading(lda, t ? k : n, "lda");
@@ -125,7 +125,7 @@ cublasStatus_t syrk(call c, cublasFillMode_t uplo, cublasOperation_t trans, inde
 /// trmm (C = alpha op(A) B) and trsm (op(A) X = alpha B, in place: C is B). From the right side it
 /// is the same with everything transposed.
 template <class T>
-cublasStatus_t triangular(call c, cublasSideMode_t side, cublasFillMode_t uplo,
+cublasStatus_t triangular(routine c, cublasSideMode_t side, cublasFillMode_t uplo,
                           cublasOperation_t trans, cublasDiagType_t diag, index m, index n,
                           const T* alpha, const T* A, index lda, const T* B, index ldb, T* C,
                           index ldc, bool solve) {
@@ -156,7 +156,7 @@ cublasStatus_t triangular(call c, cublasSideMode_t side, cublasFillMode_t uplo,
 }
 
 template <class T>
-cublasStatus_t geam(call c, cublasOperation_t transa, cublasOperation_t transb, index m, index n,
+cublasStatus_t geam(routine c, cublasOperation_t transa, cublasOperation_t transb, index m, index n,
                     const T* alpha, const T* A, index lda, const T* beta, const T* B, index ldb,
                     T* C, index ldc) {
   const bool ta = transposes(transa), tb = transposes(transb);
@@ -185,7 +185,7 @@ cublasStatus_t geam(call c, cublasOperation_t transa, cublasOperation_t transb, 
 }
 
 template <class T>
-cublasStatus_t dgmm(call c, cublasSideMode_t side, index m, index n, const T* A, index lda,
+cublasStatus_t dgmm(routine c, cublasSideMode_t side, index m, index n, const T* A, index lda,
                     const T* x, index incx, T* C, index ldc) {
   c.is(side).size(m, "m").size(n, "n").leading(lda, m, "lda").leading(ldc, m, "ldc");
   if (!c.ok() || m == 0 || n == 0) return c.status();
@@ -201,7 +201,7 @@ cublasStatus_t dgmm(call c, cublasSideMode_t side, index m, index n, const T* A,
 }
 
 template <class T>
-cublasStatus_t getrf(call c, int n, T* const A[], int lda, int* pivots, int* info,
+cublasStatus_t getrf(routine c, int n, T* const A[], int lda, int* pivots, int* info,
                      int batch_count) {
   c.size(n, "n").leading(lda, n, "lda").size(batch_count, "batch_count");
   if (!c.ok() || n == 0 || batch_count == 0) return c.status();
@@ -216,8 +216,9 @@ cublasStatus_t getrf(call c, int n, T* const A[], int lda, int* pivots, int* inf
 }
 
 template <class T>
-cublasStatus_t getrs(call c, cublasOperation_t trans, int n, int nrhs, const T* const A[], int lda,
-                     const int* pivots, T* const B[], int ldb, int* info, int batch_count) {
+cublasStatus_t getrs(routine c, cublasOperation_t trans, int n, int nrhs, const T* const A[],
+                     int lda, const int* pivots, T* const B[], int ldb, int* info,
+                     int batch_count) {
   if (!c.pointer(info, "info").ok()) return c.status();
   // Here info is the host's: minus the place of the argument that is wrong, or 0.
   *info = trans != CUBLAS_OP_N && !transposes(trans) ? -1
@@ -244,7 +245,7 @@ cublasStatus_t getrs(call c, cublasOperation_t trans, int n, int nrhs, const T* 
 }
 
 template <class T>
-cublasStatus_t getri(call c, int n, const T* const A[], int lda, const int* pivots, T* const C[],
+cublasStatus_t getri(routine c, int n, const T* const A[], int lda, const int* pivots, T* const C[],
                      int ldc, int* info, int batch_count) {
   c.size(n, "n").leading(lda, n, "lda").leading(ldc, n, "ldc").size(batch_count, "batch_count");
   if (!c.ok() || n == 0 || batch_count == 0) return c.status();
@@ -273,6 +274,7 @@ cublasStatus_t getri(call c, int n, const T* const A[], int lda, const int* pivo
 }  // namespace cpu_device::blas
 
 using namespace cpu_device::blas;
+using cpu_device::cublas_call;
 
 // --- the functions, for each element type and integer type --------------------------------------
 
@@ -280,59 +282,66 @@ using namespace cpu_device::blas;
   cublasStatus_t cublas##L##gemm##_64(                                                             \
       cublasHandle_t h, cublasOperation_t transa, cublasOperation_t transb, I m, I n, I k,         \
       const T* alpha, const T* A, I lda, const T* B, I ldb, const T* beta, T* C, I ldc) {          \
-    return gemm_strided<T>({h, "cublas" #L "gemm" #_64},                                           \
-                           {transa, transb, m, n, k, lda, ldb, ldc, {}, {}}, alpha, A, 0, B, 0,    \
-                           beta, C, 0, 1);                                                         \
+    return cublas_call<"cublas" #L "gemm" #_64>([&] {                                              \
+      return gemm_strided<T>(h, {transa, transb, m, n, k, lda, ldb, ldc, {}, {}}, alpha, A, 0, B,  \
+                             0, beta, C, 0, 1);                                                    \
+    });                                                                                            \
   }                                                                                                \
   cublasStatus_t cublas##L##gemmBatched##_64(                                                      \
       cublasHandle_t h, cublasOperation_t transa, cublasOperation_t transb, I m, I n, I k,         \
       const T* alpha, const T* const A[], I lda, const T* const B[], I ldb, const T* beta,         \
       T* const C[], I ldc, I batch_count) {                                                        \
-    return gemm_batched<T>({h, "cublas" #L "gemmBatched" #_64},                                    \
-                           {transa, transb, m, n, k, lda, ldb, ldc, {}, {}}, alpha, A, B, beta, C, \
-                           batch_count);                                                           \
+    return cublas_call<"cublas" #L "gemmBatched" #_64>([&] {                                       \
+      return gemm_batched<T>(h, {transa, transb, m, n, k, lda, ldb, ldc, {}, {}}, alpha, A, B,     \
+                             beta, C, batch_count);                                                \
+    });                                                                                            \
   }                                                                                                \
   cublasStatus_t cublas##L##gemmStridedBatched##_64(                                               \
       cublasHandle_t h, cublasOperation_t transa, cublasOperation_t transb, I m, I n, I k,         \
       const T* alpha, const T* A, I lda, long long stride_a, const T* B, I ldb,                    \
       long long stride_b, const T* beta, T* C, I ldc, long long stride_c, I batch_count) {         \
-    return gemm_strided<T>({h, "cublas" #L "gemmStridedBatched" #_64},                             \
-                           {transa, transb, m, n, k, lda, ldb, ldc, {}, {}}, alpha, A, stride_a,   \
-                           B, stride_b, beta, C, stride_c, batch_count);                           \
+    return cublas_call<"cublas" #L "gemmStridedBatched" #_64>([&] {                                \
+      return gemm_strided<T>(h, {transa, transb, m, n, k, lda, ldb, ldc, {}, {}}, alpha, A,        \
+                             stride_a, B, stride_b, beta, C, stride_c, batch_count);               \
+    });                                                                                            \
   }                                                                                                \
   cublasStatus_t cublas##L##symm##_64(cublasHandle_t h, cublasSideMode_t side,                     \
                                       cublasFillMode_t uplo, I m, I n, const T* alpha, const T* A, \
                                       I lda, const T* B, I ldb, const T* beta, T* C, I ldc) {      \
-    return symm({h, "cublas" #L "symm" #_64}, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C,    \
-                ldc);                                                                              \
+    return cublas_call<"cublas" #L "symm" #_64>(                                                   \
+        [&] { return symm(h, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc); });           \
   }                                                                                                \
   cublasStatus_t cublas##L##syrk##_64(cublasHandle_t h, cublasFillMode_t uplo,                     \
                                       cublasOperation_t trans, I n, I k, const T* alpha,           \
                                       const T* A, I lda, const T* beta, T* C, I ldc) {             \
-    return syrk({h, "cublas" #L "syrk" #_64}, uplo, trans, n, k, alpha, A, lda, beta, C, ldc);     \
+    return cublas_call<"cublas" #L "syrk" #_64>(                                                   \
+        [&] { return syrk(h, uplo, trans, n, k, alpha, A, lda, beta, C, ldc); });                  \
   }                                                                                                \
   cublasStatus_t cublas##L##trmm##_64(cublasHandle_t h, cublasSideMode_t side,                     \
                                       cublasFillMode_t uplo, cublasOperation_t trans,              \
                                       cublasDiagType_t diag, I m, I n, const T* alpha, const T* A, \
                                       I lda, const T* B, I ldb, T* C, I ldc) {                     \
-    return triangular({h, "cublas" #L "trmm" #_64}, side, uplo, trans, diag, m, n, alpha, A, lda,  \
-                      B, ldb, C, ldc, false);                                                      \
+    return cublas_call<"cublas" #L "trmm" #_64>([&] {                                              \
+      return triangular(h, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, C, ldc, false);   \
+    });                                                                                            \
   }                                                                                                \
   cublasStatus_t cublas##L##trsm##_64(                                                             \
       cublasHandle_t h, cublasSideMode_t side, cublasFillMode_t uplo, cublasOperation_t trans,     \
       cublasDiagType_t diag, I m, I n, const T* alpha, const T* A, I lda, T* B, I ldb) {           \
-    return triangular<T>({h, "cublas" #L "trsm" #_64}, side, uplo, trans, diag, m, n, alpha, A,    \
-                         lda, B, ldb, B, ldb, true);                                               \
+    return cublas_call<"cublas" #L "trsm" #_64>([&] {                                              \
+      return triangular<T>(h, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, B, ldb, true); \
+    });                                                                                            \
   }                                                                                                \
   cublasStatus_t cublas##L##geam##_64(                                                             \
       cublasHandle_t h, cublasOperation_t transa, cublasOperation_t transb, I m, I n,              \
       const T* alpha, const T* A, I lda, const T* beta, const T* B, I ldb, T* C, I ldc) {          \
-    return geam({h, "cublas" #L "geam" #_64}, transa, transb, m, n, alpha, A, lda, beta, B, ldb,   \
-                C, ldc);                                                                           \
+    return cublas_call<"cublas" #L "geam" #_64>(                                                   \
+        [&] { return geam(h, transa, transb, m, n, alpha, A, lda, beta, B, ldb, C, ldc); });       \
   }                                                                                                \
   cublasStatus_t cublas##L##dgmm##_64(cublasHandle_t h, cublasSideMode_t side, I m, I n,           \
                                       const T* A, I lda, const T* x, I incx, T* C, I ldc) {        \
-    return dgmm({h, "cublas" #L "dgmm" #_64}, side, m, n, A, lda, x, incx, C, ldc);                \
+    return cublas_call<"cublas" #L "dgmm" #_64>(                                                   \
+        [&] { return dgmm(h, side, m, n, A, lda, x, incx, C, ldc); });                             \
   }
 CPU_DEVICE_CUBLAS(S, float, int, )
 CPU_DEVICE_CUBLAS(D, double, int, )
@@ -343,18 +352,20 @@ CPU_DEVICE_CUBLAS(D, double, int64_t, _64)
 #define CPU_DEVICE_CUBLAS(L, T)                                                                    \
   cublasStatus_t cublas##L##getrfBatched(cublasHandle_t h, int n, T* const A[], int lda,           \
                                          int* pivots, int* info, int batch_count) {                \
-    return getrf({h, "cublas" #L "getrfBatched"}, n, A, lda, pivots, info, batch_count);           \
+    return cublas_call<"cublas" #L "getrfBatched">(                                                \
+        [&] { return getrf(h, n, A, lda, pivots, info, batch_count); });                           \
   }                                                                                                \
   cublasStatus_t cublas##L##getrsBatched(cublasHandle_t h, cublasOperation_t trans, int n,         \
                                          int nrhs, const T* const A[], int lda, const int* pivots, \
                                          T* const B[], int ldb, int* info, int batch_count) {      \
-    return getrs({h, "cublas" #L "getrsBatched"}, trans, n, nrhs, A, lda, pivots, B, ldb, info,    \
-                 batch_count);                                                                     \
+    return cublas_call<"cublas" #L "getrsBatched">(                                                \
+        [&] { return getrs(h, trans, n, nrhs, A, lda, pivots, B, ldb, info, batch_count); });      \
   }                                                                                                \
   cublasStatus_t cublas##L##getriBatched(cublasHandle_t h, int n, const T* const A[], int lda,     \
                                          const int* pivots, T* const C[], int ldc, int* info,      \
                                          int batch_count) {                                        \
-    return getri({h, "cublas" #L "getriBatched"}, n, A, lda, pivots, C, ldc, info, batch_count);   \
+    return cublas_call<"cublas" #L "getriBatched">(                                                \
+        [&] { return getri(h, n, A, lda, pivots, C, ldc, info, batch_count); });                   \
   }
 CPU_DEVICE_CUBLAS(S, float)
 CPU_DEVICE_CUBLAS(D, double)
@@ -366,24 +377,28 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa,
                             cudaDataType b_type, int ldb, const void* beta, void* C,
                             cudaDataType c_type, int ldc, cublasComputeType_t compute,
                             cublasGemmAlgo_t) {
-  const call c(handle, "cublasGemmEx");
-  if (!c.ok()) return c.status();
-  const auto run = [&]<class T>(T) {
-    return gemm_strided<T>(c, {transa, transb, m, n, k, lda, ldb, ldc, {}, {}},
-                           static_cast<const T*>(alpha), static_cast<const T*>(A), 0,
-                           static_cast<const T*>(B), 0, static_cast<const T*>(beta),
-                           static_cast<T*>(C), 0, 1);
-  };
-  const auto all = [&](cudaDataType type) {
-    return a_type == type && b_type == type && c_type == type;
-  };
-  if (all(CUDA_R_32F) &&
-      (compute == CUBLAS_COMPUTE_32F || compute == CUBLAS_COMPUTE_32F_PEDANTIC ||
-       (compute >= CUBLAS_COMPUTE_32F_FAST_16F && compute <= CUBLAS_COMPUTE_32F_FAST_TF32)))
-    return run(float{});
-  if (all(CUDA_R_64F) && (compute == CUBLAS_COMPUTE_64F || compute == CUBLAS_COMPUTE_64F_PEDANTIC))
-    return run(double{});
-  return explain_status(CUBLAS_STATUS_NOT_SUPPORTED,
-                        "cublasGemmEx: here A, B and C are all CUDA_R_32F with a 32F compute type, "
-                        "or all CUDA_R_64F with a 64F one");
+  return cublas_call<"cublasGemmEx">([&] {
+    const routine c(handle);
+    if (!c.ok()) return c.status();
+    const auto run = [&]<class T>(T) {
+      return gemm_strided<T>(c, {transa, transb, m, n, k, lda, ldb, ldc, {}, {}},
+                             static_cast<const T*>(alpha), static_cast<const T*>(A), 0,
+                             static_cast<const T*>(B), 0, static_cast<const T*>(beta),
+                             static_cast<T*>(C), 0, 1);
+    };
+    const auto all = [&](cudaDataType type) {
+      return a_type == type && b_type == type && c_type == type;
+    };
+    if (all(CUDA_R_32F) &&
+        (compute == CUBLAS_COMPUTE_32F || compute == CUBLAS_COMPUTE_32F_PEDANTIC ||
+         (compute >= CUBLAS_COMPUTE_32F_FAST_16F && compute <= CUBLAS_COMPUTE_32F_FAST_TF32)))
+      return run(float{});
+    if (all(CUDA_R_64F) &&
+        (compute == CUBLAS_COMPUTE_64F || compute == CUBLAS_COMPUTE_64F_PEDANTIC))
+      return run(double{});
+    return explain_status(
+        CUBLAS_STATUS_NOT_SUPPORTED,
+        "cublasGemmEx: here A, B and C are all CUDA_R_32F with a 32F compute type, "
+        "or all CUDA_R_64F with a 64F one");
+  });
 }

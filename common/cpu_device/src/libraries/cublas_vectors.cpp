@@ -10,7 +10,7 @@ namespace cpu_device::blas {
 namespace {
 
 template <class T, class I>
-cublasStatus_t find_extreme(call c, index n, const T* x, index incx, I* result, bool largest) {
+cublasStatus_t find_extreme(routine c, index n, const T* x, index incx, I* result, bool largest) {
   if (!c.pointer(result, "result").ok()) return c.status();
   const bool empty = n <= 0 || incx <= 0;
   if (!empty) c.vector_memory("x", x, n, incx);
@@ -21,7 +21,7 @@ cublasStatus_t find_extreme(call c, index n, const T* x, index incx, I* result, 
 
 /// asum (the sum of magnitudes) and nrm2 (the length).
 template <class T>
-cublasStatus_t reduce(call c, index n, const T* x, index incx, T* result, bool length) {
+cublasStatus_t reduce(routine c, index n, const T* x, index incx, T* result, bool length) {
   if (!c.pointer(result, "result").ok()) return c.status();
   const bool empty = n <= 0 || incx <= 0;
   if (!empty) c.vector_memory("x", x, n, incx);
@@ -33,7 +33,8 @@ cublasStatus_t reduce(call c, index n, const T* x, index incx, T* result, bool l
 }
 
 template <class T>
-cublasStatus_t do_dot(call c, index n, const T* x, index incx, const T* y, index incy, T* result) {
+cublasStatus_t do_dot(routine c, index n, const T* x, index incx, const T* y, index incy,
+                      T* result) {
   if (!c.pointer(result, "result").ok()) return c.status();
   c.vector_memory("x", x, n, incx).vector_memory("y", y, n, incy);
   return c.result(result, [=] { return n <= 0 ? T(0) : dot<T>({x, n, incx}, {y, n, incy}); });
@@ -41,7 +42,7 @@ cublasStatus_t do_dot(call c, index n, const T* x, index incx, const T* y, index
 
 /// Calls action(x element, y element) for each of n pairs.
 template <class X, class Y, class Action>
-cublasStatus_t each_pair(call c, index n, X* x, index incx, Y* y, index incy, Action action) {
+cublasStatus_t each_pair(routine c, index n, X* x, index incx, Y* y, index incy, Action action) {
   if (!c.ok() || n <= 0) return c.status();
   c.vector_memory("x", x, n, incx).vector_memory("y", y, n, incy);
   return c.run([=] {
@@ -52,7 +53,7 @@ cublasStatus_t each_pair(call c, index n, X* x, index incx, Y* y, index incy, Ac
 }
 
 template <class T>
-cublasStatus_t axpy(call c, index n, const T* alpha, const T* x, index incx, T* y, index incy) {
+cublasStatus_t axpy(routine c, index n, const T* alpha, const T* x, index incx, T* y, index incy) {
   if (!c.pointer(alpha, "alpha").ok() || n <= 0) return c.status();
   const scalar<T> factor = c.value("alpha", alpha);
   return each_pair(c, n, x, incx, y, incy,
@@ -60,7 +61,7 @@ cublasStatus_t axpy(call c, index n, const T* alpha, const T* x, index incx, T* 
 }
 
 template <class T>
-cublasStatus_t rot(call c, index n, T* x, index incx, T* y, index incy, const T* cosine,
+cublasStatus_t rot(routine c, index n, T* x, index incx, T* y, index incy, const T* cosine,
                    const T* sine) {
   if (!c.pointer(cosine, "c").pointer(sine, "s").ok() || n <= 0) return c.status();
   const scalar<T> co = c.value("c", cosine), si = c.value("s", sine);
@@ -72,7 +73,7 @@ cublasStatus_t rot(call c, index n, T* x, index incx, T* y, index incy, const T*
 }
 
 template <class T>
-cublasStatus_t scal(call c, index n, const T* alpha, T* x, index incx) {
+cublasStatus_t scal(routine c, index n, const T* alpha, T* x, index incx) {
   if (!c.pointer(alpha, "alpha").ok() || n <= 0 || incx <= 0) return c.status();
   const scalar<T> factor = c.value("alpha", alpha);
   c.vector_memory("x", x, n, incx);
@@ -83,7 +84,7 @@ cublasStatus_t scal(call c, index n, const T* alpha, T* x, index incx) {
 }
 
 template <class T>
-cublasStatus_t rotg(call c, T* a, T* b, T* cosine, T* sine) {
+cublasStatus_t rotg(routine c, T* a, T* b, T* cosine, T* sine) {
   if (!c.pointer(a, "a").pointer(b, "b").pointer(cosine, "c").pointer(sine, "s").ok())
     return c.status();
   c.value<T>("a", a);
@@ -99,7 +100,7 @@ cublasStatus_t rotg(call c, T* a, T* b, T* cosine, T* sine) {
 
 /// y = alpha op(A) x + beta y; `product` adds alpha op(A) x to y.
 template <class T, class Product>
-cublasStatus_t matrix_vector(call c, index y_size, index x_size, const T* alpha, const T* x,
+cublasStatus_t matrix_vector(routine c, index y_size, index x_size, const T* alpha, const T* x,
                              index incx, const T* beta, T* y, index incy, Product product) {
   if (!c.ok() || y_size == 0 || x_size == 0) return c.status();
   const scalar<T> a = c.value("alpha", alpha), b = c.value("beta", beta);
@@ -112,8 +113,9 @@ cublasStatus_t matrix_vector(call c, index y_size, index x_size, const T* alpha,
 }
 
 template <class T>
-cublasStatus_t gemv(call c, cublasOperation_t trans, index m, index n, const T* alpha, const T* A,
-                    index lda, const T* x, index incx, const T* beta, T* y, index incy) {
+cublasStatus_t gemv(routine c, cublasOperation_t trans, index m, index n, const T* alpha,
+                    const T* A, index lda, const T* x, index incx, const T* beta, T* y,
+                    index incy) {
   c.is(trans, "trans").size(m, "m").size(n, "n").leading(lda, m, "lda");
   c.increment(incx, "incx").increment(incy, "incy").pointer(alpha, "alpha").pointer(beta, "beta");
   if (c.ok()) c.matrix_memory("A", A, m, n, lda);
@@ -126,7 +128,7 @@ cublasStatus_t gemv(call c, cublasOperation_t trans, index m, index n, const T* 
 
 /// A banded matrix keeps element (i, j) in row ku + i - j of column j.
 template <class T>
-cublasStatus_t gbmv(call c, cublasOperation_t trans, index m, index n, index kl, index ku,
+cublasStatus_t gbmv(routine c, cublasOperation_t trans, index m, index n, index kl, index ku,
                     const T* alpha, const T* A, index lda, const T* x, index incx, const T* beta,
                     T* y, index incy) {
   c.is(trans, "trans").size(m, "m").size(n, "n").size(kl, "kl").size(ku, "ku");
@@ -166,8 +168,8 @@ void symmetric_multiply_add(T alpha, bool lower, index band, Place place, vector
 }
 
 template <class T>
-cublasStatus_t symv(call c, cublasFillMode_t uplo, index n, const T* alpha, const T* A, index lda,
-                    const T* x, index incx, const T* beta, T* y, index incy) {
+cublasStatus_t symv(routine c, cublasFillMode_t uplo, index n, const T* alpha, const T* A,
+                    index lda, const T* x, index incx, const T* beta, T* y, index incy) {
   c.is(uplo).size(n, "n").leading(lda, n, "lda").increment(incx, "incx").increment(incy, "incy");
   c.pointer(alpha, "alpha").pointer(beta, "beta");
   if (c.ok()) c.matrix_memory("A", A, n, n, lda);
@@ -179,7 +181,7 @@ cublasStatus_t symv(call c, cublasFillMode_t uplo, index n, const T* alpha, cons
 }
 
 template <class T>
-cublasStatus_t sbmv(call c, cublasFillMode_t uplo, index n, index k, const T* alpha, const T* A,
+cublasStatus_t sbmv(routine c, cublasFillMode_t uplo, index n, index k, const T* alpha, const T* A,
                     index lda, const T* x, index incx, const T* beta, T* y, index incy) {
   c.is(uplo).size(n, "n").size(k, "k").leading(lda, k + 1, "lda");
   c.increment(incx, "incx").increment(incy, "incy").pointer(alpha, "alpha").pointer(beta, "beta");
@@ -194,7 +196,7 @@ cublasStatus_t sbmv(call c, cublasFillMode_t uplo, index n, index k, const T* al
 }
 
 template <class T>
-cublasStatus_t ger(call c, index m, index n, const T* alpha, const T* x, index incx, const T* y,
+cublasStatus_t ger(routine c, index m, index n, const T* alpha, const T* x, index incx, const T* y,
                    index incy, T* A, index lda) {
   c.size(m, "m").size(n, "n").increment(incx, "incx").increment(incy, "incy");
   c.leading(lda, m, "lda").pointer(alpha, "alpha");
@@ -214,8 +216,8 @@ cublasStatus_t ger(call c, index m, index n, const T* alpha, const T* x, index i
 
 /// One triangle of A += alpha (x y^T + y x^T), or of A += alpha x x^T where y is null.
 template <class T>
-cublasStatus_t symmetric_update(call c, cublasFillMode_t uplo, index n, const T* alpha, const T* x,
-                                index incx, const T* y, index incy, T* A, index lda) {
+cublasStatus_t symmetric_update(routine c, cublasFillMode_t uplo, index n, const T* alpha,
+                                const T* x, index incx, const T* y, index incy, T* A, index lda) {
   c.is(uplo).size(n, "n").increment(incx, "incx").increment(incy, "incy");
   c.leading(lda, n, "lda").pointer(alpha, "alpha");
   if (!c.ok() || n == 0) return c.status();
@@ -235,7 +237,7 @@ cublasStatus_t symmetric_update(call c, cublasFillMode_t uplo, index n, const T*
 }
 
 template <class T>
-cublasStatus_t triangular(call c, cublasFillMode_t uplo, cublasOperation_t trans,
+cublasStatus_t triangular(routine c, cublasFillMode_t uplo, cublasOperation_t trans,
                           cublasDiagType_t diag, index n, const T* A, index lda, T* x, index incx,
                           bool solve) {
   c.is(uplo).is(trans, "trans").is(diag).size(n, "n").leading(lda, n, "lda");
@@ -257,91 +259,107 @@ cublasStatus_t triangular(call c, cublasFillMode_t uplo, cublasOperation_t trans
 }  // namespace cpu_device::blas
 
 using namespace cpu_device::blas;
+using cpu_device::cublas_call;
 
 // --- the functions, for each element type and integer type --------------------------------------
 
 #define CPU_DEVICE_CUBLAS(L, l, T, I, _64)                                                         \
   cublasStatus_t cublasI##l##amax##_64(cublasHandle_t h, I n, const T* x, I incx, I* result) {     \
-    return find_extreme({h, "cublasI" #l "amax" #_64}, n, x, incx, result, true);                  \
+    return cublas_call<"cublasI" #l "amax" #_64>(                                                  \
+        [&] { return find_extreme(h, n, x, incx, result, true); });                                \
   }                                                                                                \
   cublasStatus_t cublasI##l##amin##_64(cublasHandle_t h, I n, const T* x, I incx, I* result) {     \
-    return find_extreme({h, "cublasI" #l "amin" #_64}, n, x, incx, result, false);                 \
+    return cublas_call<"cublasI" #l "amin" #_64>(                                                  \
+        [&] { return find_extreme(h, n, x, incx, result, false); });                               \
   }                                                                                                \
   cublasStatus_t cublas##L##asum##_64(cublasHandle_t h, I n, const T* x, I incx, T* result) {      \
-    return reduce({h, "cublas" #L "asum" #_64}, n, x, incx, result, false);                        \
+    return cublas_call<"cublas" #L "asum" #_64>(                                                   \
+        [&] { return reduce(h, n, x, incx, result, false); });                                     \
   }                                                                                                \
   cublasStatus_t cublas##L##nrm2##_64(cublasHandle_t h, I n, const T* x, I incx, T* result) {      \
-    return reduce({h, "cublas" #L "nrm2" #_64}, n, x, incx, result, true);                         \
+    return cublas_call<"cublas" #L "nrm2" #_64>(                                                   \
+        [&] { return reduce(h, n, x, incx, result, true); });                                      \
   }                                                                                                \
   cublasStatus_t cublas##L##axpy##_64(cublasHandle_t h, I n, const T* alpha, const T* x, I incx,   \
                                       T* y, I incy) {                                              \
-    return axpy({h, "cublas" #L "axpy" #_64}, n, alpha, x, incx, y, incy);                         \
+    return cublas_call<"cublas" #L "axpy" #_64>(                                                   \
+        [&] { return axpy(h, n, alpha, x, incx, y, incy); });                                      \
   }                                                                                                \
   cublasStatus_t cublas##L##copy##_64(cublasHandle_t h, I n, const T* x, I incx, T* y, I incy) {   \
-    return each_pair({h, "cublas" #L "copy" #_64}, n, x, incx, y, incy,                            \
-                     [](const T& from, T& to) { to = from; });                                     \
+    return cublas_call<"cublas" #L "copy" #_64>([&] {                                              \
+      return each_pair(h, n, x, incx, y, incy, [](const T& from, T& to) { to = from; });           \
+    });                                                                                            \
   }                                                                                                \
   cublasStatus_t cublas##L##swap##_64(cublasHandle_t h, I n, T* x, I incx, T* y, I incy) {         \
-    return each_pair({h, "cublas" #L "swap" #_64}, n, x, incx, y, incy,                            \
-                     [](T& a, T& b) { std::swap(a, b); });                                         \
+    return cublas_call<"cublas" #L "swap" #_64>(                                                   \
+        [&] { return each_pair(h, n, x, incx, y, incy, [](T& a, T& b) { std::swap(a, b); }); });   \
   }                                                                                                \
   cublasStatus_t cublas##L##dot##_64(cublasHandle_t h, I n, const T* x, I incx, const T* y,        \
                                      I incy, T* result) {                                          \
-    return do_dot({h, "cublas" #L "dot" #_64}, n, x, incx, y, incy, result);                       \
+    return cublas_call<"cublas" #L "dot" #_64>(                                                    \
+        [&] { return do_dot(h, n, x, incx, y, incy, result); });                                   \
   }                                                                                                \
   cublasStatus_t cublas##L##rot##_64(cublasHandle_t h, I n, T* x, I incx, T* y, I incy,            \
                                      const T* c, const T* s) {                                     \
-    return rot({h, "cublas" #L "rot" #_64}, n, x, incx, y, incy, c, s);                            \
+    return cublas_call<"cublas" #L "rot" #_64>([&] { return rot(h, n, x, incx, y, incy, c, s); }); \
   }                                                                                                \
   cublasStatus_t cublas##L##scal##_64(cublasHandle_t h, I n, const T* alpha, T* x, I incx) {       \
-    return scal({h, "cublas" #L "scal" #_64}, n, alpha, x, incx);                                  \
+    return cublas_call<"cublas" #L "scal" #_64>([&] { return scal(h, n, alpha, x, incx); });       \
   }                                                                                                \
   cublasStatus_t cublas##L##gemv##_64(cublasHandle_t h, cublasOperation_t trans, I m, I n,         \
                                       const T* alpha, const T* A, I lda, const T* x, I incx,       \
                                       const T* beta, T* y, I incy) {                               \
-    return gemv({h, "cublas" #L "gemv" #_64}, trans, m, n, alpha, A, lda, x, incx, beta, y, incy); \
+    return cublas_call<"cublas" #L "gemv" #_64>(                                                   \
+        [&] { return gemv(h, trans, m, n, alpha, A, lda, x, incx, beta, y, incy); });              \
   }                                                                                                \
   cublasStatus_t cublas##L##gbmv##_64(cublasHandle_t h, cublasOperation_t trans, I m, I n, I kl,   \
                                       I ku, const T* alpha, const T* A, I lda, const T* x, I incx, \
                                       const T* beta, T* y, I incy) {                               \
-    return gbmv({h, "cublas" #L "gbmv" #_64}, trans, m, n, kl, ku, alpha, A, lda, x, incx, beta,   \
-                y, incy);                                                                          \
+    return cublas_call<"cublas" #L "gbmv" #_64>(                                                   \
+        [&] { return gbmv(h, trans, m, n, kl, ku, alpha, A, lda, x, incx, beta, y, incy); });      \
   }                                                                                                \
   cublasStatus_t cublas##L##symv##_64(cublasHandle_t h, cublasFillMode_t uplo, I n,                \
                                       const T* alpha, const T* A, I lda, const T* x, I incx,       \
                                       const T* beta, T* y, I incy) {                               \
-    return symv({h, "cublas" #L "symv" #_64}, uplo, n, alpha, A, lda, x, incx, beta, y, incy);     \
+    return cublas_call<"cublas" #L "symv" #_64>(                                                   \
+        [&] { return symv(h, uplo, n, alpha, A, lda, x, incx, beta, y, incy); });                  \
   }                                                                                                \
   cublasStatus_t cublas##L##sbmv##_64(cublasHandle_t h, cublasFillMode_t uplo, I n, I k,           \
                                       const T* alpha, const T* A, I lda, const T* x, I incx,       \
                                       const T* beta, T* y, I incy) {                               \
-    return sbmv({h, "cublas" #L "sbmv" #_64}, uplo, n, k, alpha, A, lda, x, incx, beta, y, incy);  \
+    return cublas_call<"cublas" #L "sbmv" #_64>(                                                   \
+        [&] { return sbmv(h, uplo, n, k, alpha, A, lda, x, incx, beta, y, incy); });               \
   }                                                                                                \
   cublasStatus_t cublas##L##ger##_64(cublasHandle_t h, I m, I n, const T* alpha, const T* x,       \
                                      I incx, const T* y, I incy, T* A, I lda) {                    \
-    return ger({h, "cublas" #L "ger" #_64}, m, n, alpha, x, incx, y, incy, A, lda);                \
+    return cublas_call<"cublas" #L "ger" #_64>(                                                    \
+        [&] { return ger(h, m, n, alpha, x, incx, y, incy, A, lda); });                            \
   }                                                                                                \
   cublasStatus_t cublas##L##syr##_64(cublasHandle_t h, cublasFillMode_t uplo, I n, const T* alpha, \
                                      const T* x, I incx, T* A, I lda) {                            \
-    return symmetric_update<T>({h, "cublas" #L "syr" #_64}, uplo, n, alpha, x, incx, nullptr, 1,   \
-                               A, lda);                                                            \
+    return cublas_call<"cublas" #L "syr" #_64>(                                                    \
+        [&] { return symmetric_update<T>(h, uplo, n, alpha, x, incx, nullptr, 1, A, lda); });      \
   }                                                                                                \
   cublasStatus_t cublas##L##syr2##_64(cublasHandle_t h, cublasFillMode_t uplo, I n,                \
                                       const T* alpha, const T* x, I incx, const T* y, I incy,      \
                                       T* A, I lda) {                                               \
-    call c(h, "cublas" #L "syr2" #_64);                                                            \
-    if (n > 0) c.pointer(y, "y");                                                                  \
-    return symmetric_update(c, uplo, n, alpha, x, incx, y, incy, A, lda);                          \
+    return cublas_call<"cublas" #L "syr2" #_64>([&] {                                              \
+      routine c(h);                                                                                \
+      if (n > 0) c.pointer(y, "y");                                                                \
+      return symmetric_update(c, uplo, n, alpha, x, incx, y, incy, A, lda);                        \
+    });                                                                                            \
   }                                                                                                \
   cublasStatus_t cublas##L##trmv##_64(cublasHandle_t h, cublasFillMode_t uplo,                     \
                                       cublasOperation_t trans, cublasDiagType_t diag, I n,         \
                                       const T* A, I lda, T* x, I incx) {                           \
-    return triangular({h, "cublas" #L "trmv" #_64}, uplo, trans, diag, n, A, lda, x, incx, false); \
+    return cublas_call<"cublas" #L "trmv" #_64>(                                                   \
+        [&] { return triangular(h, uplo, trans, diag, n, A, lda, x, incx, false); });              \
   }                                                                                                \
   cublasStatus_t cublas##L##trsv##_64(cublasHandle_t h, cublasFillMode_t uplo,                     \
                                       cublasOperation_t trans, cublasDiagType_t diag, I n,         \
                                       const T* A, I lda, T* x, I incx) {                           \
-    return triangular({h, "cublas" #L "trsv" #_64}, uplo, trans, diag, n, A, lda, x, incx, true);  \
+    return cublas_call<"cublas" #L "trsv" #_64>(                                                   \
+        [&] { return triangular(h, uplo, trans, diag, n, A, lda, x, incx, true); });               \
   }
 CPU_DEVICE_CUBLAS(S, s, float, int, )
 CPU_DEVICE_CUBLAS(D, d, double, int, )
@@ -350,26 +368,28 @@ CPU_DEVICE_CUBLAS(D, d, double, int64_t, _64)
 #undef CPU_DEVICE_CUBLAS
 
 cublasStatus_t cublasSrotg(cublasHandle_t h, float* a, float* b, float* c, float* s) {
-  return rotg({h, "cublasSrotg"}, a, b, c, s);
+  return cublas_call<"cublasSrotg">([&] { return rotg(h, a, b, c, s); });
 }
 cublasStatus_t cublasDrotg(cublasHandle_t h, double* a, double* b, double* c, double* s) {
-  return rotg({h, "cublasDrotg"}, a, b, c, s);
+  return cublas_call<"cublasDrotg">([&] { return rotg(h, a, b, c, s); });
 }
 
 cublasStatus_t cublasDotEx(cublasHandle_t h, int n, const void* x, cudaDataType x_type, int incx,
                            const void* y, cudaDataType y_type, int incy, void* result,
                            cudaDataType result_type, cudaDataType execution_type) {
-  const call c(h, "cublasDotEx");
-  if (!c.ok()) return c.status();
-  const auto all = [&](cudaDataType type) {
-    return x_type == type && y_type == type && result_type == type && execution_type == type;
-  };
-  if (all(CUDA_R_32F))
-    return do_dot(c, n, static_cast<const float*>(x), incx, static_cast<const float*>(y), incy,
-                  static_cast<float*>(result));
-  if (all(CUDA_R_64F))
-    return do_dot(c, n, static_cast<const double*>(x), incx, static_cast<const double*>(y), incy,
-                  static_cast<double*>(result));
-  return explain_status(CUBLAS_STATUS_NOT_SUPPORTED,
-                        "cublasDotEx: all four types must be CUDA_R_32F, or all CUDA_R_64F");
+  return cublas_call<"cublasDotEx">([&] {
+    const routine c(h);
+    if (!c.ok()) return c.status();
+    const auto all = [&](cudaDataType type) {
+      return x_type == type && y_type == type && result_type == type && execution_type == type;
+    };
+    if (all(CUDA_R_32F))
+      return do_dot(c, n, static_cast<const float*>(x), incx, static_cast<const float*>(y), incy,
+                    static_cast<float*>(result));
+    if (all(CUDA_R_64F))
+      return do_dot(c, n, static_cast<const double*>(x), incx, static_cast<const double*>(y), incy,
+                    static_cast<double*>(result));
+    return explain_status(CUBLAS_STATUS_NOT_SUPPORTED,
+                          "cublasDotEx: all four types must be CUDA_R_32F, or all CUDA_R_64F");
+  });
 }

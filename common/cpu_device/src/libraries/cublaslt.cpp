@@ -83,39 +83,37 @@ place member(cublasLtMatrixLayoutOpaque_t& layout, cublasLtMatrixLayoutAttribute
   return {};
 }
 
-cublasStatus_t wrong(const char* name, const std::string& what) {
-  return explain_status(CUBLAS_STATUS_INVALID_VALUE, std::string(name) + ": " + what);
+cublasStatus_t wrong(const std::string& what) {
+  return explain_status(CUBLAS_STATUS_INVALID_VALUE, this_call() + ": " + what);
 }
-cublasStatus_t not_there(const char* name, const std::string& what) {
-  return explain_status(CUBLAS_STATUS_NOT_SUPPORTED, std::string(name) + ": " + what);
+cublasStatus_t not_there(const std::string& what) {
+  return explain_status(CUBLAS_STATUS_NOT_SUPPORTED, this_call() + ": " + what);
 }
 
 template <class Object, class Attribute>
-cublasStatus_t set(const char* name, Object* object, Attribute attribute, const void* value,
-                   std::size_t bytes) {
-  if (object == nullptr || value == nullptr) return wrong(name, "a null pointer is given");
+cublasStatus_t set(Object* object, Attribute attribute, const void* value, std::size_t bytes) {
+  if (object == nullptr || value == nullptr) return wrong("a null pointer is given");
   const place to = member(*object, attribute);
-  if (to.p == nullptr)
-    return not_there(name, "attribute " + std::to_string(attribute) + " is not there");
+  if (to.p == nullptr) return not_there("attribute " + std::to_string(attribute) + " is not there");
   if (bytes != to.bytes)
-    return wrong(name, "attribute " + std::to_string(attribute) + " has " +
-                           std::to_string(to.bytes) + " bytes, not " + std::to_string(bytes));
+    return wrong("attribute " + std::to_string(attribute) + " has " + std::to_string(to.bytes) +
+                 " bytes, not " + std::to_string(bytes));
   std::memcpy(to.p, value, bytes);
   return CUBLAS_STATUS_SUCCESS;
 }
 template <class Object, class Attribute>
-cublasStatus_t get(const char* name, Object* object, Attribute attribute, void* value,
-                   std::size_t bytes, std::size_t* written) {
+cublasStatus_t get(Object* object, Attribute attribute, void* value, std::size_t bytes,
+                   std::size_t* written) {
   if (object == nullptr || (value == nullptr && bytes != 0))
-    return wrong(name, "a null pointer is given");
+    return wrong("a null pointer is given");
   const place from = member(*object, attribute);
   if (from.p == nullptr)
-    return not_there(name, "attribute " + std::to_string(attribute) + " is not there");
+    return not_there("attribute " + std::to_string(attribute) + " is not there");
   if (written != nullptr) *written = from.bytes;
   if (bytes == 0 && written != nullptr) return CUBLAS_STATUS_SUCCESS;  // asked for its size alone
   if (bytes != from.bytes)
-    return wrong(name, "attribute " + std::to_string(attribute) + " has " +
-                           std::to_string(from.bytes) + " bytes, not " + std::to_string(bytes));
+    return wrong("attribute " + std::to_string(attribute) + " has " + std::to_string(from.bytes) +
+                 " bytes, not " + std::to_string(bytes));
   std::memcpy(value, from.p, bytes);
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -140,13 +138,13 @@ struct stored_matrix {
     p += batch * batch_stride;
     return by_row ? stored(p, cols, rows, leading).transposed() : stored(p, rows, cols, leading);
   }
-  void check(call& c, const char* name) const {
+  void check(routine& c, const char* name) const {
     const std::string text(name);
     c.size(rows, (text + "'s rows").c_str()).size(cols, (text + "'s columns").c_str());
     c.leading(leading, by_row ? cols : rows, (text + "'s leading dimension").c_str());
   }
   template <class T>
-  void check_memory(call& c, const char* name, const T* p) const {
+  void check_memory(routine& c, const char* name, const T* p) const {
     for (const index batch : {index{0}, index{batch_count} - 1})
       c.matrix_memory(name, p + batch * batch_stride, by_row ? cols : rows, by_row ? rows : cols,
                       leading);
@@ -196,7 +194,7 @@ struct matmul {
     }
   }
 
-  cublasStatus_t submit(call on, const void* alpha_pointer, const T* A, const T* B,
+  cublasStatus_t submit(routine on, const void* alpha_pointer, const T* A, const T* B,
                         const void* beta_pointer, const T* C, T* D) {
     const bool ta = transposes(product.transa), tb = transposes(product.transb);
     on.is(product.transa, "TRANSA").is(product.transb, "TRANSB");
@@ -226,21 +224,20 @@ struct matmul {
 };
 
 /// Whether this product can be made here; a sentence if not.
-cublasStatus_t check_kind(const char* name, const cublasLtMatmulDescOpaque_t& product,
+cublasStatus_t check_kind(const cublasLtMatmulDescOpaque_t& product,
                           std::initializer_list<cublasLtMatrixLayout_t> layouts) {
   for (const cublasLtMatrixLayout_t layout : layouts) {
     if (layout->type != product.scale || (layout->type != CUDA_R_32F && layout->type != CUDA_R_64F))
-      return not_there(name,
-                       "here A, B, C, D and the scale type are all CUDA_R_32F, or all CUDA_R_64F");
+      return not_there("here A, B, C, D and the scale type are all CUDA_R_32F, or all CUDA_R_64F");
     if (layout->order != CUBLASLT_ORDER_COL && layout->order != CUBLASLT_ORDER_ROW)
-      return not_there(name, "here matrices are stored by columns or by rows");
+      return not_there("here matrices are stored by columns or by rows");
   }
   const bool wide = product.scale == CUDA_R_64F;
   const cublasComputeType_t compute = product.compute;
   if (wide ? compute != CUBLAS_COMPUTE_64F && compute != CUBLAS_COMPUTE_64F_PEDANTIC
            : compute != CUBLAS_COMPUTE_32F && compute != CUBLAS_COMPUTE_32F_PEDANTIC &&
                  (compute < CUBLAS_COMPUTE_32F_FAST_16F || compute > CUBLAS_COMPUTE_32F_FAST_TF32))
-    return not_there(name, "here float is computed with a 32F type, double with a 64F one");
+    return not_there("here float is computed with a 32F type, double with a 64F one");
   switch (product.epilogue) {
     case CUBLASLT_EPILOGUE_DEFAULT:
     case CUBLASLT_EPILOGUE_RELU:
@@ -250,11 +247,11 @@ cublasStatus_t check_kind(const char* name, const cublasLtMatmulDescOpaque_t& pr
     case CUBLASLT_EPILOGUE_GELU_BIAS:
       break;
     default:
-      return not_there(name, "epilogue " + std::to_string(product.epilogue) + " is not there");
+      return not_there("epilogue " + std::to_string(product.epilogue) + " is not there");
   }
   if (product.pointer_mode != CUBLASLT_POINTER_MODE_HOST &&
       product.pointer_mode != CUBLASLT_POINTER_MODE_DEVICE)
-    return not_there(name, "alpha and beta are single numbers of the host or of the device here");
+    return not_there("alpha and beta are single numbers of the host or of the device here");
   return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -262,80 +259,101 @@ cublasStatus_t check_kind(const char* name, const cublasLtMatmulDescOpaque_t& pr
 }  // namespace cpu_device::blas
 
 using namespace cpu_device::blas;
+using cpu_device::cublas_call;
+namespace rules = cpu_device::rules;
 
 std::size_t cublasLtGetVersion() { return CUBLAS_VERSION; }
 
 cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
-  if (handle == nullptr) return wrong("cublasLtCreate", "handle is null");
-  cublasHandle_t blas = nullptr;
-  if (const cublasStatus_t status = cublasCreate(&blas); status != CUBLAS_STATUS_SUCCESS)
-    return status;
-  *handle = new cublasLtContext{blas};
-  return CUBLAS_STATUS_SUCCESS;
+  return cublas_call<"cublasLtCreate", CUBLAS_STATUS_ALLOC_FAILED>([&] {
+    if (handle == nullptr) return wrong("handle is null");
+    cublasHandle_t blas = nullptr;
+    if (const cublasStatus_t status = cublasCreate(&blas); status != CUBLAS_STATUS_SUCCESS)
+      return status;
+    *handle = new cublasLtContext{blas};
+    return CUBLAS_STATUS_SUCCESS;
+  });
 }
 cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
-  if (handle == nullptr) return CUBLAS_STATUS_SUCCESS;
-  const cublasStatus_t status = cublasDestroy(handle->blas);
-  delete handle;
-  return status;
+  return cublas_call<"cublasLtDestroy", CUBLAS_STATUS_INTERNAL_ERROR, rules::releases>([&] {
+    if (handle == nullptr) return CUBLAS_STATUS_SUCCESS;
+    const cublasStatus_t status = cublasDestroy(handle->blas);
+    delete handle;
+    return status;
+  });
 }
 
 cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* product, cublasComputeType_t compute,
                                         cudaDataType scale) {
-  if (product == nullptr) return wrong("cublasLtMatmulDescCreate", "the description is null");
-  *product = new cublasLtMatmulDescOpaque_t{compute, scale};
-  return CUBLAS_STATUS_SUCCESS;
+  return cublas_call<"cublasLtMatmulDescCreate", CUBLAS_STATUS_ALLOC_FAILED>([&] {
+    if (product == nullptr) return wrong("the description is null");
+    *product = new cublasLtMatmulDescOpaque_t{compute, scale};
+    return CUBLAS_STATUS_SUCCESS;
+  });
 }
-cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t product) { return destroy(product); }
+cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t product) {
+  return cublas_call<"cublasLtMatmulDescDestroy", CUBLAS_STATUS_INTERNAL_ERROR, rules::releases>(
+      [&] { return destroy(product); });
+}
 cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t product,
                                               cublasLtMatmulDescAttributes_t attribute,
                                               const void* value, std::size_t bytes) {
-  return set("cublasLtMatmulDescSetAttribute", product, attribute, value, bytes);
+  return cublas_call<"cublasLtMatmulDescSetAttribute">(
+      [&] { return set(product, attribute, value, bytes); });
 }
 cublasStatus_t cublasLtMatmulDescGetAttribute(cublasLtMatmulDesc_t product,
                                               cublasLtMatmulDescAttributes_t attribute, void* value,
                                               std::size_t bytes, std::size_t* written) {
-  return get("cublasLtMatmulDescGetAttribute", product, attribute, value, bytes, written);
+  return cublas_call<"cublasLtMatmulDescGetAttribute">(
+      [&] { return get(product, attribute, value, bytes, written); });
 }
 
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType type,
                                           uint64_t rows, uint64_t cols, int64_t leading) {
-  if (layout == nullptr) return wrong("cublasLtMatrixLayoutCreate", "the layout is null");
-  *layout = new cublasLtMatrixLayoutOpaque_t{type, rows, cols, leading};
-  return CUBLAS_STATUS_SUCCESS;
+  return cublas_call<"cublasLtMatrixLayoutCreate", CUBLAS_STATUS_ALLOC_FAILED>([&] {
+    if (layout == nullptr) return wrong("the layout is null");
+    *layout = new cublasLtMatrixLayoutOpaque_t{type, rows, cols, leading};
+    return CUBLAS_STATUS_SUCCESS;
+  });
 }
 cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
-  return destroy(layout);
+  return cublas_call<"cublasLtMatrixLayoutDestroy", CUBLAS_STATUS_INTERNAL_ERROR, rules::releases>(
+      [&] { return destroy(layout); });
 }
 cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
                                                 cublasLtMatrixLayoutAttribute_t attribute,
                                                 const void* value, std::size_t bytes) {
-  return set("cublasLtMatrixLayoutSetAttribute", layout, attribute, value, bytes);
+  return cublas_call<"cublasLtMatrixLayoutSetAttribute">(
+      [&] { return set(layout, attribute, value, bytes); });
 }
 cublasStatus_t cublasLtMatrixLayoutGetAttribute(cublasLtMatrixLayout_t layout,
                                                 cublasLtMatrixLayoutAttribute_t attribute,
                                                 void* value, std::size_t bytes,
                                                 std::size_t* written) {
-  return get("cublasLtMatrixLayoutGetAttribute", layout, attribute, value, bytes, written);
+  return cublas_call<"cublasLtMatrixLayoutGetAttribute">(
+      [&] { return get(layout, attribute, value, bytes, written); });
 }
 
 cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* preference) {
-  if (preference == nullptr)
-    return wrong("cublasLtMatmulPreferenceCreate", "the preference is null");
-  *preference = new cublasLtMatmulPreferenceOpaque_t;
-  return CUBLAS_STATUS_SUCCESS;
+  return cublas_call<"cublasLtMatmulPreferenceCreate", CUBLAS_STATUS_ALLOC_FAILED>([&] {
+    if (preference == nullptr) return wrong("the preference is null");
+    *preference = new cublasLtMatmulPreferenceOpaque_t;
+    return CUBLAS_STATUS_SUCCESS;
+  });
 }
 cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) {
-  return destroy(preference);
+  return cublas_call<"cublasLtMatmulPreferenceDestroy", CUBLAS_STATUS_INTERNAL_ERROR,
+                     rules::releases>([&] { return destroy(preference); });
 }
 cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
                                                     cublasLtMatmulPreferenceAttributes_t attribute,
                                                     const void* value, std::size_t bytes) {
-  if (preference == nullptr || value == nullptr ||
-      bytes != (attribute == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES ? 8U : 4U))
-    return wrong("cublasLtMatmulPreferenceSetAttribute",
-                 "a null pointer, or a value of the wrong size");
-  return CUBLAS_STATUS_SUCCESS;
+  return cublas_call<"cublasLtMatmulPreferenceSetAttribute">([&] {
+    if (preference == nullptr || value == nullptr ||
+        bytes != (attribute == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES ? 8U : 4U))
+      return wrong("a null pointer, or a value of the wrong size");
+    return CUBLAS_STATUS_SUCCESS;
+  });
 }
 
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t product,
@@ -344,19 +362,21 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
                                               cublasLtMatmulPreference_t preference, int wanted,
                                               cublasLtMatmulHeuristicResult_t results[],
                                               int* found) {
-  constexpr const char* kName = "cublasLtMatmulAlgoGetHeuristic";
-  if (handle == nullptr || product == nullptr || a == nullptr || b == nullptr || c == nullptr ||
-      d == nullptr || preference == nullptr || wanted < 1 || results == nullptr || found == nullptr)
-    return wrong(kName, "a null pointer is given, or no result is wanted");
-  *found = 0;
-  if (const cublasStatus_t status = check_kind(kName, *product, {a, b, c, d});
-      status != CUBLAS_STATUS_SUCCESS)
-    return status;
-  results[0] = {};
-  results[0].state = CUBLAS_STATUS_SUCCESS;
-  results[0].wavesCount = 1.0F;
-  *found = 1;
-  return CUBLAS_STATUS_SUCCESS;
+  return cublas_call<"cublasLtMatmulAlgoGetHeuristic">([&] {
+    if (handle == nullptr || product == nullptr || a == nullptr || b == nullptr || c == nullptr ||
+        d == nullptr || preference == nullptr || wanted < 1 || results == nullptr ||
+        found == nullptr)
+      return wrong("a null pointer is given, or no result is wanted");
+    *found = 0;
+    if (const cublasStatus_t status = check_kind(*product, {a, b, c, d});
+        status != CUBLAS_STATUS_SUCCESS)
+      return status;
+    results[0] = {};
+    results[0].state = CUBLAS_STATUS_SUCCESS;
+    results[0].wavesCount = 1.0F;
+    *found = 1;
+    return CUBLAS_STATUS_SUCCESS;
+  });
 }
 
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t product,
@@ -365,30 +385,30 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t prod
                               const void* C, cublasLtMatrixLayout_t c, void* D,
                               cublasLtMatrixLayout_t d, const cublasLtMatmulAlgo_t*, void*,
                               std::size_t, cudaStream_t stream) {
-  constexpr const char* kName = "cublasLtMatmul";
-  if (handle == nullptr || product == nullptr || a == nullptr || b == nullptr || c == nullptr ||
-      d == nullptr)
-    return wrong(kName, "the handle, the description or a layout is null");
-  if (const cublasStatus_t status = check_kind(kName, *product, {a, b, c, d});
-      status != CUBLAS_STATUS_SUCCESS)
-    return status;
-  if (const cublasStatus_t status = cublasSetStream(handle->blas, stream);
-      status != CUBLAS_STATUS_SUCCESS)
-    return status;
-  handle->blas->pointer_mode = product->pointer_mode == CUBLASLT_POINTER_MODE_DEVICE
-                                   ? CUBLAS_POINTER_MODE_DEVICE
-                                   : CUBLAS_POINTER_MODE_HOST;
-  const auto run = [&]<class T>(T) {
-    matmul<T> work{stored_matrix(*a),
-                   stored_matrix(*b),
-                   stored_matrix(*c),
-                   stored_matrix(*d),
-                   *product,
-                   {},
-                   {}};
-    return work.submit({handle->blas, kName}, alpha, static_cast<const T*>(A),
-                       static_cast<const T*>(B), beta, static_cast<const T*>(C),
-                       static_cast<T*>(D));
-  };
-  return product->scale == CUDA_R_32F ? run(float{}) : run(double{});
+  return cublas_call<"cublasLtMatmul">([&] {
+    if (handle == nullptr || product == nullptr || a == nullptr || b == nullptr || c == nullptr ||
+        d == nullptr)
+      return wrong("the handle, the description or a layout is null");
+    if (const cublasStatus_t status = check_kind(*product, {a, b, c, d});
+        status != CUBLAS_STATUS_SUCCESS)
+      return status;
+    if (const cublasStatus_t status = cublasSetStream(handle->blas, stream);
+        status != CUBLAS_STATUS_SUCCESS)
+      return status;
+    handle->blas->pointer_mode = product->pointer_mode == CUBLASLT_POINTER_MODE_DEVICE
+                                     ? CUBLAS_POINTER_MODE_DEVICE
+                                     : CUBLAS_POINTER_MODE_HOST;
+    const auto run = [&]<class T>(T) {
+      matmul<T> work{stored_matrix(*a),
+                     stored_matrix(*b),
+                     stored_matrix(*c),
+                     stored_matrix(*d),
+                     *product,
+                     {},
+                     {}};
+      return work.submit(handle->blas, alpha, static_cast<const T*>(A), static_cast<const T*>(B),
+                         beta, static_cast<const T*>(C), static_cast<T*>(D));
+    };
+    return product->scale == CUDA_R_32F ? run(float{}) : run(double{});
+  });
 }

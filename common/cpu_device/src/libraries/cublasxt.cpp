@@ -13,6 +13,7 @@
 #include <set>
 #include <vector>
 
+#include "context/objects.hpp"
 #include "cublas_call.hpp"
 
 using namespace cpu_device;
@@ -29,10 +30,9 @@ std::set<cublasXtContext*>& handles() {
   static auto* all = new std::set<cublasXtContext*>;
   return *all;
 }
-bool is_handle(cublasXtHandle_t handle) {
-  const std::lock_guard lock(api_mutex());
-  return handles().count(handle) != 0;
-}
+const object_keeper keeps_handles(object_kind::library_handle, [] { return handles().size(); });
+
+bool is_handle(cublasXtHandle_t handle) { return handles().count(handle) != 0; }
 
 // cuBLAS's functions, by element type.
 auto gemm(float) { return cublasSgemm_64; }
@@ -319,7 +319,7 @@ cublasStatus_t solve(cublasXtHandle_t handle, cublasSideMode_t side, std::size_t
 /// Looks at the arguments of a call, as blas::call does: the first wrong one gives the status.
 class arguments {
  public:
-  arguments(cublasXtHandle_t handle, const char* name) : name_(name) {
+  explicit arguments(cublasXtHandle_t handle) {
     if (!is_handle(handle))
       wrong(CUBLAS_STATUS_NOT_INITIALIZED,
             "this is no handle. Try: cublasXtCreate before the call");
@@ -355,18 +355,17 @@ class arguments {
 
  private:
   void wrong(cublasStatus_t status, const char* what) {
-    if (ok()) status_ = blas::explain_status(status, std::string(name_) + ": " + what);
+    if (ok()) status_ = blas::explain_status(status, this_call() + ": " + what);
   }
-  const char* name_;
   cublasStatus_t status_ = CUBLAS_STATUS_SUCCESS;
 };
 
 template <class T>
-cublasStatus_t xt_gemm(const char* name, cublasXtHandle_t h, cublasOperation_t transa,
-                       cublasOperation_t transb, std::size_t m, std::size_t n, std::size_t k,
-                       const T* alpha, const T* A, std::size_t lda, const T* B, std::size_t ldb,
-                       const T* beta, T* C, std::size_t ldc) {
-  arguments args(h, name);
+cublasStatus_t xt_gemm(cublasXtHandle_t h, cublasOperation_t transa, cublasOperation_t transb,
+                       std::size_t m, std::size_t n, std::size_t k, const T* alpha, const T* A,
+                       std::size_t lda, const T* B, std::size_t ldb, const T* beta, T* C,
+                       std::size_t ldc) {
+  arguments args(h);
   args.is(transa).is(transb).leading(lda, blas::transposes(transa) ? k : m);
   args.leading(ldb, blas::transposes(transb) ? n : k).leading(ldc, m).pointer(alpha).pointer(beta);
   if (!args.ok() || m == 0 || n == 0) return args.status();
@@ -376,11 +375,10 @@ cublasStatus_t xt_gemm(const char* name, cublasXtHandle_t h, cublasOperation_t t
 }
 
 template <class T>
-cublasStatus_t xt_symm(const char* name, cublasXtHandle_t h, cublasSideMode_t side,
-                       cublasFillMode_t uplo, std::size_t m, std::size_t n, const T* alpha,
-                       const T* A, std::size_t lda, const T* B, std::size_t ldb, const T* beta,
-                       T* C, std::size_t ldc) {
-  arguments args(h, name);
+cublasStatus_t xt_symm(cublasXtHandle_t h, cublasSideMode_t side, cublasFillMode_t uplo,
+                       std::size_t m, std::size_t n, const T* alpha, const T* A, std::size_t lda,
+                       const T* B, std::size_t ldb, const T* beta, T* C, std::size_t ldc) {
+  arguments args(h);
   const bool left = side == CUBLAS_SIDE_LEFT;
   args.is(side).is(uplo).leading(lda, left ? m : n).leading(ldb, m).leading(ldc, m);
   args.pointer(alpha).pointer(beta);
@@ -392,10 +390,10 @@ cublasStatus_t xt_symm(const char* name, cublasXtHandle_t h, cublasSideMode_t si
 }
 
 template <class T>
-cublasStatus_t xt_syrk(const char* name, cublasXtHandle_t h, cublasFillMode_t uplo,
-                       cublasOperation_t trans, std::size_t n, std::size_t k, const T* alpha,
-                       const T* A, std::size_t lda, const T* beta, T* C, std::size_t ldc) {
-  arguments args(h, name);
+cublasStatus_t xt_syrk(cublasXtHandle_t h, cublasFillMode_t uplo, cublasOperation_t trans,
+                       std::size_t n, std::size_t k, const T* alpha, const T* A, std::size_t lda,
+                       const T* beta, T* C, std::size_t ldc) {
+  arguments args(h);
   args.is(uplo).is(trans).leading(lda, blas::transposes(trans) ? k : n).leading(ldc, n);
   args.pointer(alpha).pointer(beta);
   if (!args.ok() || n == 0) return args.status();
@@ -405,12 +403,11 @@ cublasStatus_t xt_syrk(const char* name, cublasXtHandle_t h, cublasFillMode_t up
 }
 
 template <class T>
-cublasStatus_t xt_triangular(const char* name, cublasXtHandle_t h, cublasSideMode_t side,
-                             cublasFillMode_t uplo, cublasOperation_t trans, cublasDiagType_t diag,
-                             std::size_t m, std::size_t n, const T* alpha, const T* A,
-                             std::size_t lda, const T* B, std::size_t ldb, T* C, std::size_t ldc,
-                             bool solving) {
-  arguments args(h, name);
+cublasStatus_t xt_triangular(cublasXtHandle_t h, cublasSideMode_t side, cublasFillMode_t uplo,
+                             cublasOperation_t trans, cublasDiagType_t diag, std::size_t m,
+                             std::size_t n, const T* alpha, const T* A, std::size_t lda, const T* B,
+                             std::size_t ldb, T* C, std::size_t ldc, bool solving) {
+  arguments args(h);
   const bool left = side == CUBLAS_SIDE_LEFT;
   args.is(side).is(uplo).is(trans).is(diag).leading(lda, left ? m : n);
   args.leading(ldb, m).leading(ldc, m).pointer(alpha);
@@ -441,78 +438,96 @@ bool is_routine(cublasXtBlasOp_t operation, cublasXtOpType_t type) {
 }  // namespace
 
 cublasStatus_t cublasXtCreate(cublasXtHandle_t* handle) {
-  if (handle == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
-  if (device_count() == 0) return CUBLAS_STATUS_NOT_INITIALIZED;
-  const std::lock_guard lock(api_mutex());
-  *handle = new cublasXtContext;
-  handles().insert(*handle);
-  ++library_handles();
-  return CUBLAS_STATUS_SUCCESS;
+  return cublas_call<"cublasXtCreate", CUBLAS_STATUS_ALLOC_FAILED>([&] {
+    if (handle == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+    if (device_count() == 0) return CUBLAS_STATUS_NOT_INITIALIZED;
+    *handle = new cublasXtContext;
+    handles().insert(*handle);
+    return CUBLAS_STATUS_SUCCESS;
+  });
 }
 cublasStatus_t cublasXtDestroy(cublasXtHandle_t handle) {
-  const std::lock_guard lock(api_mutex());
-  if (handles().erase(handle) == 0) return no_handle();
-  --library_handles();
-  delete handle;
-  return CUBLAS_STATUS_SUCCESS;
+  return cublas_call<"cublasXtDestroy", CUBLAS_STATUS_INTERNAL_ERROR, rules::releases>([&] {
+    if (handles().erase(handle) == 0) return no_handle();
+    delete handle;
+    return CUBLAS_STATUS_SUCCESS;
+  });
 }
 cublasStatus_t cublasXtGetNumBoards(int count, int devices[], int* board_count) {
-  if (count <= 0 || devices == nullptr || board_count == nullptr)
-    return CUBLAS_STATUS_INVALID_VALUE;
-  *board_count = count;  // a device here is a board of its own
-  return CUBLAS_STATUS_SUCCESS;
+  return cublas_call<"cublasXtGetNumBoards">([&] {
+    if (count <= 0 || devices == nullptr || board_count == nullptr)
+      return CUBLAS_STATUS_INVALID_VALUE;
+    *board_count = count;  // a device here is a board of its own
+    return CUBLAS_STATUS_SUCCESS;
+  });
 }
 cublasStatus_t cublasXtMaxBoards(int* board_count) {
-  if (board_count == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
-  *board_count = device_count();
-  return CUBLAS_STATUS_SUCCESS;
+  return cublas_call<"cublasXtMaxBoards">([&] {
+    if (board_count == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+    *board_count = device_count();
+    return CUBLAS_STATUS_SUCCESS;
+  });
 }
 cublasStatus_t cublasXtDeviceSelect(cublasXtHandle_t handle, int count, int devices[]) {
-  if (!is_handle(handle)) return no_handle();
-  if (count <= 0 || devices == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
-  for (int i = 0; i < count; ++i)
-    if (devices[i] < 0 || devices[i] >= device_count())
-      return blas::explain_status(
-          CUBLAS_STATUS_INVALID_VALUE,
-          "cublasXtDeviceSelect: there is no device " + std::to_string(devices[i]));
-  handle->devices.assign(devices, devices + count);
-  return CUBLAS_STATUS_SUCCESS;
+  return cublas_call<"cublasXtDeviceSelect">([&] {
+    if (!is_handle(handle)) return no_handle();
+    if (count <= 0 || devices == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+    for (int i = 0; i < count; ++i)
+      if (devices[i] < 0 || devices[i] >= device_count())
+        return blas::explain_status(
+            CUBLAS_STATUS_INVALID_VALUE,
+            "cublasXtDeviceSelect: there is no device " + std::to_string(devices[i]));
+    handle->devices.assign(devices, devices + count);
+    return CUBLAS_STATUS_SUCCESS;
+  });
 }
 cublasStatus_t cublasXtSetBlockDim(cublasXtHandle_t handle, int block_dim) {
-  if (!is_handle(handle)) return no_handle();
-  if (block_dim <= 0) return CUBLAS_STATUS_INVALID_VALUE;
-  handle->block_dim = block_dim;
-  return CUBLAS_STATUS_SUCCESS;
+  return cublas_call<"cublasXtSetBlockDim">([&] {
+    if (!is_handle(handle)) return no_handle();
+    if (block_dim <= 0) return CUBLAS_STATUS_INVALID_VALUE;
+    handle->block_dim = block_dim;
+    return CUBLAS_STATUS_SUCCESS;
+  });
 }
 cublasStatus_t cublasXtGetBlockDim(cublasXtHandle_t handle, int* block_dim) {
-  if (!is_handle(handle)) return no_handle();
-  if (block_dim == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
-  *block_dim = handle->block_dim;
-  return CUBLAS_STATUS_SUCCESS;
+  return cublas_call<"cublasXtGetBlockDim">([&] {
+    if (!is_handle(handle)) return no_handle();
+    if (block_dim == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+    *block_dim = handle->block_dim;
+    return CUBLAS_STATUS_SUCCESS;
+  });
 }
 cublasStatus_t cublasXtSetPinningMemMode(cublasXtHandle_t handle, cublasXtPinnedMemMode_t mode) {
-  if (!is_handle(handle)) return no_handle();
-  if (mode != CUBLASXT_PINNING_DISABLED && mode != CUBLASXT_PINNING_ENABLED)
-    return CUBLAS_STATUS_INVALID_VALUE;
-  handle->pinning = mode;
-  return CUBLAS_STATUS_SUCCESS;
+  return cublas_call<"cublasXtSetPinningMemMode">([&] {
+    if (!is_handle(handle)) return no_handle();
+    if (mode != CUBLASXT_PINNING_DISABLED && mode != CUBLASXT_PINNING_ENABLED)
+      return CUBLAS_STATUS_INVALID_VALUE;
+    handle->pinning = mode;
+    return CUBLAS_STATUS_SUCCESS;
+  });
 }
 cublasStatus_t cublasXtGetPinningMemMode(cublasXtHandle_t handle, cublasXtPinnedMemMode_t* mode) {
-  if (!is_handle(handle)) return no_handle();
-  if (mode == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
-  *mode = handle->pinning;
-  return CUBLAS_STATUS_SUCCESS;
+  return cublas_call<"cublasXtGetPinningMemMode">([&] {
+    if (!is_handle(handle)) return no_handle();
+    if (mode == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+    *mode = handle->pinning;
+    return CUBLAS_STATUS_SUCCESS;
+  });
 }
 cublasStatus_t cublasXtSetCpuRoutine(cublasXtHandle_t handle, cublasXtBlasOp_t operation,
                                      cublasXtOpType_t type, void*) {
-  if (!is_handle(handle)) return no_handle();
-  return is_routine(operation, type) ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
+  return cublas_call<"cublasXtSetCpuRoutine">([&] {
+    if (!is_handle(handle)) return no_handle();
+    return is_routine(operation, type) ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
+  });
 }
 cublasStatus_t cublasXtSetCpuRatio(cublasXtHandle_t handle, cublasXtBlasOp_t operation,
                                    cublasXtOpType_t type, float ratio) {
-  if (!is_handle(handle)) return no_handle();
-  return is_routine(operation, type) && ratio >= 0 && ratio <= 1 ? CUBLAS_STATUS_SUCCESS
-                                                                 : CUBLAS_STATUS_INVALID_VALUE;
+  return cublas_call<"cublasXtSetCpuRatio">([&] {
+    if (!is_handle(handle)) return no_handle();
+    return is_routine(operation, type) && ratio >= 0 && ratio <= 1 ? CUBLAS_STATUS_SUCCESS
+                                                                   : CUBLAS_STATUS_INVALID_VALUE;
+  });
 }
 
 #define CPU_DEVICE_CUBLASXT(L, T)                                                                  \
@@ -520,35 +535,40 @@ cublasStatus_t cublasXtSetCpuRatio(cublasXtHandle_t handle, cublasXtBlasOp_t ope
       cublasXtHandle_t h, cublasOperation_t transa, cublasOperation_t transb, std::size_t m,       \
       std::size_t n, std::size_t k, const T* alpha, const T* A, std::size_t lda, const T* B,       \
       std::size_t ldb, const T* beta, T* C, std::size_t ldc) {                                     \
-    return xt_gemm("cublasXt" #L "gemm", h, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta,  \
-                   C, ldc);                                                                        \
+    return cublas_call<"cublasXt" #L "gemm">(                                                      \
+        [&] { return xt_gemm(h, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc); }); \
   }                                                                                                \
   cublasStatus_t cublasXt##L##symm(cublasXtHandle_t h, cublasSideMode_t side,                      \
                                    cublasFillMode_t uplo, std::size_t m, std::size_t n,            \
                                    const T* alpha, const T* A, std::size_t lda, const T* B,        \
                                    std::size_t ldb, const T* beta, T* C, std::size_t ldc) {        \
-    return xt_symm("cublasXt" #L "symm", h, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C,      \
-                   ldc);                                                                           \
+    return cublas_call<"cublasXt" #L "symm">(                                                      \
+        [&] { return xt_symm(h, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc); });        \
   }                                                                                                \
   cublasStatus_t cublasXt##L##syrk(cublasXtHandle_t h, cublasFillMode_t uplo,                      \
                                    cublasOperation_t trans, std::size_t n, std::size_t k,          \
                                    const T* alpha, const T* A, std::size_t lda, const T* beta,     \
                                    T* C, std::size_t ldc) {                                        \
-    return xt_syrk("cublasXt" #L "syrk", h, uplo, trans, n, k, alpha, A, lda, beta, C, ldc);       \
+    return cublas_call<"cublasXt" #L "syrk">(                                                      \
+        [&] { return xt_syrk(h, uplo, trans, n, k, alpha, A, lda, beta, C, ldc); });               \
   }                                                                                                \
   cublasStatus_t cublasXt##L##trmm(                                                                \
       cublasXtHandle_t h, cublasSideMode_t side, cublasFillMode_t uplo, cublasOperation_t trans,   \
       cublasDiagType_t diag, std::size_t m, std::size_t n, const T* alpha, const T* A,             \
       std::size_t lda, const T* B, std::size_t ldb, T* C, std::size_t ldc) {                       \
-    return xt_triangular("cublasXt" #L "trmm", h, side, uplo, trans, diag, m, n, alpha, A, lda, B, \
-                         ldb, C, ldc, false);                                                      \
+    return cublas_call<"cublasXt" #L "trmm">([&] {                                                 \
+      return xt_triangular(h, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, C, ldc,        \
+                           false);                                                                 \
+    });                                                                                            \
   }                                                                                                \
   cublasStatus_t cublasXt##L##trsm(                                                                \
       cublasXtHandle_t h, cublasSideMode_t side, cublasFillMode_t uplo, cublasOperation_t trans,   \
       cublasDiagType_t diag, std::size_t m, std::size_t n, const T* alpha, const T* A,             \
       std::size_t lda, T* B, std::size_t ldb) {                                                    \
-    return xt_triangular<T>("cublasXt" #L "trsm", h, side, uplo, trans, diag, m, n, alpha, A, lda, \
-                            B, ldb, B, ldb, true);                                                 \
+    return cublas_call<"cublasXt" #L "trsm">([&] {                                                 \
+      return xt_triangular<T>(h, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, B, ldb,     \
+                              true);                                                               \
+    });                                                                                            \
   }
 CPU_DEVICE_CUBLASXT(S, float)
 CPU_DEVICE_CUBLASXT(D, double)

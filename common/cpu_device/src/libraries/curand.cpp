@@ -13,8 +13,11 @@
 #include <variant>
 #include <vector>
 
+#include "api/stream_queue.hpp"
 #include "base/report.hpp"
 #include "context/device.hpp"
+#include "context/objects.hpp"
+#include "library_calls.hpp"
 #include "library_memory.hpp"
 
 using namespace cpu_device;
@@ -79,11 +82,14 @@ std::map<curandGenerator_t, std::unique_ptr<curandGenerator_st>>& generators() {
   return *all;
 }
 
+const object_keeper keeps_generators(object_kind::library_handle,
+                                     [] { return generators().size(); });
+
 bool is_generator(curandGenerator_t generator) { return generators().count(generator) != 0; }
 
-curandStatus_t no_generator(const char* call) {
+curandStatus_t no_generator() {
   return explain_status(CURAND_STATUS_NOT_INITIALIZED,
-                        std::string(call) +
+                        this_call() +
                             ": this is no generator. Try: curandCreateGenerator before the call, "
                             "and curandDestroyGenerator after the last one");
 }
@@ -104,7 +110,6 @@ curandStatus_t create(curandGenerator_t* generator, curandRngType_t type, bool o
   }
   if (!on_host && (device_count() == 0 || pending_error() != cudaSuccess))
     return CURAND_STATUS_INITIALIZATION_FAILED;
-  const std::lock_guard lock(api_mutex());
   auto made = std::make_unique<curandGenerator_st>();
   made->type = type;
   made->on_host = on_host;
@@ -116,27 +121,27 @@ curandStatus_t create(curandGenerator_t* generator, curandRngType_t type, bool o
 
 /// Fills output with n numbers; `number` makes one from a state.
 template <class T, class Number>
-curandStatus_t generate(const char* call, curandGenerator_t g, T* output, std::size_t n,
-                        bool in_pairs, Number number) {
-  const std::lock_guard lock(api_mutex());
-  if (!is_generator(g)) return no_generator(call);
+curandStatus_t generate(curandGenerator_t g, T* output, std::size_t n, bool in_pairs,
+                        Number number) {
+  if (!is_generator(g)) return no_generator();
   if (in_pairs && n % 2 != 0)
-    return explain_status(CURAND_STATUS_LENGTH_NOT_MULTIPLE,
-                          std::string(call) + ": normal numbers are made in pairs, and " +
-                              std::to_string(n) + " is odd");
+    return explain_status(
+        CURAND_STATUS_LENGTH_NOT_MULTIPLE,
+        this_call() + ": normal numbers are made in pairs, and " + std::to_string(n) + " is odd");
   if (!g->on_host && pending_error() != cudaSuccess) return CURAND_STATUS_PREEXISTING_FAILURE;
   if (n == 0) return CURAND_STATUS_SUCCESS;
   if (g->on_host && is_device_only(output))
     return explain_status(CURAND_STATUS_LAUNCH_FAILURE,
-                          std::string(call) +
+                          this_call() +
                               ": the generator was made by curandCreateGeneratorHost and fills "
                               "host memory, but the output is device memory");
   if (!g->on_host && current_device() != g->device)
     return explain_status(CURAND_STATUS_LAUNCH_FAILURE,
-                          std::string(call) + ": the generator was made on device " +
+                          this_call() + ": the generator was made on device " +
                               std::to_string(g->device) + ", but the current one is " +
                               std::to_string(current_device()));
-  if (!g->on_host && !usable_on_device(g->device, call, "the output", output, n * sizeof(T)))
+  if (!g->on_host &&
+      !usable_on_device(g->device, name_of_this_call(), "the output", output, n * sizeof(T)))
     return CURAND_STATUS_LAUNCH_FAILURE;
   g->begin();
   const auto work = [numbers = g->numbers, output, n, number] {
@@ -160,100 +165,124 @@ curandStatus_t generate(const char* call, curandGenerator_t g, T* output, std::s
 }  // namespace
 
 curandStatus_t curandCreateGenerator(curandGenerator_t* generator, curandRngType_t type) {
-  return create(generator, type, false);
+  return curand_call<"curandCreateGenerator", CURAND_STATUS_ALLOCATION_FAILED>(
+      [&] { return create(generator, type, false); });
 }
 curandStatus_t curandCreateGeneratorHost(curandGenerator_t* generator, curandRngType_t type) {
-  return create(generator, type, true);
+  return curand_call<"curandCreateGeneratorHost", CURAND_STATUS_ALLOCATION_FAILED>(
+      [&] { return create(generator, type, true); });
 }
 curandStatus_t curandDestroyGenerator(curandGenerator_t generator) {
-  const std::lock_guard lock(api_mutex());
-  return generators().erase(generator) != 0 ? CURAND_STATUS_SUCCESS
-                                            : no_generator("curandDestroyGenerator");
+  return curand_call<"curandDestroyGenerator", CURAND_STATUS_INTERNAL_ERROR, rules::releases>(
+      [&] { return generators().erase(generator) != 0 ? CURAND_STATUS_SUCCESS : no_generator(); });
 }
 curandStatus_t curandGetVersion(int* version) {
-  if (version == nullptr) return CURAND_STATUS_OUT_OF_RANGE;
-  *version = CURAND_VERSION;
-  return CURAND_STATUS_SUCCESS;
+  return curand_call<"curandGetVersion">([&] {
+    if (version == nullptr) return CURAND_STATUS_OUT_OF_RANGE;
+    *version = CURAND_VERSION;
+    return CURAND_STATUS_SUCCESS;
+  });
 }
 curandStatus_t curandGetProperty(libraryPropertyType type, int* value) {
-  if (value == nullptr || type < MAJOR_VERSION || type > PATCH_LEVEL)
-    return CURAND_STATUS_OUT_OF_RANGE;
-  *value = type == MAJOR_VERSION   ? CURAND_VER_MAJOR
-           : type == MINOR_VERSION ? CURAND_VER_MINOR
-                                   : CURAND_VER_PATCH;
-  return CURAND_STATUS_SUCCESS;
+  return curand_call<"curandGetProperty">([&] {
+    if (value == nullptr || type < MAJOR_VERSION || type > PATCH_LEVEL)
+      return CURAND_STATUS_OUT_OF_RANGE;
+    *value = type == MAJOR_VERSION   ? CURAND_VER_MAJOR
+             : type == MINOR_VERSION ? CURAND_VER_MINOR
+                                     : CURAND_VER_PATCH;
+    return CURAND_STATUS_SUCCESS;
+  });
 }
 curandStatus_t curandSetStream(curandGenerator_t generator, cudaStream_t stream) {
-  const std::lock_guard lock(api_mutex());
-  if (!is_generator(generator)) return no_generator("curandSetStream");
-  generator->stream = stream;
-  return CURAND_STATUS_SUCCESS;
+  return curand_call<"curandSetStream">([&] {
+    if (!is_generator(generator)) return no_generator();
+    generator->stream = stream;
+    return CURAND_STATUS_SUCCESS;
+  });
 }
 curandStatus_t curandSetPseudoRandomGeneratorSeed(curandGenerator_t generator,
                                                   unsigned long long seed) {
-  const std::lock_guard lock(api_mutex());
-  if (!is_generator(generator)) return no_generator("curandSetPseudoRandomGeneratorSeed");
-  generator->seed = seed;
-  generator->numbers.reset();
-  return CURAND_STATUS_SUCCESS;
+  return curand_call<"curandSetPseudoRandomGeneratorSeed">([&] {
+    if (!is_generator(generator)) return no_generator();
+    generator->seed = seed;
+    generator->numbers.reset();
+    return CURAND_STATUS_SUCCESS;
+  });
 }
 curandStatus_t curandSetGeneratorOffset(curandGenerator_t generator, unsigned long long offset) {
-  const std::lock_guard lock(api_mutex());
-  if (!is_generator(generator)) return no_generator("curandSetGeneratorOffset");
-  generator->offset = offset;
-  generator->numbers.reset();
-  return CURAND_STATUS_SUCCESS;
+  return curand_call<"curandSetGeneratorOffset">([&] {
+    if (!is_generator(generator)) return no_generator();
+    generator->offset = offset;
+    generator->numbers.reset();
+    return CURAND_STATUS_SUCCESS;
+  });
 }
 curandStatus_t curandSetGeneratorOrdering(curandGenerator_t generator, curandOrdering_t order) {
-  const std::lock_guard lock(api_mutex());
-  if (!is_generator(generator)) return no_generator("curandSetGeneratorOrdering");
-  return order >= CURAND_ORDERING_PSEUDO_BEST && order <= CURAND_ORDERING_PSEUDO_DYNAMIC
-             ? CURAND_STATUS_SUCCESS
-             : CURAND_STATUS_OUT_OF_RANGE;
+  return curand_call<"curandSetGeneratorOrdering">([&] {
+    if (!is_generator(generator)) return no_generator();
+    return order >= CURAND_ORDERING_PSEUDO_BEST && order <= CURAND_ORDERING_PSEUDO_DYNAMIC
+               ? CURAND_STATUS_SUCCESS
+               : CURAND_STATUS_OUT_OF_RANGE;
+  });
 }
 curandStatus_t curandGenerateSeeds(curandGenerator_t generator) {
-  const std::lock_guard lock(api_mutex());
-  if (!is_generator(generator)) return no_generator("curandGenerateSeeds");
-  generator->begin();
-  return CURAND_STATUS_SUCCESS;
+  return curand_call<"curandGenerateSeeds">([&] {
+    if (!is_generator(generator)) return no_generator();
+    generator->begin();
+    return CURAND_STATUS_SUCCESS;
+  });
 }
 
 curandStatus_t curandGenerate(curandGenerator_t generator, unsigned int* output, std::size_t n) {
-  return generate("curandGenerate", generator, output, n, false,
-                  [](auto* state) { return curand(state); });
+  return curand_call<"curandGenerate">([&] {
+    return generate(generator, output, n, false, [](auto* state) { return curand(state); });
+  });
 }
 curandStatus_t curandGenerateUniform(curandGenerator_t generator, float* output, std::size_t n) {
-  return generate("curandGenerateUniform", generator, output, n, false,
-                  [](auto* state) { return curand_uniform(state); });
+  return curand_call<"curandGenerateUniform">([&] {
+    return generate(generator, output, n, false, [](auto* state) { return curand_uniform(state); });
+  });
 }
 curandStatus_t curandGenerateUniformDouble(curandGenerator_t generator, double* output,
                                            std::size_t n) {
-  return generate("curandGenerateUniformDouble", generator, output, n, false,
-                  [](auto* state) { return curand_uniform_double(state); });
+  return curand_call<"curandGenerateUniformDouble">([&] {
+    return generate(generator, output, n, false,
+                    [](auto* state) { return curand_uniform_double(state); });
+  });
 }
 curandStatus_t curandGenerateNormal(curandGenerator_t generator, float* output, std::size_t n,
                                     float mean, float stddev) {
-  return generate("curandGenerateNormal", generator, output, n, true,
-                  [=](auto* state) { return mean + stddev * curand_normal(state); });
+  return curand_call<"curandGenerateNormal">([&] {
+    return generate(generator, output, n, true,
+                    [=](auto* state) { return mean + stddev * curand_normal(state); });
+  });
 }
 curandStatus_t curandGenerateNormalDouble(curandGenerator_t generator, double* output,
                                           std::size_t n, double mean, double stddev) {
-  return generate("curandGenerateNormalDouble", generator, output, n, true,
-                  [=](auto* state) { return mean + stddev * curand_normal_double(state); });
+  return curand_call<"curandGenerateNormalDouble">([&] {
+    return generate(generator, output, n, true,
+                    [=](auto* state) { return mean + stddev * curand_normal_double(state); });
+  });
 }
 curandStatus_t curandGenerateLogNormal(curandGenerator_t generator, float* output, std::size_t n,
                                        float mean, float stddev) {
-  return generate("curandGenerateLogNormal", generator, output, n, true,
-                  [=](auto* state) { return curand_log_normal(state, mean, stddev); });
+  return curand_call<"curandGenerateLogNormal">([&] {
+    return generate(generator, output, n, true,
+                    [=](auto* state) { return curand_log_normal(state, mean, stddev); });
+  });
 }
 curandStatus_t curandGenerateLogNormalDouble(curandGenerator_t generator, double* output,
                                              std::size_t n, double mean, double stddev) {
-  return generate("curandGenerateLogNormalDouble", generator, output, n, true,
-                  [=](auto* state) { return curand_log_normal_double(state, mean, stddev); });
+  return curand_call<"curandGenerateLogNormalDouble">([&] {
+    return generate(generator, output, n, true,
+                    [=](auto* state) { return curand_log_normal_double(state, mean, stddev); });
+  });
 }
 curandStatus_t curandGeneratePoisson(curandGenerator_t generator, unsigned int* output,
                                      std::size_t n, double lambda) {
-  if (!(lambda > 0)) return CURAND_STATUS_OUT_OF_RANGE;
-  return generate("curandGeneratePoisson", generator, output, n, false,
-                  [=](auto* state) { return curand_poisson(state, lambda); });
+  return curand_call<"curandGeneratePoisson">([&] {
+    if (!(lambda > 0)) return CURAND_STATUS_OUT_OF_RANGE;
+    return generate(generator, output, n, false,
+                    [=](auto* state) { return curand_poisson(state, lambda); });
+  });
 }

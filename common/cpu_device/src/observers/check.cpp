@@ -444,6 +444,21 @@ template <unsigned kSize>
   look(pointer, kSize, kAligned, pc);
 }
 
+void forget_watch(worker& w) {
+  auto* s = static_cast<watch_state*>(w.watch);
+  if (s == nullptr) return;
+  unmap_cells(s->static_cells, s->static_bytes);
+  unmap_cells(s->dynamic_cells, kDynamicRoom);
+  munmap(s, sizeof *s);
+  w.watch = nullptr;
+}
+
+[[maybe_unused]] const bool hooked = [] {
+  hooks.worker_ends = forget_watch;
+  hooks.new_time = [] { return clock_now.fetch_add(1) + 1; };
+  return true;
+}();
+
 /// Notes the time after an atomic, too.
 struct end_of_atomic {
   int order;
@@ -452,14 +467,6 @@ struct end_of_atomic {
 
 }  // namespace
 }  // namespace cpu_device::check
-
-/// engine.cpp: a worker ends.
-extern "C" void cpu_device_forget_watch(void* watch) {
-  auto* s = static_cast<cpu_device::check::watch_state*>(watch);
-  cpu_device::check::unmap_cells(s->static_cells, s->static_bytes);
-  cpu_device::check::unmap_cells(s->dynamic_cells, cpu_device::check::kDynamicRoom);
-  munmap(s, sizeof *s);
-}
 
 /// textures.h: their functions are not watched, but say what they access.
 extern "C" void cpu_device_look_at_call(const void* address, std::size_t bytes, int write,
@@ -487,8 +494,6 @@ using cpu_device::check::look_quickly;
   look(pointer, size, flags, __builtin_return_address(0))
 
 extern "C" {
-
-std::uint32_t cpu_device_tick() { return cpu_device::check::clock_now.fetch_add(1) + 1; }
 
 void __tsan_init() {}
 void __tsan_func_entry(void*) {}

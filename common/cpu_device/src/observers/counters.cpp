@@ -414,6 +414,7 @@ void add_to_totals(const worker& w) {
 void count_accesses(bool on) {
   program();
   counting_accesses = on && &cpu_device_watch_memory != nullptr;
+  hooks.share_ends = counting_accesses ? add_to_totals : nullptr;
 }
 
 void reset_counters() {

@@ -1,0 +1,158 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Events: what has been reached, and when.
+
+#include <chrono>
+#include <set>
+
+#include "api/streams.hpp"
+
+namespace cpu_device {
+namespace {
+
+std::set<CUevent_st*>& events() {
+  static auto* all = new std::set<CUevent_st*>;
+  return *all;
+}
+
+const object_keeper keeps_events(object_kind::event, [] { return events().size(); });
+
+const bool resets = on_reset(reset_step::events, [](int device) {
+  std::erase_if(events(), [&](CUevent_st* event) {
+    if (event->device != device) return false;
+    delete event;
+    return true;
+  });
+});
+
+}  // namespace
+
+bool is_event(cudaEvent_t event) { return event != nullptr && events().count(event) != 0; }
+cudaError_t bad_event() {
+  return fail(cudaErrorInvalidResourceHandle,
+              "this event does not exist: it was destroyed, or never created");
+}
+
+void mark_reached(CUevent_st* event) {
+  if (!is_event(event)) return;
+  event->recorded = event->reached = true;
+  event->time = std::chrono::steady_clock::now();
+}
+void await_event(CUevent_st* event) {
+  if (is_event(event) && event->recorded && !event->reached && event->stream != nullptr)
+    run_until(event->stream, event->serial);
+}
+
+void forget_stream_of_events(const CUstream_st* stream) {
+  for (CUevent_st* event : events())
+    if (event->stream == stream) event->stream = nullptr;
+}
+
+}  // namespace cpu_device
+
+using namespace cpu_device;
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int flags) {
+  return call(api::cudaEventCreateWithFlags, [&] {
+    if (event == nullptr || (flags & ~7U) != 0) return fail(cudaErrorInvalidValue);
+    if ((flags & cudaEventInterprocess) != 0 && (flags & cudaEventDisableTiming) == 0)
+      return fail(cudaErrorInvalidValue,
+                  "an event with cudaEventInterprocess needs cudaEventDisableTiming, too");
+    auto* made = new CUevent_st;
+    made->device = current_device();
+    made->flags = flags;
+    events().insert(made);
+    *event = made;
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaEventCreate(cudaEvent_t* event) {
+  return call(api::cudaEventCreate,
+              [&] { return cudaEventCreateWithFlags(event, cudaEventDefault); });
+}
+cudaError_t cudaEventCreate(cudaEvent_t* event, unsigned int flags) {
+  return call(api::cudaEventCreate, [&] { return cudaEventCreateWithFlags(event, flags); });
+}
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  return call(api::cudaEventDestroy, [&] {
+    if (!is_event(event)) return bad_event();
+    await_event(event);  // its record must not find it gone
+    events().erase(event);
+    delete event;
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  return call(api::cudaEventRecord,
+              [&] { return cudaEventRecordWithFlags(event, stream, cudaEventRecordDefault); });
+}
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned int flags) {
+  return call(api::cudaEventRecordWithFlags, [&] {
+    if ((flags & ~cudaEventRecordExternal) != 0) return fail(cudaErrorInvalidValue);
+    if (!is_event(event)) return bad_event();
+    CUstream_st* on = resolve(stream);
+    if (on == nullptr) return bad_stream();
+    if (on->device != event->device)
+      return fail(cudaErrorInvalidResourceHandle,
+                  "cudaEventRecord: the event belongs to device " + std::to_string(event->device) +
+                      ", the stream to device " + std::to_string(on->device));
+    if (on->capture) {
+      if (flags != cudaEventRecordExternal) return capture_event(*event, *on);
+      return put(stream,
+                 {0, [event] { mark_reached(event); }, nullptr, 0, cudaGraphNodeTypeEventRecord},
+                 false);
+    }
+    event->capture = nullptr;
+    event->last.clear();
+    event->recorded = true;
+    event->reached = false;
+    event->stream = on;
+    event->serial = last_serial() + 1;  // what put() gives it
+    const std::uint64_t serial = event->serial;
+    return put(stream,
+               {0,
+                [event, serial] {
+                  if (is_event(event) && event->serial == serial)  // not recorded again since
+                    mark_reached(event);
+                }},
+               false);
+  });
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  return call(api::cudaEventSynchronize, [&] {
+    if (!is_event(event)) return bad_event();
+    if (event->capture) return refuse_captured(*event);
+    await_event(event);
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  return call(api::cudaEventQuery, [&] {
+    if (!is_event(event)) return bad_event();
+    if (event->capture) return refuse_captured(*event);
+    if (!event->recorded || event->reached) return cudaSuccess;
+    if (event->stream != nullptr && !event->stream->queue.empty())
+      run_until(event->stream, event->stream->queue.front().serial);
+    return cudaErrorNotReady;
+  });
+}
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t stop) {
+  return call(api::cudaEventElapsedTime, [&] {
+    if (milliseconds == nullptr) return fail(cudaErrorInvalidValue);
+    if (!is_event(start) || !is_event(stop)) return bad_event();
+    if (((start->flags | stop->flags) & cudaEventDisableTiming) != 0)
+      return fail(cudaErrorInvalidResourceHandle,
+                  "cudaEventElapsedTime: an event made with cudaEventDisableTiming has no time");
+    if (start->device != stop->device)
+      return fail(cudaErrorInvalidResourceHandle,
+                  "cudaEventElapsedTime: the events belong to devices " +
+                      std::to_string(start->device) + " and " + std::to_string(stop->device));
+    if (!start->recorded || !stop->recorded)
+      return fail(cudaErrorInvalidResourceHandle,
+                  "cudaEventElapsedTime: an event was never recorded");
+    if (!start->reached || !stop->reached) return fail(cudaErrorNotReady);
+    *milliseconds = std::chrono::duration<float, std::milli>(stop->time - start->time).count();
+    return cudaSuccess;
+  });
+}

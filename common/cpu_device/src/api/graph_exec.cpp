@@ -1,0 +1,218 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Executable graphs: made from graphs, launched, changed.
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "api/graphs.hpp"
+#include "engine/engine.hpp"
+
+struct CUgraphExec_st {
+  // Launches that still wait keep the version that they were launched with.
+  std::shared_ptr<const cpu_device::ready_graph> nodes;
+};
+
+namespace cpu_device {
+namespace {
+
+std::set<CUgraphExec_st*>& execs() {
+  static auto* all = new std::set<CUgraphExec_st*>;
+  return *all;
+}
+
+const object_keeper keeps_execs(object_kind::executable_graph, [] { return execs().size(); });
+
+bool is_exec(CUgraphExec_st* exec) { return exec != nullptr && execs().count(exec) != 0; }
+
+/// Gives a node of an executable graph other work of the same kind.
+template <class Describe>
+cudaError_t change(cudaGraphExec_t exec, cudaGraphNode_t node, cudaGraphNodeType type,
+                   Describe describe) {
+  if (!is_exec(exec)) return fail(cudaErrorInvalidValue);
+  auto nodes = std::make_shared<ready_graph>(*exec->nodes);
+  const auto it = std::find_if(nodes->begin(), nodes->end(),
+                               [&](const ready_node& n) { return n.made_from == node; });
+  if (it == nodes->end() || it->type != type) return fail(cudaErrorInvalidValue);
+  node_draft draft;
+  cudaError_t status;
+  {
+    const drafting now(draft);
+    status = describe(draft);
+  }
+  if (status != cudaSuccess) return status;
+  it->work = std::move(draft.work);
+  exec->nodes = std::move(nodes);
+  return cudaSuccess;
+}
+
+bool same_shape(const ready_graph& a, const ready_graph& b, std::size_t& wrong, bool& type) {
+  type = false;
+  for (wrong = 0; wrong < std::min(a.size(), b.size()); ++wrong) {
+    type = a[wrong].type != b[wrong].type;
+    if (type || a[wrong].before != b[wrong].before) return false;
+  }
+  return a.size() == b.size();
+}
+
+}  // namespace
+
+bool make_ready(const CUgraph_st& graph, ready_graph& result) {
+  std::map<const CUgraphNode_st*, std::size_t> number;
+  for (const auto& node : graph.nodes) number.emplace(node.get(), number.size());
+  for (const auto& node : graph.nodes) {
+    result.push_back({node->type, node->work, {}, node.get()});
+    for (const CUgraphNode_st* b : node->before) result.back().before.push_back(number.at(b));
+  }
+  std::vector<bool> done(result.size(), false);
+  for (std::size_t count = 0; count < result.size();) {
+    const std::size_t before = count;
+    for (std::size_t i = 0; i < result.size(); ++i) {
+      const auto& wanted = result[i].before;
+      if (done[i] || !std::all_of(wanted.begin(), wanted.end(), [&](auto b) { return done[b]; }))
+        continue;
+      done[i] = true;
+      ++count;
+    }
+    if (count == before) return false;
+  }
+  return true;
+}
+
+void run_graph(const ready_graph& nodes) {
+  unsigned seed = 0;
+  const thread_order order = current_order(seed);
+  std::vector<std::size_t> missing(nodes.size());
+  std::vector<std::size_t> open;  // nodes that may run now
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    missing[i] = nodes[i].before.size();
+    if (missing[i] == 0) open.push_back(i);
+  }
+  while (!open.empty()) {
+    std::size_t at = 0;
+    if (order == thread_order::reverse) at = open.size() - 1;
+    if (order == thread_order::random) {
+      seed = seed * 1664525U + 1013904223U;
+      at = (seed >> 8) % open.size();
+    }
+    const std::size_t now = open[at];
+    open.erase(open.begin() + static_cast<std::ptrdiff_t>(at));
+    if (nodes[now].work) nodes[now].work();
+    for (std::size_t i = 0; i < nodes.size(); ++i)
+      for (const std::size_t b : nodes[i].before)
+        if (b == now && --missing[i] == 0) open.push_back(i);
+  }
+}
+
+}  // namespace cpu_device
+
+using namespace cpu_device;
+
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph,
+                                 unsigned long long flags) {
+  return call(api::cudaGraphInstantiate, [&] {
+    if (exec == nullptr || !is_graph(graph) || flags > 15) return fail(cudaErrorInvalidValue);
+    if ((flags & cudaGraphInstantiateFlagDeviceLaunch) != 0)
+      return fail(cudaErrorNotSupported, "kernels of the CPU device cannot launch graphs");
+    auto nodes = std::make_shared<ready_graph>();
+    if (!make_ready(*graph, *nodes))
+      return fail(cudaErrorInvalidValue,
+                  "cudaGraphInstantiate: the nodes depend on each other in a circle");
+    *exec = new CUgraphExec_st{std::move(nodes)};
+    execs().insert(*exec);
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph,
+                                 cudaGraphNode_t* error_node, char* log, std::size_t log_bytes) {
+  return call(api::cudaGraphInstantiate, [&] {
+    if (error_node != nullptr) *error_node = nullptr;
+    if (log != nullptr && log_bytes != 0) *log = '\0';
+    return cudaGraphInstantiate(exec, graph, 0ULL);
+  });
+}
+cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* exec, cudaGraph_t graph,
+                                          unsigned long long flags) {
+  return call(api::cudaGraphInstantiateWithFlags,
+              [&] { return cudaGraphInstantiate(exec, graph, flags); });
+}
+cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream) {
+  return call(api::cudaGraphUpload, [&] {
+    if (!is_exec(exec)) return fail(cudaErrorInvalidValue);
+    return is_stream(stream) ? cudaSuccess : bad_stream();
+  });
+}
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
+  return call(api::cudaGraphLaunch, [&] {
+    if (!is_exec(exec)) return fail(cudaErrorInvalidValue);
+    return enqueue(
+        stream, [nodes = exec->nodes] { run_graph(*nodes); }, cudaGraphNodeTypeGraph);
+  });
+}
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
+  return call(api::cudaGraphExecDestroy, [&] {
+    if (!is_exec(exec)) return fail(cudaErrorInvalidValue);
+    execs().erase(exec);
+    delete exec;
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                             const cudaKernelNodeParams* p, const char* file,
+                                             int line) {
+  return call(api::cudaGraphExecKernelNodeSetParams, [&] {
+    return change(exec, node, cudaGraphNodeTypeKernel,
+                  [&](node_draft& draft) { return draft_kernel(draft, p, file, line); });
+  });
+}
+cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t exec, cudaGraphNode_t node, void* to,
+                                               const void* from, std::size_t bytes,
+                                               cudaMemcpyKind kind) {
+  return call(api::cudaGraphExecMemcpyNodeSetParams1D, [&] {
+    return change(exec, node, cudaGraphNodeTypeMemcpy,
+                  [&](node_draft& draft) { return draft_copy(draft, to, from, bytes, kind); });
+  });
+}
+cudaError_t cudaGraphExecHostNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                           const cudaHostNodeParams* p) {
+  return call(api::cudaGraphExecHostNodeSetParams, [&] {
+    return change(exec, node, cudaGraphNodeTypeHost,
+                  [&](node_draft& draft) { return draft_host(draft, p); });
+  });
+}
+cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
+                                cudaGraphExecUpdateResultInfo* info) {
+  return call(api::cudaGraphExecUpdate, [&] {
+    if (!is_exec(exec) || !is_graph(graph) || info == nullptr) return fail(cudaErrorInvalidValue);
+    *info = {cudaGraphExecUpdateError, nullptr, nullptr};
+    auto nodes = std::make_shared<ready_graph>();
+    if (!make_ready(*graph, *nodes)) return fail(cudaErrorGraphExecUpdateFailure);
+    std::size_t wrong = 0;
+    bool type = false;
+    if (!same_shape(*exec->nodes, *nodes, wrong, type)) {
+      info->result =
+          type ? cudaGraphExecUpdateErrorNodeTypeChanged : cudaGraphExecUpdateErrorTopologyChanged;
+      if (wrong < graph->nodes.size()) info->errorNode = graph->nodes[wrong].get();
+      return fail(cudaErrorGraphExecUpdateFailure);
+    }
+    // The nodes keep the names they were instantiated with.
+    for (std::size_t i = 0; i < nodes->size(); ++i)
+      (*nodes)[i].made_from = (*exec->nodes)[i].made_from;
+    exec->nodes = std::move(nodes);
+    info->result = cudaGraphExecUpdateSuccess;
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
+                                cudaGraphNode_t* error_node, cudaGraphExecUpdateResult* result) {
+  return call(api::cudaGraphExecUpdate, [&] {
+    cudaGraphExecUpdateResultInfo info{};
+    const cudaError_t status = cudaGraphExecUpdate(exec, graph, &info);
+    if (error_node != nullptr) *error_node = info.errorNode;
+    if (result != nullptr) *result = info.result;
+    return status;
+  });
+}

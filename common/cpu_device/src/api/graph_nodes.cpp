@@ -1,0 +1,354 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Graphs and their nodes.
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "api/graphs.hpp"
+#include "api/memory_api.hpp"
+#include "cpu_device/launch_api.h"
+#include "cpu_device/textures.h"
+
+namespace cpu_device {
+namespace {
+
+std::set<CUgraph_st*>& graphs() {
+  static auto* all = new std::set<CUgraph_st*>;
+  return *all;
+}
+
+const object_keeper keeps_graphs(object_kind::graph, [] { return graphs().size(); });
+
+bool has_node(const CUgraph_st& graph, const CUgraphNode_st* node) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(),
+                     [&](const auto& n) { return n.get() == node; });
+}
+
+bool is_node(const CUgraphNode_st* node) {
+  return node != nullptr && std::any_of(graphs().begin(), graphs().end(),
+                                        [&](const CUgraph_st* g) { return has_node(*g, node); });
+}
+
+/// Adds the node that `describe` drafts: a call on a stream that goes into the graph instead.
+template <class Describe>
+cudaError_t add(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* dependencies,
+                std::size_t count, Describe describe) {
+  if (node == nullptr || !is_graph(graph) || (count != 0 && dependencies == nullptr))
+    return fail(cudaErrorInvalidValue);
+  std::vector<CUgraphNode_st*> before;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!has_node(*graph, dependencies[i]) ||
+        std::find(before.begin(), before.end(), dependencies[i]) != before.end())
+      return fail(cudaErrorInvalidValue,
+                  "a dependency is no node of this graph, or is named twice");
+    before.push_back(dependencies[i]);
+  }
+  node_draft draft;
+  cudaError_t status;
+  {
+    const drafting now(draft);
+    status = describe(draft);
+  }
+  if (status != cudaSuccess) return status;
+  *node = add_node(*graph, draft.type, std::move(draft.work), std::move(before));
+  return cudaSuccess;
+}
+
+cudaError_t draft_fill(node_draft& draft, const cudaMemsetParams* p) {
+  if (p == nullptr || (p->elementSize != 1 && p->elementSize != 2 && p->elementSize != 4))
+    return fail(cudaErrorInvalidValue);
+  const cudaMemsetParams fill = *p;
+  const std::size_t row = fill.width * fill.elementSize;
+  const std::size_t pitch = fill.height > 1 ? fill.pitch : row;
+  // For its checks: memset itself knows bytes only.
+  const cudaError_t status = cudaMemset2DAsync(fill.dst, pitch, 0, row, fill.height, nullptr);
+  if (status != cudaSuccess) return status;
+  draft.type = cudaGraphNodeTypeMemset;
+  draft.work = [fill, pitch] {
+    note_copy(fill.dst, nullptr, fill.width * fill.elementSize * fill.height, nullptr);
+    for (std::size_t y = 0; y < fill.height; ++y)
+      for (std::size_t x = 0; x < fill.width; ++x)
+        std::memcpy(static_cast<char*>(fill.dst) + y * pitch + x * fill.elementSize, &fill.value,
+                    fill.elementSize);
+  };
+  return cudaSuccess;
+}
+
+/// Fills a caller's array of *count places, or says how many there are.
+cudaError_t give(const std::vector<cudaGraphNode_t>& found, cudaGraphNode_t* out,
+                 std::size_t* count) {
+  if (count == nullptr) return fail(cudaErrorInvalidValue);
+  if (out == nullptr) {
+    *count = found.size();
+    return cudaSuccess;
+  }
+  for (std::size_t i = 0; i < *count; ++i) out[i] = i < found.size() ? found[i] : nullptr;
+  *count = std::min(*count, found.size());
+  return cudaSuccess;
+}
+
+}  // namespace
+
+bool is_graph(const CUgraph_st* graph) {
+  if (graph == nullptr) return false;
+  if (graphs().count(const_cast<CUgraph_st*>(graph)) != 0) return true;
+  return std::any_of(streams().begin(), streams().end(), [&](const CUstream_st* s) {
+    return s->capture && s->capture->graph.get() == graph;
+  });
+}
+
+cudaError_t draft_kernel(node_draft& draft, const cudaKernelNodeParams* p, const char* file,
+                         int line) {
+  draft.type = cudaGraphNodeTypeKernel;
+  if (p == nullptr) return fail(cudaErrorInvalidValue);
+  if (p->extra != nullptr)
+    return fail(cudaErrorNotSupported, "a kernel node takes its arguments through kernelParams");
+  return launch_by_address(p->func, {p->gridDim, p->blockDim, p->sharedMemBytes, nullptr, false},
+                           p->kernelParams, file, line);
+}
+
+cudaError_t draft_copy(node_draft& draft, void* to, const void* from, std::size_t bytes,
+                       cudaMemcpyKind kind) {
+  draft.type = cudaGraphNodeTypeMemcpy;
+  return cudaMemcpyAsync(to, from, bytes, kind, nullptr);
+}
+
+cudaError_t draft_host(node_draft& draft, const cudaHostNodeParams* p) {
+  draft.type = cudaGraphNodeTypeHost;
+  if (p == nullptr) return fail(cudaErrorInvalidValue);
+  return cudaLaunchHostFunc(nullptr, p->fn, p->userData);
+}
+
+CUgraphNode_st* add_node(CUgraph_st& graph, cudaGraphNodeType type, std::function<void()> work,
+                         std::vector<CUgraphNode_st*> before) {
+  auto node = std::make_unique<CUgraphNode_st>();
+  node->type = type;
+  node->work = std::move(work);
+  node->before = std::move(before);
+  node->graph = &graph;
+  graph.nodes.push_back(std::move(node));
+  return graph.nodes.back().get();
+}
+
+cudaError_t keep_graph(std::unique_ptr<CUgraph_st> graph, cudaGraph_t* handle) {
+  *handle = graph.release();
+  graphs().insert(*handle);
+  return cudaSuccess;
+}
+
+}  // namespace cpu_device
+
+using namespace cpu_device;
+
+cudaError_t cudaGraphCreate(cudaGraph_t* graph, unsigned int flags) {
+  return call(api::cudaGraphCreate, [&] {
+    if (graph == nullptr || flags != 0) return fail(cudaErrorInvalidValue);
+    return keep_graph(std::make_unique<CUgraph_st>(), graph);
+  });
+}
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  return call(api::cudaGraphDestroy, [&] {
+    if (graph == nullptr || graphs().erase(graph) == 0) return fail(cudaErrorInvalidValue);
+    delete graph;
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaGraphClone(cudaGraph_t* clone, cudaGraph_t graph) {
+  return call(api::cudaGraphClone, [&] {
+    if (clone == nullptr || !is_graph(graph)) return fail(cudaErrorInvalidValue);
+    auto copy = std::make_unique<CUgraph_st>();
+    std::map<const CUgraphNode_st*, CUgraphNode_st*> copies;
+    for (const auto& node : graph->nodes)
+      copies[node.get()] = add_node(*copy, node->type, node->work, {});
+    for (const auto& node : graph->nodes)
+      for (const CUgraphNode_st* b : node->before) copies[node.get()]->before.push_back(copies[b]);
+    return keep_graph(std::move(copy), clone);
+  });
+}
+cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t* node, cudaGraph_t graph,
+                                   const cudaGraphNode_t* dependencies, std::size_t count,
+                                   const cudaKernelNodeParams* p, const char* file, int line) {
+  return call(api::cudaGraphAddKernelNode, [&] {
+    return add(node, graph, dependencies, count,
+               [&](node_draft& draft) { return draft_kernel(draft, p, file, line); });
+  });
+}
+cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t* node, cudaGraph_t graph,
+                                   const cudaGraphNode_t* dependencies, std::size_t count,
+                                   const cudaMemcpy3DParms* p) {
+  return call(api::cudaGraphAddMemcpyNode, [&] {
+    return add(node, graph, dependencies, count, [&](node_draft& draft) {
+      draft.type = cudaGraphNodeTypeMemcpy;
+      return cudaMemcpy3DAsync(p, nullptr);
+    });
+  });
+}
+cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t* node, cudaGraph_t graph,
+                                     const cudaGraphNode_t* dependencies, std::size_t count,
+                                     void* to, const void* from, std::size_t bytes,
+                                     cudaMemcpyKind kind) {
+  return call(api::cudaGraphAddMemcpyNode1D, [&] {
+    return add(node, graph, dependencies, count,
+               [&](node_draft& draft) { return draft_copy(draft, to, from, bytes, kind); });
+  });
+}
+cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t* node, cudaGraph_t graph,
+                                   const cudaGraphNode_t* dependencies, std::size_t count,
+                                   const cudaMemsetParams* p) {
+  return call(api::cudaGraphAddMemsetNode, [&] {
+    return add(node, graph, dependencies, count,
+               [&](node_draft& draft) { return draft_fill(draft, p); });
+  });
+}
+cudaError_t cudaGraphAddHostNode(cudaGraphNode_t* node, cudaGraph_t graph,
+                                 const cudaGraphNode_t* dependencies, std::size_t count,
+                                 const cudaHostNodeParams* p) {
+  return call(api::cudaGraphAddHostNode, [&] {
+    return add(node, graph, dependencies, count,
+               [&](node_draft& draft) { return draft_host(draft, p); });
+  });
+}
+cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t* node, cudaGraph_t graph,
+                                       const cudaGraphNode_t* dependencies, std::size_t count,
+                                       cudaGraph_t child) {
+  return call(api::cudaGraphAddChildGraphNode, [&] {
+    return add(node, graph, dependencies, count, [&](node_draft& draft) {
+      const auto nodes = std::make_shared<ready_graph>();
+      if (!is_graph(child) || child == graph || !make_ready(*child, *nodes))
+        return fail(cudaErrorInvalidValue);
+      draft.type = cudaGraphNodeTypeGraph;
+      draft.work = [nodes] { run_graph(*nodes); };
+      return cudaSuccess;
+    });
+  });
+}
+cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t* node, cudaGraph_t graph,
+                                  const cudaGraphNode_t* dependencies, std::size_t count) {
+  return call(api::cudaGraphAddEmptyNode, [&] {
+    return add(node, graph, dependencies, count, [](node_draft&) { return cudaSuccess; });
+  });
+}
+cudaError_t cudaGraphAddEventRecordNode(cudaGraphNode_t* node, cudaGraph_t graph,
+                                        const cudaGraphNode_t* dependencies, std::size_t count,
+                                        cudaEvent_t event) {
+  return call(api::cudaGraphAddEventRecordNode, [&] {
+    return add(node, graph, dependencies, count, [&](node_draft& draft) {
+      if (!is_event(event)) return bad_event();
+      draft.type = cudaGraphNodeTypeEventRecord;
+      draft.work = [event] { mark_reached(event); };
+      return cudaSuccess;
+    });
+  });
+}
+cudaError_t cudaGraphAddEventWaitNode(cudaGraphNode_t* node, cudaGraph_t graph,
+                                      const cudaGraphNode_t* dependencies, std::size_t count,
+                                      cudaEvent_t event) {
+  return call(api::cudaGraphAddEventWaitNode, [&] {
+    return add(node, graph, dependencies, count, [&](node_draft& draft) {
+      if (!is_event(event)) return bad_event();
+      draft.type = cudaGraphNodeTypeWaitEvent;
+      draft.work = [event] { await_event(event); };
+      return cudaSuccess;
+    });
+  });
+}
+cudaError_t cudaGraphDestroyNode(cudaGraphNode_t node) {
+  return call(api::cudaGraphDestroyNode, [&] {
+    if (!is_node(node)) return fail(cudaErrorInvalidValue);
+    auto& nodes = node->graph->nodes;
+    for (const auto& other : nodes)
+      other->before.erase(std::remove(other->before.begin(), other->before.end(), node),
+                          other->before.end());
+    nodes.erase(
+        std::find_if(nodes.begin(), nodes.end(), [&](const auto& n) { return n.get() == node; }));
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t* from,
+                                     const cudaGraphNode_t* to, std::size_t count) {
+  return call(api::cudaGraphAddDependencies, [&] {
+    if (!is_graph(graph) || (count != 0 && (from == nullptr || to == nullptr)))
+      return fail(cudaErrorInvalidValue);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (!has_node(*graph, from[i]) || !has_node(*graph, to[i]) || from[i] == to[i])
+        return fail(cudaErrorInvalidValue);
+      auto& before = to[i]->before;
+      if (std::find(before.begin(), before.end(), from[i]) != before.end())
+        return fail(cudaErrorInvalidValue, "cudaGraphAddDependencies: this dependency is there");
+    }
+    for (std::size_t i = 0; i < count; ++i) to[i]->before.push_back(from[i]);
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t* from,
+                                     const cudaGraphNode_t* to, const cudaGraphEdgeData*,
+                                     std::size_t count) {
+  return call(api::cudaGraphAddDependencies,
+              [&] { return cudaGraphAddDependencies(graph, from, to, count); });
+}
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, std::size_t* count) {
+  return call(api::cudaGraphGetNodes, [&] {
+    if (!is_graph(graph)) return fail(cudaErrorInvalidValue);
+    std::vector<cudaGraphNode_t> all;
+    for (const auto& node : graph->nodes) all.push_back(node.get());
+    return give(all, nodes, count);
+  });
+}
+cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, std::size_t* count) {
+  return call(api::cudaGraphGetRootNodes, [&] {
+    if (!is_graph(graph)) return fail(cudaErrorInvalidValue);
+    std::vector<cudaGraphNode_t> roots;
+    for (const auto& node : graph->nodes)
+      if (node->before.empty()) roots.push_back(node.get());
+    return give(roots, nodes, count);
+  });
+}
+cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t* from, cudaGraphNode_t* to,
+                              std::size_t* count) {
+  return call(api::cudaGraphGetEdges, [&] {
+    if (!is_graph(graph) || count == nullptr || (from == nullptr) != (to == nullptr))
+      return fail(cudaErrorInvalidValue);
+    std::vector<cudaGraphNode_t> froms, tos;
+    for (const auto& node : graph->nodes)
+      for (cudaGraphNode_t before : node->before) {
+        froms.push_back(before);
+        tos.push_back(node.get());
+      }
+    std::size_t again = *count;
+    if (from != nullptr) give(froms, from, &again);
+    return give(tos, to, count);
+  });
+}
+cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t* from, cudaGraphNode_t* to,
+                              cudaGraphEdgeData* edges, std::size_t* count) {
+  return call(api::cudaGraphGetEdges, [&] {
+    if (edges != nullptr && count != nullptr) std::fill_n(edges, *count, cudaGraphEdgeData{});
+    return cudaGraphGetEdges(graph, from, to, count);
+  });
+}
+cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, cudaGraphNodeType* type) {
+  return call(api::cudaGraphNodeGetType, [&] {
+    if (!is_node(node) || type == nullptr) return fail(cudaErrorInvalidValue);
+    *type = node->type;
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t* dependencies,
+                                         std::size_t* count) {
+  return call(api::cudaGraphNodeGetDependencies, [&] {
+    if (!is_node(node)) return fail(cudaErrorInvalidValue);
+    return give(node->before, dependencies, count);
+  });
+}
+cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t* dependencies,
+                                         cudaGraphEdgeData* edges, std::size_t* count) {
+  return call(api::cudaGraphNodeGetDependencies, [&] {
+    if (edges != nullptr && count != nullptr) std::fill_n(edges, *count, cudaGraphEdgeData{});
+    return cudaGraphNodeGetDependencies(node, dependencies, count);
+  });
+}

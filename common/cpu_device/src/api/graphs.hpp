@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What the files of graphs share. Internal to the CPU device; under api_mutex().
+#pragma once
+
+#include <functional>
+#include <set>
+#include <vector>
+
+#include "api/streams.hpp"
+
+namespace cpu_device {
+
+/// A graph made ready to run: nodes by number.
+struct ready_node {
+  cudaGraphNodeType type;
+  std::function<void()> work;
+  std::vector<std::size_t> before;
+  const CUgraphNode_st* made_from;
+};
+using ready_graph = std::vector<ready_node>;
+
+bool is_graph(const CUgraph_st* graph);
+
+// graph_nodes.cpp: what a node does, written down by a call that is drafted
+cudaError_t draft_kernel(node_draft& draft, const cudaKernelNodeParams* p, const char* file,
+                         int line);
+/// A copy of nothing leaves no work behind, and is a node all the same.
+cudaError_t draft_copy(node_draft& draft, void* to, const void* from, std::size_t bytes,
+                       cudaMemcpyKind kind);
+cudaError_t draft_host(node_draft& draft, const cudaHostNodeParams* p);
+
+// graph_exec.cpp
+/// The graph's nodes by number; false if they wait for each other in a circle.
+bool make_ready(const CUgraph_st& graph, ready_graph& result);
+/// Runs all nodes, each after those that it depends on.
+void run_graph(const ready_graph& nodes);
+
+}  // namespace cpu_device

@@ -1,0 +1,24 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What the files of memory share. Internal to the CPU device; under api_mutex().
+#pragma once
+
+#include <cstddef>
+
+#include "cpu_device/events.h"
+#include "cpu_device/runtime_api.h"
+
+namespace cpu_device {
+
+/// memory_api.cpp: memory of cudaMallocAsync.
+cudaError_t allocate_async(void** pointer, std::size_t bytes, int device, const void* made_at);
+/// Tells observers of copies, when the copy runs. `from` is null where bytes are set.
+void publish_copy(const void* to, const void* from, std::size_t bytes, cudaStream_t stream);
+inline void note_copy(const void* to, const void* from, std::size_t bytes, cudaStream_t stream) {
+  if (listening(event_kind::copy)) publish_copy(to, from, bytes, stream);
+}
+/// graphics.cpp: whether this is the begin of a mapped buffer.
+bool is_graphics_memory(const void* pointer);
+
+}  // namespace cpu_device

@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "context/objects.hpp"
+
+#include "base/memory.hpp"
+#include "context/device.hpp"
+
+namespace cpu_device {
+namespace {
+
+constinit const object_keeper* keepers = nullptr;
+
+}  // namespace
+
+object_keeper::object_keeper(object_kind of, std::size_t (*how_many)())
+    : kind(of), count(how_many), next(keepers) {
+  keepers = this;
+}
+
+std::size_t live_objects(object_kind kind) {
+  const std::lock_guard lock(api_mutex());
+  std::size_t count = kind == object_kind::registration ? live_registrations() : 0;
+  for (const object_keeper* keeper = keepers; keeper != nullptr; keeper = keeper->next)
+    if (keeper->kind == kind) count += keeper->count();
+  return count;
+}
+
+const char* name_of(object_kind kind) {
+  switch (kind) {
+    case object_kind::registration:
+      return "registrations of host memory";
+    case object_kind::memory_pool:
+      return "memory pools";
+    case object_kind::stream:
+      return "streams";
+    case object_kind::event:
+      return "events";
+    case object_kind::graph:
+      return "graphs";
+    case object_kind::executable_graph:
+      return "executable graphs";
+    case object_kind::array:
+      return "arrays";
+    case object_kind::texture_object:
+      return "texture objects";
+    case object_kind::surface_object:
+      return "surface objects";
+    case object_kind::graphics_resource:
+      return "registrations of OpenGL's buffers and textures";
+    case object_kind::library_handle:
+      return "handles of cuBLAS and generators of cuRAND";
+    default:
+      return "objects";
+  }
+}
+
+}  // namespace cpu_device
