@@ -9,7 +9,7 @@ function(lab_cpu_device_options variable)
   # -gdwarf-4: clang's version 5 would name the generated file instead of the .cu file.
   # `#pragma unroll` is nvcc's.
   set(options -gdwarf-4 -Wno-unknown-pragmas)
-  if(LAB_BUGS AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # Where an optimised variable is at each instruction takes an eighth of the compiler's time, and
     # only a debugger asks. (Lines with what was inlined into them are another matter: reports do.)
     list(APPEND options -fno-var-tracking)

@@ -42,6 +42,8 @@ endfunction()
 #
 # Targets:  lab.CC.E  solution.CC.E            the program with the student's file and the solution
 #           lab_test.CC.E  solution_test.CC.E  the tests against each
+#           watched_lab.CC.E, watched_solution_test.CC.E …  (cpu) the same four, with every memory
+#                                              access of the CUDA file watched
 #           bug.CC.E.<name>                    (LAB_BUGS, cpu) the tests against a wrong version
 function(lab_add_exercise folder)
   cmake_path(GET folder FILENAME exercise)
@@ -106,15 +108,27 @@ function(lab_add_exercise folder)
   target_include_directories(program_objects.${id} PRIVATE "${folder}")
   target_link_libraries(program_objects.${id} PRIVATE lab_common lab_strict ${opengl})
 
-  foreach(kind IN ITEMS lab solution)
+  # Once more, for `scripts/lab check` and `profile`: all but the CUDA file is the same.
+  set(kinds lab solution)
+  if(LAB_DEVICE STREQUAL "cpu" AND NOT LAB_CHECK AND NOT LAB_ASAN)
+    list(APPEND kinds watched_lab watched_solution)
+  endif()
+  foreach(kind IN LISTS kinds)
     set(how)
-    if(kind STREQUAL "lab" AND NOT LAB_BUGS)
-      set(how FORGIVING)
+    set(file "${solution_file}")
+    if(kind MATCHES "lab$")
+      set(file "${lab_file}")
+      if(NOT LAB_BUGS)
+        set(how FORGIVING)
+      endif()
+    endif()
+    if(kind MATCHES "^watched_")
+      list(APPEND how CHECK)
     endif()
     # The CUDA file, too, is compiled once: for the program and for the test.
     add_library(${kind}_code.${id} OBJECT EXCLUDE_FROM_ALL)
     target_include_directories(${kind}_code.${id} PRIVATE "${folder}")
-    lab_cuda_sources(${kind}_code.${id} "${${kind}_file}" ${how})
+    lab_cuda_sources(${kind}_code.${id} "${file}" ${how})
     target_link_libraries(${kind}_code.${id} PRIVATE lab_common ${opengl})
 
     lab_program(${kind}.${id}
@@ -124,7 +138,11 @@ function(lab_add_exercise folder)
       SOURCES $<TARGET_OBJECTS:test_objects.${id}> $<TARGET_OBJECTS:${kind}_code.${id}>
       INCLUDE "${folder}" LINK lab_test_main ${libraries}
       OUTPUT "${id}_${name}_test" FOLDER "tests/${kind}s")
-    lab_discover(${kind}_test.${id} "${kind}.${id}" LABELS ${kind} ${cc} ${id})
+    if(kind MATCHES "^watched_")
+      set_target_properties(${kind}.${id} ${kind}_test.${id} PROPERTIES EXCLUDE_FROM_ALL ON)
+    else()
+      lab_discover(${kind}_test.${id} "${kind}.${id}" LABELS ${kind} ${cc} ${id})
+    endif()
   endforeach()
 
   set(starters "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/scripts/lablib/starters.py")

@@ -8,6 +8,7 @@ set_property(CACHE LAB_DEVICE PROPERTY STRINGS cpu gpu)
 option(LAB_CHECK "CPU device: watch every memory access for races" OFF)
 option(LAB_ASAN "CPU device: AddressSanitizer" OFF)
 option(LAB_OPENBLAS "CPU device: use OpenBLAS for cuBLAS where it is there" ON)
+option(LAB_FILES_AT_ONCE "Compile several files of a library at a time: quicker, unless they are changed" ON)
 option(LAB_BUGS "Build the wrong-on-purpose versions, which the tests must reject" OFF)
 
 if(NOT LAB_DEVICE MATCHES "^(cpu|gpu)$")
@@ -24,12 +25,10 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "" FORCE)
 endif()
 
-if(LAB_BUGS)
-  # The whole course is built to be run, not to be debugged (for that there is cpu-debug): line
-  # numbers are enough for host code, which takes two thirds of the time then.
-  string(REGEX REPLACE "(^| )-g( |$)" "\\1-g1\\2"
-    CMAKE_CXX_FLAGS_RELWITHDEBINFO "${CMAKE_CXX_FLAGS_RELWITHDEBINFO}")
-endif()
+# Line numbers are enough for host code, and take a third less of the compiler's time than what a
+# debugger wants to know (for that there is cpu-debug). CUDA files have more: lab_cpu_device_options().
+string(REGEX REPLACE "(^| )-g( |$)" "\\1-g1\\2"
+  CMAKE_CXX_FLAGS_RELWITHDEBINFO "${CMAKE_CXX_FLAGS_RELWITHDEBINFO}")
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
@@ -69,11 +68,44 @@ if(LAB_ASAN)
   target_link_options(lab_settings INTERFACE -fsanitize=address,bounds)
 endif()
 
+# lab_built_once(<target> [FILES_AT_ONCE <n>])
+# For a library that is built once in a clone and hardly ever changed: its files are compiled several
+# at a time, so that the compiler reads the headers they share once, and optimised less. The name of
+# a function or constant that is local to a file must be the only one in its target, then.
+# A file that must run fast keeps -O2 by lab_runs_fast().
+function(lab_built_once target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "FILES_AT_ONCE" "")
+  if(NOT arg_FILES_AT_ONCE)
+    set(arg_FILES_AT_ONCE 8)
+  endif()
+  set_target_properties(${target} PROPERTIES
+    UNITY_BUILD ${LAB_FILES_AT_ONCE} UNITY_BUILD_BATCH_SIZE ${arg_FILES_AT_ONCE})
+  target_compile_options(${target} PRIVATE
+    $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:RelWithDebInfo>>:-O1>)
+endfunction()
+
+# lab_runs_fast(<file>...)
+# Files of a target that is built once which are worth the time that -O2 takes.
+function(lab_runs_fast)
+  set_source_files_properties(${ARGN} PROPERTIES
+    COMPILE_OPTIONS $<$<CONFIG:RelWithDebInfo>:-O2>)
+endfunction()
+
+# Over a thousand programs are linked when the whole course is checked.
+if(LAB_DEVICE STREQUAL "cpu" AND NOT CMAKE_EXE_LINKER_FLAGS MATCHES "-fuse-ld")
+  find_program(LAB_LINKER NAMES mold ld.lld DOC "A linker that is faster than the compiler's own")
+  if(LAB_LINKER)
+    cmake_path(GET LAB_LINKER FILENAME linker)
+    string(REPLACE "ld.lld" "lld" linker "${linker}")
+    message(STATUS "Linker: ${LAB_LINKER}")
+    target_link_options(lab_settings INTERFACE -fuse-ld=${linker})
+  endif()
+endif()
+
 find_package(Threads REQUIRED)
 find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
 find_package(GTest REQUIRED)
 include(GoogleTest)
-find_package(CLI11 REQUIRED)
 find_package(PNG REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(benchmark QUIET)
@@ -109,13 +141,12 @@ endif()
 set(OpenGL_GL_PREFERENCE GLVND)
 find_package(OpenGL QUIET OPTIONAL_COMPONENTS EGL)
 find_package(GLUT QUIET)
-find_package(GLEW QUIET)
 find_package(X11 QUIET)
-if(OpenGL_FOUND AND GLUT_FOUND AND GLEW_FOUND AND X11_FOUND)
+if(OpenGL_FOUND AND GLUT_FOUND AND X11_FOUND)
   set(LAB_HAVE_WINDOW ON)
 else()
   set(LAB_HAVE_WINDOW OFF)
-  message(STATUS "No windows: freeglut, GLEW or X11 is missing. Pictures go to PNG files.")
+  message(STATUS "No windows: freeglut or X11 is missing. Pictures go to PNG files.")
 endif()
 # OpenGL without windows, for exercises that draw with it.
 if(OpenGL_FOUND AND TARGET OpenGL::GL AND TARGET OpenGL::EGL)

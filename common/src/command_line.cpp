@@ -3,14 +3,13 @@
 
 #include "lab/command_line.hpp"
 
-#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
 #include <iostream>
-#include <map>
 #include <new>
 #include <stdexcept>
 
@@ -120,11 +119,21 @@ program::number_option& program::number_option::at_most(double most) {
 }
 
 struct program::state {
-  state(std::string its_name, std::string description)
-      : name(std::move(its_name)), app(std::move(description), name) {}
+  state(std::string its_name, std::string its_description)
+      : name(std::move(its_name)), description(std::move(its_description)) {}
+
+  /// `--name VALUE` or, with no kind of value, a flag.
+  struct option {
+    std::string name;
+    std::string kind;       ///< of its value, for --help; empty for a flag
+    std::string initially;  ///< for --help
+    std::string help;
+    std::function<void(const std::string&)> take;
+  };
 
   std::string name;
-  CLI::App app;
+  std::string description;
+  std::vector<option> options;    // in the order of --help
   std::deque<size_option> sizes;  // deques: references to their elements stay good
   std::deque<number_option> numbers;
 
@@ -147,23 +156,20 @@ struct program::state {
   }
 
   /// An option with a value that `take` makes sense of; what it throws gets the option's name.
-  CLI::Option* add(const std::string& option, const std::string& kind, const std::string& initially,
-                   const std::string& help, std::function<void(const std::string&)> take) {
-    const auto named = [option, take = std::move(take)](const std::string& text) {
-      try {
-        take(text);
-      } catch (const invalid_input& error) {
-        throw invalid_input(option + ": " + error.what());
-      }
-    };
-    CLI::Option* added = app.add_option_function<std::string>(option, named, help);
-    added->type_name(kind);
-    if (!initially.empty()) added->default_str(initially);
-    return added;
+  void add(const std::string& option_name, const std::string& kind, const std::string& initially,
+           const std::string& help, std::function<void(const std::string&)> take) {
+    options.push_back({option_name, kind, initially, help,
+                       [option_name, take = std::move(take)](const std::string& text) {
+                         try {
+                           take(text);
+                         } catch (const invalid_input& error) {
+                           throw invalid_input(option_name + ": " + error.what());
+                         }
+                       }});
   }
 
   template <class Number>
-  number_option& add_number(const std::string& option, Number& value, const char* kind,
+  number_option& add_number(const std::string& option_name, Number& value, const char* kind,
                             const std::string& help) {
     number_option& bounds = numbers.emplace_back();
     std::string initially;
@@ -171,7 +177,7 @@ struct program::state {
       initially = text_of(value);
     else
       initially = std::to_string(value);
-    add(option, "NUMBER", initially, help, [&value, &bounds, kind](const std::string& text) {
+    add(option_name, "NUMBER", initially, help, [&value, &bounds, kind](const std::string& text) {
       const Number number = parse_number<Number>(text, kind);
       const double wide = static_cast<double>(number);
       if (wide < bounds.least_)
@@ -186,15 +192,9 @@ struct program::state {
   }
 
   int parse_and_run(int argc, const char* const* argv, const std::function<bool()>& body) {
-    try {
-      app.parse(argc, argv);
-    } catch (const CLI::CallForHelp&) {
-      std::cout << app.help() << std::flush;
+    if (!parse({argv + 1, argv + std::max(argc, 1)})) {
+      std::cout << help_text() << std::flush;
       return kExitRight;
-    } catch (const CLI::ExtrasError&) {
-      throw invalid_input("unknown: " + joined(app.remaining()));
-    } catch (const CLI::ParseError& error) {
-      throw invalid_input(error.what());
     }
     select_device(device);
     std::cout << name << '\n' << describe_device(device) << '\n' << std::flush;
@@ -206,9 +206,53 @@ struct program::state {
     return kExitRight;
   }
 
-  static std::string joined(const std::vector<std::string>& words) {
-    std::string text;
-    for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+  /// Hands each value to its option: `--size 5` or `--size=5`. False if --help is asked for, which
+  /// explains the program whatever the other arguments are.
+  bool parse(const std::vector<std::string>& arguments) {
+    if (std::ranges::any_of(arguments, [](const auto& a) { return a == "--help" || a == "-h"; }))
+      return false;
+    std::vector<std::pair<option*, std::string>> values;
+    std::string unknown;
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      const std::string& argument = arguments[i];
+      const std::size_t equals = argument.find('=');
+      const auto found = std::ranges::find(options, argument.substr(0, equals), &option::name);
+      if (found == options.end()) {
+        unknown += " " + argument;
+        continue;
+      }
+      const bool is_flag = found->kind.empty();
+      const bool again = std::ranges::any_of(values, [&](auto& v) { return v.first == &*found; });
+      if (again && !is_flag) throw invalid_input(found->name + ": is there twice");
+      if (is_flag && equals != std::string::npos)
+        throw invalid_input(found->name + ": takes no value");
+      if (is_flag || equals != std::string::npos) {
+        values.emplace_back(&*found, is_flag ? "" : argument.substr(equals + 1));
+      } else if (i + 1 < arguments.size() && !arguments[i + 1].starts_with("--")) {
+        values.emplace_back(&*found, arguments[++i]);
+      } else {
+        throw invalid_input(found->name + ": its value (" + found->kind + ") is missing");
+      }
+    }
+    if (!unknown.empty()) throw invalid_input("unknown:" + unknown);
+    for (const auto& [chosen, value] : values) chosen->take(value);
+    return true;
+  }
+
+  std::string help_text() const {
+    constexpr std::size_t kColumn = 30;  // where what an option does is explained
+    std::string text = description + "\nUsage: " + name + " [OPTIONS]\n\nOptions:\n";
+    const auto explain = [&](std::string line, const std::string& help) {
+      line.resize(std::max(line.size() + 2, kColumn), ' ');
+      for (const char c : help)
+        line += c == '\n' ? c + std::string(kColumn, ' ') : std::string(1, c);
+      text += line + "\n";
+    };
+    explain("  -h, --help", "print this and exit");
+    for (const option& each : options)
+      explain("  " + each.name + (each.kind.empty() ? "" : " " + each.kind) +
+                  (each.initially.empty() ? "" : "=" + each.initially),
+              each.help);
     return text;
   }
 
@@ -269,7 +313,7 @@ program::number_option& program::add_number(const std::string& name, double& val
 }
 
 void program::add_flag(const std::string& name, bool& value, const std::string& help) {
-  state_->app.add_flag(name, value, help);
+  state_->add(name, "", "", help, [&value](const std::string&) { value = true; });
 }
 
 void program::add_text(const std::string& name, std::string& value, const std::string& help) {

@@ -6,13 +6,10 @@
 #include <cstdio>
 #include <cstring>
 
+#include "without_folder.hpp"
+
 namespace lab {
 namespace {
-
-const char* without_folder(const char* path) {
-  const char* slash = std::strrchr(path, '/');
-  return slash == nullptr ? path : slash + 1;
-}
 
 /// What a student can do about it; empty where the error's own name says enough.
 const char* what_to_try(cudaError_t code) {

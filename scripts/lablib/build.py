@@ -42,13 +42,27 @@ def folder(root: Path, preset: str) -> Path:
     return root / "build" / preset
 
 
-def program_path(root: Path, preset: str, exercise: Exercise, solution: bool) -> Path:
-    return folder(root, preset) / "bin" / ("solutions" if solution else "labs") / exercise.full_name
+def course_preset(device: Device) -> str:
+    """The whole course with its bugs has a folder of its own: a student's is not touched."""
+    return f"{device.name}-course"
 
 
-def test_path(root: Path, preset: str, exercise: Exercise, solution: bool) -> Path:
-    tree = "solutions" if solution else "labs"
-    return folder(root, preset) / "bin" / "tests" / tree / f"{exercise.full_name}_test"
+def kind(solution: bool, watched: bool) -> str:
+    """How targets, and folders of programs, of an exercise begin."""
+    return ("watched_" if watched else "") + ("solution" if solution else "lab")
+
+
+def program_path(
+    root: Path, preset: str, exercise: Exercise, solution: bool, watched: bool = False
+) -> Path:
+    return folder(root, preset) / "bin" / f"{kind(solution, watched)}s" / exercise.full_name
+
+
+def test_path(
+    root: Path, preset: str, exercise: Exercise, solution: bool, watched: bool = False
+) -> Path:
+    tests = folder(root, preset) / "bin" / "tests"
+    return tests / f"{kind(solution, watched)}s" / f"{exercise.full_name}_test"
 
 
 def require_packages(root: Path) -> None:
@@ -130,9 +144,7 @@ def locked(root: Path, preset: str):
         yield
 
 
-def configure(
-    root: Path, preset: str, device: Device, options: Sequence[str] = (), force: bool = False
-) -> None:
+def configure(root: Path, preset: str, device: Device, force: bool = False) -> None:
     reason = why_configure(root, preset)
     if reason is None and not force:
         return
@@ -147,7 +159,6 @@ def configure(
         and not os.environ.get("CUDAARCHS")
     ):
         command.append("-DCMAKE_CUDA_ARCHITECTURES=native")
-    command += options
     log = _Log(root, f"{preset}.configure")
     progress = Progress(f"configuring build/{preset}")
 
@@ -218,7 +229,6 @@ def build(
     targets: Sequence[str],
     title: str,
     *,
-    options: Sequence[str] = (),
     jobs: Optional[int] = None,
     own: Optional[Exercise] = None,
     next_step: str = "",
@@ -226,12 +236,12 @@ def build(
 ) -> None:
     """Configures where needed and builds the targets; no targets: all of them."""
     with locked(root, preset):
-        configure(root, preset, device, options, force=bool(options))
+        configure(root, preset, device)
         status, log = _ninja(root, preset, device, targets, title, jobs, stop_when)
         if status != 0 and any(_COME_LATE.search(line) for line in log.lines):
             # Folders that came after the last configuration, or an #include of cuBLAS: what is
             # linked is decided there.
-            configure(root, preset, device, options, force=True)
+            configure(root, preset, device, force=True)
             status, log = _ninja(root, preset, device, targets, title, jobs, stop_when)
     if status == 0:
         return

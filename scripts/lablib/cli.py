@@ -364,7 +364,7 @@ def check_command(root: Path, options: argparse.Namespace, rest: List[str]) -> i
         exercises,
         chosen,
         solution=options.solution,
-        preset="cpu-check",
+        watched=True,
         case_limit=_case_limit(options),
     )
 

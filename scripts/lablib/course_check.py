@@ -188,14 +188,13 @@ def _on_device(
                 if bug.caught_by != "compiler"  # its test builds it
             ]
         try:
-            # LAB_BUGS: the bugs are there, and a warning is an error in the starter too.
+            # There the bugs are, and a warning is an error in the starter too.
             build.build(
                 root,
-                chosen.name,
+                build.course_preset(chosen),
                 chosen,
                 targets,
                 f"{exercise.id} {exercise.name} for {chosen.name}",
-                options=["-DLAB_BUGS=ON"],
                 jobs=jobs or verify.cores(),
             )
             built.append(exercise)
@@ -218,11 +217,12 @@ def _run(
 ) -> List[Finding]:
     """The solution's tests, the starter's, the bugs; and the program."""
     findings: List[Finding] = []
+    preset = build.course_preset(chosen)
     choice = ["-L", f"^{exercise.id.replace('.', '[.]')}$", "-LE", "^lab$"]
-    if verify._ctest(root, chosen.name, jobs or verify.cores(), choice) != OK:
+    if verify._ctest(root, preset, jobs or verify.cores(), choice) != OK:
         message = f"tests of {exercise.id} failed on {chosen.name} (see above)"
         findings.append(_finding(root, exercise, "tests", message))
-    program = build.program_path(root, chosen.name, exercise, solution=True)
+    program = build.program_path(root, preset, exercise, solution=True)
     output: List[str] = []
     with tempfile.TemporaryDirectory() as folder:
         outcome = processes.run(

@@ -29,8 +29,9 @@ def profile(
     time_limit: Optional[float],
 ) -> int:
     tool = ncu.find_ncu(device.nvcc) if device.name == "gpu" else None
-    preset = "gpu" if tool else "cpu-check"
-    program = programs.build_program(root, exercise, device, solution, preset, "profile")
+    program = programs.build_program(
+        root, exercise, device, solution, "gpu" if tool else "cpu", "profile", watched=not tool
+    )
     with tempfile.TemporaryDirectory(prefix="lab-profile-") as folder:
         file = Path(folder) / "counters"
         command = [str(program), *arguments]

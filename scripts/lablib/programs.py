@@ -26,25 +26,30 @@ class TimedOut(LabError):
 
 
 def build_program(
-    root: Path, exercise: Exercise, device: Device, solution: bool, preset: str, verb: str
+    root: Path,
+    exercise: Exercise,
+    device: Device,
+    solution: bool,
+    preset: str,
+    verb: str,
+    watched: bool = False,
 ) -> Path:
     """Builds the program of an exercise; `verb` is the command of lab that asks for it."""
     if not (exercise.folder / "main.cpp").is_file():
         raise LabError(
             f"{exercise.id} has no program of its own: `scripts/lab test {exercise.id}` tries it."
         )
-    kind = "solution" if solution else "lab"
     again = verb + (" --solution" if solution else "")
     build.build(
         root,
         preset,
         device,
-        [f"{kind}.{exercise.id}"],
+        [f"{build.kind(solution, watched)}.{exercise.id}"],
         f"{exercise.full_name}{' (the solution)' if solution else ''}",
         own=None if solution else exercise,
         next_step=f"Next: repair it, then `scripts/lab {again} {exercise.id}` again.",
     )
-    program = build.program_path(root, preset, exercise, solution)
+    program = build.program_path(root, preset, exercise, solution, watched)
     if not program.is_file():
         raise LabError(f"the build said that all is well, but {program} is not there.")
     return program

@@ -26,29 +26,27 @@ def test_exercise(
     device: Device,
     *,
     solution: bool = False,
-    preset: Optional[str] = None,
+    watched: bool = False,
     case_limit: float = gtest.CASE_LIMIT,
     stop_when: Optional[Callable[[], bool]] = None,
 ) -> int:
     """Builds and runs the tests of one exercise, prints the result, remembers it."""
-    preset = preset or device.name
-    command = "check" if preset == "cpu-check" else "test"
+    command = "check" if watched else "test"
     again = f"`scripts/lab {command} {exercise.id}{' --solution' if solution else ''}`"
     tested = file_hash(exercise.lab_file)
-    kind = "solution_test" if solution else "lab_test"
     title = f"{exercise.id} {exercise.name}{' (the solution)' if solution else ''}"
     progress = StudentProgress(root)
     build.build(
         root,
-        preset,
+        device.name,
         device,
-        [f"{kind}.{exercise.id}"],
+        [f"{build.kind(solution, watched)}_test.{exercise.id}"],
         f"the tests of {title}",
         own=None if solution else exercise,
         next_step=f"Next: repair it, then {again} again.",
         stop_when=stop_when,
     )
-    program = build.test_path(root, preset, exercise, solution)
+    program = build.test_path(root, device.name, exercise, solution, watched)
     if not program.is_file():
         raise LabError(f"the build said that all is well, but {program} is not there.")
 

@@ -33,15 +33,14 @@ def verify(root: Path, device: Device, jobs: Optional[int]) -> int:
     jobs = jobs or cores()
     build.build(
         root,
-        device.name,
+        build.course_preset(device),
         device,
         [],
         "the whole course",
-        options=["-DLAB_BUGS=ON"],
         jobs=jobs,
         next_step="Next: repair it, then `scripts/lab verify` again.",
     )
-    return _ctest(root, device.name, jobs, ["-LE", "^lab$"])
+    return _ctest(root, build.course_preset(device), jobs, ["-LE", "^lab$"])
 
 
 def verify_bugs(root: Path, exercises: List[Exercise], device: Device, jobs: Optional[int]) -> int:
@@ -56,9 +55,8 @@ def verify_bugs(root: Path, exercises: List[Exercise], device: Device, jobs: Opt
                 continue  # built by its own test, or for the CPU device only
             targets.append(f"bug.{exercise.id}.{bug.name}")
     title = f"{len(targets)} bugs"
-    build.build(
-        root, device.name, device, targets or ["help"], title, options=["-DLAB_BUGS=ON"], jobs=jobs
-    )
+    preset = build.course_preset(device)
+    build.build(root, preset, device, targets or ["help"], title, jobs=jobs)
     say(f"{title} built; each must be caught by its test:")
     names = "|".join(exercise.id.replace(".", "\\.") for exercise in exercises)
-    return _ctest(root, device.name, jobs, ["-L", "^bug$", "-R", f"^bug\\.({names})\\."])
+    return _ctest(root, preset, jobs, ["-L", "^bug$", "-R", f"^bug\\.({names})\\."])

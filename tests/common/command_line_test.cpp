@@ -140,6 +140,10 @@ TEST_F(Program, ExplainsItselfWithoutADevice) {
   EXPECT_EQ(run(program, {"--help", "--device", "12345"}).code, 0);
 }
 
+TEST_F(Program, ExplainsItselfToSomebodyWhoseOptionsAreWrong) {
+  for (const char* help : {"--help", "-h"}) EXPECT_EQ(run(program, {"--sise", "5", help}).code, 0);
+}
+
 TEST(ProgramWithASize, LeavesRoomForArithmeticWithIt) {
   lab::program program("00.0_test", "A program for tests.");
   std::size_t size = 5;
@@ -163,7 +167,12 @@ TEST_F(Program, RefusesBadOptionsWithOneSentence) {
       {{"--size", "2G"}, "--size: 2G is too large: at most 1073741824 is possible"},
       {{"--size", "99999999999999999999"},
        "--size: 99999999999999999999 is larger than any memory"},
-      {{"--size"}, "--size"},
+      {{"--size"}, "--size: its value (N) is missing"},
+      {{"--size", "--loud"}, "--size: its value (N) is missing"},
+      {{"--size", "5", "--size=6"}, "--size: is there twice"},
+      {{"--loud=yes"}, "--loud: takes no value"},
+      {{"--size=5", "--", "x"}, "unknown: -- x"},
+      {{"--siz=5"}, "unknown: --siz=5"},
       {{"--count", "6"}, "--count: 6 is too large: at most 5 is possible"},
       {{"--count", "-6"}, "--count: -6 is too small: at least -5 is needed"},
       {{"--count", "1.5"}, "--count: \"1.5\" is not a whole number"},

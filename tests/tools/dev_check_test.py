@@ -362,7 +362,7 @@ class BuildTest(Course):
     def test_a_changed_exercise_is_built_with_its_bugs_and_tested(self):
         self.assert_clean("--device", "cpu")
         calls = "\n".join(self.calls())
-        self.assertIn("cmake --preset cpu -DLAB_BUGS=ON", calls)  # a warning is an error then
+        self.assertIn("cmake --preset cpu-course", calls)  # a warning is an error there
         self.assertIn("--target lab.05.1 lab_test.05.1 solution.05.1 solution_test.05.1", calls)
         self.assertIn("bug.05.1.guard_dropped", calls)
         self.assertIn("-L ^05[.]1$ -LE ^lab$", calls)
@@ -397,8 +397,8 @@ class BuildTest(Course):
         script(self.bin / "nvcc", "#!/bin/sh\n")
         self.assert_clean("05.1")
         calls = "\n".join(self.calls())
-        self.assertRegex(calls, r"cmake --preset gpu .*-DLAB_BUGS=ON")
-        self.assertRegex(calls, r"cmake --build \S.*build/gpu ")
+        self.assertRegex(calls, "cmake --preset gpu-course")
+        self.assertRegex(calls, r"cmake --build \S.*build/gpu-course ")
 
     def test_shared_code_asks_for_all(self):
         (self.root / "common").mkdir()

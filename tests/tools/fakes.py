@@ -91,8 +91,8 @@ elif arguments[0] == "--build":
             print(f"FAILED: bin/{{target}}\\n/usr/bin/ld: x.o: in function `f()':")
             print(f"{{source}}:9: undefined reference to `cublasCreate_v2'")
             sys.exit(1)
-        folder = {{"lab": "labs", "solution": "solutions", "lab_test": "tests/labs",
-                  "solution_test": "tests/solutions", "bug": "bugs"}}[kind]
+        tests = "tests/" if kind.endswith("_test") else ""
+        folder = tests + kind.replace("_test", "") + "s"
         full_name = lab.parent.name[:2] + "." + lab.name + ("_test" if "test" in kind else "")
         to = build / "bin" / folder / full_name
         to.parent.mkdir(parents=True, exist_ok=True)

@@ -99,10 +99,10 @@ class VerifyTest(LabTest):
         self.assertTrue(
             done.stdout.endswith(self.SUMMARY.replace("\\n", "\n").replace("%%", "%")), done.stdout
         )
-        build = f"{self.root}/build/cpu"
+        build = f"{self.root}/build/cpu-course"
         self.assertEqual(
             [
-                "cmake --preset cpu -DLAB_BUGS=ON",
+                "cmake --preset cpu-course",
                 f"cmake --build {build} --parallel 3",
                 (
                     f"ctest --test-dir {build} -LE ^lab$ --output-on-failure --no-tests=error"
@@ -127,7 +127,7 @@ class VerifyTest(LabTest):
         for target in ("bug.05.1.x", "bug.05.1.z"):
             self.program(target, "")
         done = self.lab("dev", "bugs", "05.1")
-        self.assertIn(f"cmake --build {self.root}/build/cpu --parallel ", self.calls()[1])
+        self.assertIn(f"cmake --build {self.root}/build/cpu-course --parallel ", self.calls()[1])
         self.assertTrue(self.calls()[1].endswith(" --target bug.05.1.x bug.05.1.z"))
         self.assert_status(0, done)
         self.assertIn("-L ^bug$ -R ^bug\\.(05\\.1)\\. ", self.calls()[2])

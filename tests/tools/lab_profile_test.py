@@ -207,29 +207,29 @@ class ProfileTest(LabTest):
             f'echo "got:$*"; cp "{self.root}/table" "${{CPU_DEVICE_COUNTERS:?}}"; {end}',
         )
 
-    def test_the_check_build_runs_and_its_counters_are_shown(self):
-        self.counting_program("lab.05.1")
+    def test_the_watched_program_runs_and_its_counters_are_shown(self):
+        self.counting_program("watched_lab.05.1")
         done = self.lab("profile", "05.1", "--", "--size", "64")
         self.assert_status(0, done)
-        self.assertIn("cmake --preset cpu-check", self.calls())
+        self.assertIn("cmake --preset cpu", self.calls())
         self.assertTrue(done.stdout.startswith("got:--size 64\nkernel sum\n"), done.stdout)
         self.assertIn("dot_product.cu:1: // What this file is about.", done.stdout)
         self.assertIn("32.0 sectors a request where 4.0 would do", done.stdout)
 
     def test_the_solution(self):
-        self.counting_program("solution.05.1")
+        self.counting_program("watched_solution.05.1")
         self.assert_status(0, self.lab("profile", "05.1", "--solution"))
 
     def test_a_program_that_fails_keeps_its_status(self):
-        self.counting_program("lab.05.1", "exit 1")
+        self.counting_program("watched_lab.05.1", "exit 1")
         done = self.lab("profile", "05.1")
         self.assert_status(1, done)
         self.assertIn("kernel sum", done.stdout)
-        self.program("lab.05.1", "exit 2")
+        self.program("watched_lab.05.1", "exit 2")
         self.assert_status(2, self.lab("profile", "05.1"))
 
     def test_a_slow_program_is_told_to_take_less(self):
-        self.program("lab.05.1", "sleep 100")
+        self.program("watched_lab.05.1", "sleep 100")
         done = self.lab("profile", "05.1", "--time-limit", "0.3")
         self.assert_status(1, done)
         self.assertRegex(done.stderr, "stopped after 0.3 s.*a small size")

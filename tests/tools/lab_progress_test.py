@@ -151,14 +151,14 @@ class TestTest(LabTest):
         self.assert_status(0, done)
         self.assertFalse((self.root / ".lab" / "progress.json").exists())
 
-    def test_check_uses_the_check_build(self):
-        self.gtest("lab_test.05.1", ["A"], "fails('CPU device: race')")
+    def test_check_builds_what_watches_in_the_same_folder(self):
+        self.gtest("watched_lab_test.05.1", ["A"], "fails('CPU device: race')")
         done = self.lab("check", "05.1", LAB_DEVICE="gpu")
         self.assert_status(1, done)
         self.assertEqual(
             [
-                "cmake --preset cpu-check",
-                f"cmake --build {self.root}/build/cpu-check --target lab_test.05.1",
+                "cmake --preset cpu",
+                f"cmake --build {self.root}/build/cpu --target watched_lab_test.05.1",
             ],
             self.calls(),
         )
