@@ -106,6 +106,51 @@ def stop(process: "subprocess.Popen") -> None:
                 time.sleep(0.01)
 
 
+class _Guardian:
+    """Stops the groups that are running when this process is killed and cannot do it itself.
+
+    A shell that knows the groups and waits for the end of a pipe, which comes with our own end.
+    """
+
+    SCRIPT = """
+        trap '' INT TERM HUP
+        groups=' '
+        while read -r what group; do
+          case $what in
+            +) groups="$groups$group " ;;
+            -) groups="${groups%% $group *} ${groups#* $group }" ;;
+          esac
+        done
+        set -- $groups
+        [ $# -eq 0 ] && exit
+        for group; do kill -s TERM -- "-$group"; done
+        sleep 3
+        for group; do kill -s KILL -- "-$group"; done
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._shell: Optional["subprocess.Popen[bytes]"] = None
+
+    def tell(self, what: str, group: int) -> None:
+        """`+` for a group that has been started, `-` for one that is gone."""
+        with self._lock, contextlib.suppress(OSError):  # without a guardian the work goes on
+            if self._shell is None:
+                self._shell = subprocess.Popen(
+                    ["/bin/sh", "-c", self.SCRIPT],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    start_new_session=True,
+                )
+            assert self._shell.stdin is not None
+            self._shell.stdin.write(f"{what} {group}\n".encode())
+            self._shell.stdin.flush()
+
+
+_guardian = _Guardian()
+
+
 @dataclass
 class Outcome:
     returncode: int  # negative: the number of the signal that ended it
@@ -152,6 +197,7 @@ def run(
                 env=env,
                 start_new_session=True,
             )
+            _guardian.tell("+", process.pid)
         outcome = _wait(process, start, time_limit, on_line, on_tick, limit_left, stop_when)
         outcome.seconds = time.monotonic() - start
         return outcome
@@ -163,6 +209,7 @@ def run(
         if process is not None:
             if process.poll() is None or _group_is_alive(process.pid):
                 stop(process)
+            _guardian.tell("-", process.pid)
             if process.stdout:
                 process.stdout.close()
 

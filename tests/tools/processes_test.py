@@ -55,6 +55,20 @@ class RunTest(unittest.TestCase):
         self.assertIn("segmentation fault", processes.signal_sentence(outcome.returncode))
         self.assertEqual("signal SIGUSR1", processes.signal_sentence(-signal.SIGUSR1))
 
+    def test_what_runs_ends_with_us_even_if_we_are_killed(self):
+        # Whoever holds the pipe keeps it open: its end comes when the last one of them is gone.
+        program = (
+            "import sys; sys.path.insert(0, sys.argv[1]); from lablib import processes;"
+            "processes.run(['true']); processes.run(['sh', '-c', 'sleep 100 & echo on; sleep 100'])"
+        )
+        process = subprocess.Popen(
+            [sys.executable, "-c", program, str(REPOSITORY / "scripts")], stdout=subprocess.PIPE
+        )
+        self.addCleanup(process.stdout.close)
+        self.assertEqual(b"on\n", process.stdout.readline())
+        process.kill()
+        self.assertEqual(b"", process.communicate(timeout=30)[0])
+
     def test_the_time_limit_stops_the_whole_group(self):
         outcome = self.run_shell(GRANDCHILD + "echo here; sleep 100", time_limit=0.3)
         self.assertTrue(outcome.timed_out)
