@@ -202,13 +202,15 @@ class _Log:
 
     def add(self, line: str) -> None:
         self.lines.append(line)
-        self.file.write(line + "\n")
+        with contextlib.suppress(OSError):  # on a full disk the command itself says so
+            self.file.write(line + "\n")
 
     def __enter__(self) -> "_Log":
         return self
 
-    def __exit__(self, *_) -> None:
-        self.file.close()
+    def __exit__(self, *_: object) -> None:
+        with contextlib.suppress(OSError):
+            self.file.close()
 
 
 def build(

@@ -261,7 +261,7 @@ class Report:
         wrong = []
         for mutation, verdict in self.verdicts.items():
             entry = self.listed.get(mutation.name)
-            if entry is None or verdict.way == SURVIVES:
+            if entry is None or entry.default or verdict.way == SURVIVES:
                 continue
             if entry.text != equivalents.EVERY_LINE or (self.whole and id(entry) not in needed):
                 wrong.append(mutation)
@@ -308,8 +308,11 @@ def _load(root: Path, exercise: Exercise) -> Tuple[Report, List[Mutation]]:
     report = Report(exercise, text)
     found = mutations.find(text)
     name = short_path(exercise.equivalents_file, root)
-    entries = equivalents.parse(exercise.equivalents_file)
-    report.listed = equivalents.match_all(entries, found, text, str(name))
+    entries = equivalents.parse(exercise.equivalents_file) + equivalents.parse_defaults(root)
+    matched = equivalents.match_all(entries, found, text)
+    for entry in matched.idle:
+        raise LabError(f"{name}:{entry.line}: {equivalents.explain_idle(entry)}.")
+    report.listed = matched.of
     return report, found
 
 
@@ -351,7 +354,7 @@ def mutate(
         finally:  # stopped half-way: what is known is worth knowing
             report.whole = report.whole and len(report.verdicts) == len(chosen)
             if report.verdicts or not chosen:
-                print("\n".join([report.summary(), *report.details(root)]), flush=True)
+                print("\n".join([*report.details(root), report.summary()]), flush=True)
         reports.append(report)
     if len(reports) > 1:
         print("\n".join(report.summary() for report in reports))
