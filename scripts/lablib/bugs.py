@@ -33,7 +33,7 @@ import re
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Dict, List, Optional, Sequence, Tuple
+from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
 if __name__ == "__main__":
     sys.path[0] = str(Path(__file__).resolve().parents[1])
@@ -171,7 +171,7 @@ def parse_lines(lines: List[str], name: str, default_file: str) -> List[Bug]:
     return found
 
 
-def _complete(bug: Bug, error) -> None:
+def _complete(bug: Bug, error: Callable[[int, str], LabError]) -> None:
     if not bug.why:
         raise error(bug.line, f"{bug.name} has no 'why:', a sentence on what goes wrong")
     if not bug.caught_by:

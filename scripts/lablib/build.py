@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Callable, List, Optional, Sequence
+from typing import Callable, Iterator, List, Optional, Sequence, Tuple
 
 from lablib import diagnostics, processes, starters
 from lablib.console import Progress, paint, say
@@ -110,7 +110,7 @@ def why_configure(root: Path, preset: str) -> Optional[str]:
 
 
 @contextlib.contextmanager
-def locked(root: Path, preset: str):
+def locked(root: Path, preset: str) -> Iterator[None]:
     """Two builds in one folder would spoil each other's results."""
     build = folder(root, preset)
     try:
@@ -264,7 +264,15 @@ def _say_what_is_missing(root: Path, preset: str, targets: Sequence[str]) -> Non
         )
 
 
-def _ninja(root, preset, device, targets, title, jobs, stop_when):
+def _ninja(
+    root: Path,
+    preset: str,
+    device: Device,
+    targets: Sequence[str],
+    title: str,
+    jobs: Optional[int],
+    stop_when: Optional[Callable[[], bool]],
+) -> Tuple[int, _Log]:
     command = ["cmake", "--build", str(folder(root, preset))]
     if jobs:
         command += ["--parallel", str(jobs)]

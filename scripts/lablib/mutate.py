@@ -18,7 +18,7 @@ import time
 from concurrent import futures
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Dict, List, Optional, Sequence, Tuple
+from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
 from lablib import bugs, build, equivalents, mutations, processes
 from lablib.console import Progress, say
@@ -213,8 +213,13 @@ class Workshop:
         return judge(outcome, output, limit)
 
     def _run(
-        self, command: List[str], limit: float, watch=None, enough=None, launch=LAUNCH_LIMITS[False]
-    ):
+        self,
+        command: List[str],
+        limit: float,
+        watch: Optional[Callable[[str], None]] = None,
+        enough: Optional[threading.Event] = None,
+        launch: str = LAUNCH_LIMITS[False],
+    ) -> Tuple[processes.Outcome, List[str]]:
         output: List[str] = []
 
         def on_line(line: str) -> None:

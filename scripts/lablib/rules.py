@@ -13,7 +13,7 @@ import subprocess
 import urllib.parse
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Set
+from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple
 
 from lablib import bugs, equivalents, hints, mutations, pages, starters
 from lablib.errors import LabError
@@ -364,7 +364,7 @@ def _chapter(root: Path, exercise: Exercise) -> Iterator[Finding]:
         )
 
 
-def _in_order(path: str, items) -> Iterator[Finding]:
+def _in_order(path: str, items: Iterable[Tuple[int, int]]) -> Iterator[Finding]:
     for wanted, (line, number) in enumerate(items, 1):
         if number != wanted:
             yield Finding(path, line, "questions", f"number {number} should be {wanted}")
@@ -451,10 +451,10 @@ def check_tree(
             )
     expected: Set[str] = set()
     for exercise in exercises:
-        for path in (exercise.lab_file, exercise.hints_file, exercise.solution_file):
-            expected.add(_short(root, path))
-        for path in (test_file(exercise), exercise.bugs_file, exercise.equivalents_file):
-            expected.add(_short(root, path))
+        for own in (exercise.lab_file, exercise.hints_file, exercise.solution_file):
+            expected.add(_short(root, own))
+        for own in (test_file(exercise), exercise.bugs_file, exercise.equivalents_file):
+            expected.add(_short(root, own))
         expected.add(_short(root, exercise.solution_file.parents[1] / "answers.md"))
     folders = {_short(root, exercise.folder): exercise for exercise in exercises}
     for path in files:

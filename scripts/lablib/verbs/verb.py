@@ -25,7 +25,7 @@ class Parser(argparse.ArgumentParser):
         self.options: Dict[str, str] = {}  # the long ones, with their help
         super().__init__(allow_abbrev=False, **options)
 
-    def add_argument(self, *names: str, **how: Any) -> argparse.Action:  # type: ignore[override]
+    def add_argument(self, *names: str, **how: Any) -> argparse.Action:
         for name in names:
             if name.startswith("--"):
                 self.options[name] = how.get("help", "")
