@@ -40,6 +40,12 @@ if(LAB_DEVICE STREQUAL "gpu")
     # One real architecture: "native" would need a GPU in the machine that builds.
     set(CMAKE_CUDA_ARCHITECTURES 75 CACHE STRING "GPU architectures, such as 75, 90 or native")
   endif()
+  # What `scripts/setup --cuda-from-pypi` has installed for this clone comes before the system's.
+  set(from_pypi "${PROJECT_SOURCE_DIR}/.lab/cuda/bin/nvcc")
+  if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX} AND EXISTS "${from_pypi}")
+    file(REAL_PATH "${from_pypi}" from_pypi)
+    set(CMAKE_CUDA_COMPILER "${from_pypi}" CACHE FILEPATH "The CUDA compiler")
+  endif()
   enable_language(CUDA)
   set(CMAKE_CUDA_STANDARD 20)
   set(CMAKE_CUDA_STANDARD_REQUIRED ON)

@@ -17,7 +17,9 @@ if sys.version_info < (3, 9):
 
 sys.path[0] = str(Path(__file__).resolve().parents[1])
 
-from lablib.cli import main  # noqa: E402  (the path must be set first)
+from lablib import streams  # noqa: E402  (the path must be set first)
+from lablib.cli import main  # noqa: E402
 
 if __name__ == "__main__":
+    streams.install()
     sys.exit(main(sys.argv[1:]))

@@ -33,7 +33,7 @@ import re
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Dict, List, Optional, Tuple
+from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
 if __name__ == "__main__":
     sys.path[0] = str(Path(__file__).resolve().parents[1])
@@ -171,7 +171,7 @@ def parse_lines(lines: List[str], name: str, default_file: str) -> List[Bug]:
     return found
 
 
-def _complete(bug: Bug, error) -> None:
+def _complete(bug: Bug, error: Callable[[int, str], LabError]) -> None:
     if not bug.why:
         raise error(bug.line, f"{bug.name} has no 'why:', a sentence on what goes wrong")
     if not bug.caught_by:
@@ -329,10 +329,15 @@ def _about(name: str, bugs_file: Optional[Path]) -> str:
     return f"\n  where: {bugs_file}"
 
 
-def _complain(name: str, sentence: str, bugs_file: Optional[Path]) -> LabError:
+def _complain(
+    name: str, sentence: str, bugs_file: Optional[Path], output: Sequence[str] = ()
+) -> LabError:
+    """What to know comes first; the end of the output is for those who want to see it."""
+    shown = "\n".join(["", "the end of what it printed:", *output[-40:]]) if output else ""
     return LabError(
         f"{name}: {sentence}.{_about(name, bugs_file)}\n  what to do: add a test case that tells"
         " this version from the right one, or, if it is not wrong after all, take the bug out."
+        + shown
     )
 
 
@@ -362,8 +367,7 @@ def expect_caught(
     )
     verdict = judge(how, outcome, output, time_limit)
     if not verdict.caught:
-        print("\n".join(output[-40:]))
-        raise _complain(name, verdict.sentence, bugs_file)
+        raise _complain(name, verdict.sentence, bugs_file, output)
     return f"{name}: {verdict.sentence}"
 
 

@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Callable, List, Optional, Sequence
+from typing import Callable, Iterator, List, Optional, Sequence, Tuple
 
 from lablib import diagnostics, processes, starters
 from lablib.console import Progress, paint, say
@@ -124,7 +124,7 @@ def why_configure(root: Path, preset: str) -> Optional[str]:
 
 
 @contextlib.contextmanager
-def locked(root: Path, preset: str):
+def locked(root: Path, preset: str) -> Iterator[None]:
     """Two builds in one folder would spoil each other's results."""
     build = folder(root, preset)
     try:
@@ -213,13 +213,15 @@ class _Log:
 
     def add(self, line: str) -> None:
         self.lines.append(line)
-        self.file.write(line + "\n")
+        with contextlib.suppress(OSError):  # on a full disk the command itself says so
+            self.file.write(line + "\n")
 
     def __enter__(self) -> "_Log":
         return self
 
-    def __exit__(self, *_) -> None:
-        self.file.close()
+    def __exit__(self, *_: object) -> None:
+        with contextlib.suppress(OSError):
+            self.file.close()
 
 
 def build(
@@ -272,7 +274,15 @@ def _say_what_is_missing(root: Path, preset: str, targets: Sequence[str]) -> Non
         )
 
 
-def _ninja(root, preset, device, targets, title, jobs, stop_when):
+def _ninja(
+    root: Path,
+    preset: str,
+    device: Device,
+    targets: Sequence[str],
+    title: str,
+    jobs: Optional[int],
+    stop_when: Optional[Callable[[], bool]],
+) -> Tuple[int, _Log]:
     command = ["cmake", "--build", str(folder(root, preset))]
     if jobs:
         command += ["--parallel", str(jobs)]

@@ -5,7 +5,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Dict, Iterable, List, Optional
+from typing import Any, Dict, Iterable, List, Optional
 
 from lablib.console import paint
 from lablib.errors import LabError
@@ -57,7 +57,8 @@ def read_table(path: Path) -> List[Row]:
             raise LabError(f"{path} is not a table of counters, or it is cut off: {line[:60]}")
         row = dict(zip(names, cells))
         try:
-            rows.append(Row(**{k: v if k in _TEXTS else int(v) for k, v in row.items()}))
+            values: Dict[str, Any] = {k: v if k in _TEXTS else int(v) for k, v in row.items()}
+            rows.append(Row(**values))
         except (TypeError, ValueError) as error:
             raise LabError(f"{path} is not a table of counters: {error}.") from error
     return rows
@@ -185,6 +186,6 @@ def _source_line(row: Row, source: Dict[str, Optional[List[str]]]) -> str:
             source[row.file] = text.splitlines()
         except OSError:
             source[row.file] = None
-    text = source[row.file]
-    line = text[row.line - 1].strip() if text and row.line <= len(text) else ""
+    lines = source[row.file]
+    line = lines[row.line - 1].strip() if lines and row.line <= len(lines) else ""
     return line if len(line) <= LINE_SHOWN else line[: LINE_SHOWN - 1] + "…"

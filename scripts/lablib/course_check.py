@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Iterable, List, Optional, Sequence, Set, Tuple
 
-from lablib import bugs, build, device, processes, rules, verify
+from lablib import bugs, build, device, mutate, processes, rules, verify
 from lablib.console import say
 from lablib.errors import NOT_POSSIBLE, OK, LabError
 from lablib.exercises import Exercise, find_exercises, resolve_all
@@ -23,10 +23,15 @@ def check(
     *,
     everything: bool = False,
     static: bool = False,
-    only_device: Optional[str] = None,
+    gpu: bool = False,
+    strict: bool = False,
     jobs: Optional[int] = None,
 ) -> int:
-    """The rules that reading can check, then builds and tests of the exercises concerned."""
+    """The rules that reading can check, then builds and tests of the exercises concerned.
+
+    An exercise that was named (`ids`) has its mutations tried, too: that takes minutes. `gpu`: nvcc
+    compiles what is built. `strict`: a rule that cannot be checked here is a finding.
+    """
     files = _files(root)
     exercises = find_exercises(root)
     if ids:
@@ -46,13 +51,19 @@ def check(
     findings = list(_static(root, files, changed, exercises, chosen))
     for finding in findings:
         print(finding)
-    if rules.formatter() is None:
-        say("clang-format is not here, so formatting was not checked (apt install clang-format).")
+    problem = rules.formatter_problem(root)
+    if problem and strict:
+        raise LabError(f"{problem}. `scripts/setup --author` installs it.")
+    if problem:
+        say(f"{problem}, so formatting was not checked. `scripts/setup --author` installs it.")
     if not static:
         # What is wrong on paper keeps other exercises from nothing, and one look shows all of it.
-        broken = {f.path for f in findings if f.rule in ("missing", "markers", "bugs")}
+        rules_of_builds = ("missing", "markers", "bugs", "equivalents")
+        broken = {f.path for f in findings if f.rule in rules_of_builds}
         sound = [e for e in to_build if not any(_is_of(path, e, chapter=False) for path in broken)]
-        findings += _builds(root, sound, only_device, jobs)
+        findings += _builds(root, sound, gpu, jobs)
+        if ids:
+            findings += _survivors(root, sound, jobs)
         if not ids and not everything and any(_is_shared(path) for path in changed):
             say(
                 "What all exercises share has changed too: `scripts/lab dev check --all` builds and"
@@ -71,7 +82,8 @@ def _is_of(path: str, exercise: Exercise, chapter: bool = True) -> bool:
     tests = f"tests/{exercise.chapter_folder}/"
     if path.startswith((f"labs/{place}", f"solutions/{place}")):
         return True
-    if path in (f"{tests}{exercise.name}_test.cpp", f"{tests}{exercise.name}.bugs"):
+    own = ("_test.cpp", ".bugs", ".equivalent")
+    if path in [f"{tests}{exercise.name}{ending}" for ending in own]:
         return True
     if path.startswith(tests) and path.endswith(".hpp"):
         return True
@@ -88,39 +100,42 @@ def _is_shared(path: str) -> bool:
 # --- which files ---------------------------------------------------------------------------------
 
 
-def _git(root: Path, *arguments: str) -> Optional[List[str]]:
-    """The NUL-separated output of a git command, or None if it fails."""
+def _git(root: Path, *arguments: str) -> List[str]:
+    """The NUL-separated output of a git command. A failure is what git says about it."""
     try:
         done = subprocess.run(
             ["git", *arguments], cwd=root, capture_output=True, text=True, check=False
         )
-    except OSError:
-        return None
-    return [part for part in done.stdout.split("\0") if part] if done.returncode == 0 else None
+    except OSError as error:
+        raise LabError(f"git, which knows which files are ours, cannot be run: {error}.") from error
+    if done.returncode != 0:
+        raise LabError(f"git, which knows which files are ours, says: {done.stderr.strip()}")
+    return [part for part in done.stdout.split("\0") if part]
+
+
+def _has_commit(root: Path, name: str) -> bool:
+    command = ["git", "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}"]
+    return subprocess.run(command, cwd=root, capture_output=True, check=False).returncode == 0
 
 
 def _files(root: Path) -> List[str]:
     """All files of the repository that git does not ignore, whether they are in it yet or not."""
     found = _git(root, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-    if found is None:
-        raise LabError(
-            f"{root} is no git repository (or there is no git), and git knows which files are ours."
-        )
     return sorted(path for path in set(found) if (root / path).is_file())
 
 
 def _changed(root: Path, files: List[str]) -> Tuple[str, List[str]]:
     """What differs from where this branch left the main one: committed, staged or neither."""
+    if not _has_commit(root, "HEAD"):
+        return "the beginning", files
     base, name = "HEAD", "the last commit"
     for branch in ("origin/HEAD", "origin/main"):
-        common = _git(root, "merge-base", "HEAD", branch)
-        if common:
-            base, name = common[0].strip(), f"{branch} ({common[0].strip()[:9]})"
+        if _has_commit(root, branch):
+            base = _git(root, "merge-base", "HEAD", branch)[0].strip()
+            name = f"{branch} ({base[:9]})"
             break
-    changed: Set[str] = set(_git(root, "diff", "-z", "--name-only", base) or [])
-    changed.update(_git(root, "ls-files", "-z", "--others", "--exclude-standard") or [])
-    if _git(root, "rev-parse", "--verify", "--quiet", "HEAD") is None:
-        changed.update(files)  # no commit yet
+    changed = set(_git(root, "diff", "-z", "--name-only", base))
+    changed.update(_git(root, "ls-files", "-z", "--others", "--exclude-standard"))
     return name, [path for path in files if path in changed]
 
 
@@ -150,25 +165,37 @@ def _static(
 
 
 def _builds(
-    root: Path, exercises: List[Exercise], only_device: Optional[str], jobs: Optional[int]
+    root: Path, exercises: List[Exercise], gpu: bool, jobs: Optional[int]
 ) -> List[Finding]:
     if not exercises:
         return []
+    nvcc = device.find_nvcc() if gpu else None
+    if gpu and nvcc is None:
+        raise LabError(device.NO_NVCC)
     build.require_packages(root)
-    findings: List[Finding] = []
-    if only_device in (None, "cpu"):
-        cpu = device.Device("cpu", "starter, solution and every bug")
-        findings += _on_device(root, exercises, cpu, jobs, run=True)
-    nvcc = device.find_nvcc()
-    if only_device in (None, "gpu") and nvcc:
+    cpu = device.Device("cpu", "starter, solution and every bug")
+    findings = _on_device(root, exercises, cpu, jobs, run=True)
+    if nvcc:
         gpus = len(device.find_gpus())
         reason = "compiled by nvcc" + (" and tested" if gpus else "; no GPU to test on")
-        gpu = device.Device("gpu", reason, nvcc, gpus)
-        findings += _on_device(root, exercises, gpu, jobs, run=gpus > 0)
-    elif only_device == "gpu":
-        raise LabError(device.NO_NVCC)
-    elif only_device is None:
-        say("nvcc is not here, so nothing was compiled for a GPU.")
+        chosen = device.Device("gpu", reason, nvcc, gpus)
+        findings += _on_device(root, exercises, chosen, jobs, run=gpus > 0)
+    return findings
+
+
+def _survivors(root: Path, exercises: List[Exercise], jobs: Optional[int]) -> List[Finding]:
+    """The mutations that the tests let pass, and entries for mutations that they do not."""
+    findings: List[Finding] = []
+    chosen = device.Device("cpu", "its checks are a part of what catches mistakes")
+    for exercise in exercises:
+        try:
+            status = mutate.mutate(root, [exercise], chosen, jobs or verify.cores())
+        except LabError as error:
+            findings.append(_finding(root, exercise, "mutations", str(error).rstrip(".")))
+            continue
+        if status != OK:
+            message = f"the tests of {exercise.id} do not catch every mutation (see above)"
+            findings.append(_finding(root, exercise, "mutations", message))
     return findings
 
 

@@ -7,16 +7,20 @@ import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import List, Mapping, Optional
+from typing import Callable, Dict, List, Mapping, Optional
 
 from lablib import processes
 from lablib.errors import MAY_NOT_INSTALL, USAGE, LabError
 
 NO_NVCC = (
-    "the CUDA toolkit is not here (no nvcc on the PATH, in CUDACXX or in /usr/local/cuda/bin), and"
-    " scripts/setup does not install it: get it from https://developer.nvidia.com/cuda-downloads,"
-    " or use --device cpu, which needs no toolkit."
+    "the CUDA toolkit is not here (no nvcc on the PATH, in CUDACXX or in /usr/local/cuda/bin)."
+    " Get it from https://developer.nvidia.com/cuda-downloads, or, without any rights on this"
+    " computer, with `scripts/setup --cuda-from-pypi DIR`; or use --device cpu, which needs no"
+    " toolkit."
 )
+
+# Where `scripts/setup --cuda-from-pypi` puts a link to the toolkit that it has installed.
+FROM_PYPI = Path(__file__).resolve().parents[2] / ".lab" / "cuda" / "bin"
 
 
 @dataclass(frozen=True)
@@ -31,14 +35,21 @@ class Device:
 
 
 def find_nvcc(
-    env: Mapping[str, str] = os.environ, toolkit: str = "/usr/local/cuda/bin"
+    env: Mapping[str, str] = os.environ,
+    toolkit: str = "/usr/local/cuda/bin",
+    from_pypi: Path = FROM_PYPI,
 ) -> Optional[str]:
+    """CUDACXX, or what was installed for this clone, or the one on the PATH, or the system's."""
     named = env.get("CUDACXX")
     if named:
         found = shutil.which(named, path=env.get("PATH"))
         if found:
             return found
-    return shutil.which("nvcc", path=env.get("PATH")) or shutil.which("nvcc", path=toolkit)
+    for place in (str(from_pypi), env.get("PATH"), toolkit):
+        found = shutil.which("nvcc", path=place)
+        if found:
+            return found
+    return None
 
 
 def find_gpus(env: Mapping[str, str] = os.environ) -> List[str]:
@@ -57,7 +68,11 @@ def find_gpus(env: Mapping[str, str] = os.environ) -> List[str]:
 
 
 def choose(
-    asked: Optional[str], env: Mapping[str, str] = os.environ, *, nvcc=find_nvcc, gpus=find_gpus
+    asked: Optional[str],
+    env: Mapping[str, str] = os.environ,
+    *,
+    nvcc: Callable[[Mapping[str, str]], Optional[str]] = find_nvcc,
+    gpus: Callable[[Mapping[str, str]], List[str]] = find_gpus,
 ) -> Device:
     """--device, else LAB_DEVICE, else gpu where nvcc and a GPU are there, else cpu."""
     by = "--device"
@@ -99,7 +114,7 @@ def nvcc_version(nvcc: str) -> str:
     return "unknown version"
 
 
-def cuda_environment(device: Device, env: Mapping[str, str] = os.environ) -> dict:
+def cuda_environment(device: Device, env: Mapping[str, str] = os.environ) -> Dict[str, str]:
     """CMake looks for nvcc on the PATH only; tell it where we found it."""
     result = dict(env)
     if device.name == "gpu" and device.nvcc and not env.get("CUDACXX"):

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import List
 
 from lablib import device as devices
+from lablib import processes
 from lablib.console import paint
 from lablib.errors import FAILED, OK
 
@@ -70,7 +71,7 @@ def tools() -> List[Finding]:
                 Finding(tool, "missing", "not on the PATH", "scripts/setup installs it", True)
             )
             continue
-        text = devices.processes.capture([path, "--version"]) or ""
+        text = processes.capture([path, "--version"]) or ""
         numbers = [part for part in text.replace("-", " ").split() if part[:1].isdigit()]
         version = numbers[0] if numbers else "unknown version"
         try:
@@ -107,7 +108,7 @@ def gpu() -> List[Finding]:
                 "nvcc",
                 "-",
                 "no CUDA toolkit",
-                "only needed for --device gpu; not installed by scripts/setup",
+                "only needed for --device gpu; `scripts/setup --cuda-from-pypi DIR` installs it",
             )
         )
     names = devices.find_gpus()

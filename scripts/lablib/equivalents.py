@@ -18,6 +18,9 @@ A file tests/CC_chapter/<name>.equivalent holds any number of these:
 What stands behind the colon is the line of the solution as it is, without the white space around
 it. An entry that fits no mutation is an error, and so is one whose mutation is caught (of an entry
 for every line: all of them): the list cannot rot.
+
+tests/default.equivalent has entries for every line of every exercise. They may fit nothing, and
+what they fit may be caught: they say only that a survivor of that kind is no fault of the tests.
 """
 
 import re
@@ -40,6 +43,7 @@ class Equivalent:
     text: str  # of the solution's line
     line: int  # in the file of equivalents
     reason: str = ""
+    default: bool = False  # for all exercises
 
     def fits(self, mutation: Mutation, text_of_line: str) -> bool:
         return (
@@ -90,22 +94,41 @@ def parse_lines(lines: List[str], name: str) -> List[Equivalent]:
     return found
 
 
-def match_all(
-    entries: List[Equivalent], mutations: List[Mutation], text: str, name: str
-) -> Dict[str, Equivalent]:
-    """The entry of each mutation that has one, by the mutation's name."""
+def parse_defaults(root: Path) -> List[Equivalent]:
+    path = root / "tests" / "default.equivalent"
+    found = parse(path)
+    for entry in found:
+        if (entry.text, entry.ordinal, entry.function) != (EVERY_LINE, None, None):
+            raise LabError(
+                f"{path}:{entry.line}: an entry for all exercises is `{entry.kind}: {EVERY_LINE}`."
+            )
+        entry.default = True
+    return found
+
+
+@dataclass
+class Matched:
+    of: Dict[str, Equivalent]  # the entry of each mutation that has one, by the mutation's name
+    idle: List[Equivalent]  # entries that are of no use: they fit nothing, or nothing of their own
+
+
+def match_all(entries: List[Equivalent], mutations: List[Mutation], text: str) -> Matched:
     lines = text.split("\n")
-    found: Dict[str, Equivalent] = {}
+    of: Dict[str, Equivalent] = {}
     # The narrower entry counts: a line before every line, a number before all numbers, …
     for entry in sorted(
-        entries, key=lambda e: (e.text == EVERY_LINE, e.ordinal is None, e.function is None)
+        entries,
+        key=lambda e: (e.default, e.text == EVERY_LINE, e.ordinal is None, e.function is None),
     ):
-        fitting = [m for m in mutations if entry.fits(m, lines[m.line - 1])]
-        if not fitting:
-            raise LabError(
-                f"{name}:{entry.line}: no mutation fits `{entry.kind}: {entry.text}` any more: has"
-                " the solution changed? Take the entry out, or make it the line that is there now."
-            )
-        for mutation in fitting:
-            found.setdefault(mutation.name, entry)
-    return found
+        for mutation in mutations:
+            if entry.fits(mutation, lines[mutation.line - 1]):
+                of.setdefault(mutation.name, entry)
+    used = {id(entry) for entry in of.values()}
+    return Matched(of, [e for e in entries if id(e) not in used and not e.default])
+
+
+def explain_idle(entry: Equivalent) -> str:
+    return (
+        f"no mutation is left for `{entry.kind}: {entry.text}`: has the solution changed? Take the"
+        " entry out, or make it the line that is there now"
+    )

@@ -8,7 +8,7 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Dict, List
+from typing import Callable, Dict, List, Tuple
 
 from lablib.errors import FAILED, USAGE, LabError
 
@@ -145,7 +145,7 @@ def resolve(root: Path, text: str) -> List[Exercise]:
         if found:
             return found
     elif wanted:
-        ways = (
+        ways: Tuple[Callable[[Exercise], bool], ...] = (
             lambda e: e.name == wanted or f"{e.number}_{e.name}" == wanted,
             lambda e: wanted in (e.chapter_name, e.chapter_folder),
             lambda e: wanted in e.name,

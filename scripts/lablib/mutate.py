@@ -18,7 +18,7 @@ import time
 from concurrent import futures
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Dict, List, Optional, Sequence, Tuple
+from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
 from lablib import bugs, build, equivalents, mutations, processes
 from lablib.console import Progress, say
@@ -213,8 +213,13 @@ class Workshop:
         return judge(outcome, output, limit)
 
     def _run(
-        self, command: List[str], limit: float, watch=None, enough=None, launch=LAUNCH_LIMITS[False]
-    ):
+        self,
+        command: List[str],
+        limit: float,
+        watch: Optional[Callable[[str], None]] = None,
+        enough: Optional[threading.Event] = None,
+        launch: str = LAUNCH_LIMITS[False],
+    ) -> Tuple[processes.Outcome, List[str]]:
         output: List[str] = []
 
         def on_line(line: str) -> None:
@@ -261,7 +266,7 @@ class Report:
         wrong = []
         for mutation, verdict in self.verdicts.items():
             entry = self.listed.get(mutation.name)
-            if entry is None or verdict.way == SURVIVES:
+            if entry is None or entry.default or verdict.way == SURVIVES:
                 continue
             if entry.text != equivalents.EVERY_LINE or (self.whole and id(entry) not in needed):
                 wrong.append(mutation)
@@ -308,8 +313,11 @@ def _load(root: Path, exercise: Exercise) -> Tuple[Report, List[Mutation]]:
     report = Report(exercise, text)
     found = mutations.find(text)
     name = short_path(exercise.equivalents_file, root)
-    entries = equivalents.parse(exercise.equivalents_file)
-    report.listed = equivalents.match_all(entries, found, text, str(name))
+    entries = equivalents.parse(exercise.equivalents_file) + equivalents.parse_defaults(root)
+    matched = equivalents.match_all(entries, found, text)
+    for entry in matched.idle:
+        raise LabError(f"{name}:{entry.line}: {equivalents.explain_idle(entry)}.")
+    report.listed = matched.of
     return report, found
 
 
@@ -351,7 +359,7 @@ def mutate(
         finally:  # stopped half-way: what is known is worth knowing
             report.whole = report.whole and len(report.verdicts) == len(chosen)
             if report.verdicts or not chosen:
-                print("\n".join([report.summary(), *report.details(root)]), flush=True)
+                print("\n".join([*report.details(root), report.summary()]), flush=True)
         reports.append(report)
     if len(reports) > 1:
         print("\n".join(report.summary() for report in reports))

@@ -110,7 +110,7 @@ class Source:
 
     def is_at(self, i: int, *texts: str) -> bool:
         """Whether the tokens from number i on are these."""
-        return 0 <= i and [token.text for token in self.tokens[i : i + len(texts)]] == list(texts)
+        return i >= 0 and [token.text for token in self.tokens[i : i + len(texts)]] == list(texts)
 
     def get(self, i: int) -> str:
         return self.tokens[i].text if 0 <= i < len(self.tokens) else ""
@@ -511,7 +511,7 @@ def off_by_one(source: Source) -> Iterator[Edit]:
         if source.get(head) in ("(", ",", "=", "["):  # a lambda
             continue
         text = source.between(i + 1, source.partner[i] - 1)
-        if "," not in text and "=" not in text and "&" != text:
+        if "," not in text and "=" not in text and text != "&":
             first, last = i + 1, source.partner[i] - 1
             yield source.edit(first, last, _in_parentheses(source, first, last) + " + 1")
 

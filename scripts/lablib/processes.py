@@ -13,7 +13,8 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable, Dict, List, Optional
+from types import FrameType
+from typing import IO, Callable, Dict, Iterator, List, Optional
 
 from lablib.errors import LabError
 
@@ -33,7 +34,7 @@ _held = 0
 _pending: Optional[int] = None
 
 
-def _on_signal(number: int, _frame) -> None:
+def _on_signal(number: int, _frame: Optional[FrameType]) -> None:
     global _pending
     if _held:
         _pending = number
@@ -50,7 +51,7 @@ def install_signal_handlers() -> None:
 
 
 @contextlib.contextmanager
-def uninterrupted():
+def uninterrupted() -> Iterator[None]:
     """A Ctrl-C that comes in here is heard at the end of it. (Only the main thread hears it.)"""
     global _held, _pending
     if threading.current_thread() is not threading.main_thread():
@@ -92,7 +93,7 @@ def _group_is_alive(group: int) -> bool:
     return False
 
 
-def stop(process: "subprocess.Popen") -> None:
+def stop(process: "subprocess.Popen[bytes]") -> None:
     """Ends the process and everything that it started. Ninja and compilers clean up when asked."""
     with uninterrupted():
         for number, patience in ((signal.SIGTERM, GRACE), (signal.SIGKILL, GRACE)):
@@ -104,6 +105,51 @@ def stop(process: "subprocess.Popen") -> None:
                 if not _group_is_alive(process.pid):
                     return
                 time.sleep(0.01)
+
+
+class _Guardian:
+    """Stops the groups that are running when this process is killed and cannot do it itself.
+
+    A shell that knows the groups and waits for the end of a pipe, which comes with our own end.
+    """
+
+    SCRIPT = """
+        trap '' INT TERM HUP
+        groups=' '
+        while read -r what group; do
+          case $what in
+            +) groups="$groups$group " ;;
+            -) groups="${groups%% $group *} ${groups#* $group }" ;;
+          esac
+        done
+        set -- $groups
+        [ $# -eq 0 ] && exit
+        for group; do kill -s TERM -- "-$group"; done
+        sleep 3
+        for group; do kill -s KILL -- "-$group"; done
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._shell: Optional["subprocess.Popen[bytes]"] = None
+
+    def tell(self, what: str, group: int) -> None:
+        """`+` for a group that has been started, `-` for one that is gone."""
+        with self._lock, contextlib.suppress(OSError):  # without a guardian the work goes on
+            if self._shell is None:
+                self._shell = subprocess.Popen(
+                    ["/bin/sh", "-c", self.SCRIPT],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    start_new_session=True,
+                )
+            assert self._shell.stdin is not None
+            self._shell.stdin.write(f"{what} {group}\n".encode())
+            self._shell.stdin.flush()
+
+
+_guardian = _Guardian()
 
 
 @dataclass
@@ -152,6 +198,7 @@ def run(
                 env=env,
                 start_new_session=True,
             )
+            _guardian.tell("+", process.pid)
         outcome = _wait(process, start, time_limit, on_line, on_tick, limit_left, stop_when)
         outcome.seconds = time.monotonic() - start
         return outcome
@@ -163,12 +210,23 @@ def run(
         if process is not None:
             if process.poll() is None or _group_is_alive(process.pid):
                 stop(process)
+            _guardian.tell("-", process.pid)
             if process.stdout:
                 process.stdout.close()
 
 
-def _wait(process, start, time_limit, on_line, on_tick, limit_left, stop_when) -> Outcome:
-    output = _Lines(process.stdout, on_line) if on_line is not None else None
+def _wait(
+    process: "subprocess.Popen[bytes]",
+    start: float,
+    time_limit: Optional[float],
+    on_line: Optional[Callable[[str], None]],
+    on_tick: Optional[Callable[[], None]],
+    limit_left: Optional[Callable[[], Optional[float]]],
+    stop_when: Optional[Callable[[], bool]],
+) -> Outcome:
+    output = None
+    if on_line is not None and process.stdout is not None:
+        output = _Lines(process.stdout, on_line)
 
     def left() -> Optional[float]:
         if limit_left is not None:
@@ -207,7 +265,7 @@ def _wait(process, start, time_limit, on_line, on_tick, limit_left, stop_when) -
 class _Lines:
     """Cuts what comes through a pipe into lines."""
 
-    def __init__(self, stream, on_line):
+    def __init__(self, stream: IO[bytes], on_line: Callable[[str], None]):
         self.stream = stream
         self.on_line = on_line
         self.rest = b""

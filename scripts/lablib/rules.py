@@ -13,9 +13,9 @@ import subprocess
 import urllib.parse
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Set
+from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple
 
-from lablib import bugs, hints, pages, starters
+from lablib import bugs, equivalents, hints, mutations, pages, starters
 from lablib.errors import LabError
 from lablib.exercises import Exercise
 
@@ -107,11 +107,9 @@ def _license(path: str, text: str) -> Iterator[Finding]:
             return
 
 
-def check_formatting(
-    root: Path, paths: Sequence[str], tool: Optional[str] = None
-) -> Iterator[Finding]:
-    """With clang-format; where there is none, nothing is found (see formatter())."""
-    tool = tool or formatter()
+def check_formatting(root: Path, paths: Sequence[str]) -> Iterator[Finding]:
+    """With clang-format; without the right one nothing is found (see formatter_problem())."""
+    tool = formatter(root)
     files = [path for path in paths if path.endswith(CXX) or _is_header(path)]
     if tool is None or not files:
         return
@@ -130,8 +128,33 @@ def check_formatting(
             raise LabError(f"clang-format failed: {done.stderr.strip()}")
 
 
-def formatter() -> Optional[str]:
-    return shutil.which("clang-format")
+def author_tool(root: Path, name: str) -> Optional[str]:
+    """What `scripts/setup --author` has installed for this clone, or else what is on the PATH."""
+    return shutil.which(name, path=str(root / ".lab" / "tools" / "bin")) or shutil.which(name)
+
+
+def formatter(root: Path) -> Optional[str]:
+    """The clang-format whose version is the pinned one: others lay out some lines differently."""
+    return None if formatter_problem(root) else author_tool(root, "clang-format")
+
+
+def formatter_problem(root: Path) -> str:
+    """Why formatting cannot be checked; "" if it can."""
+    pinned = author_version(root, "clang-format")
+    tool = author_tool(root, "clang-format")
+    if tool is None:
+        return "clang-format is not installed"
+    done = subprocess.run([tool, "--version"], capture_output=True, text=True, check=False)
+    if pinned and pinned not in done.stdout.split():
+        return f"{tool} is not version {pinned}: {done.stdout.strip()}"
+    return ""
+
+
+def author_version(root: Path, name: str) -> str:
+    """The version of an author's tool that scripts/author_tools.txt pins."""
+    text = (root / "scripts" / "author_tools.txt").read_text(encoding="utf-8")
+    match = re.search(rf"^{re.escape(name)}==(\S+)", text, re.MULTILINE)
+    return match[1] if match else ""
 
 
 def _is_header(path: str) -> bool:
@@ -187,14 +210,14 @@ def check_index(root: Path, paths: Iterable[str]) -> Iterator[Finding]:
 
 
 def check_exercise(root: Path, exercise: Exercise) -> Iterator[Finding]:
-    missing = list(_missing_files(root, exercise))
-    yield from missing
+    yield from _missing_files(root, exercise)
     yield from _contract(root, exercise)
     yield from _hints(root, exercise)
     yield from _chapter(root, exercise)
-    if not missing:
+    if exercise.solution_file.is_file():
         yield from _starter(root, exercise)
         yield from _bugs(root, exercise)
+        yield from _equivalents(root, exercise)
     yield from _author_notes(root, exercise)
 
 
@@ -226,6 +249,8 @@ def _starter(root: Path, exercise: Exercise) -> Iterator[Finding]:
     except LabError as error:
         yield _located(root, error, exercise.solution_file, "markers")
         return
+    if not exercise.lab_file.is_file():
+        return  # which is a finding already
     present = exercise.lab_file.read_text(encoding="utf-8", errors="replace")
     if present == expected:
         return
@@ -339,7 +364,7 @@ def _chapter(root: Path, exercise: Exercise) -> Iterator[Finding]:
         )
 
 
-def _in_order(path: str, items) -> Iterator[Finding]:
+def _in_order(path: str, items: Iterable[Tuple[int, int]]) -> Iterator[Finding]:
     for wanted, (line, number) in enumerate(items, 1):
         if number != wanted:
             yield Finding(path, line, "questions", f"number {number} should be {wanted}")
@@ -348,6 +373,8 @@ def _in_order(path: str, items) -> Iterator[Finding]:
 
 def _bugs(root: Path, exercise: Exercise) -> Iterator[Finding]:
     path = _short(root, exercise.bugs_file)
+    if not exercise.bugs_file.is_file():
+        return  # which is a finding already
     try:
         found = bugs.parse(exercise.bugs_file)
     except LabError as error:
@@ -365,6 +392,21 @@ def _bugs(root: Path, exercise: Exercise) -> Iterator[Finding]:
             yield Finding(path, bug.line, "bugs", f"{bug.name}: there is no {name} to edit")
         except LabError as error:
             yield _located(root, error, exercise.bugs_file, "bugs")
+
+
+def _equivalents(root: Path, exercise: Exercise) -> Iterator[Finding]:
+    path = _short(root, exercise.equivalents_file)
+    try:
+        entries = equivalents.parse(exercise.equivalents_file)
+        text = exercise.solution_file.read_text(encoding="utf-8")
+    except LabError as error:
+        yield _located(root, error, exercise.equivalents_file, "equivalents")
+        return
+    except UnicodeDecodeError:
+        return  # the rule `encoding` says so
+    if entries:
+        for entry in equivalents.match_all(entries, mutations.find(text), text).idle:
+            yield Finding(path, entry.line, "equivalents", equivalents.explain_idle(entry))
 
 
 _NOTE = re.compile(r"(//|#|<!--)\s*AUTHOR:")
@@ -409,10 +451,10 @@ def check_tree(
             )
     expected: Set[str] = set()
     for exercise in exercises:
-        for path in (exercise.lab_file, exercise.hints_file, exercise.solution_file):
-            expected.add(_short(root, path))
-        for path in (test_file(exercise), exercise.bugs_file, exercise.equivalents_file):
-            expected.add(_short(root, path))
+        for own in (exercise.lab_file, exercise.hints_file, exercise.solution_file):
+            expected.add(_short(root, own))
+        for own in (test_file(exercise), exercise.bugs_file, exercise.equivalents_file):
+            expected.add(_short(root, own))
         expected.add(_short(root, exercise.solution_file.parents[1] / "answers.md"))
     folders = {_short(root, exercise.folder): exercise for exercise in exercises}
     for path in files:

@@ -5,7 +5,7 @@
 
 import re
 from pathlib import Path
-from typing import Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from lablib import build, diagnostics, gtest
 from lablib.console import Progress, paint, say
@@ -270,7 +270,7 @@ def _praise(progress: StudentProgress, exercise: Exercise) -> str:
     return f"Done. Next: {following.id} {following.name}, `scripts/lab test {following.id}`"
 
 
-def test_all(root: Path, exercises: List[Exercise], device: Device, **options) -> int:
+def test_all(root: Path, exercises: List[Exercise], device: Device, **options: Any) -> int:
     """Tests one exercise after the other; one that fails does not keep the others from it."""
     worst = OK
     for exercise in exercises:

@@ -6,7 +6,7 @@
 import sys
 import time
 from pathlib import Path
-from typing import Callable, Dict, Tuple
+from typing import Any, Callable, Dict, Tuple
 
 from lablib import build, testing
 from lablib.console import is_terminal, say
@@ -49,7 +49,7 @@ def watch(
     exercise: Exercise,
     device: Device,
     sleep: Callable[[float], None] = time.sleep,
-    **options,
+    **options: Any,
 ) -> None:
     """Never returns: Ctrl-C ends it."""
     while True:

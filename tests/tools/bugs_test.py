@@ -315,6 +315,8 @@ class VerdictTest(unittest.TestCase):
         self.assertIn("why it is wrong: a neighbour's value is read", done.stderr)
         self.assertIn("what to do: add a test case", done.stderr)
         self.assertIn("f.bugs:2", done.stderr)
+        shown = done.stdout + done.stderr
+        self.assertLess(shown.index("what to do"), shown.index("[ RUN "), "the output comes last")
 
     def test_an_expected_report_in_a_passing_test_does_not_count(self):
         done = self.caught("passes('CPU device: race on s[3]\\n')")

@@ -14,10 +14,13 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from fakes import LabTest, gtest_program, script
+from fakes import REPOSITORY, LabTest, gtest_program, script
 from lablib import authoring, course_check, pages, starters
 from lablib.errors import LabError
-from lablib.rules import Finding
+from lablib.exercises import find_exercises
+from lablib.rules import Finding, author_version, formatter
+
+LICENSE = "# SPDX-FileCopyrightText: x\n# SPDX-License-Identifier: Apache-2.0\n"
 
 # A ctest that fails where a file says so, and remembers what it was asked.
 CTEST = """#!{python}
@@ -136,6 +139,13 @@ class ScopeTest(Course):
         self.git("update-ref", "refs/remotes/origin/main", "HEAD~1")
         self.assert_finds("^new.py:1: license")
 
+    def test_what_git_says_is_passed_on(self):
+        says = "fatal: detected dubious ownership"
+        script(self.bin / "git", f"#!/bin/sh\necho {says} >&2\nexit 128\n")
+        done = self.lab("dev", "check", "--static")
+        self.assert_status(1, done)
+        self.assertIn("says: fatal: detected dubious ownership", done.stderr)
+
     def test_ignored_files_are_nobody_s_business(self):
         (self.root / "build").mkdir()
         (self.root / "build" / "x.py").write_text("\t")
@@ -186,14 +196,28 @@ class FileRulesTest(Course):
     def test_formatting(self):
         script(
             self.bin / "clang-format",
-            "#!/bin/sh\nfor f; do grep -n 'int  ' \"$f\" /dev/null 2>/dev/null; done |"
+            "#!/bin/sh\n[ $1 = --version ] && echo clang-format version 14.0.6 && exit\n"
+            "for f; do grep -n 'int  ' \"$f\" /dev/null 2>/dev/null; done |"
             " sed 's/^\\([^:]*\\):\\([0-9]*\\):.*/\\1:\\2:4: error: code should be clang-formatted"
             " [-Wclang-format-violations]/' >&2\n",
         )
         self.edit("program", "int main", "int  main")
         self.assert_finds(r"^labs/05_sums/1_first_sum/main.cpp:\d+: format: run `clang-format -i")
 
-    @unittest.skipUnless(shutil.which("clang-format"), "needs clang-format")
+    def test_without_the_pinned_clang_format_nothing_is_formatted_and_strict_fails(self):
+        script(self.bin / "clang-format", "#!/bin/sh\necho clang-format version 18.1.3\n")
+        done = self.lab("dev", "check", "--static")
+        self.assert_status(0, done)
+        self.assertRegex(done.stderr, "is not version .*18.1.3, so formatting was not checked")
+        done = self.lab("dev", "check", "--static", "--strict")
+        self.assert_status(1, done)
+        self.assertIn("`scripts/setup --author` installs it", done.stderr)
+        # One that setup has installed for this clone comes first.
+        version = author_version(self.root, "clang-format")
+        script(self.root / ".lab/tools/bin/clang-format", f"#!/bin/sh\necho version {version}\n")
+        self.assert_status(0, self.lab("dev", "check", "--static", "--strict"))
+
+    @unittest.skipUnless(formatter(REPOSITORY), "needs clang-format in the pinned version")
     def test_what_new_writes_is_formatted(self):
         self.add("05.2", "a", "sums")
         self.add("06.1", "z" * authoring.LONGEST_NAME, "more")
@@ -250,6 +274,14 @@ class ExerciseRulesTest(Course):
                 self.assert_finds(f"^{name}:1: missing: 05.1 has no ", "--static", "--all")
                 path.write_text(text)
 
+    def test_a_missing_file_hides_nothing_else(self):
+        self.path("test").unlink()
+        self.edit("starter", "throw not_written", "return; throw not_written")
+        self.edit("bugs", "2 * input[i];\n--- replace", "3 * input[i];\n--- replace")
+        done = self.check("--static", "--all")
+        for rule in ("missing", "starter", "bugs"):
+            self.assertRegex(done.stdout, rf":\d+: {rule}: ")
+
     def test_contract(self):
         for old, new, pattern in (
             ("namespace lab::first_sum {", "namespace lab {", "declare it in"),
@@ -300,6 +332,15 @@ class ExerciseRulesTest(Course):
         self.assert_finds(r"first_sum.bugs:\d+: bugs: guard_dropped: .*does not occur")
         self.edit("bugs", "caught by: test", "caught by: luck")
         self.assert_finds(r"first_sum.bugs:\d+: bugs: .*luck")
+
+    def test_equivalents_that_name_nothing_any_more(self):
+        path = self.path("bugs").with_suffix(".equivalent")
+        path.write_text(LICENSE + "no_fence: __threadfence();\n  because\n")
+        self.assert_finds(r"first_sum.equivalent:3: equivalents: no mutation is left for")
+        path.write_text(LICENSE + "no_such_kind: *\n  because\n")
+        self.assert_finds(r"first_sum.equivalent:3: equivalents: there is no kind")
+        path.write_text(LICENSE + "no_guard: *\n  because\n")
+        self.assert_clean()
 
     def test_notes_for_the_author(self):
         self.edit("program", "#include <cstddef>", "// AUTHOR: say this\n\n#include <cstddef>")
@@ -360,7 +401,7 @@ class BuildTest(Course):
         self.edit("starter", "every thread doubles", "each thread doubles")
 
     def test_a_changed_exercise_is_built_with_its_bugs_and_tested(self):
-        self.assert_clean("--device", "cpu")
+        self.assert_clean("--jobs", "2")
         calls = "\n".join(self.calls())
         self.assertIn("cmake --preset cpu-course", calls)  # a warning is an error there
         self.assertIn("--target lab.05.1 lab_test.05.1 solution.05.1 solution_test.05.1", calls)
@@ -377,33 +418,47 @@ class BuildTest(Course):
     def test_what_does_not_compile_is_found(self):
         self.edit("solution", "// STUB: (void)input", "// STUB: SYNTAX ERROR; (void)input")
         self.edit("starter", "(void)input", "SYNTAX ERROR; (void)input")
-        self.assert_finds("first_sum.cu:1: build: 05.1 does not build", "--device", "cpu")
+        self.assert_finds("first_sum.cu:1: build: 05.1 does not build", "--jobs", "2")
 
     def test_tests_that_fail_are_found(self):
         (self.root / "tests_fail").write_text("")
-        self.assert_finds("first_sum.cu:1: tests: tests of 05.1 failed", "--device", "cpu")
+        self.assert_finds("first_sum.cu:1: tests: tests of 05.1 failed", "--jobs", "2")
 
     def test_a_program_that_fails_is_found(self):
         self.program("solution.05.1", "echo oh no\nexit 1\n")
         self.assert_finds(
             r"oh no\nsolutions/.*: program: the program 05.1_first_sum ended with 1",
-            "--device",
-            "cpu",
+            "--jobs",
+            "2",
         )
         self.program("solution.05.1", "exit 77\n")
-        self.assert_clean("--device", "cpu")
+        self.assert_clean("--jobs", "2")
 
-    def test_where_nvcc_is_there_it_compiles_for_a_gpu_as_well(self):
+    def test_nvcc_is_asked_only_where_that_is_wanted(self):
         script(self.bin / "nvcc", "#!/bin/sh\n")
-        self.assert_clean("05.1")
+        self.assert_clean("--jobs", "2")
+        self.assertNotIn("cmake --preset gpu", "\n".join(self.calls()))
+        self.assert_clean("--gpu")
         calls = "\n".join(self.calls())
         self.assertRegex(calls, "cmake --preset gpu-course")
         self.assertRegex(calls, r"cmake --build \S.*build/gpu-course ")
 
+    def test_an_exercise_that_is_named_has_its_mutations_tried(self):
+        exercise = find_exercises(self.root)
+        for status, findings in ((0, 0), (1, 1)):
+            with mock.patch.object(course_check.mutate, "mutate", return_value=status) as tried:
+                with contextlib.redirect_stdout(io.StringIO()) as out:
+                    found = course_check._survivors(self.root, exercise, 2)
+            self.assertEqual([exercise[0]], tried.call_args[0][1])
+            self.assertEqual(findings, len(found))
+        self.assertIn("mutations: the tests of 05.1 do not catch every mutation", out.getvalue())
+        # Without a Ninja that knows how the tests are built they cannot be tried.
+        self.assert_finds("first_sum.cu:1: mutations: cannot read from Ninja", "05.1")
+
     def test_shared_code_asks_for_all(self):
         (self.root / "common").mkdir()
         (self.root / "common" / "a.txt").write_text("x\n")
-        self.assertIn("dev check --all", self.check("--device", "cpu").stderr)
+        self.assertIn("dev check --all", self.check("--jobs", "2").stderr)
 
 
 class PagesTest(unittest.TestCase):

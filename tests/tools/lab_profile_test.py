@@ -10,7 +10,6 @@ import unittest
 from pathlib import Path
 
 from fakes import REPOSITORY, LabTest, script
-
 from lablib import counters, ncu
 from lablib.counters import Row
 from lablib.errors import LabError

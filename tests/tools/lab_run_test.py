@@ -3,7 +3,9 @@
 
 """scripts/lab: help, building and running programs, with a fake cmake underneath."""
 
+import json
 import os
+import shlex
 import signal
 import subprocess
 import unittest
@@ -33,10 +35,15 @@ class OrientationTest(LabTest):
             "doctor",
             "verify",
             "dev",
+            "dev new",
+            "dev check",
+            "dev mutate",
+            "completion",
         ):
-            done = self.lab(command, "--help")
+            done = self.lab(*command.split(), "--help")
             self.assert_status(0, done)
             self.assertIn("usage: scripts/lab " + command, done.stdout)
+        self.assertEqual(done.stdout, self.lab("help", "completion").stdout)
 
     def test_wrong_usage_is_a_sentence(self):
         for arguments, pattern in (
@@ -49,6 +56,12 @@ class OrientationTest(LabTest):
             (("test", "99.9"), "no exercise '99.9'"),
             (("list", "77"), "no exercise '77'"),
             (("list", "--", "x"), "takes nothing after --"),
+            (("check",), r"which exercise\?"),
+            (("reset",), r"which exercise\?"),
+            (("dev",), "needs one of new, check, "),
+            (("dev", "chekc"), "no command 'dev chekc'.*`scripts/lab dev check`"),
+            (("dev", "new", "05.9"), "NAME is missing"),
+            (("run", "--bogus"), "'--bogus' is not understood"),
         ):
             done = self.lab(*arguments)
             self.assert_status(2, done)
@@ -63,19 +76,6 @@ class OrientationTest(LabTest):
         self.assert_status(0, done)
         self.assertIn("05.1 dot_product", done.stdout)
 
-    def test_a_reader_that_has_had_enough(self):
-        reading, writing = os.pipe()
-        os.close(reading)
-        self.addCleanup(os.close, writing)
-        done = subprocess.run(
-            [str(self.root / "scripts/lab"), "list"],
-            env=self.env,
-            stdout=writing,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        self.assertEqual("", done.stderr)
-
     def test_without_python_it_is_installed_first(self):
         script(self.root / "scripts" / "setup", f"#!/bin/sh\necho setup >> '{self.log}'\nexit 3\n")
         only = Path(self.temporary.name) / "only"
@@ -86,6 +86,111 @@ class OrientationTest(LabTest):
         self.assert_status(3, done)
         self.assertIn("python3 is not there", done.stderr)
         self.assertEqual(["setup"], self.calls())
+
+
+class StreamsTest(LabTest):
+    """Standard output and standard error that cannot be written to."""
+
+    def shell(self, text):
+        """A shell's command line, in which `lab` is the command."""
+        lab = shlex.quote(str(self.root / "scripts" / "lab"))
+        return subprocess.run(
+            ["bash", "-c", f"lab() {{ {lab} \"$@\"; }}; {text}"],
+            env=self.env,
+            cwd=self.root,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+
+    def assert_quiet(self, status, text):
+        done = self.shell(text)
+        self.assertEqual((status, ""), (done.returncode, done.stderr))
+
+    def test_a_reader_that_has_had_enough(self):
+        done = self.shell("lab solution 05.1 | head -n 1; exit ${PIPESTATUS[0]}")
+        self.assertEqual("", done.stderr)
+        reading, writing = os.pipe()
+        os.close(reading)
+        self.addCleanup(os.close, writing)
+        done = subprocess.run(
+            [str(self.root / "scripts/lab"), "list"],
+            env=self.env,
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.assertEqual((128 + signal.SIGPIPE, ""), (done.returncode, done.stderr))
+
+    def test_closed_streams(self):
+        self.gtest("lab_test.05.1", ["A"])
+        self.assert_quiet(0, "lab list >&-")
+        self.assert_quiet(0, "lab list 2>&-")
+        self.assert_quiet(2, "lab nonsense >&- 2>&-")
+        for streams in (">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"):
+            done = self.shell(f"lab test 05.1 {streams}")
+            self.assertEqual(0, done.returncode, streams)
+        # Nothing was written into files that happened to get the numbers 1 and 2.
+        for path in (self.root / ".lab").rglob("*.json"):
+            json.loads(path.read_text())
+
+    def test_a_full_disk(self):
+        done = self.shell("lab list > /dev/full")
+        self.assertEqual(1, done.returncode)
+        self.assertEqual("lab: cannot write the output: No space left on device.\n", done.stderr)
+        self.assert_quiet(0, "lab list > /dev/null 2> /dev/full")
+        self.assert_quiet(2, "lab nonsense 2> /dev/full")
+        self.assert_quiet(1, "lab list > /dev/full 2>&1")
+
+    def test_a_full_disk_under_the_course(self):
+        self.lab_file().write_text("mine")
+        (self.lab_file().parent / "hints.md").write_text("# H\n\n## 1. Why?\n\nSo.\n")
+        done = self.shell("ulimit -f 0; lab reset 05.1; lab hint 05.1")
+        self.assertNotIn("Traceback", done.stderr)
+        self.assertRegex(done.stderr, "cannot reset .*File too large")
+        self.assertRegex(done.stderr, "cannot write .*progress.json: File too large")
+        self.assertEqual("mine", self.lab_file().read_text())
+
+
+class CompletionTest(LabTest):
+    def words(self, *words):
+        done = self.lab("completion", "words", "--", *words)
+        self.assert_status(0, done)
+        return [line.split("\t")[0] for line in done.stdout.splitlines()]
+
+    def test_words(self):
+        self.assertEqual(["test"], self.words("te"))
+        self.assertEqual(["check"], self.words("dev", "ch"))
+        self.assertIn("mutate", self.words("dev", ""))
+        self.assertEqual(["03.1", "05.1", "05.2", "15.10"], self.words("run", ""))
+        self.assertEqual(["dot_product", "dot_with_lock"], self.words("run", "do"))
+        self.assertEqual(["--solution"], self.words("test", "05.1", "--s"))
+        self.assertEqual(["gpu"], self.words("run", "05.1", "--device", "g"))
+        self.assertEqual(["fish"], self.words("completion", "f"))
+        for nothing in (["doctor", ""], ["nonsense", ""], ["run", "05.1", "--", ""]):
+            self.assertEqual([], self.words(*nothing))
+
+    def test_bash(self):
+        text = self.lab("completion", "bash").stdout
+        words = 'COMP_WORDS=(lab test dot_w); COMP_CWORD=2; _cuda_labs; echo "${COMPREPLY[@]}"'
+        done = subprocess.run(
+            ["bash", "-c", f"{text}\n{words}; complete -p lab"],
+            env=self.env,
+            cwd="/",
+            capture_output=True,
+            text=True,
+        )
+        self.assertEqual("", done.stderr)
+        self.assertEqual("dot_with_lock", done.stdout.splitlines()[0])
+        self.assertIn("-F _cuda_labs lab", done.stdout)
+
+    def test_zsh_and_fish_get_a_script_that_names_this_clone(self):
+        for shell in ("zsh", "fish"):
+            done = self.lab("completion", shell)
+            self.assert_status(0, done)
+            self.assertIn(f"'{self.root}/scripts/lab' completion words -- ", done.stdout)
+        self.assert_status(2, self.lab("completion", "tcsh"))
+        self.assert_status(2, self.lab("completion"))
 
 
 class RunTest(LabTest):

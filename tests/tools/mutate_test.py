@@ -9,9 +9,11 @@ import io
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 import unittest.mock
+from pathlib import Path
 
 from fakes import LabTest, script
 from lablib import equivalents, mutate, mutations, processes
@@ -26,7 +28,11 @@ class EquivalentsTest(unittest.TestCase):
         return equivalents.parse_lines(text.splitlines(), "f.equivalent")
 
     def match(self, text):
-        return equivalents.match_all(self.parse(text), mutations.find(TEXT), TEXT, "f.equivalent")
+        return equivalents.match_all(self.parse(text), mutations.find(TEXT), TEXT).of
+
+    def idle(self, text):
+        entries = self.parse(text)
+        return [e.line for e in equivalents.match_all(entries, mutations.find(TEXT), TEXT).idle]
 
     def test_a_good_file(self):
         first, second = self.parse(
@@ -60,22 +66,41 @@ class EquivalentsTest(unittest.TestCase):
 
     def test_an_entry_may_name_its_function(self):
         self.assertEqual({"comparison@3.1"}, set(self.match("comparison in f: *\n  x\n")))
-        with self.assertRaisesRegex(LabError, "no mutation fits"):
-            self.match("comparison in g: *\n  x\n")
+        self.assertEqual([1], self.idle("comparison in g: *\n  x\n"))
 
     def test_the_narrower_entry_counts(self):
         found = self.match("off_by_one: *\n  all\noff_by_one: a[i] = b[i];\n  line\n")
         self.assertEqual("line", found["off_by_one@2.1"].reason)
         self.assertEqual("all", found["off_by_one@3.1"].reason)
 
-    def test_an_entry_that_fits_nothing_is_an_error(self):
+    def test_an_entry_that_fits_nothing_is_idle(self):
         for text in (
             "no_guard: if (i < m) c[i] = 0;",
             "no_barrier: *",
             "off_by_one.3: a[i] = b[i];",
         ):
-            with self.assertRaisesRegex(LabError, r"^f\.equivalent:1: no mutation fits"):
-                self.match(text + "\n  why\n")
+            self.assertEqual([1], self.idle(text + "\n  why\n"), text)
+
+    def test_an_entry_is_idle_if_narrower_ones_have_all_that_it_fits(self):
+        line = "off_by_one: a[i] = b[i];\n  x\n"
+        self.assertEqual([], self.idle(f"off_by_one: *\n  x\n{line}"))
+        line = "comparison: if (i < n) c[i] = 0;\n  x\n"
+        self.assertEqual([3], self.idle(f"{line}comparison: *\n  x\n"))
+
+    def test_a_default_gives_way_to_every_entry_and_may_fit_nothing(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "tests" / "default.equivalent"
+            path.parent.mkdir()
+            path.write_text("off_by_one: *\n  default\nno_fence: *\n  default\n")
+            defaults = equivalents.parse_defaults(Path(folder))
+            own = self.parse("off_by_one: a[i] = b[i];\n  own\n")
+            found = equivalents.match_all(defaults + own, mutations.find(TEXT), TEXT)
+            self.assertEqual("own", found.of["off_by_one@2.1"].reason)
+            self.assertEqual("default", found.of["off_by_one@3.1"].reason)
+            self.assertEqual([], found.idle)
+            path.write_text("off_by_one: a[i] = b[i];\n  for one line\n")
+            with self.assertRaisesRegex(LabError, "default.equivalent:1: an entry for all exer"):
+                equivalents.parse_defaults(Path(folder))
 
 
 class JudgeTest(unittest.TestCase):
@@ -183,6 +208,7 @@ class MutateTest(LabTest):
             "    + if (i <= n) c[i] = 1;  // i < n\n",
             done.stdout,
         )
+        self.assertTrue(done.stdout.startswith("  survives: "), "what is to be done comes first")
         self.assertEqual([], list((self.root / "build/cpu/mutants/05.1").iterdir()))
 
     def test_a_listed_one_may_survive(self):
@@ -204,11 +230,19 @@ class MutateTest(LabTest):
         self.assert_status(1, done)
         self.assertIn("caught after all: no_guard@3.1", done.stdout)
 
+    def test_a_default_excuses_a_survivor_and_minds_no_catch(self):
+        default = self.root / "tests/default.equivalent"
+        default.write_text("comparison: *\n  x\nno_guard: *\n  x\n")
+        done = self.mutate("05.1")
+        self.assert_status(0, done)
+        self.assertIn("1 equivalent; 0 survive", done.stdout)
+        self.assertNotIn("caught after all", done.stdout)
+
     def test_a_listed_one_that_is_gone_is_an_error(self):
         self.equivalents.write_text("comparison: if (i < m)\n  x\n")
         done = self.mutate("05.1")
         self.assert_status(1, done)
-        self.assertIn("dot_product.equivalent:1: no mutation fits", done.stderr)
+        self.assertIn("dot_product.equivalent:1: no mutation is left for", done.stderr)
 
     def test_a_solution_that_fails_says_nothing_of_mutations(self):
         self.solution.write_text(SOLUTION.replace("i < n)", "true)"))

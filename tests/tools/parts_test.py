@@ -44,7 +44,7 @@ class DeviceTest(unittest.TestCase):
             self.choose(None, LAB_DEVICE="tpu")
         self.assertEqual(USAGE, caught.exception.exit_code)
         with self.assertRaisesRegex(
-            LabError, "CUDA toolkit is not here.*does not install it.*--device cpu"
+            LabError, "CUDA toolkit is not here.*--cuda-from-pypi DIR.*--device cpu"
         ) as caught:
             self.choose("gpu", None, ["H200"])
         self.assertEqual(MAY_NOT_INSTALL, caught.exception.exit_code)
@@ -52,13 +52,25 @@ class DeviceTest(unittest.TestCase):
     def test_where_nvcc_and_gpus_are_looked_for(self):
         with tempfile.TemporaryDirectory() as folder:
             bin, toolkit = Path(folder) / "bin", Path(folder) / "toolkit"
-            self.assertIsNone(device.find_nvcc({"PATH": str(bin)}, str(toolkit)))
+            nowhere = Path(folder) / "nowhere"
+            self.assertIsNone(device.find_nvcc({"PATH": str(bin)}, str(toolkit), nowhere))
             in_toolkit = script(toolkit / "nvcc", "#!/bin/sh\n")
-            self.assertEqual(str(in_toolkit), device.find_nvcc({"PATH": str(bin)}, str(toolkit)))
+            self.assertEqual(
+                str(in_toolkit), device.find_nvcc({"PATH": str(bin)}, str(toolkit), nowhere)
+            )
             named = script(Path(folder) / "named", "#!/bin/sh\n")
             self.assertEqual(
                 str(named),
                 device.find_nvcc({"PATH": str(bin), "CUDACXX": str(named)}, str(toolkit)),
+            )
+
+            on_path = script(bin / "nvcc", "#!/bin/sh\n")
+            self.assertEqual(
+                str(on_path), device.find_nvcc({"PATH": str(bin)}, str(toolkit), nowhere)
+            )
+            of_clone = script(Path(folder) / ".lab" / "nvcc", "#!/bin/sh\n")
+            self.assertEqual(
+                str(of_clone), device.find_nvcc({"PATH": str(bin)}, str(toolkit), of_clone.parent)
             )
 
             self.assertEqual([], device.find_gpus({"PATH": str(bin)}))
@@ -69,6 +81,15 @@ class DeviceTest(unittest.TestCase):
             self.assertEqual(["NVIDIA H200"], device.find_gpus({"PATH": str(bin)}))
             self.assertEqual([], device.find_gpus({"PATH": str(bin), "CUDA_VISIBLE_DEVICES": ""}))
             script(bin / "nvidia-smi", "#!/bin/sh\necho 'NVIDIA-SMI has failed'\nexit 9\n")
+            on_path = script(bin / "nvcc", "#!/bin/sh\n")
+            self.assertEqual(
+                str(on_path), device.find_nvcc({"PATH": str(bin)}, str(toolkit), nowhere)
+            )
+            of_clone = script(Path(folder) / ".lab" / "nvcc", "#!/bin/sh\n")
+            self.assertEqual(
+                str(of_clone), device.find_nvcc({"PATH": str(bin)}, str(toolkit), of_clone.parent)
+            )
+
             self.assertEqual([], device.find_gpus({"PATH": str(bin)}))
 
 

@@ -7,8 +7,8 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import tempfile
+import threading
 import time
 import unittest
 from pathlib import Path
@@ -55,6 +55,22 @@ class RunTest(unittest.TestCase):
         self.assertIn("segmentation fault", processes.signal_sentence(outcome.returncode))
         self.assertEqual("signal SIGUSR1", processes.signal_sentence(-signal.SIGUSR1))
 
+    def test_what_runs_ends_with_us_even_if_we_are_killed(self):
+        # Whoever holds the pipe keeps it open: its end comes when the last one of them is gone.
+        program = (
+            "import sys; sys.path.insert(0, sys.argv[1]); from lablib import processes;"
+            "processes.run(['true']);"
+            "processes.run(['sh', '-c', 'sleep 100 & sleep 100'],"
+            " on_tick=lambda: print('on', flush=True))"
+        )
+        process = subprocess.Popen(
+            [sys.executable, "-c", program, str(REPOSITORY / "scripts")], stdout=subprocess.PIPE
+        )
+        self.addCleanup(process.stdout.close)
+        self.assertEqual(b"on\n", process.stdout.readline())
+        process.kill()
+        process.communicate(timeout=30)
+
     def test_the_time_limit_stops_the_whole_group(self):
         outcome = self.run_shell(GRANDCHILD + "echo here; sleep 100", time_limit=0.3)
         self.assertTrue(outcome.timed_out)
@@ -90,10 +106,9 @@ class RunTest(unittest.TestCase):
         self.addCleanup(signal.signal, signal.SIGINT, before)
         signal.signal(signal.SIGINT, processes._on_signal)
         reached = False
-        with self.assertRaises(processes.Interrupted):
-            with processes.uninterrupted():
-                os.kill(os.getpid(), signal.SIGINT)
-                reached = True
+        with self.assertRaises(processes.Interrupted), processes.uninterrupted():
+            os.kill(os.getpid(), signal.SIGINT)
+            reached = True
         self.assertTrue(reached)
 
     def test_another_thread_does_not_keep_the_main_one_from_hearing(self):

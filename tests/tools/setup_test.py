@@ -19,8 +19,6 @@ REQUIRED = {
     "ninja-build": "1.11.1-2~deb12u1",
     "python3": "3.11.2-1+b1",
     "libgtest-dev": "1.12.1-0.2",
-    "libgmock-dev": "1.12.1-0.2",
-    "libbenchmark-dev": "1.7.1-1",
     "libcli11-dev": "2.1.2+ds-1",
     "libpng-dev": "1.6.39-2",
     "zlib1g-dev": "1:1.2.13.dfsg-1",
@@ -35,7 +33,43 @@ OPTIONAL = {
     "libgl-dev": "1.6.0-1",
     "libegl-dev": "1.6.0-1",
 }
-INSTALL = "apt-get install -y --no-install-recommends -o DPkg::Lock::Timeout=120"
+AUTHOR = {
+    "git": "1:2.39.5-0",
+    "python3-venv": "3.11.2-1+b1",
+    "libbenchmark-dev": "1.7.1-1",
+    "clang": "1:14.0-55.7",
+    "clang-tidy-14": "1:14.0.6-12",
+    "shellcheck": "0.9.0-1",
+    "ccache": "4.8-1",
+}
+NIGHTLY = {
+    "debootstrap": "1.0.128",
+    "ubuntu-keyring": "2021.03.26",
+    "qemu-user-static": "1:7.2",
+    "g++-aarch64-linux-gnu": "4:12.2.0-3",
+}
+# `python3 -m venv DIR`: its python remembers what it is asked, and "installs" NVIDIA's packages.
+PYTHON = """#!/bin/sh
+echo "python3 $*" >> "$TOP/calls"
+[ "$1 $2" = "-m venv" ] || exit 9
+mkdir -p "$3/bin"
+cat > "$3/bin/python" <<'END'
+#!/bin/sh
+echo "pip $*" >> "$TOP/calls"
+[ -z "$PIP_STATUS" ] || exit "$PIP_STATUS"
+case $* in *cuda-toolkit*) ;; *) exit 0 ;; esac
+to=${0%/bin/python}/lib/python3.11/site-packages/nvidia/cu13
+mkdir -p "$to/bin" "$to/lib"
+echo > "$to/lib/libcudart.so.13"
+echo > "$to/lib/libcurand.so.10.4"
+echo > "$to/bin/nvcc"
+chmod +x "$to/bin/nvcc"
+END
+chmod +x "$3/bin/python"
+"""
+INSTALL = (
+    "apt-get install -y --no-install-recommends -o DPkg::Lock::Timeout=120 -o Acquire::Retries=5"
+)
 
 
 class SetupTest(unittest.TestCase):
@@ -184,7 +218,7 @@ exit 0
         self.assert_status(0, done)
         self.assertEqual(
             [
-                "apt-get update; noninteractive",
+                "apt-get update -o Acquire::Retries=5; noninteractive",
                 INSTALL + " cmake libpng-dev; noninteractive",
                 INSTALL + " libglew-dev; noninteractive",
             ],
@@ -341,6 +375,77 @@ exit 0
         self.assertEqual(len(REQUIRED) + len(OPTIONAL), len(lines))
         self.assertIn("required;libpng-dev;missing;;PNG pictures", lines)
         self.assertIn("required;cmake;present;3.25.1;the build tool, version 3.25 or later", lines)
+
+    def course(self):
+        """A copy of scripts/setup in a folder that may be written into, and tools that it needs."""
+        course = self.top / "my course"
+        (course / "scripts").mkdir(parents=True)
+        for name in ("setup", "author_tools.txt"):
+            shutil.copy(REPOSITORY / "scripts" / name, course / "scripts")
+        for tool in ("mkdir", "chmod", "ln"):
+            (self.bin / tool).symlink_to(shutil.which(tool))
+        script(self.bin / "python3", PYTHON)
+        return course
+
+    def setup_in(self, course, *arguments, **env):
+        return subprocess.run(
+            ["/bin/sh", str(course / "scripts/setup"), *arguments],
+            cwd=self.top,
+            env={**self.env, **env},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=30,
+        )
+
+    def test_each_set_has_what_the_smaller_one_has(self):
+        sets = ("--student", "--author", "--all")
+        sizes = [len(self.setup(name, "--list").stdout.splitlines()) for name in sets]
+        student = len(REQUIRED) + len(OPTIONAL)
+        author = student + len(AUTHOR) + 1  # those of PyPI
+        self.assertEqual([student, author, author + len(NIGHTLY)], sizes)
+
+    def test_authors_get_packages_and_tools_from_pypi(self):
+        course = self.course()
+        for package, version in {**AUTHOR, **NIGHTLY}.items():
+            (self.offered / package).write_text(version)
+        self.assert_status(1, self.setup_in(course, "--author", "--check"))
+        done = self.setup_in(course, "--author")
+        self.assert_status(0, done)
+        self.assertIn(f"{INSTALL} {' '.join(AUTHOR)}; noninteractive", self.calls())
+        tools = course / ".lab/tools"
+        self.assertIn(f"python3 -m venv {tools}", self.calls())
+        self.assertIn(f"--requirement {course}/scripts/author_tools.txt", self.calls()[-1])
+        self.assert_status(0, self.setup_in(course, "--author", "--check"))
+        self.assert_status(1, self.setup_in(course, "--all", "--check"))
+        # Another version is another tool.
+        with (course / "scripts/author_tools.txt").open("a") as file:
+            file.write("other==1\n")
+        done = self.setup_in(course, "--author", "--check")
+        self.assert_status(1, done)
+        self.assertIn("author-tools", done.stdout)
+        self.assert_status(3, self.setup_in(course, "--author", PIP_STATUS="1"))
+
+    def test_cuda_from_pypi(self):
+        course = self.course()
+        done = self.setup_in(course, "--cuda-from-pypi", "a toolkit")
+        self.assert_status(0, done)
+        self.assertIn("cuda-toolkit[nvcc,cudart,cccl,cublas,curand]==13.0.*", self.calls()[-1])
+        toolkit = course / ".lab/cuda"
+        self.assertTrue(os.access(toolkit / "bin/nvcc", os.X_OK))
+        self.assertEqual("libcudart.so.13", os.readlink(toolkit / "lib64/libcudart.so"))
+        self.assertEqual("libcurand.so.10.4", os.readlink(toolkit / "lib64/libcurand.so"))
+        self.assert_status(0, self.setup_in(course, "--cuda-from-pypi", "a toolkit"))  # again
+
+    def test_cuda_from_pypi_that_cannot_be(self):
+        course = self.course()
+        done = self.setup_in(course, "--cuda-from-pypi", "x", "--cuda-version", "12.9")
+        self.assert_status(2, done)
+        self.assertIn("nvcc itself exists from version 13.0 on", done.stderr)
+        self.assert_status(2, self.setup_in(course, "--cuda-from-pypi"))
+        done = self.setup_in(course, "--cuda-from-pypi", "x", PIP_STATUS="1")
+        self.assert_status(3, done)
+        self.assertIn("could not be installed from PyPI", done.stderr)
 
     def test_wrong_usage(self):
         done = self.setup("--instal")

@@ -1,0 +1,56 @@
+# SPDX-FileCopyrightText: The CUDA Labs authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""CMake functions of the course, in scripts of their own."""
+
+import os
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+from fakes import REPOSITORY
+
+
+class IncludesTest(unittest.TestCase):
+    """lab_includes(), which reads what students write each time the course is configured."""
+
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.top = Path(temporary.name) / "a folder"
+        self.top.mkdir()
+
+    def includes_cublas(self, text):
+        (self.top / "a.cu").write_text(text)
+        script = self.top / "script.cmake"
+        script.write_text(
+            "cmake_minimum_required(VERSION 3.25)\n"
+            f'include("{REPOSITORY}/cmake/LabCuda.cmake")\n'
+            f'lab_includes(found "cublas" "{self.top}/a.cu")\n'
+            'message(STATUS "found: ${found}")\n'
+        )
+        done = subprocess.run(
+            ["cmake", "-P", str(script)], capture_output=True, text=True, timeout=60
+        )
+        self.assertEqual(0, done.returncode, done.stderr)
+        return done.stdout.strip() == "-- found: ON"
+
+    def test_through_headers(self):
+        (self.top / "b.hpp").write_text('// x\n #  include "c.hpp"\n#include "a.cu"\n')
+        (self.top / "c.hpp").write_text("#include <cublas_v2.h>\n")
+        self.assertTrue(self.includes_cublas('#include "b.hpp"\n'))
+        (self.top / "c.hpp").write_text("// #include <cublas_v2.h>\n")
+        self.assertFalse(self.includes_cublas('#include "b.hpp"\n#include "nowhere.hpp"\n'))
+
+    def test_what_never_ends_is_not_read(self):
+        os.mkfifo(self.top / "pipe")
+        (self.top / "folder").mkdir()
+        up = "../" * len(self.top.parts)
+        for name in ("pipe", "folder", f"{up}dev/zero", f"{up}dev/stdin"):
+            with self.subTest(name):
+                self.assertFalse(self.includes_cublas(f'#include "{name}"\n'))
+
+
+if __name__ == "__main__":
+    unittest.main()
