@@ -190,6 +190,50 @@ collect2: error: ld returned 1 exit status
         )
         self.assertEqual([], diagnostics.lost_includes(starter, starter))
 
+    def test_what_is_wrong_in_a_macro_is_said_of_the_line_that_uses_it(self):
+        (message,) = self.messages("""FAILED: x.o
+In file included from ../../labs/05/1_x/x.cu:5:
+labs/05/1_x/x.cu: In function 'void lab::f()':
+common/include/lab/cuda_check.hpp:41:45: error: cannot convert 'int' to 'cudaError_t'
+   41 |     const cudaError_t status_ = (expr);
+      |                                 ^~~~~~
+      |                                 int
+common/include/lab/cuda_check.hpp:9:3: note: in expansion of macro 'LAB_INNER'
+    9 |   LAB_INNER(expr)
+      |   ^~~~~~~~~
+../../labs/05/1_x/x.cu:12:3: note: in expansion of macro 'CUDA_CHECK'
+   12 |   CUDA_CHECK(5);
+      |   ^~~~~~~~~~
+""")
+        self.assertEqual(("../../labs/05/1_x/x.cu", 12), (message.path, message.line))
+        self.assertEqual(
+            [
+                "../../labs/05/1_x/x.cu:12: error: cannot convert 'int' to 'cudaError_t'",
+                "   12 |   CUDA_CHECK(5);",
+            ],
+            diagnostics.readable(message),
+        )
+
+    def test_what_a_macro_looks_like_inside_is_left_out(self):
+        (message,) = self.messages("""FAILED: x.o
+labs/05/1_x/x.cu:12:14: error: 'cudaFoo' was not declared in this scope
+   12 |   CUDA_CHECK(cudaFoo());
+      |              ^~~~~~~
+common/include/lab/cuda_check.hpp:62:51: note: in definition of macro 'CUDA_CHECK'
+   62 | #define CUDA_CHECK(...) f(__VA_ARGS__)
+      |                           ^~~~~~~~~~~
+labs/05/1_x/x.cu:9:6: note: something else
+""")
+        self.assertEqual(
+            [
+                "labs/05/1_x/x.cu:12:14: error: 'cudaFoo' was not declared in this scope",
+                "   12 |   CUDA_CHECK(cudaFoo());",
+                "      |              ^~~~~~~",
+                "labs/05/1_x/x.cu:9:6: note: something else",
+            ],
+            diagnostics.readable(message),
+        )
+
     def test_nothing_to_be_found(self):
         self.assertEqual([], self.messages("[1/2] x\nninja: error: loading build.ninja\n"))
 
