@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import Callable, Dict, List, NoReturn, Optional, Tuple
 
-from lablib import authoring, build, course_check, device, doctor, hints, mutate, profiling
+from lablib import authoring, build, course_check, device, doctor, hints, junit, mutate, profiling
 from lablib import programs, starters, testing, verify, watching
 from lablib.console import paint, say
 from lablib.errors import FAILED, INTERRUPTED, OK, USAGE, LabError
@@ -97,6 +97,14 @@ def _parser() -> Tuple[_Parser, Dict[str, _Parser]]:
             "--time-limit", type=_seconds, default=default, metavar="SECONDS", help=what
         )
 
+    def junit_file(command: _Parser) -> None:
+        command.add_argument(
+            "--junit",
+            type=Path,
+            metavar="FILE",
+            help="also write every case's result, time and message to this file, as JUnit XML",
+        )
+
     def jobs(command: _Parser) -> None:
         command.add_argument(
             "--jobs",
@@ -132,6 +140,7 @@ def _parser() -> Tuple[_Parser, Dict[str, _Parser]]:
     solution(command)
     on_device(command)
     limit(command, 60.0, "for each test case, 60 if not given")
+    junit_file(command)
 
     command = add(
         "check",
@@ -189,6 +198,7 @@ def _parser() -> Tuple[_Parser, Dict[str, _Parser]]:
     )
     on_device(command)
     jobs(command)
+    junit_file(command)
 
     command = add("dev", "For authors of exercises.")
     parts = command.add_subparsers(
@@ -349,9 +359,14 @@ def test_command(root: Path, options: argparse.Namespace, rest: List[str]) -> in
         say(f"next: {exercises[0].id} {exercises[0].name}")
     chosen = _chosen_device(options)
     build.require_packages(root)
-    return testing.test_all(
-        root, exercises, chosen, solution=options.solution, case_limit=_case_limit(options)
-    )
+    how = {"solution": options.solution, "case_limit": _case_limit(options)}
+    if options.junit is None:
+        return testing.test_all(root, exercises, chosen, **how)
+    report = junit.Report()
+    try:
+        return testing.test_all(root, exercises, chosen, report=report, **how)
+    finally:
+        report.write(options.junit)
 
 
 def check_command(root: Path, options: argparse.Namespace, rest: List[str]) -> int:
@@ -373,9 +388,7 @@ def profile_command(root: Path, options: argparse.Namespace, rest: List[str]) ->
     exercise = resolve_one(root, options.id)
     chosen = _chosen_device(options)
     build.require_packages(root)
-    return profiling.profile(
-        root, exercise, chosen, options.solution, rest, options.time_limit
-    )
+    return profiling.profile(root, exercise, chosen, options.solution, rest, options.time_limit)
 
 
 def watch_command(root: Path, options: argparse.Namespace, rest: List[str]) -> int:
@@ -438,7 +451,7 @@ def doctor_command(root: Path, options: argparse.Namespace, rest: List[str]) -> 
 def verify_command(root: Path, options: argparse.Namespace, rest: List[str]) -> int:
     chosen = _chosen_device(options)
     build.require_packages(root)
-    return verify.verify(root, chosen, options.jobs)
+    return verify.verify(root, chosen, options.jobs, options.junit)
 
 
 def dev_command(root: Path, options: argparse.Namespace, rest: List[str]) -> int:
