@@ -17,25 +17,31 @@ function(lab_program target)
     LINKER_LANGUAGE CXX)
 endfunction()
 
-# lab_discover(<target> <prefix> LABELS <label>...)
-# Registers each case of a GoogleTest program as a CTest test. Exit code 77 means skipped.
-function(lab_discover target prefix)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "LABELS")
-  gtest_discover_tests(${target}
-    TEST_PREFIX "${prefix}."
-    TEST_LIST tests_of_${target}
-    NO_PRETTY_VALUES  # names stay as the test gives them
-    DISCOVERY_MODE PRE_TEST
-    DISCOVERY_TIMEOUT 60
-    PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
-  # PROPERTIES would take only the first label of a list.
-  set(script "${CMAKE_CURRENT_BINARY_DIR}/labels/${target}.cmake")
-  file(CONFIGURE OUTPUT "${script}" @ONLY CONTENT [=[
-foreach(test IN LISTS tests_of_@target@)
-  set_tests_properties("${test}" PROPERTIES LABELS "@arg_LABELS@")
-endforeach()
-]=])
-  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${script}")
+# lab_add_test(<name> <target> [ALONE] LABELS <label>...)
+# A CTest test that runs all cases of a test program. Each case's result is in events/<name>.jsonl of
+# the build folder (tests/support/test_events.hpp). Exit code 77 means skipped. No TIMEOUT: that would
+# overrule `ctest --timeout`; the program itself stops a case that takes too long.
+# ALONE: on a GPU nothing else runs meanwhile, as it fills the memory of devices.
+function(lab_add_test name target)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "ALONE" "" "LABELS")
+  file(MAKE_DIRECTORY "${CMAKE_BINARY_DIR}/events")
+  add_test(NAME ${name}
+    COMMAND ${target} "--lab_events=${CMAKE_BINARY_DIR}/events/${name}.jsonl")
+  set_tests_properties(${name} PROPERTIES
+    LABELS "${arg_LABELS}" SKIP_RETURN_CODE 77 FIXTURES_REQUIRED programs)
+  if(arg_ALONE AND LAB_DEVICE STREQUAL "gpu")
+    set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
+  endif()
+endfunction()
+
+# lab_refuse_stale_programs()
+# The fixture `programs`, which every test that runs a program requires. It removes programs that are
+# not built from the sources as they are, so that none of them runs, whatever the build said.
+function(lab_refuse_stale_programs)
+  add_test(NAME programs.are_current COMMAND "${Python3_EXECUTABLE}"
+    "${PROJECT_SOURCE_DIR}/scripts/lablib/stale.py" "${CMAKE_MAKE_PROGRAM}" "${CMAKE_BINARY_DIR}")
+  set_tests_properties(programs.are_current PROPERTIES
+    FIXTURES_SETUP programs RESOURCE_LOCK build)
 endfunction()
 
 # lab_add_exercise(<folder>)   with <folder> = labs/CC_chapter/E_name
@@ -108,6 +114,12 @@ function(lab_add_exercise folder)
   target_include_directories(program_objects.${id} PRIVATE "${folder}")
   target_link_libraries(program_objects.${id} PRIVATE lab_common lab_strict ${opengl})
 
+  set(alone)
+  lab_includes(fills_devices "full_device.hpp" "${test_file}")
+  if(fills_devices)
+    set(alone ALONE)
+  endif()
+
   # Once more, for `scripts/lab check` and `profile`: all but the CUDA file is the same.
   set(kinds lab solution)
   if(LAB_DEVICE STREQUAL "cpu" AND NOT LAB_CHECK AND NOT LAB_ASAN)
@@ -141,7 +153,7 @@ function(lab_add_exercise folder)
     if(kind MATCHES "^watched_")
       set_target_properties(${kind}.${id} ${kind}_test.${id} PROPERTIES EXCLUDE_FROM_ALL ON)
     else()
-      lab_discover(${kind}_test.${id} "${kind}.${id}" LABELS ${kind} ${cc} ${id})
+      lab_add_test(${kind}.${id} ${kind}_test.${id} ${alone} LABELS ${kind} ${cc} ${id})
     endif()
   endforeach()
 
@@ -151,7 +163,8 @@ function(lab_add_exercise folder)
   add_test(NAME starter.${id}.fails_readably
     COMMAND ${starters} fails-readably $<TARGET_FILE:lab_test.${id}>)
   set_tests_properties(starter.${id}.is_generated starter.${id}.fails_readably PROPERTIES
-    LABELS "starter;${cc};${id}" TIMEOUT 120)
+    LABELS "starter;${cc};${id}")
+  set_tests_properties(starter.${id}.fails_readably PROPERTIES FIXTURES_REQUIRED programs)
 
   # Some bugs do no visible harm on a GPU: it is the CPU device that must catch them.
   if(LAB_BUGS AND LAB_DEVICE STREQUAL "cpu")
@@ -245,9 +258,9 @@ function(lab_add_bugs id cc folder solution_file bugs_file libraries)
       add_test(NAME ${target}
         COMMAND ${bugs} expect-caught --how ${how} --name ${bug} --bugs "${bugs_file}"
           -- $<TARGET_FILE:${target}>)
+      set_tests_properties(${target} PROPERTIES FIXTURES_REQUIRED programs)
     endif()
-    set_tests_properties(${target} PROPERTIES
-      LABELS "bug;${cc};${id}" TIMEOUT 300 SKIP_RETURN_CODE 77)
+    set_tests_properties(${target} PROPERTIES LABELS "bug;${cc};${id}" SKIP_RETURN_CODE 77)
   endforeach()
 endfunction()
 

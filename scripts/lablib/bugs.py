@@ -38,7 +38,7 @@ from typing import Callable, Dict, List, Optional, Sequence, Tuple
 if __name__ == "__main__":
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
-from lablib import gtest, processes  # noqa: E402
+from lablib import processes, test_program  # noqa: E402
 from lablib.errors import FAILED, OK, USAGE, LabError  # noqa: E402
 
 WAYS = ("test", "check", "compiler")
@@ -258,65 +258,50 @@ class Verdict:
     sentence: str
 
 
-def _failed(runs: List[gtest.Case]) -> List[gtest.Case]:
-    return [run for run in runs if run.state != gtest.PASSED and run.state != gtest.SKIPPED]
-
-
-def _reports(failed: List[gtest.Case]) -> List[str]:
-    # In a test that passes, a report is one that the test wants to see. In one that fails, the
-    # tests' main function says that there was a report; one that crashed could not say so any more.
+def reports(result: test_program.Result) -> List[str]:
+    """What the CPU device reported in tests that failed. In a test that passes, a report is one
+    that the test wants to see. In one that fails, the tests' main function says that there was a
+    report; one that crashed could not say so any more."""
     return [
         line.replace(REPORT, "", 1)
-        for run in failed
-        if run.state == gtest.CRASHED or REPORTED in "\n".join(run.lines)
+        for run in result.failed_runs
+        if run.state == test_program.CRASHED
+        or any(said.is_failure and REPORTED in said.text for said in run.said)
         for line in run.lines
         if line.startswith(REPORT)
     ]
 
 
-def judge(
-    how: str, outcome: processes.Outcome, output: List[str], time_limit: float = TIME_LIMIT
-) -> Verdict:
+def judge(how: str, result: test_program.Result, time_limit: float = TIME_LIMIT) -> Verdict:
     """Whether the tests have caught a bug, and by what."""
-    runs = gtest.read_runs(output)
-    failed = _failed(runs)
-    reports = _reports(failed)
-    if outcome.returncode == 77:
+    if result.status == 77:
         return Verdict(
             False, "its tests could not run here (exit status 77), so nothing is known about it"
         )
-    if not runs:
-        status = outcome.returncode
-        ending = f"exit status {status}" if status >= 0 else processes.signal_sentence(status)
-        if outcome.timed_out:
-            ending = f"stopped after {time_limit:g} s"
+    if not result.something_ran:
+        ending = f"stopped after {time_limit:g} s" if result.timed_out else result.ending
         return Verdict(False, f"no test ran ({ending}), so nothing is known about it")
-    if outcome.returncode == 0 and not outcome.timed_out and not outcome.cancelled:
-        if failed:
-            return Verdict(
-                False,
-                "a test failed, but the program ended with exit status 0, as if all were well",
-            )
+    if result.passed:
         return Verdict(False, "it survives: every test passes")
-    if reports:
-        return Verdict(True, f"caught by a report of the CPU device: {reports[0]}")
+    reported = reports(result)
+    if reported:
+        return Verdict(True, f"caught by a report of the CPU device: {reported[0]}")
     if how == "check":
         return Verdict(
             False,
             "the tests failed but the CPU device reported nothing, and its checks are what should"
             " catch it (if a failing test is enough, write `caught by: test`)",
         )
-    if outcome.timed_out:
+    if result.timed_out:
         return Verdict(True, f"caught by a time-out: the tests did not end within {time_limit:g} s")
-    if outcome.returncode < 0:
-        return Verdict(True, f"caught by a crash: {processes.signal_sentence(outcome.returncode)}")
-    names = sorted({run.name for run in failed if run.state == gtest.FAILED})
+    for case in result.failures:
+        if case.state == test_program.CRASHED:
+            return Verdict(True, f"caught by a crash: {case.name}, {case.detail}")
+    names = sorted(case.name for case in result.failures)
     if names:
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         return Verdict(True, f"caught by a failing test: {names[0]}{more}")
-    return Verdict(
-        False, f"the program ended with exit status {outcome.returncode}, but no test failed"
-    )
+    return Verdict(False, f"no test failed, but something else is wrong: {result.ending}")
 
 
 def _about(name: str, bugs_file: Optional[Path]) -> str:
@@ -344,30 +329,21 @@ def _complain(
 def expect_caught(
     how: str, name: str, command: List[str], bugs_file: Optional[Path], time_limit: float
 ) -> str:
-    output: List[str] = []
-    reported = False  # by a test that has failed and ended
-
-    def on_line(line: str) -> None:
-        nonlocal reported
-        output.append(line)
-        if how == "check" and "[  FAILED  ]" in line:
-            reported = reported or bool(_reports(_failed(gtest.read_runs(output))))
-
     # The first test that fails is enough; where a report is asked for, the first that has one.
     environment = dict(os.environ)
     if how == "test":
         command = [*command, "--gtest_fail_fast"]
         environment.setdefault("CPU_DEVICE_TIME_LIMIT", LAUNCH_LIMIT)
-    outcome = processes.run(
-        [*command, "--gtest_color=no"],
+    result = test_program.run(
+        command,
         time_limit=time_limit,
-        on_line=on_line,
-        stop_when=lambda: reported,
+        stop_when=(lambda so_far: bool(reports(so_far))) if how == "check" else None,
         env=environment,
     )
-    verdict = judge(how, outcome, output, time_limit)
+    verdict = judge(how, result, time_limit)
     if not verdict.caught:
-        raise _complain(name, verdict.sentence, bugs_file, output)
+        said = [line for run in result.failed_runs for line in run.lines]
+        raise _complain(name, verdict.sentence, bugs_file, [*said, *result.outside])
     return f"{name}: {verdict.sentence}"
 
 

@@ -238,6 +238,11 @@ def build(
 ) -> None:
     """Configures where needed and builds the targets; no targets: all of them."""
     with locked(root, preset):
+        if not (folder(root, preset) / ".ninja_log").exists():
+            say(
+                f"This is the first build in build/{preset}: it compiles what all exercises share,"
+                " which takes a minute or two. Later ones take seconds."
+            )
         configure(root, preset, device)
         status, log = _ninja(root, preset, device, targets, title, jobs, stop_when)
         if status != 0 and any(_COME_LATE.search(line) for line in log.lines):

@@ -55,6 +55,7 @@ def messages(output: List[str]) -> List[Message]:
     for message in found:
         while not message.lines[-1].strip():
             message.lines.pop()
+        _move_out_of_macro(message)
     return found
 
 
@@ -68,6 +69,27 @@ def _begin(line: str) -> Optional[Message]:
     return None
 
 
+_PLACE = r"(?P<path>[^\s:][^:]*):(?P<line>\d+):\d+: "
+_IN_MACRO = re.compile(_PLACE + "note: in expansion of macro")
+_IN_DEFINITION = re.compile(_PLACE + "note: in definition of macro")
+
+
+def _move_out_of_macro(message: Message) -> None:
+    """What g++ says about the inside of a macro, such as CUDA_CHECK, is about the line that uses
+    it. (clang and nvcc name that line themselves.)"""
+    uses = [(n, match) for n, line in enumerate(message.lines) if (match := _IN_MACRO.match(line))]
+    if not uses or message.kind == "link":
+        return
+    number, use = uses[-1]  # of macros in macros, the one that somebody wrote
+    if use["path"] == message.path:
+        return
+    head = next(line for line in message.lines if _begin(line) is not None)
+    said = re.sub("^" + _PLACE, "", head)
+    shown = [line for line in message.lines[number + 1 :] if _SHOWN.match(line)][:1]
+    message.path, message.line = use["path"], int(use["line"])
+    message.lines = [f"{message.path}:{message.line}: {said}", *shown]
+
+
 # A line of the source as the compiler shows it, and the marks below it.
 _SHOWN = re.compile(r"^(\s*\d+ \|)(.*)$")
 _MARKS = re.compile(r"^(\s*\|)([ ^~|]*)$")
@@ -78,7 +100,7 @@ _LAUNCH = re.compile(r"(?:cpu_device::)?(?:constant|pointer|deduced)_launch<")
 def readable(message: Message) -> List[str]:
     """Its lines without what only the generated C++ explains: marks and columns that point behind
     the end of the line, and the call that a launch becomes."""
-    lines = list(message.lines)
+    lines = _without_definitions(message.lines)
     lines = _launch_in_words(message, lines) or lines
     result: List[str] = []
     width = None  # of the source line above
@@ -100,6 +122,19 @@ def readable(message: Message) -> List[str]:
         if column and longest is not None and int(column[2]) > longest:
             result[number] = column[1] + column[3]
     return result
+
+
+def _without_definitions(lines: List[str]) -> List[str]:
+    """Without what a macro looks like inside: the error is in what somebody gave it."""
+    kept: List[str] = []
+    inside = False
+    for line in lines:
+        if _IN_DEFINITION.match(line):
+            inside = True
+        elif not inside or not (_SHOWN.match(line) or _MARKS.match(line)):
+            inside = False
+            kept.append(line)
+    return kept
 
 
 def _launch_in_words(message: Message, lines: List[str]) -> Optional[List[str]]:

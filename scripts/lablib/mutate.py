@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
-from lablib import bugs, build, equivalents, mutations, processes
+from lablib import bugs, build, equivalents, mutations, processes, test_program
 from lablib.console import Progress, say
 from lablib.device import Device
 from lablib.errors import FAILED, OK, LabError
@@ -105,24 +105,19 @@ def _without_dependencies(words: List[str]) -> List[str]:
     return kept
 
 
-def judge(outcome: processes.Outcome, output: List[str], limit: float) -> Verdict:
+def judge(result: test_program.Result, limit: float) -> Verdict:
     """What a run of the tests says."""
-    failed = [line for line in output if line.startswith("[  FAILED  ]")]
-    if any(bugs.REPORTED in line for line in output) or (
-        outcome.returncode < 0 and not outcome.cancelled and not outcome.timed_out
-    ):
-        reports = [line for line in output if line.startswith(bugs.REPORT)]
-        if reports:
-            return Verdict("report", reports[0][len(bugs.REPORT) :])
-    if failed:
-        return Verdict("test", failed[0][len("[  FAILED  ]") :].strip().split(" (")[0])
-    if outcome.timed_out:
+    reports = bugs.reports(result)
+    if reports:
+        return Verdict("report", reports[0])
+    for case in result.in_state(test_program.FAILED):
+        return Verdict("test", case.name)
+    if result.timed_out or result.in_state(test_program.TIMED_OUT):
         return Verdict("time-out", f"the tests did not end within {limit:.0f} s")
-    if outcome.returncode < 0:
-        return Verdict("crash", processes.signal_sentence(outcome.returncode))
-    if outcome.returncode != 0:
-        last = output[-1] if output else "nothing was printed"
-        return Verdict("crash", f"exit status {outcome.returncode}: {last}")
+    for case in result.in_state(test_program.CRASHED):
+        return Verdict("crash", case.detail)
+    if not result.passed:
+        return Verdict("crash", result.ending)
     return Verdict(SURVIVES)
 
 
@@ -194,46 +189,34 @@ class Workshop:
             if outcome.returncode != 0:
                 errors = [line for line in output if "error" in line]
                 return Verdict("compiler", (errors or output or ["no message"])[0])
-        seen_failure = threading.Event()
-
-        def watch(line: str) -> None:
-            if line.startswith("[  FAILED  ]"):
-                seen_failure.set()
-
         limit = self.limits[checked]
-        command = [str(files["program"]), "--gtest_fail_fast", "--gtest_color=no"]
+        command = [str(files["program"]), "--gtest_fail_fast"]
         if checked:  # what the checks find does not hang on the order of the threads
             command.append("--gtest_repeat=1")
-        outcome, output = self._run(command, limit, watch, seen_failure, LAUNCH_LIMITS[checked])
-        if outcome.returncode == 77 or not any(line.startswith("[ RUN") for line in output):
+        result = test_program.run(
+            command,
+            time_limit=limit,
+            stop_when=lambda _: self.stop.is_set(),
+            cwd=self.build_folder,
+            env={**os.environ, "CPU_DEVICE_TIME_LIMIT": LAUNCH_LIMITS[checked]},
+        )
+        if self.stop.is_set():
+            raise build.Cancelled
+        if result.status == 77 or not result.something_ran:
             raise LabError(
-                f"{self.exercise.id}: no test ran in {folder.name} (exit status"
-                f" {outcome.returncode}): {(output or ['nothing was printed'])[-1]}"
+                f"{self.exercise.id}: no test ran in {folder.name} ({result.ending}):"
+                f" {(result.outside or ['nothing was printed'])[-1]}"
             )
-        return judge(outcome, output, limit)
+        return judge(result, limit)
 
-    def _run(
-        self,
-        command: List[str],
-        limit: float,
-        watch: Optional[Callable[[str], None]] = None,
-        enough: Optional[threading.Event] = None,
-        launch: str = LAUNCH_LIMITS[False],
-    ) -> Tuple[processes.Outcome, List[str]]:
+    def _run(self, command: List[str], limit: float) -> Tuple[processes.Outcome, List[str]]:
         output: List[str] = []
-
-        def on_line(line: str) -> None:
-            output.append(line)
-            if watch is not None:
-                watch(line)
-
         outcome = processes.run(
             command,
             time_limit=limit,
-            on_line=on_line,
-            stop_when=lambda: self.stop.is_set() or (enough is not None and enough.is_set()),
+            on_line=output.append,
+            stop_when=self.stop.is_set,
             cwd=self.build_folder,
-            env={**os.environ, "CPU_DEVICE_TIME_LIMIT": launch},
         )
         if self.stop.is_set():
             raise build.Cancelled

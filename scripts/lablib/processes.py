@@ -19,6 +19,7 @@ from typing import IO, Callable, Dict, Iterator, List, Optional
 from lablib.errors import LabError
 
 TICK = 0.1  # seconds between two looks at a running program
+LONGEST_LINE = 1 << 20  # bytes; what is longer is cut: nobody reads it, and it may never end
 GRACE = 3.0  # seconds between the polite signal and the other one
 
 
@@ -286,6 +287,9 @@ class _Lines:
             return
         lines = (self.rest + data).split(b"\n")
         self.rest = lines.pop()
+        if len(self.rest) > LONGEST_LINE:
+            lines.append(self.rest)
+            self.rest = b""
         for line in lines:
             self.on_line(line.decode("utf-8", "replace").rstrip("\r"))
 

@@ -19,12 +19,15 @@ import difflib
 import re
 import sys
 from pathlib import Path
-from typing import List, Optional
+from typing import TYPE_CHECKING, List, Optional
 
 if __name__ == "__main__":
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 from lablib.errors import FAILED, NOT_POSSIBLE, OK, USAGE, LabError  # noqa: E402
+
+if TYPE_CHECKING:
+    from lablib import test_program
 
 TIME_LIMIT = 60.0  # seconds for a starter's tests
 
@@ -112,27 +115,28 @@ def difference(solution: Path, starter: Path) -> str:
     )
 
 
-def readability_problem(output: List[str]) -> str:
+def readability_problem(result: "test_program.Result") -> str:
     """Empty if each failure says something; else what is missing."""
-    from lablib import gtest
+    from lablib import test_program
 
-    failures = [run for run in gtest.read_runs(output) if run.state == gtest.FAILED]
-    if not failures:
+    failed = result.in_state(test_program.FAILED)
+    if not failed:
         return "no test failed, although the program did."
-    for failure in failures:
-        said = "\n".join(line for line in failure.lines if line.strip())
-        if not said:
-            return f"{failure.name} fails without a word: it must say what is missing."
-        if re.search(r"unknown (C\+\+ )?exception", said, re.IGNORECASE):
-            return (
-                f"{failure.name} fails with an unknown exception: throw one that has a sentence"
-                " in it."
-            )
-        for text in re.findall(r'C\+\+ exception with description "(.*?)" thrown', said, re.DOTALL):
-            # std::bad_alloc, vector::_M_range_check: …: words of the library, not for people.
-            if len(text.split()) < 4 or re.match(r"\w+::\w+", text):
+    for case in failed:
+        failures = [said for said in case.said if said.is_failure]
+        if not any(said.text.strip() for said in failures):
+            return f"{case.name} fails without a word: it must say what is missing."
+        for said in failures:
+            if re.search(r"unknown (C\+\+ )?exception", said.text, re.IGNORECASE):
                 return (
-                    f'{failure.name} fails with the bare exception "{text}": it must say in a'
+                    f"{case.name} fails with an unknown exception: throw one that has a sentence"
+                    " in it."
+                )
+            thrown = test_program.thrown(said)
+            # std::bad_alloc, vector::_M_range_check: …: words of the library, not for people.
+            if thrown and (len(thrown.split()) < 4 or re.match(r"\w+::\w+", thrown)):
+                return (
+                    f'{case.name} fails with the bare exception "{thrown}": it must say in a'
                     " sentence what is missing."
                 )
     return ""
@@ -140,28 +144,26 @@ def readability_problem(output: List[str]) -> str:
 
 def fails_readably(command: List[str], time_limit: float = TIME_LIMIT) -> str:
     """Runs a starter's tests. Returns "" if they fail as they should, else what is wrong."""
-    from lablib import processes
+    from lablib import processes, test_program
 
-    lines: List[str] = []
-    outcome = processes.run(
-        command + ["--gtest_color=no"], time_limit=time_limit, on_line=lines.append
-    )
-    print("\n".join(lines))
-    if outcome.timed_out:
+    result = test_program.run(command, time_limit=time_limit)
+    for case in result.failures:
+        print("\n".join([f"--- {case.name}", *case.lines, case.detail]).rstrip())
+    print("\n".join(result.outside))
+    if result.timed_out or result.in_state(test_program.TIMED_OUT):
+        return "the starter's tests did not come to their end: a starter must fail, not hang."
+    for case in result.in_state(test_program.CRASHED):
+        return f"{case.name} of the starter was {case.detail}: a starter must fail, not crash."
+    if result.status < 0:
         return (
-            f"the starter's tests did not end within {time_limit:g} s: a starter must fail, not"
-            " hang."
-        )
-    if outcome.returncode < 0:
-        return (
-            f"the starter's tests were ended by {processes.signal_sentence(outcome.returncode)}: a"
+            f"the starter's tests were ended by {processes.signal_sentence(result.status)}: a"
             " starter must fail, not crash."
         )
-    if outcome.returncode == NOT_POSSIBLE:
+    if result.status == NOT_POSSIBLE:
         raise LabError("the tests cannot run here (see above).", NOT_POSSIBLE)
-    if outcome.returncode == 0:
+    if result.passed:
         return "the starter passes its own tests: then there is nothing to do for a student."
-    return readability_problem(lines)
+    return readability_problem(result)
 
 
 def main(arguments: List[str]) -> int:

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from lablib import build, diagnostics, gtest
+from lablib import build, diagnostics, junit, test_program
 from lablib.console import Progress, paint, say
 from lablib.device import Device
 from lablib.errors import FAILED, NOT_POSSIBLE, OK, LabError
@@ -27,8 +27,9 @@ def test_exercise(
     *,
     solution: bool = False,
     watched: bool = False,
-    case_limit: float = gtest.CASE_LIMIT,
+    case_limit: float = test_program.CASE_LIMIT,
     stop_when: Optional[Callable[[], bool]] = None,
+    report: Optional[junit.Report] = None,
 ) -> int:
     """Builds and runs the tests of one exercise, prints the result, remembers it."""
     command = "check" if watched else "test"
@@ -36,29 +37,40 @@ def test_exercise(
     tested = file_hash(exercise.lab_file)
     title = f"{exercise.id} {exercise.name}{' (the solution)' if solution else ''}"
     progress = StudentProgress(root)
-    build.build(
-        root,
-        device.name,
-        device,
-        [f"{build.kind(solution, watched)}_test.{exercise.id}"],
-        f"the tests of {title}",
-        own=None if solution else exercise,
-        next_step=f"Next: repair it, then {again} again.",
-        stop_when=stop_when,
-    )
+    target = f"{build.kind(solution, watched)}_test.{exercise.id}"
+    try:
+        build.build(
+            root,
+            device.name,
+            device,
+            [target],
+            f"the tests of {title}",
+            own=None if solution else exercise,
+            next_step=f"Next: repair it, then {again} again.",
+            stop_when=stop_when,
+        )
+    except build.BuildFailed as error:
+        if report is not None:
+            report.add_failure(target, f"it does not compile: {error}")
+        raise
     program = build.test_path(root, device.name, exercise, solution, watched)
     if not program.is_file():
         raise LabError(f"the build said that all is well, but {program} is not there.")
 
     shown = Progress(f"testing {title}")
     try:
-        result = gtest.run(
-            program, case_limit=case_limit, on_tick=shown.update, stop_when=stop_when
+        result = test_program.run(
+            [str(program)],
+            case_limit=case_limit,
+            on_tick=shown.update,
+            stop_when=(lambda _: stop_when()) if stop_when else None,
         )
     finally:
         shown.done()
     if result.cancelled:
         raise build.Cancelled
+    if report is not None:
+        report.add(target, result)
     status = _status(result)
     if not solution and status != NOT_POSSIBLE and command == "test":
         progress.note_test(exercise, status == OK, tested, device.name)
@@ -72,33 +84,30 @@ def test_exercise(
     return status
 
 
-def _status(result: gtest.Result) -> int:
+def _status(result: test_program.Result) -> int:
     if result.passed:
         return OK
-    nothing_ran = not result.failures and not result.in_state(gtest.PASSED)
-    if nothing_ran and (
-        result.returncode == NOT_POSSIBLE
-        or (result.returncode == 0 and result.in_state(gtest.SKIPPED))
-    ):
+    # Nothing ran, or every case was skipped.
+    if result.status == NOT_POSSIBLE and not result.failures:
         return NOT_POSSIBLE
     return FAILED
 
 
 def _report(
-    root: Path, exercise: Exercise, result: gtest.Result, status: int, title: str
+    root: Path, exercise: Exercise, result: test_program.Result, status: int, title: str
 ) -> List[str]:
     cases = list(result.cases.values())
-    passed = result.in_state(gtest.PASSED)
+    passed = result.in_state(test_program.PASSED)
     if status == NOT_POSSIBLE:
-        reason = result.outside or [line for case in cases for line in case.lines]
+        reason = result.outside or list(dict.fromkeys(case.detail for case in cases))
         return [
             paint(f"{title}: not tested, since it is not possible here.", "yellow"),
             *reason[-5:],
         ]
     if status == OK:
         more = (
-            f", {len(result.in_state(gtest.SKIPPED))} skipped"
-            if result.in_state(gtest.SKIPPED)
+            f", {len(result.in_state(test_program.SKIPPED))} skipped"
+            if result.in_state(test_program.SKIPPED)
             else ""
         )
         lines = [paint(f"{title}: all {len(passed)} tests pass{more}.", "green")]
@@ -109,7 +118,7 @@ def _report(
 
     endless = any(_ENDLESS_LAUNCH in line for case in result.failures for line in case.lines)
     if endless:  # tests/support/test_main.cpp leaves the others out
-        cases = [case for case in cases if case.state not in (gtest.SKIPPED, gtest.NOT_RUN)]
+        cases = [case for case in cases if case.state != test_program.NOT_RUN]
     lines += _listing(cases)
     if len(cases) < len(result.cases):
         lines.append(f"  {paint('not run', 'dim')} the others, after a kernel that never ends")
@@ -119,40 +128,33 @@ def _report(
     lines.append("")
     first = _most_useful(result.failures)
     if first is None:
-        lines.append(
-            f"The program ended with exit status {result.returncode}, though no test failed. It"
-            " said:"
-        )
+        lines.append(f"No test failed, and yet something is wrong: {result.ending}. It said:")
         lines += [f"  {diagnostics.shorten(line, root)}" for line in result.outside[-15:]]
         return lines
     lines.append(paint(f"What to look at first, {first.name}:", "bold"))
-    said = _readable([diagnostics.shorten(line, root) for line in first.lines])
+    said = [diagnostics.shorten(line, root) for line in _readable(first)]
     said = [_with_line_of_todo(line, root) for line in said]
     if len(said) > LINES_SHOWN:
         said = said[: LINES_SHOWN // 2] + ["…"] + said[-LINES_SHOWN // 2 :]
     lines += [f"  {line}" for line in said]
     if first.detail:
-        lines.append(
-            f"  It was {first.detail}."
-            if not first.detail.startswith("the ")
-            else f"  {first.detail}."
-        )
-    if first.state == gtest.TIMED_OUT:
+        lines.append(f"  {'It was ' if first.detail.startswith('ended by') else ''}{first.detail}.")
+    if first.detail.endswith("was stopped"):
         lines.append(f"  {ENDLESS}")
     return lines
 
 
 _MARKS = {
-    gtest.PASSED: ("ok     ", "green"),
-    gtest.FAILED: ("FAILED ", "red"),
-    gtest.SKIPPED: ("skipped", "yellow"),
-    gtest.NOT_RUN: ("not run", "dim"),
+    test_program.PASSED: ("ok     ", "green"),
+    test_program.FAILED: ("FAILED ", "red"),
+    test_program.SKIPPED: ("skipped", "yellow"),
+    test_program.NOT_RUN: ("not run", "dim"),
 }
 
 
-def _listing(cases: List[gtest.Case]) -> List[str]:
+def _listing(cases: List[test_program.Case]) -> List[str]:
     """A line for each case; where there are many, one for all that differ in their parameter."""
-    groups: Dict[Tuple[str, str], List[gtest.Case]] = {}
+    groups: Dict[Tuple[str, str], List[test_program.Case]] = {}
     total: Dict[str, int] = {}
     for case in cases:
         name = case.name
@@ -171,10 +173,10 @@ def _listing(cases: List[gtest.Case]) -> List[str]:
     return lines
 
 
-def _most_useful(failures: List[gtest.Case]) -> Optional[gtest.Case]:
+def _most_useful(failures: List[test_program.Case]) -> Optional[test_program.Case]:
     """What is written and wrong comes before what is not written yet; there TODO(1) is first."""
 
-    def order(case: gtest.Case) -> int:
+    def order(case: test_program.Case) -> int:
         numbers = re.findall(r"\bTODO\((\d+)\)", "\n".join(case.lines))
         return min(map(int, numbers)) if numbers else 0
 
@@ -190,44 +192,37 @@ _STICKY = re.compile(
 )
 
 
-def _readable(lines: List[str]) -> List[str]:
+def _readable(case: test_program.Case) -> List[str]:
     """What a case said, without what helps nobody: GoogleTest's words around the text, the same
     sentence again, and the calls that fail because a kernel has failed before."""
-    text = "\n".join(lines)
-    text = re.sub(
-        r'(?:unknown file: Failure\n)?C\+\+ exception with description "(.*?)" thrown in [^\n]*',
-        r"\1",
-        text,
-        flags=re.DOTALL,
-    )
-    # What tests/support/test_main.cpp finds after a case; its place says nothing.
-    text = re.sub(r"^\S*test_main\.cpp:\d+: Failure\nFailed\n", "", text, flags=re.MULTILINE)
-    # EXPECT_TRUE(matches(…)): the sentence comes first, then where and for which call.
-    text = re.sub(
-        r"^(\S+:\d+): Failure\nValue of: matches\((.*?)\)\n +Actual: false \((.*?)\)\n"
-        r"Expected: true$",
-        lambda m: f"{m[3]}{_nothing_came_back(m[3])}\n  checked at {m[1]}: {m[2]}",
-        text,
-        flags=re.MULTILINE | re.DOTALL,
-    )
-    again = re.search(
-        r"^the CPU device reported .* in this test, the last one:\n(.*?)(?=^\(thread order|\Z)",
-        text,
-        flags=re.MULTILINE | re.DOTALL,
-    )
-    if again and again[1].strip() in text[: again.start()]:
-        text = text[: again.start()] + text[again.end() :]
-
     kept: List[str] = []
+    calls = set()  # that failed: each is said once
     orders: List[str] = []
     follows = None
-    for line in text.splitlines():
-        sticky = _STICKY.search(line)
-        if line.startswith("(thread order:"):
-            orders.append(line)
-        elif sticky and any(one.startswith("CPU device:") for one in kept):
-            follows = sticky[1]
-        elif line not in kept or " failed: cudaError" not in line:
+    reported = False  # by the CPU device
+    text_so_far = ""
+    for said in case.said:
+        text = said.text
+        if said.is_failure:
+            text = test_program.sentence(said)
+            sentence, *checked_at = text.split("\n  checked at ", 1)
+            text = "\n  checked at ".join([sentence + _nothing_came_back(sentence), *checked_at])
+            if said.order:
+                orders.append(f"(thread order: {said.order})")
+            again = re.match(r"the CPU device reported .* in this test, the last one:\n", text)
+            if again and text[again.end() :].strip() in text_so_far:
+                continue
+        text_so_far += text + "\n"
+        for line in text.splitlines():
+            sticky = _STICKY.search(line)
+            if sticky and reported:
+                follows = sticky[1]
+                continue
+            if " failed: cudaError" in line:
+                if line in calls:
+                    continue
+                calls.add(line)
+            reported = reported or line.startswith("CPU device:")
             kept.append(line)
     if follows:
         kept.append(f"(After that every CUDA call fails, with {follows}, as on a GPU.)")

@@ -4,10 +4,11 @@
 """The whole course, as continuous integration runs it; and the bugs that its tests must catch."""
 
 import os
+import tempfile
 from pathlib import Path
 from typing import List, Optional
 
-from lablib import bugs, build, processes
+from lablib import bugs, build, junit, processes
 from lablib.console import say
 from lablib.device import Device
 from lablib.errors import FAILED, OK, LabError
@@ -21,15 +22,23 @@ def cores() -> int:
         return os.cpu_count() or 1
 
 
-def _ctest(root: Path, preset: str, jobs: int, choice: List[str]) -> int:
+def _ctest(
+    root: Path, preset: str, jobs: int, choice: List[str], report: Optional[Path] = None
+) -> int:
     """CTest writes straight through, so that its summary is the last thing printed."""
     command = ["ctest", "--test-dir", str(build.folder(root, preset)), *choice]
     command += ["--output-on-failure", "--no-tests=error", "--parallel", str(jobs)]
-    outcome = processes.run(command, cwd=root)
+    if report is None:
+        outcome = processes.run(command, cwd=root)
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            summary = Path(folder) / "ctest.xml"
+            outcome = processes.run([*command, "--output-junit", str(summary)], cwd=root)
+            junit.of_ctest(summary, build.folder(root, preset) / "events").write(report)
     return OK if outcome.returncode == 0 else FAILED
 
 
-def verify(root: Path, device: Device, jobs: Optional[int]) -> int:
+def verify(root: Path, device: Device, jobs: Optional[int], report: Optional[Path] = None) -> int:
     jobs = jobs or cores()
     build.build(
         root,
@@ -40,7 +49,7 @@ def verify(root: Path, device: Device, jobs: Optional[int]) -> int:
         jobs=jobs,
         next_step="Next: repair it, then `scripts/lab verify` again.",
     )
-    return _ctest(root, build.course_preset(device), jobs, ["-LE", "^lab$"])
+    return _ctest(root, build.course_preset(device), jobs, ["-LE", "^lab$"], report)
 
 
 def verify_bugs(root: Path, exercises: List[Exercise], device: Device, jobs: Optional[int]) -> int:

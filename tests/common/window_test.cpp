@@ -12,7 +12,7 @@
 
 namespace {
 
-// CTest runs each case in a process of its own, so the changed environment reaches no other one.
+// Each case sets the display that it is about. Nothing else in this program needs one.
 
 TEST(Window, IsNotPossibleWithoutADisplay) {
   ::unsetenv("DISPLAY");

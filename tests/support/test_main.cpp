@@ -18,6 +18,7 @@
 #include "lab/device_limits.hpp"
 #include "lab/errors.hpp"
 #include "lab_testing.hpp"
+#include "test_events.hpp"
 
 namespace lab::testing {
 namespace {
@@ -61,6 +62,7 @@ class thread_orders : public ::testing::EmptyTestEventListener {
         cpu_device::set_thread_order(thread_order::random, seed);
         break;
     }
+    test_events::begin_repetition(order_);
   }
 
   void OnTestStart(const ::testing::TestInfo&) override {
@@ -72,7 +74,8 @@ class thread_orders : public ::testing::EmptyTestEventListener {
   }
 
   void OnTestPartResult(const ::testing::TestPartResult& result) override {
-    if (result.failed()) std::printf("(thread order: %s)\n", order_.c_str());
+    if (result.failed() && !test_events::is_watched())
+      std::printf("(thread order: %s)\n", order_.c_str());
   }
 
   void OnTestIterationEnd(const ::testing::UnitTest& tests, int) override {
@@ -107,7 +110,7 @@ bool repair_devices() {
     if (error == cudaSuccess) continue;
     broken = true;
     if (error == cudaErrorLaunchTimeout)
-      GTEST_FLAG_SET(fail_fast, true);
+      test_events::leave_out_the_rest();
     else
       (void)cudaDeviceReset();
   }
@@ -169,22 +172,9 @@ class device_watch : public ::testing::EmptyTestEventListener {
   std::size_t reports_ = 0;
 };
 
-/// Whether the user says how often to repeat; GoogleTest takes it from either place.
-bool repetition_is_given(int argc, char** argv) {
-  for (int i = 1; i < argc; ++i)
-    if (std::string_view(argv[i]).starts_with("--gtest_repeat")) return true;
-  return std::getenv("GTEST_REPEAT") != nullptr;
-}
-
 #endif
 
-int run(int argc, char** argv) {
-#ifdef __CPU_DEVICE__
-  const bool repeat_in_all_orders = !repetition_is_given(argc, argv);
-#endif
-  ::testing::InitGoogleTest(&argc, argv);
-  // What is discovered at build time must not depend on the build machine's GPU.
-  if (GTEST_FLAG_GET(list_tests)) return RUN_ALL_TESTS();
+int prepare([[maybe_unused]] bool repetition_is_given) {
   try {
     lab::device_count();
   } catch (const lab::not_possible& error) {
@@ -206,10 +196,10 @@ int run(int argc, char** argv) {
   listeners.Append(new device_watch);  // GoogleTest owns them
   if (!is_set("CPU_DEVICE_ORDER")) {
     listeners.Append(new thread_orders);
-    if (repeat_in_all_orders) GTEST_FLAG_SET(repeat, kOrders);
+    if (!repetition_is_given) GTEST_FLAG_SET(repeat, kOrders);
   }
 #endif
-  return RUN_ALL_TESTS();
+  return 0;
 }
 
 }  // namespace
@@ -225,4 +215,4 @@ void expect_reports() { reports_are_expected = true; }
 
 }  // namespace lab::testing
 
-int main(int argc, char** argv) { return lab::testing::run(argc, argv); }
+int main(int argc, char** argv) { return test_events::run(argc, argv, lab::testing::prepare); }

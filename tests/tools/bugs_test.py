@@ -10,7 +10,7 @@ import unittest
 from pathlib import Path
 
 from fakes import REPOSITORY, gtest_program, script
-from lablib import bugs, processes
+from lablib import bugs
 from lablib.errors import LabError
 
 GOOD = """\
@@ -266,18 +266,6 @@ class VerdictTest(unittest.TestCase):
             "no_barrier: caught by a report of the CPU device: race on s[3]\n", done.stdout
         )
 
-    def test_a_program_that_is_stopped_for_its_report_owes_no_exit_status(self):
-        lines = [
-            "[ RUN      ] S.A",
-            "CPU device: race on s[3]",
-            "the CPU device reported a mistake in this test",
-            "[  FAILED  ] S.A (0 ms)",
-        ]
-        for status in (0, -15):
-            stopped = processes.Outcome(status, cancelled=True)
-            self.assertTrue(bugs.judge("check", stopped, lines).caught)
-        self.assertFalse(bugs.judge("check", processes.Outcome(0), lines).caught)
-
     def test_a_kernel_without_end_is_stopped_early_except_under_the_checks(self):
         limit = "os.environ.get('CPU_DEVICE_TIME_LIMIT')"
         done = self.caught(f"fails({limit}) if {limit} == '{bugs.LAUNCH_LIMIT}' else True")
@@ -294,9 +282,9 @@ class VerdictTest(unittest.TestCase):
             )
 
     def test_a_crash(self):
-        done = self.caught("os.kill(os.getpid(), signal.SIGSEGV)")
+        done = self.caught("crashes(signal.SIGSEGV)")
         self.assertEqual(0, done.returncode)
-        self.assertIn("caught by a crash: SIGSEGV", done.stdout)
+        self.assertIn("caught by a crash: Suite.A, ended by SIGSEGV", done.stdout)
 
     def test_a_time_out(self):
         done = self.caught("time.sleep(100)", limit="2")
@@ -315,15 +303,14 @@ class VerdictTest(unittest.TestCase):
         self.assertIn("why it is wrong: a neighbour's value is read", done.stderr)
         self.assertIn("what to do: add a test case", done.stderr)
         self.assertIn("f.bugs:2", done.stderr)
-        shown = done.stdout + done.stderr
-        self.assertLess(shown.index("what to do"), shown.index("[ RUN "), "the output comes last")
+        self.assertNotIn("the end of what it printed", done.stderr, "all that ran passed")
 
     def test_an_expected_report_in_a_passing_test_does_not_count(self):
-        done = self.caught("passes('CPU device: race on s[3]\\n')")
+        done = self.caught("prints('CPU device: race on s[3]\\n')")
         self.assertEqual(1, done.returncode)
         self.assertIn("it survives", done.stderr)
         done = self.caught(
-            "passes('CPU device: race on s[3]\\n') if name == 'A' else fails('other')", how="check"
+            "prints('CPU device: race on s[3]\\n') if name == 'A' else fails('other')", how="check"
         )
         self.assertEqual(1, done.returncode)
 
@@ -331,8 +318,8 @@ class VerdictTest(unittest.TestCase):
         for body in (
             "fails('Expected 1')",
             "fails('CPU device: what an error code means, which is not a report')",
-            "os.kill(os.getpid(), signal.SIGSEGV)",
-            "sys.exit(1)",
+            "crashes(signal.SIGSEGV)",
+            "leaves(1)",
         ):
             with self.subTest(body):
                 done = self.caught(body, how="check")
@@ -341,12 +328,19 @@ class VerdictTest(unittest.TestCase):
 
     def test_a_report_before_a_crash_counts(self):
         done = self.caught(
-            "(print('CPU device: out of bounds', flush=True), os.kill(os.getpid(),"
-            " signal.SIGSEGV))",
+            "prints('CPU device: out of bounds') and crashes(signal.SIGSEGV)",
             how="check",
         )
         self.assertEqual(0, done.returncode)
         self.assertIn("out of bounds", done.stdout)
+
+    ALL_WELL = """for file; do :; done; cat >> "${file#*=}" <<'END'
+{"event": "program", "cases": ["S.A"]}
+{"event": "begin", "case": "S.A"}
+{"event": "end", "case": "S.A", "result": "passed"}
+{"event": "ends", "status": 0}
+END
+:"""
 
     def test_what_proves_nothing_is_not_caught(self):
         for text, pattern in (
@@ -354,11 +348,7 @@ class VerdictTest(unittest.TestCase):
             ("exit 0", "no test ran"),
             ("exit 1", "no test ran"),
             ("kill -SEGV $$", "no test ran .SIGSEGV"),
-            ("echo '[ RUN      ] S.A'; echo '[       OK ] S.A (0 ms)'; exit 1", "no test failed"),
-            (
-                "echo '[ RUN      ] S.A'; echo '[  FAILED  ] S.A (0 ms)'; exit 0",
-                "as if all were well",
-            ),
+            (f"{self.ALL_WELL}; exit 1", "no test failed, but something else is wrong"),
         ):
             with self.subTest(text):
                 done = self.expect(script(self.top / "program", f"#!/bin/sh\n{text}\n"))

@@ -109,35 +109,45 @@ def script(path: Path, text: str) -> Path:
     return path
 
 
-# A GoogleTest program in Python: its body yields (name, passed, what it prints).
+# A test program in Python: it writes the events of tests/support/test_events.hpp. Its body is an
+# expression of `name`: true where the case passes, else what one of the functions returns.
 GTEST = """#!{python}
-import os, signal, sys, time
+import json, os, signal, sys, time
 CASES = {names!r}
-if "--gtest_list_tests" in sys.argv:
-    print("Suite.")
-    for name in CASES:
-        print("  " + name)
-    sys.exit(0)
-chosen = CASES
-for argument in sys.argv:
-    if argument.startswith("--gtest_filter="):
-        chosen = [name.split(".")[1] for name in argument.split("=")[1].split(":")]
-failed = False
-def passes(text=""):
-    sys.stdout.write(text)
+given = dict(argument.split("=", 1) for argument in sys.argv[1:] if "=" in argument)
+file = open(given["--lab_events"], "ab", buffering=0)
+def event(what, **more):
+    file.write(json.dumps({{"event": what, **more}}).encode() + b"\\n")
+def prints(text):
+    event("output", case=case, text=text)
     return True
-def fails(text):
-    print(text)
+def fails(text, **more):
+    event("failure", case=case, message=text, **more)
     return False
-for name in chosen:
-    print(f"[ RUN      ] Suite.{{name}}", flush=True)
-    ok = {body}
-    sys.stdout.flush()
-    print(f"[{{'       OK ' if ok else '  FAILED  '}}] Suite.{{name}} (0 ms)", flush=True)
-    failed = failed or not ok
-    if failed and "--gtest_fail_fast" in sys.argv:
+def crashes(number):
+    return "crashed", {{"signal": number}}
+def leaves(status):
+    return "crashed", {{"detail": f"the program left with exit status {{status}} in the middle of"
+                        " this case"}}
+def hangs():
+    limit = given.get("--lab_case_limit", "300")
+    return "timed out", {{"detail": f"took longer than {{limit}} s, and was stopped"}}
+def skips(why):
+    return "skipped", {{"detail": why}}
+event("program", cases=["Suite." + name for name in CASES])
+results = []
+for name in CASES:
+    case = "Suite." + name
+    event("begin", case=case)
+    answer = {body}
+    result, more = answer if type(answer) is tuple else ("passed" if answer else "failed", {{}})
+    event("end", case=case, result=result, seconds=0.25, **more)
+    results.append(result)
+    if result == "timed out" or result == "failed" and "--gtest_fail_fast" in sys.argv:
         break
-sys.exit(1 if failed else 0)
+status = 77 if set(results) == {{"skipped"}} else int(bool(set(results) - {{"passed", "skipped"}}))
+event("ends", status=status)
+sys.exit(status)
 """
 
 

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 import unittest
+from xml.etree import ElementTree
 
 from fakes import LabTest, script
 
@@ -48,7 +49,7 @@ class WatchTest(LabTest):
         self.assertEqual(130, process.returncode)
 
     def test_a_change_stops_a_looping_test(self):
-        self.gtest("lab_test.05.1", ["A"], "print('looping', flush=True) or time.sleep(100)")
+        self.gtest("lab_test.05.1", ["A"], "time.sleep(100)")
         process = subprocess.Popen(
             [str(self.root / "scripts/lab"), "watch", "05.1"],
             env=self.env,
@@ -110,6 +111,51 @@ class VerifyTest(LabTest):
                 ),
             ],
             self.calls(),
+        )
+
+    def test_junit_has_every_case_and_what_has_none(self):
+        events = self.root / "build" / "cpu" / "events"
+        events.mkdir(parents=True)
+        for name, lines in (
+            (
+                "solution.05.1",
+                '{"event":"program","cases":["S.A","S.B"]}\n'
+                '{"event":"begin","case":"S.A"}\n'
+                '{"event":"end","case":"S.A","result":"passed","seconds":1.5}\n'
+                '{"event":"begin","case":"S.B"}\n',  # where CTest's limit ended it
+            ),
+            ("lab.05.1", '{"event":"program","cases":["S.Old"]}\n'),  # of an earlier run
+        ):
+            (events / f"{name}.jsonl").write_text(lines)
+        script(
+            self.bin / "ctest",
+            "#!/bin/sh\nwhile [ $# -gt 1 ]; do shift; done\ncat > \"$1\" <<'END'\n"
+            '<testsuite><testcase name="solution.05.1" status="fail" time="2"/>'
+            '<testcase name="lab.05.1" status="notrun" time="0">'
+            '<skipped message="Unable to find executable"/></testcase>'
+            '<testcase name="tools.x" status="fail" time="2">'
+            "<system-out>one\ntwo</system-out></testcase>"
+            '<testcase name="bug.05.1.x" status="run" time="3"/>'
+            '<testcase name="bug.05.1.y" status="notrun" time="3">'
+            '<skipped message="SKIP_RETURN_CODE=77"/></testcase></testsuite>\nEND\nexit 8\n',
+        )
+        file = self.root / "junit.xml"
+        self.assert_status(1, self.lab("verify", "--junit", str(file)))
+        found = [
+            (suite.get("name"), case.get("name"), [part.tag for part in case])
+            for suite in ElementTree.parse(file).getroot()
+            for case in suite
+        ]
+        self.assertEqual(
+            [
+                ("solution.05.1", "A", []),
+                ("solution.05.1", "B", ["error"]),
+                ("lab.05.1", "lab.05.1", ["error"]),
+                ("tools.x", "tools.x", ["failure"]),
+                ("bug.05.1.x", "bug.05.1.x", []),
+                ("bug.05.1.y", "bug.05.1.y", ["skipped"]),
+            ],
+            found,
         )
 
     def test_a_failure_is_its_status(self):

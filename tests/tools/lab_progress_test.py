@@ -6,6 +6,7 @@
 import json
 import os
 import unittest
+from xml.etree import ElementTree
 
 from fakes import SOLUTION, STARTER, LabTest
 
@@ -51,20 +52,22 @@ class TestTest(LabTest):
             lines[:7],
         )
 
-    def test_after_ten_crashes_it_is_enough(self):
-        names = [f"C{number}" for number in range(12)]
-        self.gtest("lab_test.05.1", names, "os.kill(os.getpid(), signal.SIGSEGV)")
-        done = self.lab("test", "05.1")
-        self.assert_status(1, done)
-        self.assertEqual(10, done.stdout.count("crashed: Suite.C"))
-        self.assertIn("not run Suite.C11", done.stdout)
+    def test_a_program_that_is_killed_as_a_whole(self):
+        for how in ("os.kill(os.getpid(), signal.SIGKILL)", "sys.exit(0)", "file.write(b'{')"):
+            with self.subTest(how):
+                self.gtest("lab_test.05.1", ["A", "B", "C"], f"name != 'B' or ({how}, os._exit(0))")
+                done = self.lab("test", "05.1")
+                self.assert_status(1, done)
+                self.assertIn("1 of 3 tests pass", done.stdout)
+                self.assertIn("crashed: Suite.B  (the program ended in the middle", done.stdout)
+                self.assertIn("not run Suite.C", done.stdout)
 
     def test_after_an_endless_kernel_the_others_are_one_line(self):
         self.gtest(
             "lab_test.05.1",
             ["A", "B", "C"],
-            "fails('CPU device: stopped kernel k: the launch ran for more than 30 s.') if name =="
-            " 'A' else print('[  SKIPPED ] Suite.' + name + ' (0 ms)')",
+            "(fails('CPU device: stopped kernel k: the launch ran for more than 30 s.'),"
+            " event('end', case=case, result='failed'), event('ends', status=1), os._exit(1))",
         )
         lines = self.lab("test", "05.1").stdout.splitlines()
         self.assertEqual(
@@ -83,7 +86,7 @@ class TestTest(LabTest):
             return text[text.index("What to look at first") :].splitlines()[:2]
 
         thrown = (
-            "fails('unknown file: Failure\\nC++ exception with description \"it is not written yet:"
+            "fails('C++ exception with description \"it is not written yet:"
             " TODO(' + {'A': '10', 'B': '2', 'C': '3'}[name] + ')\" thrown in the test body.')"
         )
         self.assertEqual(
@@ -96,7 +99,7 @@ class TestTest(LabTest):
 
     def test_after_a_crash_the_other_cases_still_run(self):
         self.gtest(
-            "lab_test.05.1", ["A", "B", "C"], "name != 'B' or os.kill(os.getpid(), signal.SIGSEGV)"
+            "lab_test.05.1", ["A", "B", "C"], "name != 'B' or crashes(signal.SIGSEGV)"
         )
         done = self.lab("test", "05.1")
         self.assert_status(1, done)
@@ -105,15 +108,15 @@ class TestTest(LabTest):
         self.assertIn("ok      Suite.C", done.stdout)
 
     def test_a_looping_case_ends_it(self):
-        self.gtest("lab_test.05.1", ["A", "B", "C"], "name != 'B' or time.sleep(100)")
+        self.gtest("lab_test.05.1", ["A", "B", "C"], "name != 'B' or hangs()")
         done = self.lab("test", "05.1", "--time-limit", "0.5")
         self.assert_status(1, done)
         self.assertIn("timed out: Suite.B", done.stdout)
         self.assertIn("not run Suite.C", done.stdout)
-        self.assertRegex(done.stdout, "stopped after 0.5 s(.|\n)*barrier")
+        self.assertRegex(done.stdout, "took longer than 0.5 s, and was stopped(.|\n)*barrier")
 
     def test_a_program_that_leaves_in_the_middle_has_not_passed(self):
-        self.gtest("lab_test.05.1", ["A", "B"], "name != 'B' or sys.exit(0)")
+        self.gtest("lab_test.05.1", ["A", "B"], "name != 'B' or leaves(0)")
         done = self.lab("test", "05.1")
         self.assert_status(1, done)
         self.assertIn("crashed: Suite.B  (the program left with exit status 0", done.stdout)
@@ -126,10 +129,44 @@ class TestTest(LabTest):
         self.assertNotIn("done", self.lab("list").stdout.split("05.1")[1].splitlines()[0])
 
     def test_no_test_is_a_failure(self):
-        self.program("lab_test.05.1", "exit 0")
+        self.program("lab_test.05.1", "echo nothing here; exit 0")
         done = self.lab("test", "05.1")
         self.assert_status(1, done)
         self.assertIn("no test ran", done.stdout)
+        self.assertIn("nothing here", done.stdout)
+
+    def test_where_every_case_is_skipped_nothing_is_tested(self):
+        self.gtest("lab_test.05.1", ["A", "B"], "skips('needs two devices')")
+        done = self.lab("test", "05.1")
+        self.assert_status(77, done)
+        self.assertIn("not tested", done.stdout)
+        self.assertIn("needs two devices", done.stdout)
+
+    def test_junit(self):
+        body = "fails('got \x01<2>, expected 3', file='t.cpp', line=7) if name == 'A' else True"
+        self.gtest("lab_test.05.1", ["A", "B"], body)
+        self.lab_file("05_shared_memory/2_divergent_barrier/divergent_barrier.cu").write_text(
+            "SYNTAX ERROR"
+        )
+        file = self.root / "results" / "junit.xml"
+        done = self.lab("test", "05.1", "05.2", "--junit", str(file))
+        self.assert_status(1, done)
+        first, second = ElementTree.parse(file).getroot()
+        self.assertEqual(
+            ("lab_test.05.1", "2", "1", "0.500"),
+            tuple(first.get(name) for name in ("name", "tests", "failures", "time")),
+        )
+        failed, passed = first
+        self.assertEqual(
+            {"classname": "lab_test.05.1.Suite", "name": "A", "time": "0.250"}, failed.attrib
+        )
+        message = failed.find("failure").get("message")
+        self.assertEqual("t.cpp:7: got \ufffd<2>, expected 3", message)
+        self.assertEqual([], list(passed))
+        self.assertIn("does not compile", second.find("testcase/error").get("message"))
+        done = self.lab("test", "05.1", "--junit", "/proc/junit.xml")
+        self.assert_status(1, done)
+        self.assertIn("cannot write /proc/junit.xml", done.stderr)
 
     def test_without_an_id_it_is_the_next_unfinished(self):
         for target in ("lab_test.03.1", "lab_test.05.1"):

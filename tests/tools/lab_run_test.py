@@ -267,6 +267,13 @@ class RunTest(LabTest):
 
 
 class BuildTest(LabTest):
+    def test_the_first_build_says_that_it_takes_longer(self):
+        self.program("solution.05.1", "exit 0")
+        first = "This is the first build in build/cpu"
+        self.assertIn(first, self.lab("run", "05.1", "--solution").stderr)
+        (self.root / "build" / "cpu" / ".ninja_log").write_text("# ninja log v5\n")
+        self.assertNotIn(first, self.lab("run", "05.1", "--solution").stderr)
+
     def test_an_error_shows_the_students_own_file_first(self):
         self.lab_file().write_text("int SYNTAX ERROR\n")
         self.program("lab.05.1", "exit 0")

@@ -16,9 +16,10 @@ import unittest.mock
 from pathlib import Path
 
 from fakes import LabTest, script
-from lablib import equivalents, mutate, mutations, processes
+from lablib import equivalents, mutate, mutations
 from lablib.errors import LabError
 from lablib.exercises import find_exercises
+from lablib.test_program import Case, Result, Said
 
 TEXT = "void f() {\n  a[i] = b[i];\n  if (i < n) c[i] = 0;\n}\n"
 
@@ -104,23 +105,25 @@ class EquivalentsTest(unittest.TestCase):
 
 
 class JudgeTest(unittest.TestCase):
-    def judge(self, returncode, output, **how):
-        return mutate.judge(processes.Outcome(returncode, **how), output, 20).way
+    def judge(self, status, state, *said, **more):
+        case = Case("Suite.case", state, list(said))
+        runs = [case] if case.is_bad else []
+        result = Result({case.name: case}, status, failed_runs=runs, ended=True, **more)
+        return mutate.judge(result, 20).way
 
     def test_what_a_run_says(self):
-        failed = "[  FAILED  ] Suite.case (1 ms)"
-        report = "CPU device: a race"
-        self.assertEqual(mutate.SURVIVES, self.judge(0, ["[       OK ] Suite.case"]))
-        self.assertEqual("test", self.judge(1, [failed]))
-        self.assertEqual("test", self.judge(-15, [failed], cancelled=True))
-        self.assertEqual("crash", self.judge(-11, ["[ RUN      ] Suite.case"]))
-        self.assertEqual("crash", self.judge(3, ["leak at exit"]))
-        self.assertEqual("time-out", self.judge(-15, [], timed_out=True))
-        said = "the CPU device reported a mistake in this test, the last one:"
-        self.assertEqual("report", self.judge(1, [report, said, failed]))
-        self.assertEqual("report", self.judge(-6, [report]))
+        report = Said("CPU device: a race")
+        reported = Said("the CPU device reported a mistake in this test, the last one:", True)
+        self.assertEqual(mutate.SURVIVES, self.judge(0, "passed"))
+        self.assertEqual("test", self.judge(1, "failed"))
+        self.assertEqual("crash", self.judge(1, "crashed"))
+        self.assertEqual("crash", self.judge(1, "passed", detail="after the last test: SIGSEGV"))
+        self.assertEqual("time-out", self.judge(1, "timed out"))
+        self.assertEqual("time-out", self.judge(-15, "passed", timed_out=True))
+        self.assertEqual("report", self.judge(1, "failed", report, reported))
+        self.assertEqual("report", self.judge(1, "crashed", report))
         # A test that wants to see a report, and another one that fails.
-        self.assertEqual("test", self.judge(1, [report, failed]))
+        self.assertEqual("test", self.judge(1, "failed", report))
 
 
 SOLUTION = """\
@@ -160,13 +163,18 @@ object = sys.argv[sys.argv.index("tests.o") + 1]
 program = sys.argv[sys.argv.index("-o") + 1]
 text = open(object).read()
 with open(program, "w") as file:
-    file.write("#!{python}\\nimport sys\\ntext = " + repr(text) + '''
-print("[ RUN      ] Suite.case", flush=True)
+    file.write("#!{python}\\nimport json, sys\\ntext = " + repr(text) + '''
+events = open(sys.argv[-1].split("=")[1], "a", buffering=1)
+def event(what, **more):
+    print(json.dumps(dict(event=what, **more)), file=events)
+event("program", cases=["Suite.case"])
+event("begin", case="Suite.case")
 if "TAKES LONG" in text and "__sync" not in text:
     import time
     time.sleep(100)
 wrong = "if (true)" in text or ("__sync" not in text and "-fsanitize=thread" in text)
-print("[  FAILED  ] Suite.case (0 ms)" if wrong else "[       OK ] Suite.case (0 ms)", flush=True)
+event("end", case="Suite.case", result="failed" if wrong else "passed")
+event("ends", status=int(wrong))
 sys.exit(wrong)
 ''')
 os.chmod(program, 0o755)

@@ -4,14 +4,19 @@
 """The parts of scripts/lab that need no tree: device choice, compiler messages, test output, …"""
 
 import io
+import json
 import os
+import shutil
+import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
 
-from fakes import gtest_program, script
-from lablib import console, device, diagnostics, files, gtest, testing
+from fakes import REPOSITORY, gtest_program, script
+from lablib import console, device, diagnostics, files, processes, test_program, testing
 from lablib.errors import MAY_NOT_INSTALL, USAGE, LabError
+from lablib.test_program import Case, Said
 
 
 class DeviceTest(unittest.TestCase):
@@ -211,6 +216,50 @@ collect2: error: ld returned 1 exit status
         )
         self.assertEqual([], diagnostics.lost_includes(starter, starter))
 
+    def test_what_is_wrong_in_a_macro_is_said_of_the_line_that_uses_it(self):
+        (message,) = self.messages("""FAILED: x.o
+In file included from ../../labs/05/1_x/x.cu:5:
+labs/05/1_x/x.cu: In function 'void lab::f()':
+common/include/lab/cuda_check.hpp:41:45: error: cannot convert 'int' to 'cudaError_t'
+   41 |     const cudaError_t status_ = (expr);
+      |                                 ^~~~~~
+      |                                 int
+common/include/lab/cuda_check.hpp:9:3: note: in expansion of macro 'LAB_INNER'
+    9 |   LAB_INNER(expr)
+      |   ^~~~~~~~~
+../../labs/05/1_x/x.cu:12:3: note: in expansion of macro 'CUDA_CHECK'
+   12 |   CUDA_CHECK(5);
+      |   ^~~~~~~~~~
+""")
+        self.assertEqual(("../../labs/05/1_x/x.cu", 12), (message.path, message.line))
+        self.assertEqual(
+            [
+                "../../labs/05/1_x/x.cu:12: error: cannot convert 'int' to 'cudaError_t'",
+                "   12 |   CUDA_CHECK(5);",
+            ],
+            diagnostics.readable(message),
+        )
+
+    def test_what_a_macro_looks_like_inside_is_left_out(self):
+        (message,) = self.messages("""FAILED: x.o
+labs/05/1_x/x.cu:12:14: error: 'cudaFoo' was not declared in this scope
+   12 |   CUDA_CHECK(cudaFoo());
+      |              ^~~~~~~
+common/include/lab/cuda_check.hpp:62:51: note: in definition of macro 'CUDA_CHECK'
+   62 | #define CUDA_CHECK(...) f(__VA_ARGS__)
+      |                           ^~~~~~~~~~~
+labs/05/1_x/x.cu:9:6: note: something else
+""")
+        self.assertEqual(
+            [
+                "labs/05/1_x/x.cu:12:14: error: 'cudaFoo' was not declared in this scope",
+                "   12 |   CUDA_CHECK(cudaFoo());",
+                "      |              ^~~~~~~",
+                "labs/05/1_x/x.cu:9:6: note: something else",
+            ],
+            diagnostics.readable(message),
+        )
+
     def test_nothing_to_be_found(self):
         self.assertEqual([], self.messages("[1/2] x\nninja: error: loading build.ninja\n"))
 
@@ -218,6 +267,18 @@ collect2: error: ld returned 1 exit status
         self.assertEqual(
             "labs/x.cu:1 common/y", diagnostics.shorten("/r/labs/x.cu:1 ../../common/y", Path("/r"))
         )
+
+
+def printed(*lines):
+    return Said("\n".join(lines) + "\n")
+
+
+def failed(text, file="", line=0, order=""):
+    return Said(text, True, file, line, order)
+
+
+def readable(*said):
+    return testing._readable(Case("S.A", "failed", list(said)))
 
 
 class ReadableTest(unittest.TestCase):
@@ -228,29 +289,27 @@ class ReadableTest(unittest.TestCase):
     ]
 
     def test_what_follows_from_a_failed_kernel_is_one_line(self):
-        failed = "x.cu:9: cudaFree(p) failed: cudaErrorIllegalAddress (an illegal memory access)"
-        order = "(thread order: forward)"
-        lines = testing._readable(
-            [
-                *self.REPORT,
-                failed,
-                failed,
-                'unknown file: Failure\nC++ exception with description "timer.cpp:58:'
-                ' cudaEventRecord(stop) failed: cudaErrorIllegalAddress" thrown in the test body.',
-                order,
-                "tests/support/test_main.cpp:97: Failure",
-                "Failed",
-                "the CPU device reported a mistake in this test, the last one:",
-                self.REPORT[0].replace("CPU device: ", ""),
-                self.REPORT[1],
-                order,
-            ]
+        call = "x.cu:9: cudaFree(p) failed: cudaErrorIllegalAddress (an illegal memory access)"
+        again = "\n".join(self.REPORT).replace("CPU device: ", "")
+        lines = readable(
+            printed(*self.REPORT, call, call),
+            failed(
+                'C++ exception with description "timer.cpp:58: cudaEventRecord(stop) failed:'
+                ' cudaErrorIllegalAddress" thrown in the test body.',
+                order="forward",
+            ),
+            failed(
+                "Failed\nthe CPU device reported a mistake in this test, the last one:\n" + again,
+                "tests/support/test_main.cpp",
+                97,
+                "forward",
+            ),
         )
         self.assertEqual(
             [
                 *self.REPORT,
                 "(After that every CUDA call fails, with cudaErrorIllegalAddress, as on a GPU.)",
-                order,
+                "(thread order: forward)",
             ],
             lines,
         )
@@ -260,33 +319,37 @@ class ReadableTest(unittest.TestCase):
             "x.cu:9: cudaMemcpy(…) failed: cudaErrorInvalidValue (invalid argument)",
             "CPU device: the copy at x.cu:9 is too long.",
             "CPU device: the copy at x.cu:9 is too long.",
-            "x_test.cpp:4: Failure",
-            "Expected 1, got 2",
         ]
-        self.assertEqual(lines, testing._readable(lines))
-        failed = ["x.cu:9: cudaFree(p) failed: cudaErrorIllegalAddress (as a GPU says it)"]
-        self.assertEqual(failed, testing._readable(failed))
-        report = ["tests/support/test_main.cpp:97: Failure", "Failed", "the CPU device reported a"
-                  " mistake in this test, the last one:", "a race"]
-        self.assertEqual(report[2:], testing._readable(report))
+        self.assertEqual(
+            [*lines, "x_test.cpp:4: Expected 1, got 2"],
+            readable(printed(*lines), failed("Expected 1, got 2", "x_test.cpp", 4)),
+        )
+        call = "x.cu:9: cudaFree(p) failed: cudaErrorIllegalAddress (as a GPU says it)"
+        self.assertEqual([call], readable(printed(call)))
+        report = "the CPU device reported a mistake in this test, the last one:\na race"
+        self.assertEqual(
+            report.splitlines(), readable(failed("Failed\n" + report, "/x/test_main.cpp", 97))
+        )
+
+    def test_a_million_lines_take_a_moment(self):
+        lines = [f"thread {number}" for number in range(1_000_000)]
+        self.assertEqual(len(lines), len(readable(printed(*lines))))
 
     def test_a_comparison_begins_with_what_it_found(self):
-        lines = [
-            "tests/x_test.cpp:55: Failure",
-            "Value of: matches(lab::compare(add(a, b), right))",
-            "  Actual: false (1000 of 1000 elements differ; first at [0]: got 0, expected 2.5)",
-            "Expected: true",
-        ]
+        text = (
+            "Value of: matches(lab::compare(add(a, b), right))\n"
+            "  Actual: false (1000 of 1000 elements differ; first at [0]: got 0, expected 2.5)\n"
+            "Expected: true"
+        )
         self.assertEqual(
             [
                 "1000 of 1000 elements differ; first at [0]: got 0, expected 2.5",
                 "  Nothing is right, and it begins with 0: is the result copied back to the host?",
                 "  checked at tests/x_test.cpp:55: lab::compare(add(a, b), right)",
             ],
-            testing._readable(lines),
+            readable(failed(text, "tests/x_test.cpp", 55)),
         )
-        lines[2] = "  Actual: false (2 of 1000 elements differ; first at [0]: got 0, expected 2.5)"
-        self.assertEqual(2, len(testing._readable(lines)))
+        self.assertEqual(2, len(readable(failed(text.replace("1000 of", "2 of"), "t.cpp", 5))))
 
     def test_a_todo_gets_its_line(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -301,53 +364,127 @@ class ReadableTest(unittest.TestCase):
                 self.assertEqual(line, testing._with_line_of_todo(line, root))
 
 
-class GtestTest(unittest.TestCase):
-    def test_output_of_a_case_may_share_a_line_with_its_end(self):
-        runs = gtest.read_runs(
-            [
-                "[ RUN      ] P/S.Q/2",
-                "partial[  FAILED  ] P/S.Q/2, where GetParam() = 3 (0 ms)",
-                "[ RUN      ] S.A",
-                "text",
-            ]
+class EventsTest(unittest.TestCase):
+    def read(self, *events):
+        reader = test_program.Reader()
+        cases = {"event": "program", "cases": ["S.A", "S.B"]}
+        for event in (cases, *events):
+            reader.feed(json.dumps(event).encode() + b"\n")
+        reader.result.status = 0
+        return reader.result
+
+    @staticmethod
+    def run_of(case, result="passed", *inside):
+        return (
+            {"event": "begin", "case": case},
+            *inside,
+            {"event": "end", "case": case, "result": result, "seconds": 0.5},
         )
-        self.assertEqual(
-            [("P/S.Q/2", "failed", ["partial"]), ("S.A", "crashed", ["text"])],
-            [(run.name, run.state, run.lines) for run in runs],
-        )
+
+    ENDS = {"event": "ends", "status": 0}
+
+    def test_all_passed(self):
+        result = self.read(*self.run_of("S.A"), *self.run_of("S.B"), self.ENDS)
+        self.assertTrue(result.passed)
 
     def test_a_case_that_fails_in_one_of_several_repetitions_has_failed(self):
-        with tempfile.TemporaryDirectory() as folder:
-            lines = []
-            for end in ("[       OK ]", "[  FAILED  ]", "[       OK ]"):
-                lines += ["[ RUN      ] S.A", f"said before {end}", f"{end} S.A (1 ms)"]
-            text = "\n".join(lines)
-            program = script(
-                Path(folder) / "p",
-                "#!/bin/sh\n[ \"$1\" = --gtest_list_tests ] && { echo S.; echo '  A'; exit 0;"
-                f" }}\ncat <<'END'\n{text}\nEND\nexit 1\n",
-            )
-            result = gtest.run(program)
-            self.assertFalse(result.passed)
-            self.assertEqual(["said before [  FAILED  ]"], result.cases["S.A"].lines)
+        said = {"event": "output", "case": "S.A", "text": "said before"}
+        runs = [*self.run_of("S.A"), *self.run_of("S.A", "failed", said), *self.run_of("S.A")]
+        result = self.read(*runs, *self.run_of("S.B"), self.ENDS)
+        self.assertFalse(result.passed)
+        self.assertEqual(["said before"], result.cases["S.A"].lines)
+        self.assertEqual(1.5, result.cases["S.A"].seconds)
 
-    def test_lists_know_parameters_and_leave_out_disabled_cases(self):
-        with tempfile.TemporaryDirectory() as folder:
-            program = script(
-                Path(folder) / "p",
-                "#!/bin/sh\necho 'Running main() from x.cc'\necho 'P/S.  # TypeParam = int'\n"
-                "echo '  Q/0  # GetParam() = 1'\necho '  DISABLED_R'\n",
-            )
-            self.assertEqual(["P/S.Q/0"], gtest.list_cases(program))
+    def test_what_is_missing_is_not_passed(self):
+        a, b = self.run_of("S.A"), self.run_of("S.B")
+        for events in (
+            (*a, self.ENDS),  # one case
+            (*a, *b),  # the verdict
+            (*a, {"event": "begin", "case": "S.B"}, self.ENDS),  # the end of a case
+            (*a, *b, *self.run_of("S.C"), self.ENDS),  # one that the program does not have
+            (*self.run_of("S.A", "skipped"), *self.run_of("S.B", "skipped"), self.ENDS),
+            (*a, *self.run_of("S.B", "crashed"), self.ENDS),
+        ):
+            self.assertFalse(self.read(*events).passed)
 
-    def test_a_case_that_never_ran_is_not_passed(self):
+    def test_half_a_line_says_nothing(self):
+        reader = test_program.Reader()
+        reader.feed(b'{"event":"program","cases":["S.A"]}\n{"event":"begin","ca')
+        self.assertIsNone(reader.current)
+        reader.feed(b'se":"S.A"}\n\xff\n[]\n')
+        self.assertEqual("S.A", reader.current.name)
+
+    def test_a_program_that_leaves_quietly_has_not_passed(self):
         with tempfile.TemporaryDirectory() as folder:
             program = gtest_program(Path(folder) / "p", ["A", "B"])
+            self.assertTrue(test_program.run([str(program)]).passed)
             program.write_text(
-                program.read_text().replace("chosen = CASES\n", "chosen = CASES[:1]\n")
+                program.read_text().replace('event("ends", status=status)', "os._exit(0)")
             )
-            result = gtest.run(program)
-            self.assertEqual((0, False), (result.returncode, result.passed))
+            result = test_program.run([str(program)])
+            self.assertEqual((1, False), (result.status, result.passed))
+            self.assertIn("before the end", result.detail)
+
+    def test_a_line_without_an_end_is_cut(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = script(Path(folder) / "p", "#!/bin/sh\nhead -c 100000000 /dev/zero\n")
+            lines = []
+            processes.run([str(program)], on_line=lambda line: lines.append(len(line)))
+            self.assertEqual(100_000_000, sum(lines))
+            self.assertLess(max(lines), 2_000_000)
+
+
+class StaleTest(unittest.TestCase):
+    """With the real Ninja: is a program whose source has changed taken away?"""
+
+    def setUp(self):
+        if shutil.which("ninja") is None:
+            self.fail("ninja is needed: scripts/setup installs it")
+        temporary = tempfile.TemporaryDirectory(suffix=" it's &")
+        self.addCleanup(temporary.cleanup)
+        self.build = Path(temporary.name)
+        (self.build / "build.ninja").write_text(
+            "rule compile\n  command = grep -v WRONG $in > $out\n"
+            "rule link\n  command = cp $in $out && : -o $out\n"
+            "build a.o: compile a.cpp\nbuild b.o: compile b.cpp\n"
+            "build bin/tests/a_test: link a.o\nbuild bin/bugs/b: link b.o\n"
+            "build all: phony bin/tests/a_test bin/bugs/b\ndefault all\n"
+        )
+        for name in "ab":
+            (self.build / f"{name}.cpp").write_text("fine\n")
+        self.ninja()
+
+    def ninja(self):
+        return subprocess.run(["ninja", "-C", self.build], stdout=subprocess.DEVNULL).returncode
+
+    def programs(self):
+        done = subprocess.run(
+            [sys.executable, REPOSITORY / "scripts/lablib/stale.py", "ninja", self.build],
+            capture_output=True,
+            text=True,
+        )
+        programs = ("bin/tests/a_test", "bin/bugs/b")
+        there = [path for path in programs if (self.build / path).exists()]
+        return done.returncode, there
+
+    def test_what_is_built_stays(self):
+        self.assertEqual((0, ["bin/tests/a_test", "bin/bugs/b"]), self.programs())
+
+    def test_what_does_not_compile_any_more_goes(self):
+        (self.build / "a.cpp").write_text("WRONG\n")
+        self.assertNotEqual(0, self.ninja())
+        self.assertTrue((self.build / "bin/tests/a_test").exists())  # that of before
+        self.assertEqual((0, ["bin/bugs/b"]), self.programs())
+
+    def test_what_nobody_has_built_since_the_edit_goes(self):
+        (self.build / "b.cpp").write_text("new\n")
+        self.assertEqual((0, ["bin/tests/a_test"]), self.programs())
+        self.assertEqual(0, self.ninja())
+        self.assertEqual((0, ["bin/tests/a_test", "bin/bugs/b"]), self.programs())
+
+    def test_where_nothing_is_known_it_fails(self):
+        (self.build / "a.cpp").unlink()
+        self.assertEqual(1, self.programs()[0])
 
 
 class ConsoleTest(unittest.TestCase):

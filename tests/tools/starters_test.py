@@ -120,8 +120,10 @@ class ProgramTest(Tree):
                 "bare exception",
             ),
             ("fails('Unknown C++ exception thrown in the test body.')", "unknown exception"),
+            ("crashes(signal.SIGSEGV)", "was ended by SIGSEGV"),
             ("os.kill(os.getpid(), signal.SIGSEGV)", "SIGSEGV"),
-            ("sys.exit(3)", "no test failed"),
+            ("name == 'A' or hangs()", "not hang"),
+            ("event('ends', status=3) or sys.exit(3)", "crash"),
         ):
             with self.subTest(body):
                 done = self.fails_readably(body)

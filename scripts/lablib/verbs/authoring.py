@@ -18,12 +18,13 @@ from lablib.verbs.verb import Parser, Verb
 def _verify_arguments(parser: Parser) -> None:
     verb.on_device(parser)
     verb.jobs(parser)
+    verb.junit_file(parser)
 
 
 def _verify(root: Path, options: argparse.Namespace) -> int:
     chosen = verb.chosen_device(options)
     build.require_packages(root)
-    return verify.verify(root, chosen, options.jobs)
+    return verify.verify(root, chosen, options.jobs, options.junit)
 
 
 def _new_arguments(parser: Parser) -> None:

@@ -13,8 +13,7 @@ from lablib.console import say
 from lablib.errors import OK, USAGE, LabError
 from lablib.exercises import Exercise, find_exercises
 from lablib.state import Progress
-
-CASE_LIMIT = 60.0  # seconds for one test case
+from lablib.test_program import CASE_LIMIT
 
 
 class Parser(argparse.ArgumentParser):
@@ -112,6 +111,15 @@ def jobs(parser: Parser) -> None:
         type=_positive,
         metavar="N",
         help="how many things to do at once; by default as many as there are cores",
+    )
+
+
+def junit_file(parser: Parser) -> None:
+    parser.add_argument(
+        "--junit",
+        type=Path,
+        metavar="FILE",
+        help="also write every case's result, time and message to this file, as JUnit XML",
     )
 
 

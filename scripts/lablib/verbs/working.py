@@ -6,7 +6,7 @@
 import argparse
 from pathlib import Path
 
-from lablib import build, device, profiling, programs, testing, watching
+from lablib import build, device, junit, profiling, programs, testing, watching
 from lablib.console import say
 from lablib.errors import OK, USAGE, LabError
 from lablib.exercises import resolve_all, resolve_one
@@ -47,6 +47,7 @@ def _test_arguments(parser: Parser) -> None:
     verb.solution(parser)
     verb.on_device(parser)
     verb.case_limit(parser)
+    verb.junit_file(parser)
 
 
 def _test(root: Path, options: argparse.Namespace) -> int:
@@ -57,13 +58,19 @@ def _test(root: Path, options: argparse.Namespace) -> int:
         say(f"next: {exercises[0].id} {exercises[0].name}")
     chosen = verb.chosen_device(options)
     build.require_packages(root)
-    return testing.test_all(
-        root,
-        exercises,
-        chosen,
-        solution=options.solution,
-        case_limit=verb.seconds_a_case(options),
-    )
+    report = junit.Report() if options.junit is not None else None
+    try:
+        return testing.test_all(
+            root,
+            exercises,
+            chosen,
+            solution=options.solution,
+            case_limit=verb.seconds_a_case(options),
+            report=report,
+        )
+    finally:
+        if report is not None:
+            report.write(options.junit)
 
 
 def _check_arguments(parser: Parser) -> None:

@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What a test program tells the program that started it. `--lab_events=FILE` writes one JSON object
+// per line to FILE while the tests run; scripts/lab and CTest's tests are started like that, and
+// nobody has to read the console's text:
+//
+//   {"event":"program","cases":["Suite.Case",…]}        what has to run; always the first line
+//   {"event":"repetition","order":"forward"}            all cases (again), in this thread order
+//   {"event":"begin","case":"Suite.Case"}
+//   {"event":"output","case":"Suite.Case","text":"…"}   only of cases that do not pass
+//   {"event":"failure","case":"Suite.Case","file":"…","line":12,"message":"…"}
+//   {"event":"end","case":"Suite.Case","result":"failed","seconds":0.012,"detail":"…"}
+//   {"event":"ends","status":1,"detail":"…"}            the verdict; always the last line
+//
+// Results are passed, failed, skipped, crashed and timed out. "case" is empty for what happens
+// outside of every case.
+//
+// The tests then run in a child process. This process only watches it, so that a case that crashes,
+// exits, hangs (--lab_case_limit=SECONDS) or prints without end fails like any other, with all that
+// it said before. After a crash, a new child runs the rest. Every case that the program was
+// compiled with has to run: one that is missing is a failure.
+//
+// Without --lab_events there is one process and GoogleTest's own output, for people and debuggers.
+//
+// Needs GoogleTest and nothing else of this repository: the CPU device's tests use it too.
+#pragma once
+
+#include <functional>
+#include <string>
+
+namespace test_events {
+
+/// Runs all tests of this program and returns its exit status: 0 all passed, 1 not, 2 usage,
+/// 77 (skipped) nothing could run here.
+///
+/// `prepare` runs once in each process that runs tests, after InitGoogleTest. It may add listeners
+/// and set flags. If it returns anything but 0, no test runs and that is the exit status; it has
+/// printed why. Its argument says whether the user asked for a number of repetitions.
+int run(int argc, char** argv, const std::function<int(bool repetition_is_given)>& prepare);
+
+/// Whether this is such a child process.
+bool is_watched();
+
+/// Says what is special about the repetition that begins. Failures in it are reported with that.
+void begin_repetition(const std::string& order);
+
+/// Makes the running case the last one, because the others would take as long to fail.
+void leave_out_the_rest();
+
+}  // namespace test_events
