@@ -19,17 +19,18 @@ function(lab_cpu_device_options variable)
     set(options $<$<CONFIG:RelWithDebInfo>:-O1> -ftree-slp-vectorize -g0 -Wno-unknown-pragmas)
   endif()
   if(arg_CHECK OR LAB_CHECK)
-    list(APPEND options -fsanitize=thread)
+    # Arrays whose length the compiler knows are indexed within it.
+    list(APPEND options -fsanitize=thread,bounds)
     # The accesses that are watched should be those of the source: a float4 is loaded as a whole
     # and not by its components, and four turns of a loop are not one access.
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-      list(APPEND options -fno-tree-sra -fno-ipa-sra)
+      list(APPEND options -fno-tree-sra -fno-ipa-sra --param=tsan-distinguish-volatile=1)
       # Each address is compared with the alignment of its type: a GPU refuses others. (clang looks
       # at few of them, and reads words once more for it.)
       list(APPEND options -fsanitize=alignment)
       list(APPEND options -Wno-tsan)  # warns that its own library knows no fences; ours does
     else()
-      list(APPEND options -fno-vectorize)
+      list(APPEND options -fno-vectorize "SHELL:-mllvm -tsan-distinguish-volatile=1")
     endif()
   endif()
   set(${variable} "${options}" PARENT_SCOPE)

@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Atomic functions: relaxed read-modify-write operations that return the old value, in the three
-// scopes that CUDA knows (here every scope is as wide as the machine).
+// Atomic functions and fences. The functions are relaxed read-modify-write operations that return
+// the old value, in the three scopes that CUDA knows. Here every scope is as wide as the machine;
+// the check build says where one is too narrow for a GPU.
 //
 // The threads of a block share an OS thread, so one that spins must let the others run. These do:
 // a failing compare-and-swap, an exchange that changed nothing (a lock that was taken already), and
@@ -49,23 +50,44 @@ T atomic_update(T* address, Change change, int order = __ATOMIC_RELAXED) {
 /// Lets other threads run: what an atomic does that failed. Host code just goes on.
 void spin_pause(const char* file, int line);
 
+void begin_block_scope();  // the check build's
+void end_block_scope();
+/// Between begin() and end(), this thread's atomics and fences are of block scope. Nothing may wait
+/// meanwhile. (No object with a destructor: the check build would watch it.)
+struct block_scope {
+#ifdef CPU_DEVICE_CHECK
+  static void begin() { begin_block_scope(); }
+  static void end() { end_block_scope(); }
+#else
+  static void begin() {}
+  static void end() {}
+#endif
+};
+/// The same for a scope that reaches further: nothing.
+struct wider_scope {
+  static void begin() {}
+  static void end() {}
+};
+
 /// Called at each atomic load: lets other threads run now and then.
 void note_load(const char* file, int line);
 
 }  // namespace cpu_device
 
 // One family: the plain name and its _block and _system forms. MEANWHILE is a statement after it.
-#define CPU_DEVICE_ATOMIC_FUNCTION(T, NAME, EXPRESSION, MEANWHILE) \
-  inline T NAME(T* address, T value, CPU_DEVICE_HERE) {            \
-    const T old = EXPRESSION;                                      \
-    MEANWHILE;                                                     \
-    static_cast<void>(file), static_cast<void>(line);              \
-    return old;                                                    \
+#define CPU_DEVICE_ATOMIC_FUNCTION(T, NAME, SCOPE, EXPRESSION, MEANWHILE) \
+  inline T NAME(T* address, T value, CPU_DEVICE_HERE) {                   \
+    cpu_device::SCOPE::begin();                                           \
+    const T old = EXPRESSION;                                             \
+    cpu_device::SCOPE::end();                                             \
+    MEANWHILE;                                                            \
+    static_cast<void>(file), static_cast<void>(line);                     \
+    return old;                                                           \
   }
-#define CPU_DEVICE_ATOMIC_FAMILY(T, NAME, EXPRESSION, MEANWHILE)     \
-  CPU_DEVICE_ATOMIC_FUNCTION(T, NAME, EXPRESSION, MEANWHILE)         \
-  CPU_DEVICE_ATOMIC_FUNCTION(T, NAME##_block, EXPRESSION, MEANWHILE) \
-  CPU_DEVICE_ATOMIC_FUNCTION(T, NAME##_system, EXPRESSION, MEANWHILE)
+#define CPU_DEVICE_ATOMIC_FAMILY(T, NAME, EXPRESSION, MEANWHILE)                  \
+  CPU_DEVICE_ATOMIC_FUNCTION(T, NAME, wider_scope, EXPRESSION, MEANWHILE)         \
+  CPU_DEVICE_ATOMIC_FUNCTION(T, NAME##_block, block_scope, EXPRESSION, MEANWHILE) \
+  CPU_DEVICE_ATOMIC_FUNCTION(T, NAME##_system, wider_scope, EXPRESSION, MEANWHILE)
 #define CPU_DEVICE_ATOMIC(T, NAME, EXPRESSION) CPU_DEVICE_ATOMIC_FAMILY(T, NAME, EXPRESSION, )
 #define CPU_DEVICE_ATOMIC_OR_LOAD(T, NAME, EXPRESSION) \
   CPU_DEVICE_ATOMIC_FAMILY(T, NAME, EXPRESSION, if (value == 0) cpu_device::note_load(file, line))
@@ -133,20 +155,32 @@ CPU_DEVICE_VECTOR_ADD(atomicAdd_system)
 #undef CPU_DEVICE_ATOMIC_FAMILY
 #undef CPU_DEVICE_ATOMIC_FUNCTION
 
-#define CPU_DEVICE_CAS(T, NAME)                                                            \
-  inline T NAME(T* address, T expected, T desired, CPU_DEVICE_HERE) {                      \
-    if (!__atomic_compare_exchange_n(address, &expected, desired, false, __ATOMIC_RELAXED, \
-                                     __ATOMIC_RELAXED))                                    \
-      cpu_device::yield(file, line);                                                       \
-    return expected;                                                                       \
+#define CPU_DEVICE_CAS(T, NAME, SCOPE)                                                 \
+  inline T NAME(T* address, T expected, T desired, CPU_DEVICE_HERE) {                  \
+    cpu_device::SCOPE::begin();                                                        \
+    const bool done = __atomic_compare_exchange_n(address, &expected, desired, false,  \
+                                                  __ATOMIC_RELAXED, __ATOMIC_RELAXED); \
+    cpu_device::SCOPE::end();                                                          \
+    if (!done) cpu_device::yield(file, line);                                          \
+    return expected;                                                                   \
   }
-#define CPU_DEVICE_CAS_SCOPES(T)     \
-  CPU_DEVICE_CAS(T, atomicCAS)       \
-  CPU_DEVICE_CAS(T, atomicCAS_block) \
-  CPU_DEVICE_CAS(T, atomicCAS_system)
+#define CPU_DEVICE_CAS_SCOPES(T)                  \
+  CPU_DEVICE_CAS(T, atomicCAS, wider_scope)       \
+  CPU_DEVICE_CAS(T, atomicCAS_block, block_scope) \
+  CPU_DEVICE_CAS(T, atomicCAS_system, wider_scope)
 CPU_DEVICE_CAS_SCOPES(int)
 CPU_DEVICE_CAS_SCOPES(unsigned int)
 CPU_DEVICE_CAS_SCOPES(unsigned long long)
-CPU_DEVICE_CAS(unsigned short, atomicCAS)
+CPU_DEVICE_CAS(unsigned short, atomicCAS, wider_scope)
 #undef CPU_DEVICE_CAS_SCOPES
 #undef CPU_DEVICE_CAS
+
+// Fences order the accesses of one thread as others see them. Threads of one block share an OS
+// thread here, so only the compiler and other workers must be kept from reordering.
+inline void __threadfence_block() {
+  cpu_device::block_scope::begin();
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  cpu_device::block_scope::end();
+}
+inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+inline void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }

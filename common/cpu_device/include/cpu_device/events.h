@@ -64,6 +64,7 @@ struct access_event {
   std::uintptr_t address;
   std::size_t bytes;
   bool writes, atomic, shared;
+  bool in_parts;         ///< a structure or the like, which a GPU accesses in several parts
   event_scope scope;     ///< of an atomic
   std::uint32_t block;   ///< the block's serial number
   std::uint32_t thread;  ///< its number in the block
@@ -76,9 +77,13 @@ struct fence_event {
   const void* pc;
 };
 
+/// What memory is, and so who may use it: a device, both sides, or the host and (mapped) devices.
+enum class memory_kind { device, managed, pinned, registered, symbol };
+
 struct allocation_event {
   const void* address;
   std::size_t bytes;
+  memory_kind kind;
   int device;
   const char* function;  ///< "cudaMalloc"; null where it is not known
 };

@@ -202,10 +202,4 @@ CPU_DEVICE_WARP_REDUCE(int, __reduce_min_sync, a < b ? a : b)
 CPU_DEVICE_WARP_REDUCE(int, __reduce_max_sync, a > b ? a : b)
 #undef CPU_DEVICE_WARP_REDUCE
 
-// Fences order the writes of one thread as others see them. Threads of one block share an OS
-// thread here, so only the compiler and other workers must be kept from reordering.
-inline void __threadfence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
-inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
-inline void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
-
 inline void __nanosleep(unsigned, CPU_DEVICE_HERE) { cpu_device::yield(file, line); }

@@ -7,7 +7,8 @@
 
 namespace cpu_device {
 
-std::atomic<event_set> wanted_events{0};
+constinit std::atomic<event_set> wanted_events{0};
+constinit bool accesses_are_published = false;
 
 // Never destroyed: static objects may use the device when the program ends.
 std::vector<listener>& listeners() {

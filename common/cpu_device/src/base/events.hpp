@@ -17,6 +17,9 @@ struct listener {
 /// Everybody who listens, in the order in which they came.
 std::vector<listener>& listeners();
 
+/// Whether kernels say what they access: a check build. Known before static objects are made.
+extern bool accesses_are_published;
+
 /// Tells everybody who listens to this kind: publish(event_kind::copy, &observer::copied, event).
 /// Ask listening() first, and build the event only then.
 template <class Event>

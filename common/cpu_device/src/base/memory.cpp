@@ -16,15 +16,9 @@
 #include <shared_mutex>
 #include <vector>
 
+#include "base/events.hpp"
 #include "base/report.hpp"
 #include "cpu_device.h"
-#include "engine/engine.hpp"
-
-/// Part of check.cpp, which is linked only into programs with watched kernels.
-extern "C" __attribute__((weak)) void cpu_device_watch_memory(const void* begin, std::size_t bytes,
-                                                              int device_only);
-extern "C" __attribute__((weak)) void cpu_device_unwatch_memory(const void* begin,
-                                                                std::size_t bytes);
 
 namespace cpu_device {
 namespace {
@@ -80,6 +74,12 @@ const char* touched_slack(const allocation& a) {
   for (std::size_t i = 0; i < n; ++i)
     if (end[i] != canary(end + i)) return end + i;
   return nullptr;
+}
+
+/// Not under the table's lock: observers ask for allocations.
+void publish_allocation(void (observer::*what)(const allocation_event&), const allocation& a) {
+  if (listening(event_kind::allocation))
+    publish(event_kind::allocation, what, {a.begin, a.bytes, a.kind, a.device, nullptr});
 }
 
 }  // namespace
@@ -160,14 +160,18 @@ void* allocate(std::size_t bytes, memory_kind kind, int device, unsigned flags,
   a.mapping_bytes = total;
   a.made_at = made_at;
   fill_slack(a);
-  if (&cpu_device_watch_memory != nullptr)
-    cpu_device_watch_memory(a.begin, bytes, kind == memory_kind::device ? 1 : 0);
-  const std::unique_lock lock(table_mutex);
-  allocations()[number(a.begin)] = a;
+  {
+    const std::unique_lock lock(table_mutex);
+    allocations()[number(a.begin)] = a;
+  }
+  publish_allocation(&observer::allocated, a);
   return a.begin;
 }
 
-bool release(void* pointer, bool device_memory, std::string* why_not) {
+namespace {
+
+/// Takes the allocation out of the table.
+std::optional<allocation> take(void* pointer, bool device_memory, std::string* why_not) {
   const std::unique_lock lock(table_mutex);
   const auto it = allocations().find(number(pointer));
   const auto fits = [&](const allocation& a) {
@@ -179,25 +183,35 @@ bool release(void* pointer, bool device_memory, std::string* why_not) {
       *why_not = device_memory ? "the pointer came from cudaMallocHost or cudaHostAlloc, which "
                                  "cudaFreeHost frees"
                                : "the pointer came from cudaMalloc, which cudaFree frees";
-      return false;
+      return std::nullopt;
     }
     for (const allocation& a : freed_ones())
       if (a.begin == pointer) {
         *why_not = "this memory was freed before (a double free)";
-        return false;
+        return std::nullopt;
       }
     for (const auto& [begin, a] : allocations())
       if (number(pointer) > begin && number(pointer) < begin + a.bytes) {
         *why_not = "the pointer points into an allocation, not to its begin";
-        return false;
+        return std::nullopt;
       }
     *why_not = "the pointer is not device memory: free() and delete are for host memory";
-    return false;
+    return std::nullopt;
   }
-  allocation a = it->second;
+  const allocation a = it->second;
   allocations().erase(it);
-  if (&cpu_device_unwatch_memory != nullptr) cpu_device_unwatch_memory(a.begin, a.bytes);
   if (a.kind != memory_kind::pinned) bytes_in_use()[a.device] -= a.bytes;
+  return a;
+}
+
+}  // namespace
+
+bool release(void* pointer, bool device_memory, std::string* why_not) {
+  std::optional<allocation> taken = take(pointer, device_memory, why_not);
+  if (!taken) return false;
+  allocation& a = *taken;
+  publish_allocation(&observer::freed, a);
+  const std::unique_lock lock(table_mutex);
   // Keep the addresses, give the memory back: a later use faults and can be explained.
   if (mmap(a.mapping, a.mapping_bytes, PROT_NONE,
            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED) {
@@ -278,7 +292,7 @@ void release_device(int device) {
 }
 
 cudaError_t register_host(void* pointer, std::size_t bytes, unsigned flags) {
-  const std::unique_lock lock(table_mutex);
+  std::unique_lock lock(table_mutex);
   const auto next = allocations().lower_bound(number(pointer));
   const bool overlaps_next = next != allocations().end() && next->first < number(pointer) + bytes;
   bool overlaps_previous = false;
@@ -292,8 +306,9 @@ cudaError_t register_host(void* pointer, std::size_t bytes, unsigned flags) {
   a.bytes = bytes;
   a.kind = memory_kind::registered;
   a.flags = flags;
-  if (&cpu_device_watch_memory != nullptr) cpu_device_watch_memory(pointer, bytes, 0);
   allocations()[number(pointer)] = a;
+  lock.unlock();
+  publish_allocation(&observer::allocated, a);
   return cudaSuccess;
 }
 
@@ -306,11 +321,13 @@ void note_symbol(void* pointer, std::size_t bytes) {
 }
 
 bool unregister_host(void* pointer) {
-  const std::unique_lock lock(table_mutex);
+  std::unique_lock lock(table_mutex);
   const auto it = allocations().find(number(pointer));
   if (it == allocations().end() || it->second.kind != memory_kind::registered) return false;
-  if (&cpu_device_unwatch_memory != nullptr) cpu_device_unwatch_memory(pointer, it->second.bytes);
+  const allocation a = it->second;
   allocations().erase(it);
+  lock.unlock();
+  publish_allocation(&observer::freed, a);
   return true;
 }
 

@@ -8,11 +8,10 @@
 #include <optional>
 #include <string>
 
+#include "cpu_device/events.h"
 #include "cpu_device/runtime_api.h"
 
 namespace cpu_device {
-
-enum class memory_kind { device, managed, pinned, registered, symbol };
 
 struct allocation {
   /// Memory that the CPU device made, and that is to be freed.

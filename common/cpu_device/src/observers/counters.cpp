@@ -14,8 +14,6 @@
 // which each worker has a fixed amount. When it is used up, executions behind that one are not
 // counted, for any lane of the warp, until the next barrier; how many is counted.
 
-#include "observers/counters.hpp"
-
 #include <link.h>
 #include <sys/mman.h>
 
@@ -32,15 +30,12 @@
 #include <utility>
 #include <vector>
 
+#include "base/events.hpp"
 #include "base/report.hpp"
 #include "cpu_device.h"
-
-extern "C" __attribute__((weak)) void cpu_device_watch_memory(const void* begin, std::size_t bytes);
+#include "engine/engine.hpp"
 
 namespace cpu_device {
-
-bool counting_accesses = false;
-
 namespace {
 
 constexpr unsigned kLanes = 32;
@@ -371,26 +366,34 @@ access_kind kind_of(std::uintptr_t address, bool write, bool atomic, bool shared
                                               : access_kind::global_load;
 }
 
-}  // namespace
-
-void count_access(const worker& w, std::uintptr_t address, std::size_t size, bool write,
-                  bool atomic, bool in_parts, bool shared, std::uint32_t place) {
-  tables& t = tables_of_worker();
-  if (t.epoch != w.block_epoch || t.block_threads != progress.count) {
-    finish_all(t);
-    t.epoch = w.block_epoch;
-    t.block_threads = progress.count;
+/// Allocates nothing and locks nothing, as the block may be given up at any moment.
+class access_counter final : public observer {
+  void accessed(const access_event& e) override {
+    tables& t = tables_of_worker();
+    const worker& w = *progress.self;
+    if (t.epoch != w.block_epoch || t.block_threads != progress.count) {
+      finish_all(t);
+      t.epoch = w.block_epoch;
+      t.block_threads = progress.count;
+    }
+    const access_kind kind = kind_of(e.address, e.writes, e.atomic, e.shared);
+    // A GPU's accesses are aligned to their size. Others (structures) become several.
+    std::size_t part = e.bytes;
+    if (e.in_parts || !std::has_single_bit(part) || part > 16 || e.address % part != 0)
+      part = (e.address | part) % 4 == 0 ? 4 : (e.address | part) % 2 == 0 ? 2 : 1;
+    const auto place =
+        static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(e.pc) - program().begin);
+    for (std::size_t done = 0; done < e.bytes; done += part)
+      count_part(t, e.address + done, static_cast<unsigned>(part), kind, place, e.thread);
   }
-  const access_kind kind = kind_of(address, write, atomic, shared);
-  const unsigned linear = progress.position->linear;
-  // A GPU's accesses are aligned to their size. Others (structures) become several.
-  std::size_t part = size;
-  if (in_parts || !std::has_single_bit(size) || size > 16 || address % size != 0)
-    part = (address | size) % 4 == 0 ? 4 : (address | size) % 2 == 0 ? 2 : 1;
-  for (std::size_t done = 0; done < size; done += part)
-    count_part(t, address + done, static_cast<unsigned>(part), kind, place, linear);
+};
+access_counter& counter() {
+  static auto* one = new access_counter;
+  return *one;
 }
+bool counting = false;
 
+/// A worker has done its share of a launch: adds what it counted to the totals.
 void add_to_totals(const worker& w) {
   if (tls_tables == nullptr) return;
   tables& t = *tls_tables;
@@ -411,10 +414,16 @@ void add_to_totals(const worker& w) {
   t.used_count = 0;
 }
 
+}  // namespace
+
 void count_accesses(bool on) {
   program();
-  counting_accesses = on && &cpu_device_watch_memory != nullptr;
-  hooks.share_ends = counting_accesses ? add_to_totals : nullptr;
+  counting = on && accesses_are_published;
+  hooks.share_ends = counting ? add_to_totals : nullptr;
+  if (counting)
+    add_observer(counter(), static_cast<event_set>(event_kind::access));
+  else
+    remove_observer(counter());
 }
 
 void reset_counters() {
@@ -510,7 +519,7 @@ void write_counters(const char* path) {
   const char* path = std::getenv("CPU_DEVICE_COUNTERS");
   if (path == nullptr || *path == '\0') return false;
   count_accesses(true);
-  if (!counting_accesses) {
+  if (!counting) {
     explain(
         "CPU_DEVICE_COUNTERS is ignored: only a program whose kernels were compiled with "
         "-fsanitize=thread (the check build) can count.");

@@ -1,7 +1,9 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The check build: which memory is watched, and where the cells of its words are.
+// The check build: which memory kernels may use, and where the cells of its words are.
+
+#include "observers/watched_memory.hpp"
 
 #include <link.h>
 #include <sys/mman.h>
@@ -10,8 +12,9 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/events.hpp"
 #include "cpu_device/kernel_functions.h"
-#include "observers/check.hpp"
+#include "observers/race_check.hpp"
 
 namespace cpu_device::check {
 
@@ -63,10 +66,25 @@ void for_each_page(std::uintptr_t begin, std::uintptr_t end, Visit visit) {
   }
 }
 
-void watch(std::uintptr_t begin, std::uintptr_t end, bool device_only) {
+/// `exact`: nothing else that kernels may use is in its first and last part.
+void watch(std::uintptr_t begin, std::uintptr_t end, bool device_only, bool exact) {
   for_each_page(begin, end, [&](page& p, std::uint16_t parts) {
     find_or_map(p.cells, kCellsPerPage * sizeof(cell));
+    std::uint16_t cut = 0;  // parts of which it has only some bytes
+    if (exact) {
+      const auto note = [&](std::uintptr_t edge) {
+        const std::uintptr_t low = edge & ~kPartMask, high = low + kPartMask + 1;
+        if (find_page(edge) != &p || (low >= begin && high <= end)) return;
+        const unsigned part = part_number(edge);
+        cut = static_cast<std::uint16_t>(cut | part_of(edge));
+        p.begin[part] = static_cast<std::uint16_t>(std::max(low, begin) - low);
+        p.end[part] = static_cast<std::uint16_t>(std::min(high, end) - low);
+      };
+      note(begin);
+      note(end - 1);
+    }
     if (device_only) p.device.fetch_or(parts, std::memory_order_relaxed);
+    p.whole.fetch_or(static_cast<std::uint16_t>(parts & ~cut), std::memory_order_relaxed);
     p.watched.fetch_or(parts, std::memory_order_release);
   });
 }
@@ -76,6 +94,7 @@ void unwatch(std::uintptr_t begin, std::uintptr_t end) {
   for_each_page(begin, end, [&](page& p, std::uint16_t parts) {
     const auto others = static_cast<std::uint16_t>(~parts);
     p.device.fetch_and(others, std::memory_order_relaxed);
+    p.whole.fetch_and(others, std::memory_order_relaxed);
     const std::uint16_t before = p.watched.fetch_and(others, std::memory_order_relaxed);
     if (before != 0 && (before & others) == 0)
       madvise(p.cells.load(std::memory_order_relaxed), kCellsPerPage * sizeof(cell), MADV_DONTNEED);
@@ -86,7 +105,7 @@ constinit std::size_t tls_bytes = 0;
 
 /// The program's own variables are watched: __device__ and __constant__ ones are among them. Its
 /// constants (string literals, constexpr tables) and whatever libraries have are not.
-[[maybe_unused]] const bool program_is_watched = [] {
+void watch_program() {
   bool first = true;  // the first one is the program
   dl_iterate_phdr(
       [](dl_phdr_info* info, std::size_t, void* raw) {
@@ -98,7 +117,7 @@ constinit std::size_t tls_bytes = 0;
           if (is_program && part.p_type == PT_TLS) tls_bytes = part.p_memsz + part.p_align;
           if (part.p_type != PT_LOAD || part.p_memsz == 0) continue;
           if (is_program && (part.p_flags & PF_W) != 0)
-            watch(begin, begin + part.p_memsz, false);
+            watch(begin, begin + part.p_memsz, false, false);
           else
             ignore(begin, begin + part.p_memsz);
         }
@@ -106,8 +125,26 @@ constinit std::size_t tls_bytes = 0;
         return 0;
       },
       &first);
-  return true;
-}();
+}
+
+class memory_watcher final : public observer {
+  void allocated(const allocation_event& e) override {
+    const auto begin = reinterpret_cast<std::uintptr_t>(e.address);
+    if (e.bytes != 0)
+      watch(begin, begin + e.bytes, e.kind == memory_kind::device,
+            e.kind != memory_kind::registered);  // what the host has beside that memory is near
+  }
+  void freed(const allocation_event& e) override {
+    const auto begin = reinterpret_cast<std::uintptr_t>(e.address);
+    unwatch(begin, begin + e.bytes);
+  }
+};
+
+/// Before any static object of the program's, which may allocate; until the very end.
+__attribute__((constructor(101))) void begin_watching() {
+  watch_program();
+  add_observer(*new memory_watcher, static_cast<event_set>(event_kind::allocation));
+}
 
 }  // namespace
 
@@ -135,16 +172,6 @@ void unmap_cells(cell* cells, std::size_t bytes) {
 std::size_t program_tls_bytes() { return tls_bytes; }
 
 }  // namespace cpu_device::check
-
-// memory.cpp calls these, where they are linked.
-extern "C" void cpu_device_watch_memory(const void* begin, std::size_t bytes, int device_only) {
-  const auto at = reinterpret_cast<std::uintptr_t>(begin);
-  cpu_device::check::watch(at, at + bytes, device_only != 0);
-}
-extern "C" void cpu_device_unwatch_memory(const void* begin, std::size_t bytes) {
-  const auto at = reinterpret_cast<std::uintptr_t>(begin);
-  cpu_device::check::unwatch(at, at + bytes);
-}
 
 // malloc() of programs with watched kernels comes here (kernel_functions.h): what a kernel
 // allocates with malloc() or new is the kernel's to use.

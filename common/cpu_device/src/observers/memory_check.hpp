@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The memory check: elements past the end of an allocation or an array, memory of the other side,
+// local variables of other threads. Internal to the CPU device; linked only into programs whose
+// kernels are watched.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "observers/watched_code.hpp"
+#include "observers/watched_memory.hpp"
+
+namespace cpu_device::check {
+
+/// A kernel's access to bytes that are not all of an allocation; `p` is their page. Comes back when
+/// that is nothing to report, or when the access will fault; otherwise the block is given up.
+void look_at_unknown(worker& w, const page* p, std::uintptr_t address, std::size_t size,
+                     std::uint8_t flags, const void* pc);
+
+/// Looks at a kernel's access to at most one part of a page of global memory. True if the bytes
+/// are watched: the race check remembers them.
+inline bool check_bounds(worker& w, const page* p, std::uintptr_t address, std::size_t size,
+                         std::uint8_t flags, const void* pc) {
+  const std::uint16_t part = part_of(address);
+  if (p != nullptr && (p->whole.load(std::memory_order_relaxed) & part) != 0) [[likely]]
+    return true;
+  if (p != nullptr && (p->watched.load(std::memory_order_relaxed) & part) != 0) {
+    const unsigned number = part_number(address);
+    const std::uintptr_t at = address & kPartMask;
+    if (at >= p->begin[number] && at + size <= p->end[number]) return true;
+  }
+  look_at_unknown(w, p, address, size, flags, pc);
+  return false;
+}
+
+/// An access to a block's dynamic shared memory, or to the room before it.
+[[noreturn]] void refuse_shared(worker& w, std::uintptr_t address, std::size_t size,
+                                std::uint8_t flags, const void* pc);
+inline void check_shared_bounds(worker& w, std::uintptr_t address, std::size_t size,
+                                std::uint8_t flags, const void* pc) {
+  const std::uintptr_t offset = address - reinterpret_cast<std::uintptr_t>(progress.dynamic_shared);
+  if (offset + size > w.launch->shared_bytes || offset > w.launch->shared_bytes) [[unlikely]]
+    refuse_shared(w, address, size, flags, pc);
+}
+
+/// Host code's access to memory that only kernels may use.
+void check_host_access(std::uintptr_t address, std::uint8_t flags, const void* pc);
+
+}  // namespace cpu_device::check

@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The check build: what code that was compiled with -fsanitize=thread does, as publisher.cpp hands
+// it to the checks. Internal to the CPU device; linked only into programs whose kernels are
+// watched.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "engine/engine.hpp"
+
+namespace cpu_device::check {
+
+constexpr std::uint8_t kWrite = 1, kAtomic = 2, kTexture = 4;
+constexpr std::uint8_t kRange = 8;  // a structure, which a GPU accesses in parts
+constexpr std::uint8_t kVolatile = 16;
+
+/// Where an instruction is: its distance from the program's begin. A call of a texture function
+/// has a place of its own kind.
+extern std::uintptr_t program_at;
+inline std::uint32_t place_of(const void* pc) {
+  return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(pc) - program_at);
+}
+inline const void* instruction_at(std::uint32_t place) {
+  return reinterpret_cast<const void*>(program_at + place);
+}
+std::uint32_t place_of_call(const char* file, int line);
+/// "add.cu:12", empty if it is not known.
+std::string place_text(std::uint32_t place);
+/// "(3,0,0)" of a linear number.
+std::string coordinates(std::uint64_t linear, std::uint64_t x, std::uint64_t y);
+/// "thread (3,0,0)": the running one.
+std::string this_thread_text(const worker& w);
+
+/// True the first time: a mistake at some place seldom happens once.
+bool speaks_first(std::uint32_t place);
+
+/// While it lives, what this worker does is the engine's work, not the kernel's: nothing is
+/// watched, and the watchdog waits.
+class engine_work {
+ public:
+  explicit engine_work(worker& w) : worker_(w), watching_(progress.watching) {
+    progress.watching = false;
+    worker_.writes_report.store(true, std::memory_order_relaxed);
+  }
+  ~engine_work() {
+    worker_.writes_report.store(false, std::memory_order_relaxed);
+    progress.watching = watching_;
+  }
+  engine_work(const engine_work&) = delete;
+  engine_work& operator=(const engine_work&) = delete;
+
+ private:
+  worker& worker_;
+  bool watching_;
+};
+
+}  // namespace cpu_device::check
