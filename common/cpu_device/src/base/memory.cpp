@@ -259,15 +259,6 @@ std::optional<allocation> find_near(const void* address) {
   return std::nullopt;
 }
 
-std::optional<allocation> find_before(const void* address) {
-  const std::shared_lock lock(table_mutex);
-  auto it = allocations().upper_bound(number(address));
-  if (it == allocations().begin()) return std::nullopt;
-  const allocation& a = (--it)->second;
-  if (!a.ours() || number(address) - number(a.begin) > 2 * a.bytes) return std::nullopt;
-  return a;
-}
-
 bool check_slack(const char* after_what) {
   std::vector<std::string> found;
   {

@@ -40,9 +40,6 @@ bool release(void* pointer, bool device_memory, std::string* why_not);
 std::optional<allocation> find_allocation(const void* address);
 /// The allocation (or freed one) whose memory or guard pages hold this address.
 std::optional<allocation> find_near(const void* address);
-/// The allocation that ends before this address, if it is as far behind as the allocation is long,
-/// or less: an index that is too large leads there.
-std::optional<allocation> find_before(const void* address);
 std::optional<allocation> find_freed(const void* address);
 
 /// Looks at the bytes between the end of each allocation and its guard page: a kernel that wrote

@@ -91,6 +91,7 @@ void set_current_device(int device) { tls_device = device; }
 
 cudaError_t pending_error() {
   if (device_count() == 0) return cudaErrorNoDevice;
+  if (unsettled.load(std::memory_order_relaxed) == 0) return cudaSuccess;  // none is broken
   const std::lock_guard lock(api_mutex());
   return state_of(tls_device).broken;
 }

@@ -95,8 +95,7 @@ void describe_elements(worker& w, std::ptrdiff_t offset, std::size_t size, std::
 std::optional<allocation> allocation_near(std::uintptr_t address, std::size_t size) {
   const auto* at = reinterpret_cast<const char*>(address);
   if (auto a = find_near(at)) return a;
-  if (auto a = find_near(at + size - 1)) return a;
-  return find_before(at);
+  return find_near(at + size - 1);
 }
 
 void describe_outside(worker& w, const allocation& a, std::uintptr_t address, std::size_t size,

@@ -113,8 +113,9 @@ inline event_scope scope_of_this_thread() {
   return in_block_scope == this_thread() ? event_scope::block : event_scope::system;
 }
 
-[[gnu::noinline]] void publish_access(const worker& w, std::uintptr_t address, std::size_t size,
+[[gnu::noinline]] void publish_access(worker& w, std::uintptr_t address, std::size_t size,
                                       std::uint8_t flags, bool shared, const void* pc) {
+  const engine_work work(w);  // an observer's code may be watched, too
   const std::uint32_t thread = progress.position->linear;
   publish(event_kind::access, &observer::accessed,
           {address, size, (flags & kWrite) != 0, (flags & kAtomic) != 0, shared,
@@ -268,8 +269,10 @@ void look_at_fence(int order, const void* pc) {
   const std::uint32_t me = progress.position->linear;
   const event_scope scope = scope_of_this_thread();
   note_fence(times_of(state_of(w).times, w), me, order, scope);
-  if (listening(event_kind::fence)) [[unlikely]]
+  if (listening(event_kind::fence)) [[unlikely]] {
+    const engine_work work(w);
     publish(event_kind::fence, &observer::fenced, {scope, w.serial, me, pc});
+  }
 }
 
 }  // namespace

@@ -27,9 +27,10 @@ std::string access_text(const access& a, const running_launch& launch, bool with
   std::string text = "thread " + coordinates(a.thread(), launch.block.x, launch.block.y);
   if (with_block)
     text += " of block " + coordinates(a.block - launch.first_serial, launch.grid.x, launch.grid.y);
-  const bool updates = a.atomic() && !a.is_volatile();
-  text += updates ? " updates it atomically" : a.writes() ? " writes" : " reads";
-  if (updates && a.of_block_scope()) text += ", for its block only,";
+  const bool atomic = a.atomic() && !a.is_volatile();
+  text += a.writes() ? (atomic ? " updates it atomically" : " writes")
+                     : (atomic ? " reads it atomically" : " reads");
+  if (atomic && a.of_block_scope()) text += ", for its block only,";
   if (a.is_volatile()) text += " (volatile)";
   return text + (where.empty() ? "" : " at " + where);
 }

@@ -1,0 +1,127 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Observers of what kernels access, of fences, of allocations and of launches.
+// This file is compiled the way the check build compiles kernels.
+
+#include <cpu_device.h>
+#include <cpu_device/events.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "cpu_device_testing.hpp"
+
+#ifdef CPU_DEVICE_CHECK
+
+namespace {
+
+using cpu_device::event_kind;
+using cpu_device::event_scope;
+using cpu_device_testing::device_array;
+
+class recorder final : public cpu_device::observer {
+ public:
+  explicit recorder(cpu_device::event_set kinds) { add_observer(*this, kinds); }
+  ~recorder() override { remove_observer(*this); }
+
+  std::vector<cpu_device::access_event> accesses;
+  std::vector<cpu_device::fence_event> fences;
+  std::vector<cpu_device::allocation_event> allocations, frees;
+  std::vector<std::string> kernels;
+
+ private:
+  void accessed(const cpu_device::access_event& e) override {
+    const std::lock_guard lock(mutex_);
+    accesses.push_back(e);
+  }
+  void fenced(const cpu_device::fence_event& e) override {
+    const std::lock_guard lock(mutex_);
+    fences.push_back(e);
+  }
+  void allocated(const cpu_device::allocation_event& e) override { allocations.push_back(e); }
+  void freed(const cpu_device::allocation_event& e) override { frees.push_back(e); }
+  void launch_begins(const cpu_device::launch_event& e) override {
+    kernels.push_back(std::string("begins ") + e.kernel);
+  }
+  void launch_ends(const cpu_device::launch_event& e) override {
+    kernels.push_back(std::string("ends ") + e.kernel + " " + std::to_string(e.status));
+  }
+  std::mutex mutex_;
+};
+
+__global__ void work(int* data, long* sum) {
+  __shared__ short cache[8];
+  cache[threadIdx.x] = 1;
+  if (threadIdx.x != 5) return;
+  data[3] = cache[5];
+  __threadfence_block();
+  atomicAdd_block(data, 2);
+  __threadfence();
+  *sum = 4;
+}
+
+TEST(Observers, AreToldOfAccessesAndFences) {
+  const device_array<int> data(8, 0);
+  const device_array<long> sum(1, 0);
+  const recorder seen(event_kind::access | event_kind::fence);
+  work<<<1, 8>>>(data.data(), sum.data());
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  unsigned shared = 0;
+  std::vector<cpu_device::access_event> global;
+  for (const auto& e : seen.accesses)
+    if (e.shared)
+      shared += e.bytes == 2 ? 1 : 100;
+    else
+      global.push_back(e);
+  EXPECT_EQ(shared, 8U + 1U);
+  ASSERT_EQ(global.size(), 3U);
+  EXPECT_EQ(global[0].address, reinterpret_cast<std::uintptr_t>(data.data() + 3));
+  EXPECT_TRUE(global[0].writes && !global[0].atomic);
+  EXPECT_TRUE(global[1].atomic);
+  EXPECT_EQ(global[1].scope, event_scope::block);
+  EXPECT_EQ(global[2].bytes, sizeof(long));
+  for (const auto& e : global) EXPECT_EQ(e.thread, 5U);
+  ASSERT_EQ(seen.fences.size(), 2U);
+  EXPECT_EQ(seen.fences[0].scope, event_scope::block);
+  EXPECT_EQ(seen.fences[1].scope, event_scope::system);
+}
+
+TEST(Observers, AreToldOfWhatTheyAskedForAndUntilTheyLeave) {
+  recorder launches(static_cast<cpu_device::event_set>(event_kind::launch));
+  recorder memory(static_cast<cpu_device::event_set>(event_kind::allocation));
+  const int* begin = nullptr;
+  {
+    const device_array<int> data(8, 0);
+    const device_array<long> sum(1, 0);
+    begin = data.data();
+    work<<<1, 8>>>(data.data(), sum.data());
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  }
+  EXPECT_EQ(launches.kernels, (std::vector<std::string>{"begins work", "ends work 0"}));
+  EXPECT_TRUE(launches.accesses.empty() && launches.allocations.empty());
+  ASSERT_EQ(memory.allocations.size(), 2U);
+  EXPECT_EQ(memory.allocations[0].address, begin);
+  EXPECT_EQ(memory.allocations[0].bytes, 32U);
+  EXPECT_EQ(memory.frees.size(), 2U);
+  EXPECT_TRUE(memory.kernels.empty());
+  remove_observer(launches);
+  const device_array<int> data(8, 0);
+  const device_array<long> sum(1, 0);
+  work<<<1, 8>>>(data.data(), sum.data());
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  EXPECT_EQ(launches.kernels.size(), 2U);
+}
+
+}  // namespace
+
+#else
+
+TEST(Observers, OfTheCheckBuildAreNotPartOfTheAddressSanitizerBuild) {
+  GTEST_SKIP() << "the check build and AddressSanitizer cannot be combined";
+}
+
+#endif
