@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: The CUDA Labs authors
 # SPDX-License-Identifier: Apache-2.0
 
-# lab_cpu_device_options(<variable> [CHECK] [QUICK])
+# lab_cpu_device_options(<variable> [CHECK] [QUICK] [CONTRACT])
 # The compile options of a CUDA file for the CPU device. QUICK: of a file that is run once and never
 # debugged, and that should compile quickly.
 function(lab_cpu_device_options variable)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "CHECK;QUICK" "" "")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "CHECK;QUICK;CONTRACT" "" "")
   # -gdwarf-4: clang's version 5 would name the generated file instead of the .cu file.
   # `#pragma unroll` is nvcc's.
   set(options -gdwarf-4 -Wno-unknown-pragmas)
@@ -32,6 +32,9 @@ function(lab_cpu_device_options variable)
     else()
       list(APPEND options -fno-vectorize "SHELL:-mllvm -tsan-distinguish-volatile=1")
     endif()
+  endif()
+  if(arg_CONTRACT OR LAB_CONTRACT)
+    list(APPEND options -ffp-contract=fast ${LAB_FMA_OPTION})
   endif()
   set(${variable} "${options}" PARENT_SCOPE)
 endfunction()
@@ -86,7 +89,7 @@ function(lab_uses_opengl variable)
   set(${variable} ${uses} PARENT_SCOPE)
 endfunction()
 
-# lab_cuda_sources(<target> <file.cu>... [CHECK] [FORGIVING] [HEADERS <other target>])
+# lab_cuda_sources(<target> <file.cu>... [CHECK] [CONTRACT] [FORGIVING] [HEADERS <other target>])
 #
 # Adds CUDA files to a target, for the device chosen by LAB_DEVICE.
 #   gpu: nvcc compiles them.
@@ -94,11 +97,13 @@ endfunction()
 #        host compiler compiles. Line numbers are those of the .cu file. Headers in the target's
 #        own include directories, as far as they are set by now, are rewritten where they need it.
 # CHECK, or LAB_CHECK=ON, has the CPU device watch every access that these files make.
+# CONTRACT, or LAB_CONTRACT=ON, has a*b+c rounded once, as nvcc does it: what must round twice is seen
+#   to fail. (In these files, that is: code of main.cpp and the references rounds twice as ever.)
 # HEADERS takes the precompiled headers of another target, which was compiled with the options
 #   QUICK; cuda_runtime.h must be the first of them.
 # FORGIVING: warnings are shown and are no errors. A student's file is like that while it grows.
 function(lab_cuda_sources target)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "CHECK;FORGIVING" "HEADERS" "")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "CHECK;CONTRACT;FORGIVING" "HEADERS" "")
   target_link_libraries(${target} PRIVATE lab_settings)
   if(NOT arg_FORGIVING)
     target_link_libraries(${target} PRIVATE lab_strict)
@@ -112,6 +117,9 @@ function(lab_cuda_sources target)
   set(check)
   if(arg_CHECK)
     set(check CHECK)
+  endif()
+  if(arg_CONTRACT)
+    list(APPEND check CONTRACT)
   endif()
   set(quick)
   if(arg_HEADERS)

@@ -7,6 +7,7 @@ set(LAB_DEVICE "cpu" CACHE STRING "What runs the kernels: cpu (host threads) or 
 set_property(CACHE LAB_DEVICE PROPERTY STRINGS cpu gpu)
 option(LAB_CHECK "CPU device: watch every memory access for races" OFF)
 option(LAB_ASAN "CPU device: AddressSanitizer" OFF)
+option(LAB_CONTRACT "CPU device: kernels round a*b+c once, as nvcc has it" OFF)
 option(LAB_OPENBLAS "CPU device: use OpenBLAS for cuBLAS where it is there" ON)
 option(LAB_FILES_AT_ONCE "Compile several files of a library at a time: quicker, unless they are changed" ON)
 option(LAB_BUGS "Build the wrong-on-purpose versions, which the tests must reject" OFF)
@@ -14,8 +15,8 @@ option(LAB_BUGS "Build the wrong-on-purpose versions, which the tests must rejec
 if(NOT LAB_DEVICE MATCHES "^(cpu|gpu)$")
   message(FATAL_ERROR "LAB_DEVICE is '${LAB_DEVICE}': it must be cpu or gpu")
 endif()
-if(LAB_DEVICE STREQUAL "gpu" AND (LAB_CHECK OR LAB_ASAN))
-  message(FATAL_ERROR "LAB_CHECK and LAB_ASAN belong to the CPU device; "
+if(LAB_DEVICE STREQUAL "gpu" AND (LAB_CHECK OR LAB_ASAN OR LAB_CONTRACT))
+  message(FATAL_ERROR "LAB_CHECK, LAB_ASAN and LAB_CONTRACT belong to the CPU device; "
                       "on a GPU use compute-sanitizer")
 endif()
 if(LAB_CHECK AND LAB_ASAN)
@@ -63,6 +64,17 @@ target_compile_options(lab_settings INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>
   $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>
   $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<CONFIG:RelWithDebInfo>>:-lineinfo>)
+# What lets the compiler fuse a*b+c (LAB_CONTRACT), where this machine's processor can.
+set(LAB_FMA_OPTION)
+if(LAB_DEVICE STREQUAL "cpu" AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  include(CheckCXXSourceRuns)
+  check_cxx_source_runs("int main() { return __builtin_cpu_supports(\"fma\") ? 0 : 1; }" LAB_HAVE_FMA)
+  if(LAB_HAVE_FMA)
+    set(LAB_FMA_OPTION -mfma)
+  elseif(LAB_CONTRACT)
+    message(FATAL_ERROR "LAB_CONTRACT needs a processor with fused multiply-add (FMA)")
+  endif()
+endif()
 # Warnings are errors, but not in a file that a student is still writing.
 add_library(lab_strict INTERFACE)
 target_compile_options(lab_strict INTERFACE

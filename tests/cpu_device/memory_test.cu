@@ -65,6 +65,29 @@ TEST(Copies, InTheWrongDirectionAreRefused) {
   cudaGetLastError();
 }
 
+__constant__ int by_constant[4];
+__device__ int by_device;
+__device__ int* pointer_by_device;
+
+TEST(Symbols, AreNamedAndNotTheirAddresses) {
+  int values[4] = {1, 2, 3, 4}, seen[4] = {};
+  void* address = nullptr;
+  EXPECT_EQ(cudaMemcpyToSymbol(&by_device, values, sizeof(int)), cudaErrorInvalidSymbol);
+  EXPECT_EQ(cudaMemcpyToSymbol(&by_constant, values, sizeof values), cudaErrorInvalidSymbol);
+  EXPECT_EQ(cudaMemcpyToSymbolAsync(&by_device, values, sizeof(int), 0, cudaMemcpyHostToDevice),
+            cudaErrorInvalidSymbol);
+  EXPECT_EQ(cudaMemcpyFromSymbol(seen, &by_constant, sizeof values, 0), cudaErrorInvalidSymbol);
+  EXPECT_EQ(cudaGetSymbolAddress(&address, &by_device), cudaErrorInvalidSymbol);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidSymbol);
+  EXPECT_EQ(cudaMemcpyToSymbol(by_constant, values, sizeof values), cudaSuccess);
+  EXPECT_EQ(cudaMemcpyFromSymbol(seen, by_constant, sizeof values), cudaSuccess);
+  EXPECT_EQ(seen[3], 4);
+  int* pointer = values;  // a variable that is a pointer is a variable
+  EXPECT_EQ(cudaMemcpyToSymbol(pointer_by_device, &pointer, sizeof pointer), cudaSuccess);
+  EXPECT_EQ(cudaGetSymbolAddress(&address, pointer_by_device), cudaSuccess);
+  EXPECT_EQ(address, &pointer_by_device);
+}
+
 TEST(Copies, BeyondAnAllocationAreRefused) {
   std::vector<int> host(20, 1);
   const device_array<int> device(10, 2);

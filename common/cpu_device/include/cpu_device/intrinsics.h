@@ -277,20 +277,38 @@ inline float __saturatef(float x) noexcept {
 }
 
 // --- arithmetic with a chosen rounding ----------------------------------------------------------
-// The _rn forms are one rounding each. They are not merged into a fused multiply-add because
-// everything that runs on the CPU device is compiled with -ffp-contract=off.
+// The _rn forms are one rounding each and are never merged into a fused multiply-add, also where
+// a*b+c is (LAB_CONTRACT).
 
-inline float __fadd_rn(float x, float y) { return x + y; }
-inline float __fsub_rn(float x, float y) { return x - y; }
-inline float __fmul_rn(float x, float y) { return x * y; }
+namespace cpu_device {
+/// A value that the compiler takes as it is: in a build with contraction, a product would become
+/// part of the sum that it goes into.
+template <class T>
+T rounded(T value) {
+#if defined(__x86_64__) && defined(__FMA__)
+  __asm__("" : "+x"(value));
+#elif defined(__aarch64__)
+  __asm__("" : "+w"(value));
+#endif
+  return value;
+}
+}  // namespace cpu_device
+
+inline float __fadd_rn(float x, float y) { return cpu_device::rounded(x) + cpu_device::rounded(y); }
+inline float __fsub_rn(float x, float y) { return cpu_device::rounded(x) - cpu_device::rounded(y); }
+inline float __fmul_rn(float x, float y) { return cpu_device::rounded(x * y); }
 inline float __fdiv_rn(float x, float y) { return x / y; }
 inline float __frcp_rn(float x) { return 1.0F / x; }
 inline float __fsqrt_rn(float x) { return ::sqrtf(x); }
 inline float __fmaf_rn(float x, float y, float z) { return ::fmaf(x, y, z); }
 inline float __frsqrt_rn(float x) { return cpu_device::reciprocal_square_root(x); }
-inline double __dadd_rn(double x, double y) { return x + y; }
-inline double __dsub_rn(double x, double y) { return x - y; }
-inline double __dmul_rn(double x, double y) { return x * y; }
+inline double __dadd_rn(double x, double y) {
+  return cpu_device::rounded(x) + cpu_device::rounded(y);
+}
+inline double __dsub_rn(double x, double y) {
+  return cpu_device::rounded(x) - cpu_device::rounded(y);
+}
+inline double __dmul_rn(double x, double y) { return cpu_device::rounded(x * y); }
 inline double __ddiv_rn(double x, double y) { return x / y; }
 inline double __drcp_rn(double x) { return 1.0 / x; }
 inline double __dsqrt_rn(double x) { return ::sqrt(x); }

@@ -468,9 +468,9 @@ cudaError_t copy_to_symbol(void* symbol, std::size_t symbol_bytes, const void* f
 cudaError_t copy_from_symbol(void* to, const void* symbol, std::size_t symbol_bytes,
                              std::size_t bytes, std::size_t offset, cudaMemcpyKind kind,
                              cudaStream_t stream, bool wait);
-}  // namespace cpu_device
+/// What `&symbol` in place of a symbol gives; `function` is the one that was called.
+cudaError_t refuse_symbol_address(const char* function);
 
-namespace cpu_device {
 /// The place of a pointer to anything, constants included.
 template <class T>
 void** as_void(T** pointer) {
@@ -538,6 +538,30 @@ cudaError_t cudaMemcpyFromSymbolAsync(void* to, const T& symbol, std::size_t byt
 template <class T>
 cudaError_t cudaGetSymbolAddress(void** pointer, const T& symbol) {
   return cpu_device::symbol_address(pointer, &symbol, sizeof(T));
+}
+// Of `&symbol`, which is no variable: a variable of the device's may well be a pointer.
+template <class Address, class... More>
+requires std::is_pointer_v<Address> cudaError_t cudaMemcpyToSymbol(Address&&, const void*,
+                                                                   More...) {
+  return cpu_device::refuse_symbol_address("cudaMemcpyToSymbol");
+}
+template <class Address, class... More>
+requires std::is_pointer_v<Address> cudaError_t cudaMemcpyToSymbolAsync(Address&&, const void*,
+                                                                        More...) {
+  return cpu_device::refuse_symbol_address("cudaMemcpyToSymbolAsync");
+}
+template <class Address, class... More>
+requires std::is_pointer_v<Address> cudaError_t cudaMemcpyFromSymbol(void*, Address&&, More...) {
+  return cpu_device::refuse_symbol_address("cudaMemcpyFromSymbol");
+}
+template <class Address, class... More>
+requires std::is_pointer_v<Address> cudaError_t cudaMemcpyFromSymbolAsync(void*, Address&&,
+                                                                          More...) {
+  return cpu_device::refuse_symbol_address("cudaMemcpyFromSymbolAsync");
+}
+template <class Address>
+requires std::is_pointer_v<Address> cudaError_t cudaGetSymbolAddress(void**, Address&&) {
+  return cpu_device::refuse_symbol_address("cudaGetSymbolAddress");
 }
 template <class T>
 cudaError_t cudaGetSymbolSize(std::size_t* bytes, const T&) {

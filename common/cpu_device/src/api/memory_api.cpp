@@ -383,6 +383,16 @@ cudaError_t check_symbol(const void* symbol, std::size_t symbol_bytes, std::size
 }
 }  // namespace
 
+cudaError_t refuse_symbol_address(const char* function) {
+  const std::string name(function);
+  return fail(cudaErrorInvalidSymbol,
+              name +
+                  " was given the address of a variable. It wants the variable itself, although "
+                  "it copies to or from the device's one. Try: drop the &, as in " +
+                  (name == "cudaMemcpyToSymbol" ? "cudaMemcpyToSymbol(table, values, sizeof table)."
+                                                : name + "(… table …)."));
+}
+
 cudaError_t symbol_address(void** pointer, const volatile void* symbol, std::size_t bytes) {
   return call(api::cudaGetSymbolAddress, [&] {
     if (pointer == nullptr) return fail(cudaErrorInvalidValue);
