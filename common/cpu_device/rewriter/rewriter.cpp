@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <ostream>
 #include <set>
 #include <stdexcept>
 #include <system_error>
@@ -301,6 +302,16 @@ rewritten rewrite(std::string_view source, const std::string& file) {
   findings found = examine(parsed, names, file);
   return {finished(source, found.edits, file), !found.edits.empty(),
           all_problems(std::move(found.problems), {{&parsed, file}})};
+}
+
+void print_tokens(const fs::path& file, std::ostream& out) {
+  const std::string text = read_file(file);
+  for (const token& t : cut(text).code) {
+    static constexpr std::string_view kKinds[] = {"identifier", "number", "string", "character",
+                                                  "punctuation"};
+    out << kKinds[static_cast<std::size_t>(t.kind)] << ' ' << t.begin << ' ' << t.text.size() << ' '
+        << t.line << '\n';
+  }
 }
 
 std::vector<problem> rewrite_files(const request& wanted) { return project(wanted).run(); }
