@@ -39,6 +39,7 @@ if __name__ == "__main__":
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 from lablib import processes, test_program  # noqa: E402
+from lablib.cuda_tokens import code_only  # noqa: E402
 from lablib.errors import FAILED, OK, USAGE, LabError  # noqa: E402
 
 WAYS = ("test", "check", "compiler")
@@ -180,15 +181,6 @@ def _complete(bug: Bug, error: Callable[[int, str], LabError]) -> None:
         raise error(bug.line, f"{bug.name} has no edit (--- find … --- replace … --- end)")
 
 
-_TOKENS = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|//[^\n]*|/\*.*?\*/', re.DOTALL)
-
-
-def _code_only(text: str) -> str:
-    """The text without comments and without white space."""
-    text = _TOKENS.sub(lambda match: " " if match[0].startswith("/") else match[0], text)
-    return "".join(text.split())
-
-
 def apply(bug: Bug, text: str, bugs_name: str, solution_name: str) -> str:
     changed = text
     for edit in bug.edits:
@@ -205,7 +197,7 @@ def apply(bug: Bug, text: str, bugs_name: str, solution_name: str) -> str:
         if edit.find == edit.replace:
             raise LabError(f"{where} the replacement is the same text, so nothing changes.")
         changed = changed.replace(edit.find, edit.replace)
-    if _code_only(changed) == _code_only(text):
+    if code_only(changed) == code_only(text):
         raise LabError(f"{bugs_name}:{bug.line}: {bug.name} changes only comments or white space.")
     return changed
 

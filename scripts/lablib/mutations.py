@@ -14,26 +14,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Callable, Dict, Iterator, List, Optional, Tuple
 
-_TOKEN = re.compile(
-    r"""
-    (?P<skip>^[ \t]*\#(?:\\\n|[^\n])*|\n|[^\S\n]+|//[^\n]*|/\*.*?\*/)
-  | (?P<string>(?:u8|[uUL])?(?:R"(?P<mark>[^(\s]*)\(.*?\)(?P=mark)"
-                              |"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'))
-  | (?P<number>\.?\d(?:'?[\w.]|(?<=[eEpP])[+-])*)
-  | (?P<name>[A-Za-z_]\w*)
-  | (?P<op><<<|>>>|<=>|<<=|>>=|->\*?|::|\+\+|--|&&|\|\||<<|[-+*/%&|^<>=!]=|.)
-    """,
-    re.VERBOSE | re.DOTALL | re.MULTILINE,
-)
-
-
-@dataclass(frozen=True)
-class Token:
-    kind: str  # name, number, string or op
-    text: str
-    start: int
-    end: int
-
+from lablib.cuda_tokens import Token, all_tokens
 
 @dataclass(frozen=True)
 class Mutation:
@@ -61,13 +42,7 @@ class Mutation:
 
 def tokens_of(text: str) -> List[Token]:
     """What the compiler sees, without preprocessor lines and static_asserts."""
-    found: List[Token] = []
-    for match in _TOKEN.finditer(text):
-        if match.lastgroup == "mark" or match["string"] is not None:
-            found.append(Token("string", match[0], *match.span()))
-        elif match["skip"] is None:
-            found.append(Token(str(match.lastgroup), match[0], *match.span()))
-    return _without_static_asserts(found)
+    return _without_static_asserts(all_tokens(text))
 
 
 def _without_static_asserts(tokens: List[Token]) -> List[Token]:

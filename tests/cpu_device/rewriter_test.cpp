@@ -4,6 +4,7 @@
 #include "rewriter.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <stdexcept>
 #include <string>
@@ -922,6 +924,52 @@ TEST_F(Files, NeverReplaceASource) {
   EXPECT_THROW(rewriter::rewrite_files({source() / "k.cu", source() / "k.cu", {}, {}}),
                std::runtime_error);
   EXPECT_FALSE(fs::exists(source() / "k.cu.cpp"));
+}
+
+std::string refusal(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST_F(Files, MustBeFiles) {
+  ASSERT_EQ(mkfifo((source() / "k.cu").c_str(), 0600), 0);
+  EXPECT_NE(refusal([&] { run(); }).find("k.cu cannot be read: it is a FIFO"), std::string::npos);
+  fs::remove(source() / "k.cu");
+  fs::create_directory(source() / "k.cu");
+  EXPECT_NE(refusal([&] { run(); }).find("it is a folder"), std::string::npos);
+  fs::remove(source() / "k.cu");
+  fs::create_symlink("/dev/zero", source() / "k.cu");
+  EXPECT_NE(refusal([&] { run(); }).find("it is a device"), std::string::npos);
+  EXPECT_FALSE(fs::exists(out()));
+}
+
+TEST_F(Files, MustBeFilesWhereTheyAreIncluded) {
+  write("k.cu", "#include \"pipe.h\"\n");
+  ASSERT_EQ(mkfifo((source() / "pipe.h").c_str(), 0600), 0);
+  EXPECT_NE(refusal([&] { run(); }).find("k.cu includes, cannot be read: it is a FIFO"),
+            std::string::npos);
+  write("k.cu", "#include \"/dev/zero\"\n");
+  EXPECT_NE(refusal([&] { run(); }).find("it is a device"), std::string::npos);
+}
+
+TEST_F(Files, MustBeOfASizeThatSourcesHave) {
+  write("k.cu", std::string((16u << 20) + 1, ' '));
+  EXPECT_NE(refusal([&] { run(); }).find("larger than 16 MiB"), std::string::npos);
+  write("k.cu", std::string(16u << 20, '\n'));
+  EXPECT_EQ(refusal([&] { run(); }), "accepted");
+}
+
+TEST_F(Files, MayNotIncludeEachOtherWithoutEnd) {
+  for (int i = 0; i < 202; ++i)
+    write("h" + std::to_string(i), "#include \"h" + std::to_string(i + 1) + "\"\n");
+  write("k.cu", "#include \"h3\"\n");
+  EXPECT_EQ(refusal([&] { run(); }), "accepted");
+  write("k.cu", "#include \"h0\"\n");
+  EXPECT_NE(refusal([&] { run(); }).find("more than 200 headers"), std::string::npos);
 }
 
 TEST_F(Files, MustExist) {

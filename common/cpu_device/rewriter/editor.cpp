@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <tuple>
 #include <utility>
 
 #include "stretch.hpp"
@@ -70,7 +71,10 @@ findings examine(const source_file& file, const kernel_names& names, const std::
 
 std::string apply(std::string_view source, std::vector<edit> edits) {
   std::stable_sort(edits.begin(), edits.end(),
-                   [](const edit& a, const edit& b) { return a.begin < b.begin; });
+                   // What is inserted stands before what is replaced at the same place.
+                   [](const edit& a, const edit& b) {
+                     return std::tie(a.begin, a.end) < std::tie(b.begin, b.end);
+                   });
   std::string result;
   std::size_t at = 0;
   for (const edit& e : edits) {

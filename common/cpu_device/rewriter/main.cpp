@@ -4,7 +4,9 @@
 // The command line of the rewriter: see rewriter.hpp for what it does.
 
 #include <exception>
+#include <filesystem>
 #include <iostream>
+#include <stdexcept>
 #include <string_view>
 
 #include "rewriter.hpp"
@@ -16,8 +18,10 @@ constexpr int kUsage = 2;
 
 constexpr std::string_view kHelp =
     "usage: cuda_rewriter INPUT.cu --output FILE.cpp [--depfile FILE.d] [-I DIR]...\n"
+    "       cuda_rewriter --tokens FILE\n"
     "Turns CUDA C++ into C++ for the CPU device. Headers that need it are written beside "
     "FILE.cpp.\n"
+    "--tokens prints a line for each token of FILE: kind, offset, length and line.\n"
     "Exit: 0 written, 1 the source is refused (reasons on stderr), 2 usage.\n";
 
 int complain(std::string_view what) {
@@ -29,6 +33,7 @@ int complain(std::string_view what) {
 
 int main(int argc, char** argv) {
   rewriter::request wanted;
+  std::filesystem::path tokens_of;
   for (int i = 1; i < argc; ++i) {
     const std::string_view option = argv[i];
     const bool has_value = i + 1 < argc;
@@ -36,13 +41,15 @@ int main(int argc, char** argv) {
       std::cout << kHelp;
       return 0;
     }
-    if (option == "--output" || option == "--depfile" || option == "-I") {
+    if (option == "--output" || option == "--depfile" || option == "-I" || option == "--tokens") {
       if (!has_value) return complain(std::string(option) + " needs a value");
       const char* value = argv[++i];
       if (option == "--output")
         wanted.output = value;
       else if (option == "--depfile")
         wanted.depfile = value;
+      else if (option == "--tokens")
+        tokens_of = value;
       else
         wanted.include_dirs.emplace_back(value);
     } else if (option.size() > 2 && option.substr(0, 2) == "-I") {
@@ -55,10 +62,18 @@ int main(int argc, char** argv) {
       return complain("more than one input file");
     }
   }
-  if (wanted.input.empty()) return complain("no input file");
-  if (wanted.output.empty()) return complain("no --output");
+  const bool rewrites = !wanted.input.empty() || !wanted.output.empty();
+  if (!tokens_of.empty() && rewrites) return complain("--tokens goes with no other file");
+  if (tokens_of.empty() && wanted.input.empty()) return complain("no input file");
+  if (tokens_of.empty() && wanted.output.empty()) return complain("no --output");
 
   try {
+    if (!tokens_of.empty()) {
+      rewriter::print_tokens(tokens_of, std::cout);
+      std::cout.flush();
+      if (!std::cout) throw std::runtime_error("the tokens cannot be written");
+      return 0;
+    }
     const std::vector<rewriter::problem> problems = rewriter::rewrite_files(wanted);
     for (const rewriter::problem& p : problems)
       std::cerr << p.file << ':' << p.line << ": error: " << p.sentence << '\n';

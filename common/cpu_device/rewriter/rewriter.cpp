@@ -6,11 +6,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <fstream>
 #include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
+#include <ostream>
 #include <set>
 #include <stdexcept>
 #include <system_error>
@@ -53,10 +55,45 @@ std::vector<problem> all_problems(std::vector<problem> found,
 
 // ---- Files --------------------------------------------------------------------------------------
 
+// A token takes several times the memory of its text, and no source that anybody wrote comes near.
+constexpr std::uintmax_t kLargestFile = 16u << 20;
+constexpr int kDeepestInclude = 200;  // as compilers have it
+
+/// What a path is that is no file: reading a FIFO would never end.
+std::string kind_of(const fs::path& path) {
+  std::error_code unknown;
+  switch (fs::status(path, unknown).type()) {
+    case fs::file_type::directory:
+      return "is a folder";
+    case fs::file_type::fifo:
+      return "is a FIFO";
+    case fs::file_type::socket:
+      return "is a socket";
+    case fs::file_type::character:
+    case fs::file_type::block:
+      return "is a device";
+    default:
+      return "is not there";
+  }
+}
+
 std::string read_file(const fs::path& path) {
+  std::error_code unknown;
+  if (!fs::is_regular_file(path, unknown))
+    throw std::runtime_error(path.string() + " cannot be read: it " + kind_of(path));
   std::ifstream in(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  if (!in) throw std::runtime_error(path.string() + " cannot be read");
+  std::string text;
+  char part[1 << 16];
+  while (in && text.size() <= kLargestFile) {
+    in.read(part, sizeof part);
+    text.append(part, static_cast<std::size_t>(in.gcount()));
+  }
+  if (in.bad() || !(in.eof() || in.good()) || !in.is_open())
+    throw std::runtime_error(path.string() + " cannot be read");
+  if (text.size() > kLargestFile)
+    throw std::runtime_error(path.string() +
+                             " is larger than 16 MiB: is it a source? Large tables "
+                             "belong in a file that the program reads");
   return text;
 }
 
@@ -121,7 +158,10 @@ class project {
   }
 
  private:
-  unit* load(const fs::path& path, const fs::path& copy) {
+  unit* load(const fs::path& path, const fs::path& copy, int depth = 0) {
+    if (depth > kDeepestInclude)
+      throw std::runtime_error(path.string() + " is included by more than " +
+                               std::to_string(kDeepestInclude) + " headers in each other");
     const fs::path identity = fs::weakly_canonical(path);
     if (const auto known = by_identity_.find(identity); known != by_identity_.end())
       return known->second;
@@ -135,7 +175,7 @@ class project {
       if (name.kind != token_kind::string || name.text.size() < 3 || name.text[0] != '"') continue;
       const fs::path spelled = name.text.substr(1, name.text.size() - 2);
       if (const std::optional<fs::path> found = find(*u, spelled)) {
-        unit* const header = load(*found, u->copy.parent_path() / spelled);
+        unit* const header = load(*found, u->copy.parent_path() / spelled, depth + 1);
         u->includes.emplace_back(name, header);
         if (d.position < u->file.places.size() &&
             u->file.scope_of(d.position).kind != scope_kind::outer)
@@ -146,14 +186,22 @@ class project {
   }
 
   std::optional<fs::path> find(const unit& from, const fs::path& spelled) const {
-    std::error_code missing;
-    fs::path candidate = from.path.parent_path() / spelled;
-    if (fs::is_regular_file(candidate, missing)) return candidate;
-    for (const fs::path& dir : wanted_.include_dirs) {
-      candidate = dir / spelled;
-      if (fs::is_regular_file(candidate, missing)) return candidate;
-    }
+    if (const fs::path beside = from.path.parent_path() / spelled; is_file(from, beside))
+      return beside;
+    for (const fs::path& dir : wanted_.include_dirs)
+      if (const fs::path candidate = dir / spelled; is_file(from, candidate)) return candidate;
     return std::nullopt;
+  }
+
+  /// The compiler would open whatever is there, and might wait for it forever.
+  static bool is_file(const unit& from, const fs::path& candidate) {
+    std::error_code missing;
+    const fs::file_status status = fs::status(candidate, missing);
+    if (!fs::exists(status) || fs::is_directory(status)) return false;
+    if (!fs::is_regular_file(status))
+      throw std::runtime_error(candidate.string() + ", which " + from.name +
+                               " includes, cannot be read: it " + kind_of(candidate));
+    return true;
   }
 
   /// A place under the output's folder that no other file has.
@@ -254,6 +302,16 @@ rewritten rewrite(std::string_view source, const std::string& file) {
   findings found = examine(parsed, names, file);
   return {finished(source, found.edits, file), !found.edits.empty(),
           all_problems(std::move(found.problems), {{&parsed, file}})};
+}
+
+void print_tokens(const fs::path& file, std::ostream& out) {
+  const std::string text = read_file(file);
+  for (const token& t : cut(text).code) {
+    static constexpr std::string_view kKinds[] = {"identifier", "number", "string", "character",
+                                                  "punctuation"};
+    out << kKinds[static_cast<std::size_t>(t.kind)] << ' ' << t.begin << ' ' << t.text.size() << ' '
+        << t.line << '\n';
+  }
 }
 
 std::vector<problem> rewrite_files(const request& wanted) { return project(wanted).run(); }

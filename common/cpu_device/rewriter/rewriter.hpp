@@ -48,6 +48,7 @@
 #pragma once
 
 #include <filesystem>
+#include <iosfwd>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -82,5 +83,10 @@ struct request {
 /// longer loses its old copy. Writes nothing if there are problems, which it returns. Throws
 /// std::runtime_error if a file cannot be read or written.
 std::vector<problem> rewrite_files(const request& wanted);
+
+/// A line for each token of a file outside of comments and preprocessor lines: its kind
+/// (identifier, number, string, character or punctuation), the offset, the length and the line.
+/// Throws std::runtime_error if the file cannot be read.
+void print_tokens(const std::filesystem::path& file, std::ostream& out);
 
 }  // namespace rewriter

@@ -86,8 +86,7 @@ void edit_shared(const stretch& s, std::size_t at) {
   // `static thread_local alignas(16) float x` is not C++: alignas comes first.
   for (const auto& [first, last] : d.alignments) {
     if (first == d.begin || first > specifiers_end) continue;
-    s.found.edits.insert(s.found.edits.begin(),
-                         {s.ts[d.begin].begin, s.ts[d.begin].begin, flat(s.ts, first, last) + ' '});
+    s.replace(s.ts[d.begin].begin, s.ts[d.begin].begin, flat(s.ts, first, last) + ' ');
     s.replace(s.ts[first].begin, s.ts[last - 1].end(),
               s.newlines(s.ts[first].begin, s.ts[last - 1].end()));
   }
