@@ -12,6 +12,7 @@
 
 #include "child_process.hpp"
 #include "conformance.hpp"
+#include "run_tests.hpp"
 
 namespace {
 
@@ -334,6 +335,5 @@ TEST(PeerToPeer, AttributesFitTheAccess) {
 int main(int argc, char** argv) {
   if (argc == 3 && std::string(argv[1]) == "--child")
     return std::string(argv[2]) == "devices" ? print_devices() : expect_no_devices();
-  testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
+  return run_tests(argc, argv);
 }

@@ -11,6 +11,7 @@
 
 #include "child_process.hpp"
 #include "conformance.hpp"
+#include "run_tests.hpp"
 
 namespace {
 
@@ -233,6 +234,5 @@ TEST(Reset, LeavesADeviceThatWorks) {
 int main(int argc, char** argv) {
   if (argc == 3 && std::strcmp(argv[1], "--child") == 0)
     return std::strcmp(argv[2], "reset") == 0 ? reset_and_go_on() : fail_and_go_on(argv[2]);
-  testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
+  return run_tests(argc, argv);
 }

@@ -16,6 +16,7 @@
 
 #include "child_process.hpp"
 #include "cpu_device_testing.hpp"
+#include "run_tests.hpp"
 
 namespace {
 
@@ -271,6 +272,5 @@ int main(int argc, char** argv) {
     at_exit.begin();
     return 0;
   }
-  testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
+  return run_tests(argc, argv);
 }

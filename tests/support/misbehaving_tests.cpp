@@ -24,7 +24,7 @@ const std::string how = [] {
   return std::string(value == nullptr ? "" : value);
 }();
 
-void sleep_for_long() { std::this_thread::sleep_for(std::chrono::hours(1)); }
+void sleep_for_long() { std::this_thread::sleep_for(std::chrono::minutes(10)); }
 
 struct at_the_end {
   ~at_the_end() {

@@ -425,6 +425,11 @@ class EventsTest(unittest.TestCase):
             self.assertEqual((1, False), (result.status, result.passed))
             self.assertIn("before the end", result.detail)
 
+    def test_every_program_of_this_repository_tells_its_events(self):
+        for path in sorted(REPOSITORY.glob("tests/*/*_test.c*")):
+            text = path.read_text()
+            self.assertEqual("int main(" in text, "return run_tests(argc, argv);" in text, path)
+
     def test_a_line_without_an_end_is_cut(self):
         with tempfile.TemporaryDirectory() as folder:
             program = script(Path(folder) / "p", "#!/bin/sh\nhead -c 100000000 /dev/zero\n")
