@@ -86,20 +86,26 @@ if(LAB_ASAN)
   target_link_options(lab_settings INTERFACE -fsanitize=address,bounds)
 endif()
 
-# lab_built_once(<target> [FILES_AT_ONCE <n>])
-# For a library that is built once in a clone and hardly ever changed: its files are compiled several
-# at a time, so that the compiler reads the headers they share once, and optimised less. The name of
-# a function or constant that is local to a file must be the only one in its target, then.
-# A file that must run fast keeps -O2 by lab_runs_fast().
+# lab_built_once(<target> [FAST] [FILES_AT_ONCE <n>])
+# For a library that is built once in a clone and hardly ever changed: n of its files (8 if not given)
+# are compiled at a time, so that the compiler reads the headers they share once, and optimised less
+# unless they are to be FAST. So what is local to a file needs a name that is the only one in the
+# library. LAB_FILES_AT_ONCE=OFF is for those who change such a library.
 function(lab_built_once target)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "FILES_AT_ONCE" "")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "FAST" "FILES_AT_ONCE" "")
   if(NOT arg_FILES_AT_ONCE)
     set(arg_FILES_AT_ONCE 8)
   endif()
   set_target_properties(${target} PROPERTIES
     UNITY_BUILD ${LAB_FILES_AT_ONCE} UNITY_BUILD_BATCH_SIZE ${arg_FILES_AT_ONCE})
-  target_compile_options(${target} PRIVATE
-    $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:RelWithDebInfo>>:-O1>)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # takes the files for headers
+    target_compile_options(${target} PRIVATE
+      $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
+  endif()
+  if(NOT arg_FAST)
+    target_compile_options(${target} PRIVATE
+      $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:RelWithDebInfo>>:-O1>)
+  endif()
 endfunction()
 
 # lab_runs_fast(<file>...)

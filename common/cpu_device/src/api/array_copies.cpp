@@ -15,8 +15,6 @@
 namespace cpu_device {
 namespace {
 
-constexpr std::size_t kPitchAlignment = 512;  // of cudaMalloc3D, as of cudaMallocPitch
-
 /// One side of a copy: rows of bytes, slices of rows.
 struct side {
   const char* name;

@@ -27,8 +27,6 @@ cudaDeviceProp limits() {
   return p;
 }
 
-bool fits(std::size_t value, int limit) { return value <= static_cast<std::size_t>(limit); }
-
 }  // namespace
 
 /// A live array; the pointer is not followed before that is known.
@@ -175,7 +173,7 @@ void forget_arrays(int device) {
     if (a->device == device) forget_array(a);
 }
 
-const bool resets = on_reset(reset_step::arrays, forget_arrays);
+const bool resets_arrays = on_reset(reset_step::arrays, forget_arrays);
 const object_keeper keeps_arrays(object_kind::array, [] {
   return static_cast<std::size_t>(
       std::count_if(arrays().begin(), arrays().end(), [](auto* a) { return !a->of_graphics; }));

@@ -28,6 +28,9 @@ struct cudaArray {
 
 namespace cpu_device {
 
+/// A size, and one of the limits of cudaDeviceProp.
+inline bool fits(std::size_t value, int limit) { return value <= static_cast<std::size_t>(limit); }
+
 /// A live array, or null; the pointer is not followed before that is known.
 const cudaArray* find_array(cudaArray_const_t array);
 cudaError_t no_such_array(cudaArray_const_t array);

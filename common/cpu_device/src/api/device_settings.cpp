@@ -43,7 +43,7 @@ cudaError_t no_driver(void** function, cudaDriverEntryPointQueryResult* result) 
   return fail(cudaErrorNotSupported, "the CPU device has no driver API below its runtime API");
 }
 
-const bool resets =
+const bool resets_settings =
     on_reset(reset_step::settings, [](int device) { all_settings().erase(device); });
 
 }  // namespace

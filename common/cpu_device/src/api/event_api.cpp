@@ -18,7 +18,7 @@ std::set<CUevent_st*>& events() {
 
 const object_keeper keeps_events(object_kind::event, [] { return events().size(); });
 
-const bool resets = on_reset(reset_step::events, [](int device) {
+const bool resets_events = on_reset(reset_step::events, [](int device) {
   std::erase_if(events(), [&](CUevent_st* event) {
     if (event->device != device) return false;
     delete event;

@@ -252,7 +252,7 @@ static void forget_graphics(int device) {
     delete resource;
   }
 }
-const bool resets = on_reset(reset_step::graphics, forget_graphics);
+const bool resets_graphics = on_reset(reset_step::graphics, forget_graphics);
 
 }  // namespace cpu_device
 

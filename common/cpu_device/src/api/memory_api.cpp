@@ -20,8 +20,6 @@ using namespace cpu_device;
 
 namespace {
 
-constexpr std::size_t kPitchAlignment = 512;
-
 bool for_host(const allocation& a) {
   return a.kind != memory_kind::device && a.kind != memory_kind::symbol;
 }

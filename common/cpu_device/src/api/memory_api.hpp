@@ -11,6 +11,8 @@
 
 namespace cpu_device {
 
+constexpr std::size_t kPitchAlignment = 512;  // of rows, by cudaMallocPitch and cudaMalloc3D
+
 /// memory_api.cpp: memory of cudaMallocAsync.
 cudaError_t allocate_async(void** pointer, std::size_t bytes, int device, const void* made_at);
 /// Tells observers of copies, when the copy runs. `from` is null where bytes are set.

@@ -235,6 +235,6 @@ static void forget_streams(int device) {
 }
 
 const object_keeper keeps_streams(object_kind::stream, [] { return streams().size(); });
-const bool resets = on_reset(reset_step::streams, forget_streams);
+const bool resets_streams = on_reset(reset_step::streams, forget_streams);
 
 }  // namespace cpu_device

@@ -156,7 +156,7 @@ void read_linear(const texture& t, int dimensions, const float* at, int layer, s
 }
 
 template <class Channel, int kChannels>
-texel_reader reader_for(bool linear, bool normalize) {
+texel_reader reader_of(bool linear, bool normalize) {
   if constexpr (std::is_floating_point_v<Channel>) {
     return linear ? read_linear<Channel, kChannels, false> : read_point<Channel, kChannels, false>;
   } else if constexpr (sizeof(Channel) == 4) {
@@ -167,27 +167,27 @@ texel_reader reader_for(bool linear, bool normalize) {
   }
 }
 template <class Channel>
-texel_reader reader_for(int channels, bool linear, bool normalize) {
-  return channels == 1   ? reader_for<Channel, 1>(linear, normalize)
-         : channels == 2 ? reader_for<Channel, 2>(linear, normalize)
-                         : reader_for<Channel, 4>(linear, normalize);
+texel_reader reader_of(int channels, bool linear, bool normalize) {
+  return channels == 1   ? reader_of<Channel, 1>(linear, normalize)
+         : channels == 2 ? reader_of<Channel, 2>(linear, normalize)
+                         : reader_of<Channel, 4>(linear, normalize);
 }
 }  // namespace
 
 texel_reader reader_for(const cudaChannelFormatDesc& d, bool linear, bool normalize) {
   const int n = channels_of(d);
-  if (d.f == cudaChannelFormatKindFloat) return reader_for<float>(n, linear, normalize);
+  if (d.f == cudaChannelFormatKindFloat) return reader_of<float>(n, linear, normalize);
   const bool is_signed = d.f == cudaChannelFormatKindSigned;
   switch (d.x) {
     case 8:
-      return is_signed ? reader_for<signed char>(n, linear, normalize)
-                       : reader_for<unsigned char>(n, linear, normalize);
+      return is_signed ? reader_of<signed char>(n, linear, normalize)
+                       : reader_of<unsigned char>(n, linear, normalize);
     case 16:
-      return is_signed ? reader_for<short>(n, linear, normalize)
-                       : reader_for<unsigned short>(n, linear, normalize);
+      return is_signed ? reader_of<short>(n, linear, normalize)
+                       : reader_of<unsigned short>(n, linear, normalize);
     default:
-      return is_signed ? reader_for<int>(n, linear, normalize)
-                       : reader_for<unsigned>(n, linear, normalize);
+      return is_signed ? reader_of<int>(n, linear, normalize)
+                       : reader_of<unsigned>(n, linear, normalize);
   }
 }
 

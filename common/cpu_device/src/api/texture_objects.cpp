@@ -52,8 +52,6 @@ unsigned long long objects_made = 0;
 const object_keeper keeps_textures(object_kind::texture_object, [] { return textures().size(); });
 const object_keeper keeps_surfaces(object_kind::surface_object, [] { return surfaces().size(); });
 
-bool fits(std::size_t value, int limit) { return value <= static_cast<std::size_t>(limit); }
-
 std::string bad_object(unsigned long long object, const char* kind, const char* other_kind,
                        bool is_other) {
   const std::string a = std::string("was given a ") + kind + " object ";

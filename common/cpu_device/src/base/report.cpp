@@ -73,6 +73,10 @@ std::string short_name(const char* path) {
   return slash == nullptr ? path : slash + 1;
 }
 
+std::string place(const char* file, int line) {
+  return short_name(file) + ":" + std::to_string(line);
+}
+
 namespace {
 
 /// The file that `pc` was loaded from (empty if unknown), and where addr2line finds it in there.

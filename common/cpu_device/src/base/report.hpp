@@ -30,6 +30,8 @@ std::string own_source_place(const void* pc);
 
 /// The last part of a path: reports name files as students do.
 std::string short_name(const char* path);
+/// "dot_product.cu:31".
+std::string place(const char* file, int line);
 
 std::string human_bytes(std::size_t bytes);
 

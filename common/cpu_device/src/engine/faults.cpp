@@ -29,10 +29,6 @@ extern "C" [[noreturn]] void cpu_device_abort_to(void* slot);
 namespace cpu_device {
 namespace {
 
-std::string place(const char* file, int line) {
-  return short_name(file) + ":" + std::to_string(line);
-}
-
 std::string position(uint3 v) {
   return "(" + std::to_string(v.x) + "," + std::to_string(v.y) + "," + std::to_string(v.z) + ")";
 }

@@ -30,10 +30,6 @@ std::string running_thread() {
   give_up_block(w);
 }
 
-std::string place(const char* file, int line) {
-  return short_name(file) + ":" + std::to_string(line);
-}
-
 }  // namespace
 
 void refuse(const char* sentence, const char* file, int line) {

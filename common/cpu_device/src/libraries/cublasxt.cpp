@@ -26,13 +26,13 @@ struct cublasXtContext {
 
 namespace {
 
-std::set<cublasXtContext*>& handles() {
+std::set<cublasXtContext*>& xt_handles() {
   static auto* all = new std::set<cublasXtContext*>;
   return *all;
 }
-const object_keeper keeps_handles(object_kind::library_handle, [] { return handles().size(); });
+const object_keeper keeps_handles(object_kind::library_handle, [] { return xt_handles().size(); });
 
-bool is_handle(cublasXtHandle_t handle) { return handles().count(handle) != 0; }
+bool is_handle(cublasXtHandle_t handle) { return xt_handles().count(handle) != 0; }
 
 // cuBLAS's functions, by element type.
 auto gemm(float) { return cublasSgemm_64; }
@@ -442,13 +442,13 @@ cublasStatus_t cublasXtCreate(cublasXtHandle_t* handle) {
     if (handle == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
     if (device_count() == 0) return CUBLAS_STATUS_NOT_INITIALIZED;
     *handle = new cublasXtContext;
-    handles().insert(*handle);
+    xt_handles().insert(*handle);
     return CUBLAS_STATUS_SUCCESS;
   });
 }
 cublasStatus_t cublasXtDestroy(cublasXtHandle_t handle) {
   return cublas_call<"cublasXtDestroy", CUBLAS_STATUS_INTERNAL_ERROR, rules::releases>([&] {
-    if (handles().erase(handle) == 0) return no_handle();
+    if (xt_handles().erase(handle) == 0) return no_handle();
     delete handle;
     return CUBLAS_STATUS_SUCCESS;
   });
