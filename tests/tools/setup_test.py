@@ -44,7 +44,6 @@ AUTHOR = {
 }
 NIGHTLY = {
     "debootstrap": "1.0.128",
-    "ubuntu-keyring": "2021.03.26",
     "qemu-user-static": "1:7.2",
     "g++-aarch64-linux-gnu": "4:12.2.0-3",
 }

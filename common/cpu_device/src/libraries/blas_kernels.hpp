@@ -37,7 +37,10 @@ struct matrix {
   matrix block(index i, index j, index m, index n) const {
     return {p + i * row_step + j * col_step, m, n, row_step, col_step};
   }
-  operator matrix<const T>() const { return {p, rows, cols, row_step, col_step}; }
+  // Implicit, as T* becomes const T*.
+  operator matrix<const T>() const {  // NOLINT(google-explicit-constructor)
+    return {p, rows, cols, row_step, col_step};
+  }
 };
 
 /// A column-major matrix.

@@ -91,8 +91,9 @@ void jump(curandStateXORWOW& state, unsigned long long n, int log2_step) {
   const xorwow_table& powers = xorwow_powers();
   bit_vector v;
   for (std::size_t i = 0; i < 5; ++i) v[i] = state.v[i];
-  for (int bit = 0; bit < 64; ++bit)
-    if (((n >> bit) & 1U) != 0) v = image_of(powers[static_cast<std::size_t>(bit + log2_step)], v);
+  const auto first = static_cast<std::size_t>(log2_step);
+  for (std::size_t bit = 0; bit < 64; ++bit)
+    if (((n >> bit) & 1U) != 0) v = image_of(powers[first + bit], v);
   for (std::size_t i = 0; i < 5; ++i) state.v[i] = v[i];
   if (log2_step == 0) state.d += 362437U * static_cast<unsigned>(n);  // else a multiple of 2^32
   forget_kept(state);
@@ -104,9 +105,9 @@ void jump(curandStateMRG32k3a& state, unsigned long long n, int log2_step) {
   for (std::size_t which = 0; which < 2; ++which) {
     unsigned int* s = which == 0 ? state.s1 : state.s2;
     triple v{s[0], s[1], s[2]};
-    for (int bit = 0; bit < 64; ++bit)
-      if (((n >> bit) & 1U) != 0)
-        v = image_of(powers[which][static_cast<std::size_t>(bit + log2_step)], v, kModulus[which]);
+    const auto first = static_cast<std::size_t>(log2_step);
+    for (std::size_t bit = 0; bit < 64; ++bit)
+      if (((n >> bit) & 1U) != 0) v = image_of(powers[which][first + bit], v, kModulus[which]);
     for (std::size_t i = 0; i < 3; ++i) s[i] = static_cast<unsigned>(v[i]);
   }
   forget_kept(state);
