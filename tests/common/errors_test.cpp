@@ -24,4 +24,10 @@ TEST(NotWritten, DoesNotTakeTheEndOfANameForTheFolder) {
   EXPECT_STREQ(lab::not_written("it", 1).what(), "it is not written yet: TODO(1) in vector_add.cu");
 }
 
+#line 300 "/home/labs/tests/03_vectors/vector_add_test.cpp"
+TEST(NotWritten, DoesNotTakeAFolderAroundTheRepositoryForItsOwn) {
+  EXPECT_STREQ(lab::not_written("it", 1).what(),
+               "it is not written yet: TODO(1) in vector_add_test.cpp");
+}
+
 }  // namespace
