@@ -43,6 +43,14 @@ std::string launch_of(const launch_site& site) {
 /// cudaErrorInvalidConfiguration, as documents still say.
 constexpr cudaError_t kRefused = cudaErrorInvalidValue;
 
+/// How many of the blocks run at the same time: their occupancy of all multiprocessors.
+std::uint64_t resident_blocks(const launch_shape& shape) {
+  int fitting = 0;
+  active_blocks(&fitting, static_cast<int>(shape.block.x * shape.block.y * shape.block.z),
+                shape.shared_bytes);
+  return std::uint64_t{worker_count()} * static_cast<unsigned>(fitting);
+}
+
 cudaError_t check_shape(const launch_site& site, const launch_shape& shape, const void* kernel) {
   const dim3 g = shape.grid, b = shape.block;
   const auto wrong = [&](cudaError_t error, const std::string& why) {
@@ -81,9 +89,7 @@ cudaError_t check_shape(const launch_site& site, const launch_shape& shape, cons
                      "cudaFuncAttributeMaxDynamicSharedMemorySize, bytes), " +
                      std::to_string(kSharedOptinLimit) + " with it.");
   if (shape.cooperative) {
-    int fitting = 0;
-    active_blocks(&fitting, static_cast<int>(threads), shape.shared_bytes);
-    const std::uint64_t most = std::uint64_t{worker_count()} * static_cast<unsigned>(fitting);
+    const std::uint64_t most = resident_blocks(shape);
     if (std::uint64_t{g.x} * g.y * g.z > most)
       return wrong(cudaErrorCooperativeLaunchTooLarge,
                    "the grid " + extent(g) + " has more blocks than can run at the same time, " +
@@ -224,6 +230,7 @@ cudaError_t submit(const launch_site& site, const launch_shape& shape, const ker
     launch.arguments = arguments;
     launch.device = device;
     launch.order = current_order(launch.seed);
+    launch.resident = resident_blocks(shape);
     if (shape.cooperative)
       launch.meeting = std::make_unique<grid_meeting>(shape.grid.x * shape.grid.y * shape.grid.z);
     const cudaError_t error = run_launch(launch);
