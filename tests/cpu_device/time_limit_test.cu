@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Launches that never end: the watchdog stops them and says where they were.
+// Launches that never end: the watchdog stops them and says where they were. The limit is for
+// launches without progress.
 
 #include <cpu_device.h>
 #include <gtest/gtest.h>
@@ -57,6 +58,24 @@ TEST(TimeLimit, NamesTheLineThatWaitsForALock) {
   const std::string text =
       expect_report([&] { never_unlocked<<<1, 2>>>(lock.data()); }, cudaErrorLaunchTimeout);
   EXPECT_NE(text.find("a spin loop at time_limit_test.cu:"), std::string::npos) << text;
+}
+
+__global__ void long_threads(long long ticks, int* done) {
+  const long long begin = clock64();
+  while (clock64() - begin < ticks) {
+  }
+  atomicAdd(done, 1);
+}
+
+TEST(TimeLimit, IsForLaunchesWithoutProgress) {
+  // One after the other, since they have a worker each: longer than the limit, but none alone.
+  int kilohertz = 0;
+  ASSERT_EQ(cudaDeviceGetAttribute(&kilohertz, cudaDevAttrClockRate, 0), cudaSuccess);
+  const device_array<int> done(1, 0);
+  const int blocks = 32 * static_cast<int>(cpu_device::worker_count());
+  long_threads<<<blocks, 1>>>(20LL * kilohertz, done.data());
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  EXPECT_EQ(done.to_host()[0], blocks);
 }
 
 }  // namespace

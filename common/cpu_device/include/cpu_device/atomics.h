@@ -7,8 +7,8 @@
 //
 // The threads of a block share an OS thread, so one that spins must let the others run. These do:
 // a failing compare-and-swap, an exchange that changed nothing (a lock that was taken already), and
-// now and then a read-modify-write with 0, which is a load. A loop over a volatile variable does
-// not; if it waits for its own block, the watchdog ends it.
+// now and then a read-modify-write with 0, which is a load. A thread that spins otherwise, on a
+// volatile variable, is preempted after a while.
 #pragma once
 
 #include <cstring>

@@ -19,10 +19,17 @@
 #include "cpu_device/vector_types.h"
 
 // The built-in variables are variables, not macros: programs declare locals of the same names.
-extern constinit thread_local uint3 threadIdx;
-extern constinit thread_local uint3 blockIdx;
-extern constinit thread_local dim3 blockDim;
-extern constinit thread_local dim3 gridDim;
+// The engine is linked into the program, so the code of an executable can reach them without a
+// detour. (A shared object has to take it.)
+#if defined(__PIC__) && !defined(__PIE__)
+#define CPU_DEVICE_BUILT_IN extern constinit thread_local
+#else
+#define CPU_DEVICE_BUILT_IN extern constinit thread_local __attribute__((tls_model("local-exec")))
+#endif
+CPU_DEVICE_BUILT_IN uint3 threadIdx;
+CPU_DEVICE_BUILT_IN uint3 blockIdx;
+CPU_DEVICE_BUILT_IN dim3 blockDim;
+CPU_DEVICE_BUILT_IN dim3 gridDim;
 constexpr int warpSize = 32;
 
 namespace cpu_device {
@@ -36,16 +43,20 @@ struct worker;
 
 /// How far the block that runs on this OS thread has come.
 struct block_progress {
-  const thread_position* order = nullptr;  ///< the order in which the threads start
-  unsigned started = 0, count = 0, finished = 0;
-  unsigned waits = 0;  ///< how often a thread had to wait and another went on
-  const thread_position* position = nullptr;  ///< the running thread
-  unsigned block_serial = 0;                  ///< a number no two blocks of this OS thread share
+  const thread_position* position = nullptr;  ///< the running thread, in the order below
+  unsigned waits = 0;                         ///< how often the thread changed
+  unsigned count = 0, finished = 0;           ///< threads of the block
+  unsigned row = 0;  ///< where x counts up from thread to thread: how far. 0: nowhere
+  /// The order in which the threads start: all before `next` have started, and the running one.
+  const thread_position *order = nullptr, *next = nullptr, *end = nullptr;
+  const thread_position* claimed = nullptr;  ///< by the running stack, when it was preempted
+  unsigned block_serial = 0;                 ///< a number no two blocks of this OS thread share
   void* dynamic_shared = nullptr;
   bool watching = false;   ///< check build: a kernel's code runs, and what it accesses is looked at
   worker* self = nullptr;  ///< who runs the block
 };
-extern constinit thread_local block_progress progress;
+CPU_DEVICE_BUILT_IN block_progress progress;
+#undef CPU_DEVICE_BUILT_IN
 
 struct launch_site {
   const char* kernel;
@@ -76,9 +87,21 @@ struct kernel_call {
 /// returned, and found with cudaGetLastError(), as on a GPU.
 cudaError_t submit(const launch_site& site, const launch_shape& shape, const kernel_call& call);
 
-/// The end of run_threads() on one stack: goes on with a waiting thread, or returns when the
-/// whole block has finished.
-void out_of_threads();
+/// run_threads() has claimed a thread, and others have run meanwhile: have they started it?
+bool still_to_start(const thread_position* thread);
+/// The end of run_threads() on one stack, which has run `finished` threads to their ends: goes on
+/// with a waiting thread, or returns when the whole block has finished.
+void out_of_threads(unsigned finished);
+
+/// Accesses that stay where they stand in the program, and are done once.
+template <class T>
+CPU_DEVICE_UNWATCHED inline T read_now(const T& variable) {
+  return *static_cast<const volatile T*>(&variable);
+}
+template <class T>
+CPU_DEVICE_UNWATCHED inline void write_now(T& variable, T value) {
+  *static_cast<volatile T*>(&variable) = value;
+}
 
 template <class Call>
 CPU_DEVICE_UNWATCHED void run_threads(const void* stored) {
@@ -90,24 +113,33 @@ CPU_DEVICE_UNWATCHED void run_threads(const void* stored) {
 #ifdef CPU_DEVICE_CHECK
   p.watching = true;
 #endif
-  const unsigned count = p.count;
-  unsigned finished = 0, waits = p.waits;
-  for (unsigned next = p.started; next != count;) {
-    const thread_position& t = p.order[next];
-    p.started = ++next;
-    threadIdx = {t.x, t.y, t.z};
-    p.position = &t;
-    call();
-    ++finished;
-    // Did it wait in there? Then other stacks may have started threads meanwhile. (Asking first is
-    // faster than reading `started` back each time.)
-    if (p.waits != waits) {
-      waits = p.waits;
-      next = p.started;
-    }
+  // A thread that spins is preempted, at any instruction of this function, and other stacks start
+  // threads then. Hence this order: claim a thread, then ask whether others have run since `waits`
+  // was read, and only then run it.
+  const thread_position* const end = p.end;
+  const unsigned row = p.row;
+  unsigned finished = 0, waits = read_now(p.waits);
+  for (const thread_position* t = read_now(p.next); t != end;) {
+    unsigned x = t->x;
+    const thread_position* const row_end = row > x ? t + (row - x) : t + 1;
+    threadIdx.y = t->y;
+    threadIdx.z = t->z;
+    do {
+      write_now(p.position, t);
+      if (read_now(p.waits) != waits) [[unlikely]] {
+        waits = read_now(p.waits);
+        if (!still_to_start(t)) {
+          t = read_now(p.next);
+          break;
+        }
+      }
+      threadIdx.x = x++;
+      call();
+      ++finished;
+      ++t;
+    } while (t != row_end);
   }
-  p.finished += finished;
-  out_of_threads();
+  out_of_threads(finished);
 #ifdef CPU_DEVICE_CHECK
   p.watching = false;
 #endif
@@ -267,15 +299,22 @@ struct dynamic_shared_array {
 /// Fills memory with 0xFF bytes, unseen by the check build.
 void poison(void* memory, std::size_t bytes);
 
+struct shared_variable {
+  void* address;
+  std::size_t bytes;
+};
+/// Poisons the variables, unless they were born in this block already.
+void be_born(unsigned& born_in, const shared_variable* variables, unsigned count);
+
 /// Fills fresh __shared__ variables with 0xFF bytes (NaN, -1) once a block: shared memory that
 /// nobody wrote holds rubbish on a GPU, too. `Unique` is a lambda of the declaration.
 template <class Unique, class... T>
 CPU_DEVICE_UNWATCHED inline void shared_birth(Unique, T&... variables) {
   static thread_local constinit unsigned born_in = 0;
   if (born_in != progress.block_serial) {
-    born_in = progress.block_serial;
-    (poison(const_cast<void*>(static_cast<const volatile void*>(&variables)), sizeof variables),
-     ...);
+    const shared_variable all[] = {
+        {const_cast<void*>(static_cast<const volatile void*>(&variables)), sizeof variables}...};
+    be_born(born_in, all, sizeof...(T));
   }
 }
 

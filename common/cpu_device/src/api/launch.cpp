@@ -47,6 +47,13 @@ std::string launch_of(const launch_site& site) {
 /// cudaErrorInvalidConfiguration, as documents still say.
 constexpr cudaError_t kRefused = cudaErrorInvalidValue;
 
+/// How many of the blocks run at the same time: their occupancy of all multiprocessors.
+std::uint64_t resident_blocks(const launch_shape& shape) {
+  const int fitting =
+      blocks_that_fit(shape.block.x * shape.block.y * shape.block.z, shape.shared_bytes);
+  return std::uint64_t{worker_count()} * static_cast<unsigned>(fitting);
+}
+
 cudaError_t check_shape(const launch_site& site, const launch_shape& shape, const void* kernel) {
   const dim3 g = shape.grid, b = shape.block;
   const auto wrong = [&](cudaError_t error, const std::string& why) {
@@ -85,8 +92,7 @@ cudaError_t check_shape(const launch_site& site, const launch_shape& shape, cons
                      "cudaFuncAttributeMaxDynamicSharedMemorySize, bytes), " +
                      std::to_string(kSharedOptinLimit) + " with it.");
   if (shape.cooperative) {
-    const int fitting = blocks_that_fit(threads, shape.shared_bytes);
-    const std::uint64_t most = std::uint64_t{worker_count()} * static_cast<unsigned>(fitting);
+    const std::uint64_t most = resident_blocks(shape);
     if (std::uint64_t{g.x} * g.y * g.z > most)
       return wrong(cudaErrorCooperativeLaunchTooLarge,
                    "the grid " + extent(g) + " has more blocks than can run at the same time, " +
@@ -202,6 +208,7 @@ void execute(const launch_site& site, const launch_shape& shape, int device,
   launch.arguments = arguments;
   launch.device = device;
   launch.order = current_order(launch.seed);
+  launch.resident = resident_blocks(shape);
   if (shape.cooperative)
     launch.meeting = std::make_unique<grid_meeting>(shape.grid.x * shape.grid.y * shape.grid.z);
   const auto tell = [&](void (observer::*what)(const launch_event&), cudaError_t status) {

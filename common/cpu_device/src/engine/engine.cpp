@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/report.hpp"
+#include "engine/switch_frame.h"
 
 #ifdef CPU_DEVICE_ASAN
 #include <sanitizer/asan_interface.h>
@@ -86,6 +87,7 @@ void create_worker() {
   w.ready = tls_owner.ready.get();
   w.waiting = tls_owner.waiting.get();
   w.os_thread = pthread_self();
+  w.progress = &progress;
 
   // Dynamic shared memory ends at a page that cannot be touched.
   const std::size_t room = (kSharedOptinLimit + kPage - 1) / kPage * kPage;
@@ -176,17 +178,9 @@ void* start_on_new_stack(worker& w, fiber* me, void* result = nullptr) {
   fiber* f = w.free_stacks.back();
   w.free_stacks.pop_back();
   auto top = reinterpret_cast<std::uintptr_t>(f->top) & ~std::uintptr_t{15};
-#if defined(__x86_64__)
-  // The result, six saved registers and the address to go to; at a function's entry the stack is 8
-  // off 16.
-  auto* frame = reinterpret_cast<void**>(top - 72);
-  std::fill_n(frame, 9, nullptr);
-  frame[7] = reinterpret_cast<void*>(&fiber_entry);
-#else
-  auto* frame = reinterpret_cast<void**>(top - 176);
-  std::fill_n(frame, 22, nullptr);
-  frame[11] = reinterpret_cast<void*>(&fiber_entry);
-#endif
+  auto* frame = reinterpret_cast<void**>(top - CPU_DEVICE_FRAME_BYTES);
+  std::fill_n(frame, CPU_DEVICE_FRAME_BYTES / sizeof(void*), nullptr);
+  frame[CPU_DEVICE_FRAME_ENTRY / sizeof(void*)] = reinterpret_cast<void*>(&fiber_entry);
   f->sp = frame;
 #ifdef CPU_DEVICE_ASAN
   __asan_unpoison_memory_region(f->low, static_cast<std::size_t>(f->top - f->low));
@@ -236,7 +230,7 @@ fiber* next_ready(worker& w) {
 }
 
 [[gnu::noinline]] void* sleep_while_none_is_ready(worker& w, fiber* me, void* result) {
-  if (progress.started != progress.count) return start_on_new_stack(w, me, result);
+  if (progress.next != progress.end) return start_on_new_stack(w, me, result);
   return resume(w, me, next_ready(w), result);
 }
 
@@ -251,7 +245,7 @@ inline void* sleep_until_ready(worker& w, fiber* me, void* result = nullptr) {
 
 /// The same for a thread that may be ready already.
 inline void wait_for_others(worker& w, fiber* me) {
-  if (w.head == w.tail && progress.started != progress.count) {
+  if (w.head == w.tail && progress.next != progress.end) {
     start_on_new_stack(w, me);
     return;
   }
@@ -260,7 +254,9 @@ inline void wait_for_others(worker& w, fiber* me) {
 }
 
 inline void note_place(fiber* me, const char* what, const char* file, int line) {
-  me->position = progress.position;
+  const thread_position* position = progress.position;
+  me->position = position;
+  if (position >= progress.next) progress.next = position + 1;
   me->what = what;
   me->file = file;
   me->line = line;
@@ -316,6 +312,13 @@ bool inside_kernel() {
 }
 
 void poison(void* memory, std::size_t bytes) { std::memset(memory, 0xFF, bytes); }
+
+// Here, and not in the kernel's code: a thread is preempted only there, never in between.
+void be_born(unsigned& born_in, const shared_variable* variables, unsigned count) {
+  if (born_in == progress.block_serial) return;
+  born_in = progress.block_serial;
+  for (unsigned i = 0; i < count; ++i) poison(variables[i].address, variables[i].bytes);
+}
 
 void give_up_block(worker& w) { cpu_device_abort_to(w.abort_sp); }
 
@@ -485,19 +488,63 @@ void yield(const char* file, int line) {
   worker& w = worker_in_kernel("__nanosleep()");
   fiber* me = w.current;
   note_place(me, "a spin loop", file, line);
-  if (progress.started != progress.count) {
+  const bool watched = w.notes.watched.load(std::memory_order_relaxed);
+  if (watched) [[unlikely]]
+    note_spin(w);
+  if (progress.next != progress.end) {
     make_ready(w, me);
     start_on_new_stack(w, me);
   } else if (w.head != w.tail) {
     make_ready(w, me);
     resume(w, me, w.ready[w.head++ % kMaxThreads]);
+  } else if (watched) {
+    rest(w);
   } else {
     sched_yield();  // what the thread waits for happens in another block
   }
 }
 
-void out_of_threads() {
+bool others_can_run(const worker& w) {
+  const block_progress& p = progress;
+  // The running thread may be one that is only known from `position`.
+  return w.head != w.tail || std::max(p.next, p.position + 1) != p.end;
+}
+
+void take_turn(worker& w, const void* pc) {
+  block_progress& p = progress;
+  const uint3 index = threadIdx;
+  const thread_position* position = p.position;
+  const bool claims = position >= p.next;
+  if (claims) p.next = position + 1;
+  fiber* me = w.current;
+  me->position = position;
+  me->what = "a spin loop";
+  me->file = nullptr;
+  me->pc = pc;
+  make_ready(w, me);
+  if (p.next != p.end)
+    start_on_new_stack(w, me);
+  else
+    resume(w, me, w.ready[w.head++ % kMaxThreads]);
+  threadIdx = index;
+  p.position = position;
+  p.claimed = claims ? position : nullptr;
+}
+
+bool still_to_start(const thread_position* thread) {
+  block_progress& p = progress;
+  const bool mine = p.claimed == thread;  // it was this stack that others found had claimed it
+  p.claimed = nullptr;
+  if (mine) return true;
+  if (thread != p.next) return false;
+  ++p.next;
+  return true;
+}
+
+void out_of_threads(unsigned finished) {
   worker& w = *tls_worker;
+  progress.next = progress.end;
+  progress.finished += finished;
   fiber* me = w.current;
   const bool on_base = me == &w.base;
   if (progress.finished == progress.count) {
@@ -561,7 +608,10 @@ void run_blocks(void* argument) {
   running_launch& launch = *range.launch;
   block_progress& p = progress;
   const std::uint64_t gx = launch.grid.x, gy = launch.grid.y;
-  for (std::uint64_t i = range.begin; i < range.end; ++i) {
+  w.notes.in_blocks.store(true, std::memory_order_relaxed);
+  w.range_end = range.end;
+  for (std::uint64_t i = range.begin; i < w.range_end; ++i) {
+    w.range_next = i + 1;
     std::uint64_t b = i;
     if (launch.order == thread_order::reverse) b = launch.block_count - 1 - i;
     if (launch.order == thread_order::random)
@@ -574,7 +624,9 @@ void run_blocks(void* argument) {
                   static_cast<unsigned>(b / gx / gy)};
     }
     w.serial = launch.first_serial + static_cast<std::uint32_t>(b);
-    p.started = p.finished = 0;
+    p.position = p.next = p.order;
+    p.claimed = nullptr;
+    p.finished = 0;
     ++p.block_serial;
     ++w.block_epoch;
     w.current = &w.base;
@@ -582,6 +634,27 @@ void run_blocks(void* argument) {
     launch.run(launch.arguments);
     if (launch.meeting != nullptr) leave_grid(w);
   }
+  w.notes.in_blocks.store(false, std::memory_order_relaxed);
+}
+
+/// The next blocks that nobody has taken; false if there are none.
+bool take_blocks(running_launch& launch, block_range& range) {
+  if (launch.any_returned.load(std::memory_order_acquire)) {
+    const std::lock_guard lock(launch.returned_mutex);
+    if (!launch.returned.empty()) {
+      auto& first = launch.returned.front();
+      range.begin = first.first++;
+      range.end = first.first;
+      if (first.first == first.second) launch.returned.erase(launch.returned.begin());
+      return true;
+    }
+  }
+  const bool single = launch.meeting != nullptr || launch.one_by_one.load();
+  const std::uint64_t count =
+      single ? 1 : std::max<std::uint64_t>(1, launch.block_count / (worker_count() * 32ULL));
+  range.begin = launch.next_block.fetch_add(count, std::memory_order_relaxed);
+  range.end = std::min(range.begin + count, launch.block_count);
+  return range.begin < launch.block_count;
 }
 
 void report_problem(worker& w, running_launch& launch) {
@@ -594,9 +667,20 @@ void report_problem(worker& w, running_launch& launch) {
     case failure::kind::stuck_grid:
       text = describe_stuck_grid(w);
       break;
-    case failure::kind::abandoned:
+    case failure::kind::deadlock:
+    case failure::kind::abandoned: {
+      if (launch.ended_as.load() == static_cast<int>(failure::kind::deadlock)) {
+        const std::string what = describe_threads(w);
+        const std::lock_guard lock(launch.stuck_mutex);
+        launch.stuck_blocks[what].push_back((blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x +
+                                            blockIdx.x);
+      }
+      int none = 0;
+      launch.error.compare_exchange_strong(none, cudaErrorLaunchTimeout);
+      if (launch.meeting != nullptr) break_grid(launch);
       w.problem = {};
       return;
+    }
     case failure::kind::fault:
       text = describe_fault(w, error);
       break;
@@ -617,6 +701,22 @@ void report_problem(worker& w, running_launch& launch) {
 
 }  // namespace
 
+std::uint64_t blocks_to_start(const running_launch& launch) {
+  const std::uint64_t next = launch.next_block.load();
+  std::uint64_t count = next < launch.block_count ? launch.block_count - next : 0;
+  const std::lock_guard lock(launch.returned_mutex);
+  for (const auto& [begin, end] : launch.returned) count += end - begin;
+  return count;
+}
+
+void give_back_blocks(worker& w) {
+  if (w.range_next >= w.range_end) return;
+  const std::lock_guard lock(w.launch->returned_mutex);
+  w.launch->returned.emplace_back(w.range_next, w.range_end);
+  w.range_end = w.range_next;
+  w.launch->any_returned.store(true, std::memory_order_release);
+}
+
 void work_on(running_launch& launch) {
   worker& w = this_worker();
   w.launch = &launch;
@@ -625,22 +725,23 @@ void work_on(running_launch& launch) {
   prepare_order(w, launch);
   progress.order = w.order.data();
   progress.count = static_cast<unsigned>(w.order.size());
+  progress.end = progress.order + progress.count;
+  progress.row = launch.order == thread_order::forward ? launch.block.x : 0;
   progress.dynamic_shared =
       w.shared_end - (launch.shared_bytes + 15) / 16 * 16;  // its end is close to the guard page
 
-  const std::uint64_t chunk =
-      launch.meeting != nullptr
-          ? 1
-          : std::max<std::uint64_t>(1, launch.block_count / (std::uint64_t{worker_count()} * 32));
+  w.notes.watched.store(false);
+  w.notes.looked_at = nullptr;
   w.base.own_top = static_cast<char*>(__builtin_frame_address(0));
   progress.self = &w;
   w.in_kernel.store(true, std::memory_order_release);
   while (launch.error.load(std::memory_order_relaxed) == 0) {
-    const std::uint64_t begin = launch.next_block.fetch_add(chunk, std::memory_order_relaxed);
-    if (begin >= launch.block_count) break;
-    block_range range{&w, &launch, begin, std::min(begin + chunk, launch.block_count)};
+    block_range range{&w, &launch, 0, 0};
+    if (!take_blocks(launch, range)) break;
     if (cpu_device_guarded_call(&w.abort_sp, &run_blocks, &range) != 0) {
       w.in_kernel.store(false, std::memory_order_release);
+      w.notes.in_blocks.store(false);
+      w.notes.rests.store(false);
       progress.watching = false;
 #ifdef CPU_DEVICE_ASAN
       // The sanitizer did not see the jump: we are on the base stack, and what lies below this
@@ -658,6 +759,7 @@ void work_on(running_launch& launch) {
     }
   }
   w.in_kernel.store(false, std::memory_order_release);
+  w.notes.watched.store(false);
   if (hooks.share_ends != nullptr) hooks.share_ends(w);
   w.launch = nullptr;
 }

@@ -7,8 +7,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cpu_device.h"
@@ -50,10 +54,25 @@ struct running_launch {
   std::uint64_t block_count = 0;
   std::uint32_t first_serial = 1;  // block b of this launch has the serial number first_serial + b
   std::uint64_t block_step = 1, block_first = 0;  // random order: a walk that meets every block
+  std::uint64_t resident = 0;  // the most blocks that run at the same time; 0: any number
+  std::atomic<std::uint64_t> workers{0};  // OS threads that run it, or are on their way
   std::atomic<std::uint64_t> next_block{0};
   std::atomic<int> error{0};              // cudaError_t of the first block that failed
   std::unique_ptr<grid_meeting> meeting;  // of a cooperative launch
+
+  // Blocks that wait for each other (watchdog.cpp).
+  std::atomic<bool> one_by_one{false};  // workers take single blocks from now on
+  std::atomic<bool> any_returned{false};
+  mutable std::mutex returned_mutex;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> returned;  // ranges that others may run
+  std::atomic<int> ended_as{0};  // failure::kind: every block is to be given up for this reason
+  bool closed = false;           // no more workers may help; guarded by their pool
+  std::mutex stuck_mutex;
+  std::map<std::string, std::vector<unsigned>> stuck_blocks;  // of a deadlock: by what they do
 };
+
+/// Blocks of the launch that no worker has begun.
+std::uint64_t blocks_to_start(const running_launch& launch);
 
 /// A stack, and the CUDA thread that waits on it.
 struct alignas(64) fiber {
@@ -62,8 +81,9 @@ struct alignas(64) fiber {
   const char* what = nullptr;  // where the thread waits, for reports
   const char* file = nullptr;
   int line = 0;
-  unsigned result = 0;  // what a vote or __activemask gives the thread
-  char* low = nullptr;  // usable stack: low .. top
+  const void* pc = nullptr;  // where it was preempted, when it has no file
+  unsigned result = 0;       // what a vote or __activemask gives the thread
+  char* low = nullptr;       // usable stack: low .. top
   char* top = nullptr;
   char* own_top = nullptr;  // the thread's part of it; above lies what the host keeps there
 };
@@ -86,6 +106,7 @@ struct failure {
     abandoned,
     fault,
     time_limit,
+    deadlock,
     misuse
   } what = kind::none;
   int signal = 0;
@@ -98,6 +119,34 @@ struct failure {
 };
 
 constexpr unsigned kMaxThreads = 1024;
+
+/// The states (registers and top of the stack) in which the threads of a block were seen.
+class seen_states {
+ public:
+  /// False if this one was among them.
+  bool add(std::uint64_t state);
+
+ private:
+  static constexpr std::size_t kSlots = 4096;
+  std::uint64_t slots_[kSlots] = {};
+  std::size_t count_ = 0;
+};
+
+/// What a worker notes of its block when the launch makes no progress (turns.cpp).
+struct turn_notes {
+  std::atomic<bool> in_blocks{false};  // inside of the call that abort_sp ends
+  std::atomic<bool> asked{false};      // a signal is on its way: signals would pile up
+  std::atomic<bool> watched{false};    // threads that spin are to note their states
+  std::atomic<unsigned> quiet{0};      // states in a row that had been seen before
+  std::atomic<bool> novel{false};      // one had not; taken back by the watchdog
+  std::atomic<unsigned> leave{0};      // for how many ticks: it has just come back from a look
+  std::atomic<bool> rests{false};      // nothing else can run: it sleeps for a moment
+  std::atomic<long> longest_rest{0};   // in nanoseconds: longer when there are many of them
+  std::unique_ptr<seen_states> seen;   // made before `watched` is set
+  const thread_position* looked_at = nullptr;
+  unsigned looks = 0;        // at this thread, in a row
+  const void* pc = nullptr;  // where it stood
+};
 
 struct worker {
   // hot: touched at each switch
@@ -126,6 +175,10 @@ struct worker {
   dim3 order_block{0, 0, 0};
   thread_order order_kind = thread_order::forward;
   std::uint64_t random = 1;
+
+  std::uint64_t range_next = 0, range_end = 0;  // blocks that it has taken and not begun
+  block_progress* progress = nullptr;           // of this OS thread
+  turn_notes notes;
 
   void* abort_sp = nullptr;
   std::atomic<bool> in_kernel{false};
@@ -173,8 +226,11 @@ void break_grid(running_launch& launch);
 /// The workers that the watchdog can reach.
 void register_worker(worker& w);
 void unregister_worker(worker& w);
+/// Calls `visit` for each worker that runs blocks of the launch.
+void for_workers_of(const running_launch& launch, const std::function<void(worker&)>& visit);
 
-/// Ends a launch that runs longer than the time limit (CPU_DEVICE_TIME_LIMIT seconds).
+/// Watches a launch: lets all of its threads make progress, and ends it when none can, or when
+/// there was none for the time limit (CPU_DEVICE_TIME_LIMIT seconds).
 class watchdog {
  public:
   explicit watchdog(running_launch& launch);
@@ -185,6 +241,29 @@ class watchdog {
  private:
   running_launch& launch_;
 };
+double time_limit_seconds();
+
+/// workers.cpp. More OS threads for a launch; returns how many are on their way.
+unsigned call_helpers(running_launch& launch, unsigned count);
+
+// turns.cpp
+/// Sends the worker a signal: it is to look at the thread that runs, and perhaps to change it, or
+/// to give its block up (launch->ended_as).
+void ask_to_look(worker& w);
+void install_turn_handler();
+/// A thread that spins through the engine: notes its state. While the launch is watched only.
+void note_spin(worker& w);
+/// No other thread of the block can run: leaves the processor to other blocks for a moment.
+void rest(worker& w);
+/// Lets others run the blocks that this worker has taken and not begun.
+void give_back_blocks(worker& w);
+
+/// Whether another thread of the running block could go on now.
+bool others_can_run(const worker& w);
+/// Lets another thread of the block run in place of the running one, which stands at `pc` in the
+/// kernel's code: called by a signal handler, or in place of an access that the check build looks
+/// at. Returns when the thread has its next turn.
+void take_turn(worker& w, const void* pc);
 
 /// Installs the fault handlers for this process and the alternate signal stack for this OS thread.
 void watch_faults_on_this_thread();
@@ -212,6 +291,9 @@ std::string describe_stuck_block(worker& w);
 std::string describe_stuck_grid(worker& w);
 std::string describe_fault(worker& w, cudaError_t& error);
 std::string describe_time_limit(worker& w);
+/// What the threads of the block do, for the report of a deadlock.
+std::string describe_threads(worker& w);
+std::string describe_deadlock(const running_launch& launch);
 std::string describe_block(const worker& w);
 
 }  // namespace cpu_device

@@ -11,14 +11,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
-#include <condition_variable>
 #include <cstdlib>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <set>
-#include <thread>
 
 #include "base/memory.hpp"
 #include "base/report.hpp"
@@ -40,7 +37,6 @@ std::string many_threads(const std::vector<unsigned>& threads) {
 
 // --- signals ------------------------------------------------------------------------------------
 
-const int kTimeSignal = SIGRTMIN + 6;
 struct sigaction previous_segv, previous_bus, previous_fpe;
 
 const struct sigaction& previous_of(int signal) {
@@ -71,10 +67,7 @@ bool wants_alignment(const unsigned char* instruction) {
 void on_signal(int signal, siginfo_t* info, void* raw) {
   worker* w = current_worker();
   const bool ours = w != nullptr && w->in_kernel.load(std::memory_order_relaxed);
-  // In the middle of a report it would hold locks for ever. The watchdog comes again.
-  if (ours && signal == kTimeSignal && w->writes_report.load(std::memory_order_relaxed)) return;
   if (!ours) {
-    if (signal == kTimeSignal) return;
     const struct sigaction& previous = previous_of(signal);
     if ((previous.sa_flags & SA_SIGINFO) != 0 && previous.sa_sigaction != nullptr) {
       previous.sa_sigaction(signal, info, raw);
@@ -92,7 +85,7 @@ void on_signal(int signal, siginfo_t* info, void* raw) {
     return;
   }
   auto* context = static_cast<ucontext_t*>(raw);
-  w->problem.what = signal == kTimeSignal ? failure::kind::time_limit : failure::kind::fault;
+  w->problem.what = failure::kind::fault;
   w->problem.signal = signal;
   w->problem.address = info->si_addr;
 #if defined(__x86_64__)
@@ -119,8 +112,7 @@ void install_handlers() {
   sigaction(SIGSEGV, &action, &previous_segv);
   sigaction(SIGBUS, &action, &previous_bus);
   sigaction(SIGFPE, &action, &previous_fpe);
-  action.sa_flags |= SA_RESTART;
-  sigaction(kTimeSignal, &action, nullptr);
+  install_turn_handler();
 }
 
 void install_handlers_once() {
@@ -156,81 +148,6 @@ struct signal_stack {
   }
 };
 
-// --- watchdog -----------------------------------------------------------------------------------
-
-std::mutex workers_mutex;
-std::set<worker*>& workers() {
-  static auto* all = new std::set<worker*>;
-  return *all;
-}
-
-double time_limit_seconds() {
-  static const double seconds = [] {
-    if (const char* text = std::getenv("CPU_DEVICE_TIME_LIMIT")) {
-      const double wanted = std::strtod(text, nullptr);
-      if (wanted > 0) return wanted;
-    }
-    return 30.0;
-  }();
-  return seconds;
-}
-
-using clock = std::chrono::steady_clock;
-
-/// One thread that sleeps until the oldest running launch is overdue.
-class watch_thread {
- public:
-  static watch_thread& instance() {
-    static auto* self = new watch_thread;
-    return *self;
-  }
-  void begin(running_launch& launch) {
-    const std::lock_guard lock(mutex_);
-    if (owner_ != getpid()) {
-      owner_ = getpid();
-      running_ = false;
-      deadlines_.clear();
-    }
-    const auto limit = std::chrono::duration_cast<clock::duration>(
-        std::chrono::duration<double>(time_limit_seconds()));
-    deadlines_[&launch] = clock::now() + limit;
-    if (!running_) {
-      running_ = true;
-      std::thread([this] { watch(); }).detach();
-    }
-  }
-  void end(running_launch& launch) {
-    const std::lock_guard lock(mutex_);
-    deadlines_.erase(&launch);
-  }
-
- private:
-  void watch() {
-    std::unique_lock lock(mutex_);
-    for (;;) {
-      // Looks a few times within the limit rather than being woken for each launch.
-      changed_.wait_for(
-          lock, std::chrono::duration<double>(std::clamp(time_limit_seconds() / 8, 0.01, 1.0)));
-      const auto now = clock::now();
-      for (auto& [launch, deadline] : deadlines_) {
-        if (deadline > now) continue;
-        deadline = now + std::chrono::seconds(1);  // again, should a worker not have stopped
-        const std::lock_guard workers_lock(workers_mutex);
-        for (worker* w : workers())
-          if (w->launch == launch && w->in_kernel.load(std::memory_order_acquire) &&
-              !w->waits_for_blocks.load(std::memory_order_acquire))  // it waits for a slow one
-            pthread_kill(w->os_thread, kTimeSignal);
-      }
-    }
-  }
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::map<running_launch*, clock::time_point> deadlines_;
-  bool running_ = false;
-  pid_t owner_ = getpid();
-};
-
 // --- texts --------------------------------------------------------------------------------------
 
 struct waiting_place {
@@ -248,21 +165,20 @@ void add_place(std::vector<waiting_place>& places, const fiber& f, const std::st
   places.push_back({text, {f.position->linear}});
 }
 
+/// "barrier.cu:12", or nothing. Asked for the same few instructions by many blocks.
+std::string place_of_instruction(const void* pc) {
+  static std::mutex mutex;
+  static auto* known = new std::map<const void*, std::string>;
+  const std::lock_guard lock(mutex);
+  const auto [it, is_new] = known->try_emplace(pc);
+  if (is_new) {
+    const std::string line = source_places({static_cast<const char*>(pc) + 1}).front();
+    if (line.find("/cpu_device/src/") == std::string::npos) it->second = short_name(line.c_str());
+  }
+  return it->second;
+}
+
 }  // namespace
-
-void register_worker(worker& w) {
-  const std::lock_guard lock(workers_mutex);
-  workers().insert(&w);
-}
-void unregister_worker(worker& w) {
-  const std::lock_guard lock(workers_mutex);
-  workers().erase(&w);
-}
-
-watchdog::watchdog(running_launch& launch) : launch_(launch) {
-  watch_thread::instance().begin(launch_);
-}
-watchdog::~watchdog() { watch_thread::instance().end(launch_); }
 
 void watch_faults_on_this_thread() {
   install_handlers_once();
@@ -371,7 +287,7 @@ std::string describe_time_limit(worker& w) {
   const fiber& f = *w.current;
   const std::string line = source_places({static_cast<char*>(w.problem.pc) + 1}).front();
   const bool in_engine = line.find("/cpu_device/src/") != std::string::npos;
-  if (f.what != nullptr && (in_engine || f.position == progress.position)) {
+  if (f.file != nullptr && (in_engine || f.position == progress.position)) {
     // It comes by a barrier again and again: a better place to name than one in the engine.
     text += ", which last waited in " + std::string(f.what) + " at " + place(f.file, f.line);
   } else if (!line.empty() && !in_engine) {
@@ -379,9 +295,74 @@ std::string describe_time_limit(worker& w) {
   }
   char seconds[32];
   std::snprintf(seconds, sizeof seconds, "%g", time_limit_seconds());
-  return text + ": the launch ran for more than " + seconds +
+  return text + ": the launch made no progress for more than " + seconds +
          " s.\n  Try: look for a loop whose condition never becomes false, or a lock that nobody "
          "gives back. CPU_DEVICE_TIME_LIMIT sets the limit in seconds.";
+}
+
+std::string describe_threads(worker& w) {
+  std::map<std::string, std::vector<unsigned>> places;
+  std::set<unsigned> added;  // a thread that was stopped on its way to sleep stands in two lists
+  const auto add = [&](const fiber& f, const thread_position* thread, const void* pc) {
+    if (!added.insert(thread->linear).second) return;
+    const std::string where = f.file != nullptr ? place(f.file, f.line) : place_of_instruction(pc);
+    const bool spins = f.file == nullptr || std::string_view(f.what) == "a spin loop";
+    places[(spins ? "in a loop" : std::string("in ") + f.what) +
+           (where.empty() ? "" : " at " + where)]
+        .push_back(thread->linear);
+  };
+  for (unsigned i = 0; i < w.arrived; ++i) add(*w.waiting[i], w.waiting[i]->position, nullptr);
+  for (const warp_group* group : w.open_groups)
+    for (; group != nullptr; group = group->next)
+      for (unsigned i = 0; i < group->count; ++i)
+        add(*group->waiting[i], group->waiting[i]->position, nullptr);
+  for (unsigned i = w.head; i != w.tail; ++i) {
+    const fiber& f = *w.ready[i % kMaxThreads];
+    add(f, f.position, f.pc);
+  }
+  if (w.arrived == 0 || w.waiting[w.arrived - 1] != w.current) {
+    // It may have spun through the engine, or have been looked at in the kernel's code.
+    fiber running;
+    running.what = "a spin loop";
+    if (w.notes.looked_at != progress.position && w.current->position == progress.position) {
+      running.file = w.current->file;
+      running.line = w.current->line;
+    }
+    add(running, progress.position, w.notes.pc);
+  }
+  std::string text;
+  for (auto& [where, threads] : places) {
+    std::sort(threads.begin(), threads.end());
+    text += (text.empty() ? "" : "; ") + many_threads(threads) +
+            (threads.size() == 1 ? " waits " : " wait ") + where;
+  }
+  return text;
+}
+
+std::string describe_deadlock(const running_launch& launch) {
+  std::string text = "deadlock in kernel " + std::string(launch.site.kernel) + " (launched at " +
+                     place(launch.site.file, launch.site.line) +
+                     "): no thread can go on, each waits for another.";
+  std::uint64_t stuck = 0;
+  for (const auto& [what, numbers] : launch.stuck_blocks) {
+    std::vector<unsigned> blocks = numbers;
+    std::sort(blocks.begin(), blocks.end());
+    stuck += blocks.size();
+    text += "\n  " + std::to_string(blocks.size()) +
+            (blocks.size() == 1 ? " block (" : " blocks (") + ranges(blocks) + "): " + what;
+  }
+  const std::uint64_t left = blocks_to_start(launch);
+  if (left != 0)
+    return text + "\n  " + std::to_string(left) + (left == 1 ? " block has" : " blocks have") +
+           " not started: no more than " + std::to_string(stuck) +
+           " of this launch are resident at the same time, and the others start when one of "
+           "these ends.\n  A block must not wait for one that may not be resident. Try: as many "
+           "blocks as cudaOccupancyMaxActiveBlocksPerMultiprocessor times multiProcessorCount, "
+           "and a grid-stride loop.";
+  return text +
+         "\n  Try: look for who should write what they wait for, and whether it waits itself. "
+         "Locks "
+         "must be taken in the same order by all, and given back on every path.";
 }
 
 }  // namespace cpu_device

@@ -14,6 +14,8 @@
 // The switch ends in a jump, not in a return: the processor predicts returns from a stack of its
 // own, which knows nothing of ours.
 
+#include "switch_frame.h"
+
 #if defined(__x86_64__)
 
     .text
@@ -40,6 +42,10 @@ cpu_device_switch:
     popq %rcx
     jmpq *%rcx
     .size cpu_device_switch, .-cpu_device_switch
+    // Seven pushes below the address. At a function's entry the stack is 8 off 16.
+    .if CPU_DEVICE_FRAME_ENTRY != 7 * 8 || CPU_DEVICE_FRAME_BYTES != CPU_DEVICE_FRAME_ENTRY + 16
+    .error "switch_frame.h does not fit cpu_device_switch"
+    .endif
 
     .globl cpu_device_guarded_call
     .type cpu_device_guarded_call, @function
@@ -86,13 +92,13 @@ cpu_device_abort_to:
     .type cpu_device_switch, %function
     .p2align 4
 cpu_device_switch:
-    sub sp, sp, #176
+    sub sp, sp, #CPU_DEVICE_FRAME_BYTES
     stp x19, x20, [sp, #0]
     stp x21, x22, [sp, #16]
     stp x23, x24, [sp, #32]
     stp x25, x26, [sp, #48]
     stp x27, x28, [sp, #64]
-    stp x29, x30, [sp, #80]
+    stp x29, x30, [sp, #CPU_DEVICE_FRAME_ENTRY - 8]
     stp d8, d9, [sp, #96]
     stp d10, d11, [sp, #112]
     stp d12, d13, [sp, #128]
@@ -106,13 +112,13 @@ cpu_device_switch:
     ldp x23, x24, [sp, #32]
     ldp x25, x26, [sp, #48]
     ldp x27, x28, [sp, #64]
-    ldp x29, x30, [sp, #80]
+    ldp x29, x30, [sp, #CPU_DEVICE_FRAME_ENTRY - 8]
     ldp d8, d9, [sp, #96]
     ldp d10, d11, [sp, #112]
     ldp d12, d13, [sp, #128]
     ldp d14, d15, [sp, #144]
     ldr x0, [sp, #160]
-    add sp, sp, #176
+    add sp, sp, #CPU_DEVICE_FRAME_BYTES
     br x30
     .size cpu_device_switch, .-cpu_device_switch
 

@@ -17,6 +17,7 @@
 #include <numeric>
 #include <thread>
 
+#include "base/report.hpp"
 #include "engine/engine.hpp"
 
 namespace cpu_device {
@@ -35,28 +36,59 @@ class worker_pool {
     return *pool;
   }
 
+  /// More helpers for a launch that runs; how many are still on their way to it.
+  unsigned call(running_launch& launch, unsigned helpers) {
+    unsigned coming = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      forget_after_fork();
+      if (launch.closed || (launch_ != nullptr && launch_ != &launch)) return 0;
+      if (launch_ == nullptr) wanted_ = 0;
+      const std::uint64_t running = launch.workers.load();
+      const std::uint64_t room = launch.resident > running ? launch.resident - running : 0;
+      wanted_ = static_cast<unsigned>(std::min<std::uint64_t>(std::max(wanted_, helpers), room));
+      while (threads_ - busy_ < wanted_ && start_thread()) ++threads_;
+      wanted_ = std::min(wanted_, threads_ - busy_);
+      launch_ = &launch;
+      is_extra_ = true;
+      coming = wanted_;
+    }
+    work_.notify_all();
+    return coming;
+  }
+  /// Waits until those who were called have done their work. Nobody comes any more.
+  void dismiss(running_launch& launch) {
+    std::unique_lock lock(mutex_);
+    launch.closed = true;
+    if (launch_ != &launch) return;
+    launch_ = nullptr;
+    wanted_ = 0;
+    done_.wait(lock, [&] { return busy_ == 0; });
+  }
+
   /// With as many helpers as can be had: false if all are needed and the system has not enough.
   bool run(running_launch& launch, unsigned helpers) {
     {
       std::unique_lock lock(mutex_);
-      if (owner_ != getpid()) {  // after a fork the threads are gone
-        owner_ = getpid();
-        threads_ = 0;
-      }
+      forget_after_fork();
       while (threads_ < helpers && start_thread()) ++threads_;
       if (threads_ < helpers && launch.meeting != nullptr) return false;
       helpers = std::min(helpers, threads_);
+      launch.workers.store(helpers + 1);
       if (helpers == 0) {
         lock.unlock();
         work_on(launch);
+        --launch.workers;
         return true;
       }
       launch_ = &launch;
+      is_extra_ = false;
       wanted_ = helpers;
       busy_ = 0;
     }
     work_.notify_all();
     work_on(launch);
+    --launch.workers;
     std::unique_lock lock(mutex_);
     launch_ = nullptr;  // helpers that have not woken yet need not
     done_.wait(lock, [&] { return busy_ == 0; });
@@ -64,6 +96,12 @@ class worker_pool {
   }
 
  private:
+  void forget_after_fork() {  // the threads are gone
+    if (owner_ == getpid()) return;
+    owner_ = getpid();
+    threads_ = wanted_ = busy_ = 0;
+    launch_ = nullptr;
+  }
   bool start_thread() {
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
@@ -90,8 +128,10 @@ class worker_pool {
         launch = launch_;
         --wanted_;
         ++busy_;
+        if (is_extra_) ++launch->workers;
       }
       work_on(*launch);
+      --launch->workers;
       {
         std::unique_lock lock(mutex_);
         if (--busy_ == 0) done_.notify_all();
@@ -102,6 +142,7 @@ class worker_pool {
   std::mutex mutex_;
   std::condition_variable work_, done_;
   running_launch* launch_ = nullptr;
+  bool is_extra_ = false;  // who comes was called in addition to those that run() counted
   unsigned wanted_ = 0, busy_ = 0, threads_ = 0;
   pid_t owner_ = getpid();
 };
@@ -166,6 +207,10 @@ thread_order current_order(unsigned& seed) {
   return setting.order;
 }
 
+unsigned call_helpers(running_launch& launch, unsigned count) {
+  return worker_pool::cooperative().call(launch, count);
+}
+
 cudaError_t run_launch(running_launch& launch) {
   launch.block_count = std::uint64_t{launch.grid.x} * launch.grid.y * launch.grid.z;
   if (launch.order == thread_order::random) {
@@ -183,7 +228,9 @@ cudaError_t run_launch(running_launch& launch) {
   } else {
     const std::uint64_t helpers = std::min<std::uint64_t>(worker_count(), launch.block_count) - 1;
     worker_pool::instance().run(launch, static_cast<unsigned>(helpers));
+    worker_pool::cooperative().dismiss(launch);
   }
+  if (!launch.stuck_blocks.empty()) report(describe_deadlock(launch));
   return static_cast<cudaError_t>(launch.error.load());
 }
 

@@ -1,0 +1,209 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Independent thread scheduling. A thread that spins on memory keeps its OS thread, and the thread
+// that it waits for may be one of the same block. So a worker whose launch makes no progress gets a
+// signal (from watchdog.cpp), and its handler, which runs on the stack of the spinning thread, goes
+// on with another thread of the block.
+//
+// Which threads spin? Those that are seen twice in the same state: registers and top of the stack.
+// Threads that compute are seen in a new state each time, and keep their turn longer.
+
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+#include <ucontext.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "engine/engine.hpp"
+#include "engine/kernel_code.hpp"
+
+extern "C" [[noreturn]] void cpu_device_abort_to(void* slot);
+
+namespace cpu_device {
+
+namespace {
+int turn_signal() { return SIGRTMIN + 6; }
+}  // namespace
+
+void ask_to_look(worker& w) {
+  if (!w.notes.asked.exchange(true)) pthread_kill(w.os_thread, turn_signal());
+}
+
+bool seen_states::add(std::uint64_t state) {
+  if (count_ > kSlots / 2) {
+    std::memset(slots_, 0, sizeof slots_);
+    count_ = 0;
+  }
+  for (std::size_t i = state % kSlots;; i = (i + 1) % kSlots) {
+    if (slots_[i] == state) return false;
+    if (slots_[i] != 0) continue;
+    slots_[i] = state;
+    ++count_;
+    return true;
+  }
+}
+
+namespace {
+
+constexpr std::size_t kStackLooked = 512;  // bytes of a frame that count as a thread's state
+constexpr unsigned kPatience = 16;         // looks at a thread whose state is new each time
+
+inline std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
+  hash = (hash ^ value) * 0x9E3779B97F4A7C15U;
+  return hash ^ (hash >> 29);
+}
+
+/// Reads stacks, whatever a sanitizer thinks of the places between variables.
+__attribute__((no_sanitize("address"))) std::uint64_t hash_words(std::uint64_t hash,
+                                                                 const char* low,
+                                                                 const char* high) {
+  for (; high - low >= 8; low += 8)
+    hash = mix(hash, *reinterpret_cast<const volatile std::uint64_t*>(low));
+  return hash;
+}
+
+std::uint64_t hash_stack(const fiber& f, const char* sp, std::uint64_t hash) {
+  const char* low = reinterpret_cast<const char*>(reinterpret_cast<std::uintptr_t>(sp) & ~7ULL);
+  const char* high = std::min<const char*>(low + kStackLooked, f.top);
+  return hash_words(hash, low, high) | 1U;
+}
+
+/// False if the block has been in this state before.
+bool note_state(worker& w, std::uint64_t state) {
+  const bool novel = w.notes.seen->add(state);
+  if (novel) {
+    w.notes.quiet.store(0, std::memory_order_relaxed);
+    w.notes.novel.store(true, std::memory_order_relaxed);
+  } else {
+    w.notes.quiet.fetch_add(1, std::memory_order_relaxed);
+  }
+  return novel;
+}
+
+std::uint64_t state_of(const ucontext_t& context, const fiber& f) {
+  auto hash = reinterpret_cast<std::uintptr_t>(progress.position);
+#if defined(__x86_64__)
+  for (int i = 0; i <= REG_RIP; ++i)
+    hash = mix(hash, static_cast<std::uint64_t>(context.uc_mcontext.gregs[i]));
+  const auto* vectors = reinterpret_cast<const char*>(context.uc_mcontext.fpregs->_xmm);
+  hash = hash_words(hash, vectors, vectors + sizeof context.uc_mcontext.fpregs->_xmm);
+  constexpr int kBelow = 128;  // the part of the stack that leaf functions use below the pointer
+  const auto* sp = reinterpret_cast<const char*>(context.uc_mcontext.gregs[REG_RSP]) - kBelow;
+#else
+  for (const auto value : context.uc_mcontext.regs) hash = mix(hash, value);
+  hash = mix(hash, context.uc_mcontext.pc);
+  const auto* vectors = reinterpret_cast<const char*>(context.uc_mcontext.__reserved);
+  hash = hash_words(hash, vectors, vectors + 16 + 32 * 16);  // the first record: SIMD registers
+  const auto* sp = reinterpret_cast<const char*>(context.uc_mcontext.sp);
+#endif
+  return hash_stack(f, sp, hash);
+}
+
+const void* pc_of(const ucontext_t& context) {
+#if defined(__x86_64__)
+  return reinterpret_cast<const void*>(context.uc_mcontext.gregs[REG_RIP]);
+#else
+  return reinterpret_cast<const void*>(context.uc_mcontext.pc);
+#endif
+}
+
+/// The block goes on nowhere: it is to be given up when the handler returns.
+void end_block(worker& w, ucontext_t& context) {
+  w.problem.what = static_cast<failure::kind>(w.launch->ended_as.load());
+  w.problem.pc = const_cast<void*>(pc_of(context));
+#if defined(__x86_64__)
+  context.uc_mcontext.gregs[REG_RDI] = reinterpret_cast<greg_t>(w.abort_sp);
+  context.uc_mcontext.gregs[REG_RIP] = reinterpret_cast<greg_t>(&cpu_device_abort_to);
+#else
+  context.uc_mcontext.regs[0] = reinterpret_cast<std::uintptr_t>(w.abort_sp);
+  context.uc_mcontext.pc = reinterpret_cast<std::uintptr_t>(&cpu_device_abort_to);
+#endif
+}
+
+/// A thread stands in the kernel's code and has run for a while.
+void look_at_running_thread(worker& w, const ucontext_t& context) {
+  turn_notes& notes = w.notes;
+  const bool novel = note_state(w, state_of(context, *w.current));
+  if (notes.looked_at != progress.position) {
+    notes.looked_at = progress.position;
+    notes.looks = 0;
+  }
+  notes.pc = pc_of(context);
+  if (novel && ++notes.looks < kPatience) return;
+  notes.looks = 0;
+  give_back_blocks(w);
+  // All others of the block have had their turns, and nothing was new? Other blocks may know more.
+  const bool others = others_can_run(w);
+  if (!others || notes.quiet.load(std::memory_order_relaxed) > w.tail - w.head) rest(w);
+  if (others) take_turn(w, notes.pc);
+  // The next look is to find that the thread has done something. (On a busy machine the return from
+  // this handler may take a while.)
+  notes.leave.store(2);
+}
+
+/// The block goes from barrier to barrier: the state of its first thread stands for it.
+void look_at_waiting_thread(worker& w) {
+  for (unsigned i = 0; i < std::min(w.arrived, kMaxThreads); ++i) {
+    const fiber& f = *w.waiting[i];
+    if (f.position != progress.order || f.sp == nullptr) continue;
+    // It says what the block has not seen before, but not that a thread has looked in vain.
+    if (w.notes.seen->add(hash_stack(f, static_cast<const char*>(f.sp), 1)))
+      w.notes.novel.store(true, std::memory_order_relaxed);
+    return;
+  }
+}
+
+// On the stack of the thread that it interrupts, and with the signal unblocked, since other threads
+// run before it returns.
+void on_turn_signal(int, siginfo_t*, void* raw) {
+  worker* w = current_worker();
+  if (w == nullptr) return;
+  w->notes.asked.store(false);
+  if (!w->notes.in_blocks.load(std::memory_order_relaxed)) return;
+  // In the middle of a report it would hold locks for ever. The watchdog comes again.
+  if (w->writes_report.load(std::memory_order_relaxed)) return;
+  const int error = errno;
+  auto& context = *static_cast<ucontext_t*>(raw);
+  if (w->launch->ended_as.load() != 0)
+    end_block(*w, context);
+  else if (!w->notes.watched.load(std::memory_order_acquire) || w->current == nullptr)
+    ;
+  else if (is_kernel_code(pc_of(context)))
+    look_at_running_thread(*w, context);
+  else if (!w->notes.rests.load(std::memory_order_relaxed))
+    look_at_waiting_thread(*w);
+  errno = error;
+}
+
+}  // namespace
+
+void install_turn_handler() {
+  struct sigaction action = {};
+  action.sa_sigaction = &on_turn_signal;
+  action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  sigaction(turn_signal(), &action, nullptr);
+}
+
+[[gnu::noinline]] void note_spin(worker& w) {
+  __builtin_unwind_init();  // the registers that the kernel has kept its variables in
+  const auto* frame = static_cast<const char*>(__builtin_frame_address(0));
+  const auto hash = reinterpret_cast<std::uintptr_t>(progress.position);
+  note_state(w, hash_stack(*w.current, frame - 40, hash));
+  give_back_blocks(w);
+}
+
+void rest(worker& w) {
+  const unsigned quiet = w.notes.quiet.load(std::memory_order_relaxed);
+  const long most = w.notes.longest_rest.load(std::memory_order_relaxed);
+  const timespec time{0, std::min(50000L << std::min(quiet / 4, 10U), most)};
+  w.notes.rests.store(true, std::memory_order_relaxed);
+  nanosleep(&time, nullptr);
+  w.notes.rests.store(false, std::memory_order_relaxed);
+}
+
+}  // namespace cpu_device

@@ -1,0 +1,266 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// One thread that looks at the launches that run. Where threads and blocks begin and end it only
+// looks. Where none does for a while,
+//   - workers get signals, so that the threads of their blocks take turns (turns.cpp);
+//   - further OS threads begin further blocks, as many as would be resident on a GPU;
+//   - a launch whose threads all wait or spin, in states that come again and again, is a deadlock;
+//   - a launch without progress for the time limit is ended.
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "engine/engine.hpp"
+#include "engine/kernel_code.hpp"
+
+namespace cpu_device {
+namespace {
+
+using clock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
+
+constexpr auto kUsualTick = 10ms;
+constexpr auto kShortTick = 200us;
+constexpr auto kLongTick = 3200us;
+constexpr auto kStalled = 20ms;      // without progress: something may spin
+constexpr auto kStalledAgain = 1ms;  // the same where something has spun before
+constexpr auto kCertainlyStalled = 100ms;
+constexpr auto kDeadlock = 1s;  // that all threads keep coming back to the same states
+constexpr unsigned kTicksUntilSleep = 20;
+
+std::mutex workers_mutex;
+std::set<worker*>& workers() {
+  static auto* all = new std::set<worker*>;
+  return *all;
+}
+
+template <class T>
+T peek_at(const T& variable) {  // another OS thread changes it
+  return __atomic_load_n(&variable, __ATOMIC_RELAXED);
+}
+
+/// How far a worker has come.
+struct view {
+  std::uint32_t serial = 0;
+  unsigned finished = 0, waits = 0, barriers = 0;
+  const thread_position *position = nullptr, *next = nullptr;
+
+  static view of(const worker& w) {
+    view v;
+    v.serial = peek_at(w.serial);
+    v.finished = peek_at(w.progress->finished);
+    v.waits = peek_at(w.progress->waits);
+    v.position = peek_at(w.progress->position);
+    v.next = peek_at(w.progress->next);
+    v.barriers = peek_at(w.block_epoch);
+    for (const unsigned& epoch : w.warp_epoch) v.barriers += peek_at(epoch);
+    return v;
+  }
+  bool same_thread(const view& v) const {
+    return serial == v.serial && waits == v.waits && position == v.position;
+  }
+  /// Has a thread or a block begun or ended since `v`?
+  bool moved(const view& v) const {
+    return serial != v.serial || finished != v.finished || next != v.next ||
+           (waits == v.waits && position != v.position);
+  }
+};
+
+struct watched_launch {
+  clock::time_point moved, limited, lively;  // when it last did
+  bool stalled = false, has_stalled = false;
+  unsigned ticks = 0;
+  clock::duration tick = kUsualTick;
+  clock::time_point told{};  // to end
+  std::map<worker*, view> views;
+};
+
+/// Enough looks at a block, all of which found what had been there before?
+bool is_quiet(worker& w) {
+  if (w.waits_for_blocks.load(std::memory_order_acquire)) return true;
+  const unsigned spinning = (peek_at(w.tail) - peek_at(w.head)) + 1;
+  return w.notes.quiet.load(std::memory_order_relaxed) >= 2 * spinning + 16;
+}
+
+class watch_thread {
+ public:
+  static watch_thread& instance() {
+    static auto* self = new watch_thread;
+    return *self;
+  }
+  void begin(running_launch& launch) {
+    const std::lock_guard lock(mutex_);
+    if (owner_ != getpid()) {
+      owner_ = getpid();
+      running_ = asleep_ = false;
+      launches_.clear();
+    }
+    watched_launch& mine = launches_[&launch];
+    mine = {};
+    mine.moved = mine.limited = mine.lively = clock::now();
+    mine.has_stalled = spinning_kernels_.count(launch.run) != 0;
+    if (!running_) {
+      running_ = true;
+      std::thread([this] { watch(); }).detach();
+    } else if (asleep_ || mine.has_stalled) {
+      asleep_ = false;
+      changed_.notify_all();
+    }
+  }
+  void end(running_launch& launch) {
+    const std::lock_guard lock(mutex_);
+    launches_.erase(&launch);
+  }
+
+ private:
+  void watch() {
+    std::unique_lock lock(mutex_);
+    unsigned idle = 0;
+    for (;;) {
+      clock::duration tick = kUsualTick;
+      for (auto& [launch, state] : launches_) {
+        look_at(*launch, state, clock::now());
+        tick = std::min(tick, state.tick);
+      }
+      idle = launches_.empty() ? idle + 1 : 0;
+      asleep_ = idle >= kTicksUntilSleep;
+      if (asleep_)
+        changed_.wait(lock, [&] { return !asleep_; });
+      else
+        changed_.wait_for(lock, tick);
+    }
+  }
+
+  void look_at(running_launch& launch, watched_launch& state, clock::time_point now) {
+    bool moved = false, passed = false, novel = false, looked = true, quiet = true;
+    unsigned active = 0;
+    ++state.ticks;
+    for_workers_of(launch, [&](worker& w) {
+      ++active;
+      const view v = view::of(w);
+      const bool first = state.views.count(&w) == 0;
+      view& before = state.views[&w];
+      moved = moved || first || v.moved(before);
+      passed = passed || v.barriers != before.barriers;
+      novel = w.notes.novel.exchange(false) || novel;
+      looked = looked && (w.notes.quiet.load() >= 2 || w.waits_for_blocks.load());
+      quiet = quiet && is_quiet(w);
+      if (state.stalled && !w.notes.watched.load()) watch_worker(w);
+      // Who runs one thread since the last look is asked to look at it; who passes barriers, too,
+      // from time to time.
+      if (state.stalled && !w.notes.rests.load() && !w.waits_for_blocks.load() &&
+          (v.same_thread(before) || w.notes.quiet.load() != 0 || state.ticks % 32 == 0)) {
+        const unsigned leave = w.notes.leave.load();
+        if (leave == 0)
+          ask_to_look(w);
+        else
+          w.notes.leave.store(leave - 1);
+      }
+      before = v;
+    });
+    if (moved) state.moved = now;
+    if (moved || (passed && novel)) state.limited = now;
+    // Some may still be on their way to their first block.
+    if (moved || passed || !quiet || active < launch.workers.load()) state.lively = now;
+    if (moved || passed) for_workers_of(launch, [](worker& w) { w.notes.quiet.store(0); });
+
+    // Each one that wakes up spins until the next look. Together they must leave time to others.
+    const long rest = std::max<long>(1, active / worker_count()) * 2 *
+                      std::chrono::nanoseconds(kShortTick).count();
+    for_workers_of(launch, [&](worker& w) { w.notes.longest_rest.store(rest); });
+
+    const auto still = now - state.moved;
+    state.stalled = active != 0 && still > (state.has_stalled ? kStalledAgain : kStalled);
+    if (!state.stalled) {
+      state.tick = state.has_stalled ? kShortTick * 2 : kUsualTick;
+      return end_if_overdue(launch, state, now);
+    }
+    if (!launch.one_by_one.exchange(true)) learn_kernel_code(reinterpret_cast<void*>(launch.run));
+    state.has_stalled = true;
+    if (looked) spinning_kernels_.insert(launch.run);
+    // Threads that compute are looked at less and less often.
+    state.tick = novel ? std::min<clock::duration>(state.tick * 2, kLongTick) : kShortTick;
+
+    const std::uint64_t to_start = launch.meeting != nullptr ? 0 : blocks_to_start(launch);
+    const std::uint64_t room = launch.resident > active ? launch.resident - active : 0;
+    bool more_come = false;
+    if (to_start != 0 && room != 0 && (looked || still > kCertainlyStalled))
+      more_come = call_helpers(launch, static_cast<unsigned>(std::min(to_start, room))) != 0;
+    if (!more_come && now - state.lively > kDeadlock)
+      end_as(failure::kind::deadlock, launch, state, now);
+    end_if_overdue(launch, state, now);
+  }
+
+  void watch_worker(worker& w) {
+    if (w.notes.seen == nullptr) w.notes.seen = std::make_unique<seen_states>();
+    w.notes.quiet.store(0);
+    w.notes.watched.store(true, std::memory_order_release);
+  }
+
+  void end_if_overdue(running_launch& launch, watched_launch& state, clock::time_point now) {
+    if (now - state.limited > std::chrono::duration<double>(time_limit_seconds()))
+      end_as(failure::kind::time_limit, launch, state, now);
+  }
+
+  void end_as(failure::kind kind, running_launch& launch, watched_launch& state,
+              clock::time_point now) {
+    if (now - state.told < 100ms) return;  // again, should a worker not have stopped
+    state.told = now;
+    int none = 0;
+    launch.ended_as.compare_exchange_strong(none, static_cast<int>(kind));
+    for_workers_of(launch, [](worker& w) {
+      if (!w.waits_for_blocks.load(std::memory_order_acquire))  // it waits for a slow one
+        ask_to_look(w);
+    });
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<running_launch*, watched_launch> launches_;
+  std::set<void (*)(const void*)> spinning_kernels_;  // of earlier launches
+  bool running_ = false, asleep_ = false;
+  pid_t owner_ = getpid();
+};
+
+}  // namespace
+
+double time_limit_seconds() {
+  static const double seconds = [] {
+    if (const char* text = std::getenv("CPU_DEVICE_TIME_LIMIT")) {
+      const double wanted = std::strtod(text, nullptr);
+      if (wanted > 0) return wanted;
+    }
+    return 30.0;
+  }();
+  return seconds;
+}
+
+void register_worker(worker& w) {
+  const std::lock_guard lock(workers_mutex);
+  workers().insert(&w);
+}
+void unregister_worker(worker& w) {
+  const std::lock_guard lock(workers_mutex);
+  workers().erase(&w);
+}
+void for_workers_of(const running_launch& launch, const std::function<void(worker&)>& visit) {
+  const std::lock_guard lock(workers_mutex);
+  for (worker* w : workers())
+    if (w->launch == &launch && w->in_kernel.load(std::memory_order_acquire)) visit(*w);
+}
+
+watchdog::watchdog(running_launch& launch) : launch_(launch) {
+  watch_thread::instance().begin(launch_);
+}
+watchdog::~watchdog() { watch_thread::instance().end(launch_); }
+
+}  // namespace cpu_device
