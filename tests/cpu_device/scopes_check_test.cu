@@ -310,6 +310,18 @@ TEST(Volatile, InPlaceOfAnAtomicIsReported) {
                {"race on global memory", "Try: an atomic function"});
 }
 
+__global__ void opposite(int* out) {
+  __shared__ volatile int cache[128];
+  cache[threadIdx.x] = static_cast<int>(threadIdx.x);
+  out[threadIdx.x] = cache[(threadIdx.x + 64) % 128];
+}
+
+TEST(Volatile, InPlaceOfABarrierIsReported) {
+  const device_array<int> out(128, 0);
+  expect_parts(said_by([&] { opposite<<<1, 128>>>(out.data()); }),
+               {"race on shared memory", "(volatile)", "__syncthreads()"});
+}
+
 __global__ void warp_sum(const int* in, int* out, bool with_syncwarp) {
   __shared__ volatile int cache[64];
   const unsigned i = threadIdx.x;
