@@ -45,6 +45,9 @@
 //   __forceinline__    inline __attribute__((always_inline))
 //
 // The other qualifiers are macros of cuda_runtime.h.
+//
+// What nvcc refuses and a C++ compiler takes is refused (spaces.hpp): the samples in
+// tests/cpu_device/rewriter_samples show each case, and which are missed.
 #pragma once
 
 #include <filesystem>

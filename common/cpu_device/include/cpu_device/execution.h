@@ -168,6 +168,17 @@ cudaError_t submit_call(const launch_site& site, const launch_shape& shape, cons
        [](void* a) { delete static_cast<Call*>(a); }, kernel, pointers, positions, count});
 }
 
+/// The bytes that a kernel's parameters take, each at its alignment; a reference is an address.
+template <class... P>
+constexpr std::size_t parameter_bytes() {
+  std::size_t end = 0;
+  ((end = (end + alignof(std::tuple<P>) - 1) / alignof(std::tuple<P>) * alignof(std::tuple<P>) +
+          sizeof(std::tuple<P>)),
+   ...);
+  return end;
+}
+constexpr std::size_t kMostParameterBytes = 32764;  // since compute capability 7.0 and CUDA 12.1
+
 /// A kernel known at compile time: its body can be inlined into run_threads().
 template <auto Kernel, class... P>
 struct constant_launch {
@@ -178,6 +189,9 @@ struct constant_launch {
     void operator()() const { std::apply(Kernel, args); }
   };
   void operator()(P... args) const {
+    static_assert(parameter_bytes<P...>() <= kMostParameterBytes,
+                  "this kernel's parameters take more than the 32,764 bytes that a launch can "
+                  "carry: pass a pointer to device memory");
     submit_call(site, shape, call{{args...}}, reinterpret_cast<const void*>(Kernel), args...);
   }
 };
