@@ -192,6 +192,8 @@ TEST_F(Failure, NoSuchDevice) {
   } catch (const lab::cuda_error& error) {
     EXPECT_EQ(error.code(), cudaErrorInvalidDevice) << error.what();
     EXPECT_EQ(error.file(), "triangular_solve.cu");
+    EXPECT_NE(error.expression(), "a kernel launch")
+        << "the call that failed was not checked: a later launch found its error";
   }
   EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
   ASSERT_EQ(cudaGetDevice(&after), cudaSuccess);

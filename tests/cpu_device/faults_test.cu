@@ -20,6 +20,7 @@
 
 #include "child_process.hpp"
 #include "cpu_device_testing.hpp"
+#include "run_tests.hpp"
 
 namespace {
 
@@ -465,6 +466,5 @@ int main(int argc, char** argv) {
     std::fflush(stdout);
     _exit(0);  // what is still allocated is no subject here
   }
-  ::testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
+  return run_tests(argc, argv);
 }

@@ -20,6 +20,7 @@
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
 #include "lab/time_kernel.hpp"
+#include "lab/timer.hpp"
 
 namespace lab::constant_dot {
 namespace {
@@ -76,9 +77,10 @@ __global__ void from_constant_memory(const float* a, std::size_t count, float* p
 
 result dot_in_constant_memory(const float* a, std::span<const float> b) {
   // TODO(3): for each pass, copy its part of b to constant_b (at most kMostInAPass floats), and
-  //          launch kBlocks blocks on its part of a. Each block of each pass has a place of its own
-  //          in the partial sums. No kernel may see the numbers of another pass.
-  //          kernel_ms is the time of all the kernels, without the copies.
+  //          launch kBlocks blocks on its part of a. Each block of each pass has an element of its
+  //          own in the partial sums. No kernel may see the numbers of another pass. Not one kernel
+  //          is timed but several, so use an event_timer for each pass: read them only after the
+  //          last launch, since milliseconds() waits.
   (void)a, (void)b, (void)from_constant_memory, (void)kBlocks;
   throw not_written("step constant_memory", 2);  // 2 and 3 are this step
 }
