@@ -79,7 +79,9 @@ class Report:
         return self.suites[-1]
 
     @staticmethod
-    def _case(suite, class_name: str, name: str, seconds: float) -> ElementTree.Element:
+    def _case(
+        suite: ElementTree.Element, class_name: str, name: str, seconds: float
+    ) -> ElementTree.Element:
         values = {"classname": _text(class_name), "name": _text(name), "time": f"{seconds:.3f}"}
         return ElementTree.SubElement(suite, "testcase", values)
 

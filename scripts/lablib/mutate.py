@@ -18,7 +18,7 @@ import time
 from concurrent import futures
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Dict, List, Sequence, Tuple
 
 from lablib import bugs, build, equivalents, mutations, processes, test_program
 from lablib.console import Progress, say

@@ -16,6 +16,7 @@ from typing import Callable, Dict, Iterator, List, Optional, Tuple
 
 from lablib.cuda_tokens import Token, all_tokens
 
+
 @dataclass(frozen=True)
 class Mutation:
     kind: str
