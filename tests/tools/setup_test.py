@@ -19,14 +19,12 @@ REQUIRED = {
     "ninja-build": "1.11.1-2~deb12u1",
     "python3": "3.11.2-1+b1",
     "libgtest-dev": "1.12.1-0.2",
-    "libcli11-dev": "2.1.2+ds-1",
     "libpng-dev": "1.6.39-2",
     "zlib1g-dev": "1:1.2.13.dfsg-1",
     "binutils": "2.40-2",
 }
 OPTIONAL = {
     "libglut-dev": "3.4.0-1",
-    "libglew-dev": "2.2.0-4+b1",
     "libx11-dev": "2:1.8.4-2",
     "libopenblas-dev": "0.3.21+ds-4",
     "libthrust-dev": "1.17.2-2",
@@ -161,7 +159,7 @@ exit 0
                 done.stdout, rf"(?m)^missing \({need}\): {package.replace('+', '[+]')} "
             )
             self.assertEqual(1, len(done.stdout.splitlines()))
-            if package in ("cmake", "libglew-dev"):
+            if package in ("cmake", "libx11-dev"):
                 self.assert_status(
                     0 if package in OPTIONAL else 1, self.setup("--check", "--required")
                 )
@@ -212,14 +210,14 @@ exit 0
         self.assertIn("CXX is nothing++, which is not there", done.stderr)
 
     def test_as_root_it_prints_and_runs_and_installs_both_kinds(self):
-        self.remove("cmake", "libpng-dev", "libglew-dev")
+        self.remove("cmake", "libpng-dev", "libx11-dev")
         done = self.setup()
         self.assert_status(0, done)
         self.assertEqual(
             [
                 "apt-get update -o Acquire::Retries=5; noninteractive",
                 INSTALL + " cmake libpng-dev; noninteractive",
-                INSTALL + " libglew-dev; noninteractive",
+                INSTALL + " libx11-dev; noninteractive",
             ],
             self.calls(),
         )
@@ -229,11 +227,11 @@ exit 0
         self.assert_status(0, self.setup("--check"))
 
     def test_print_only_prints(self):
-        self.remove("cmake", "libglew-dev")
+        self.remove("cmake", "libx11-dev")
         done = self.setup("--print")
         self.assert_status(0, done)
         self.assertEqual(
-            "apt-get update && apt-get install -y --no-install-recommends cmake libglew-dev\n",
+            "apt-get update && apt-get install -y --no-install-recommends cmake libx11-dev\n",
             done.stdout,
         )
         self.assertTrue(
@@ -244,20 +242,20 @@ exit 0
         self.assertEqual([], self.calls())
 
     def test_an_optional_package_that_is_not_offered_is_only_said(self):
-        self.remove("libglew-dev", "libopenblas-dev")
-        (self.offered / "libglew-dev").unlink()
+        self.remove("libx11-dev", "libopenblas-dev")
+        (self.offered / "libx11-dev").unlink()
         done = self.setup()
         self.assert_status(0, done)
-        self.assertIn("going on without: libglew-dev", done.stdout)
+        self.assertIn("going on without: libx11-dev", done.stdout)
         self.assertIn(INSTALL + " libopenblas-dev; noninteractive", self.calls())
-        self.assertNotIn("libglew-dev", self.setup("--print").stdout)
+        self.assertNotIn("libx11-dev", self.setup("--print").stdout)
 
     def test_before_the_first_update_apt_knows_nothing(self):
-        self.remove("cmake", "libglew-dev", "libglut-dev")
+        self.remove("cmake", "libx11-dev", "libglut-dev")
         for path in self.offered.iterdir():
             path.unlink()
         done = self.setup("--print")
-        self.assertIn("--no-install-recommends cmake libglut-dev libglew-dev\n", done.stdout)
+        self.assertIn("--no-install-recommends cmake libglut-dev libx11-dev\n", done.stdout)
 
     def test_the_older_name_of_freeglut(self):
         self.remove("libglut-dev")
@@ -326,10 +324,10 @@ exit 0
         self.assertIn("apt-get update failed", done.stderr)
 
     def test_an_optional_package_that_fails_is_only_said(self):
-        self.remove("libglew-dev")
+        self.remove("libx11-dev")
         done = self.setup(INSTALL_STATUS="100")
         self.assert_status(0, done)
-        self.assertIn("going on without: libglew-dev", done.stdout)
+        self.assertIn("going on without: libx11-dev", done.stdout)
 
     def test_a_system_that_is_too_old(self):
         self.remove("cmake")
