@@ -68,7 +68,7 @@ TEST(Deadlock, LocksTakenInDifferentOrders) {
   const device_array<int> locks(2, 0);
   const std::string text =
       expect_report([&] { crossed_locks<<<1, 2>>>(locks.data()); }, cudaErrorLaunchTimeout);
-  expect_text(text, "1 block (0): 2 threads (0-1) wait in a loop at deadlock_test.cu:");
+  expect_text(text, "block (0,0,0): 2 threads (0-1) wait in a loop at deadlock_test.cu:");
 }
 
 __global__ void wait_for_the_last_block(volatile int* flag) {
@@ -103,7 +103,7 @@ TEST(Deadlock, ABlockThatSpinsWhileTheOthersWaitAtTheGridBarrier) {
         cudaLaunchCooperativeKernel(reinterpret_cast<void*>(one_block_spins), 3, 2, arguments);
       },
       cudaErrorLaunchTimeout);
-  expect_text(text, "1 block (1): 2 threads (0-1) wait in a loop at deadlock_test.cu:");
+  expect_text(text, "block (1,0,0): 2 threads (0-1) wait in a loop at deadlock_test.cu:");
   expect_text(text, "2 blocks (0, 2): 2 threads (0-1) wait in this_grid().sync() at");
 }
 
