@@ -8,11 +8,15 @@
 //
 // Which threads spin? Those that are seen twice in the same state: registers and top of the stack.
 // Threads that compute are seen in a new state each time, and keep their turn longer.
+//
+// Each look starts a timer for the next one. Where many blocks share a processor, a worker waits
+// long for its time there, and must not spend all of it on a single thread that spins.
 
 #include <pthread.h>
 #include <signal.h>
 #include <time.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -33,6 +37,26 @@ void ask_to_look(worker& w) {
   if (!w.notes.asked.exchange(true)) pthread_kill(w.os_thread, turn_signal());
 }
 
+look_timer::~look_timer() {
+  if (process_ == getpid()) timer_delete(timer_);
+}
+
+void look_timer::make_for(int os_thread_id) {
+  if (process_ == getpid()) return;
+  sigevent event = {};
+  event.sigev_notify = SIGEV_THREAD_ID;
+  event.sigev_signo = turn_signal();
+  event._sigev_un._tid = os_thread_id;
+  // Without one the watchdog asks for each look.
+  process_ = timer_create(CLOCK_MONOTONIC, &event, &timer_) == 0 ? getpid() : 0;
+}
+
+void look_timer::start(long nanoseconds) {
+  if (process_ == 0) return;
+  const itimerspec once{{0, 0}, {0, nanoseconds}};
+  timer_settime(timer_, 0, &once, nullptr);
+}
+
 bool seen_states::add(std::uint64_t state) {
   if (count_ > kSlots / 2) {
     std::memset(slots_, 0, sizeof slots_);
@@ -51,6 +75,8 @@ namespace {
 
 constexpr std::size_t kStackLooked = 512;  // bytes of a frame that count as a thread's state
 constexpr unsigned kPatience = 16;         // looks at a thread whose state is new each time
+constexpr long kShortPause = 100'000;      // nanoseconds from look to look
+constexpr long kLongPause = 3'200'000;     // ... at a thread that computes
 
 inline std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
   hash = (hash ^ value) * 0x9E3779B97F4A7C15U;
@@ -133,7 +159,8 @@ void look_at_running_thread(worker& w, const ucontext_t& context) {
     notes.looks = 0;
   }
   notes.pc = pc_of(context);
-  if (novel && ++notes.looks < kPatience) return;
+  notes.pause = novel && notes.looks != 0 ? std::min(2 * notes.pause, kLongPause) : kShortPause;
+  if (novel && ++notes.looks < kPatience) return notes.timer.start(notes.pause);
   notes.looks = 0;
   give_back_blocks(w);
   // All others of the block have had their turns, and nothing was new? Other blocks may know more.
@@ -143,6 +170,7 @@ void look_at_running_thread(worker& w, const ucontext_t& context) {
   // The next look is to find that the thread has done something. (On a busy machine the return from
   // this handler may take a while.)
   notes.leave.store(2);
+  notes.timer.start(kShortPause);
 }
 
 /// The block goes from barrier to barrier: the state of its first thread stands for it.

@@ -202,6 +202,7 @@ class watch_thread {
 
   void watch_worker(worker& w) {
     if (w.notes.seen == nullptr) w.notes.seen = std::make_unique<seen_states>();
+    w.notes.timer.make_for(w.os_thread_id);
     w.notes.quiet.store(0);
     w.notes.watched.store(true, std::memory_order_release);
   }
