@@ -8,6 +8,7 @@
 #include <cpu_device.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <string>
 
@@ -17,6 +18,9 @@ namespace {
 
 using cpu_device_testing::device_array;
 using cpu_device_testing::expect_report;
+
+// The same number of resident blocks on every machine. Before the first launch asks for it.
+[[maybe_unused]] const int workers_are_few = setenv("CPU_DEVICE_WORKERS", "2", 1);
 
 void expect_text(const std::string& text, const std::string& part) {
   EXPECT_NE(text.find(part), std::string::npos) << part << "\nis not in\n" << text;
@@ -116,9 +120,9 @@ __global__ void two_flags(volatile int* flags) {
   }
 }
 
-TEST(Deadlock, ManyOneAfterTheOtherLeaveTheDeviceUsable) {
+TEST(Deadlock, OneAfterTheOtherLeaveTheDeviceUsable) {
   std::size_t threads = 0;
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < 2; ++i) {
     const device_array<int> flags(1, 0);
     expect_report([&] { two_flags<<<20, 2>>>(flags.data()); }, cudaErrorLaunchTimeout);
     std::ifstream status("/proc/self/status");
