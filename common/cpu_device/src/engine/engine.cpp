@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cfenv>
@@ -720,6 +721,7 @@ void give_back_blocks(worker& w) {
 void work_on(running_launch& launch) {
   worker& w = this_worker();
   w.launch = &launch;
+  w.os_thread_id = gettid();  // another one after a fork
   blockDim = launch.block;
   gridDim = launch.grid;
   prepare_order(w, launch);

@@ -5,6 +5,8 @@
 // block wait for each other. Internal to the CPU device.
 #pragma once
 
+#include <time.h>
+
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -132,6 +134,24 @@ class seen_states {
   std::size_t count_ = 0;
 };
 
+/// Sends one OS thread a signal after a while, so that it looks at its block once more.
+class look_timer {
+ public:
+  look_timer() = default;
+  ~look_timer();
+  look_timer(const look_timer&) = delete;
+  look_timer& operator=(const look_timer&) = delete;
+
+  /// Does nothing if it is there already. A forked process needs a new one.
+  void make_for(int os_thread_id);
+  /// Safe in signal handlers.
+  void start(long nanoseconds);
+
+ private:
+  timer_t timer_{};
+  int process_ = 0;  // that has it; 0: none
+};
+
 /// What a worker notes of its block when the launch makes no progress (turns.cpp).
 struct turn_notes {
   std::atomic<bool> in_blocks{false};  // inside of the call that abort_sp ends
@@ -143,6 +163,8 @@ struct turn_notes {
   std::atomic<bool> rests{false};      // nothing else can run: it sleeps for a moment
   std::atomic<long> longest_rest{0};   // in nanoseconds: longer when there are many of them
   std::unique_ptr<seen_states> seen;   // made before `watched` is set
+  look_timer timer;                    // the same
+  long pause = 0;                      // until its next look, in nanoseconds
   const thread_position* looked_at = nullptr;
   unsigned looks = 0;        // at this thread, in a row
   const void* pc = nullptr;  // where it stood
@@ -189,6 +211,7 @@ struct worker {
   char* shared_low = nullptr;
   char* shared_end = nullptr;
   unsigned long os_thread = 0;
+  int os_thread_id = 0;                    // as the kernel numbers it
   std::atomic<bool> writes_report{false};  // must not be stopped meanwhile
 };
 

@@ -30,6 +30,12 @@ std::string position(uint3 v) {
   return "(" + std::to_string(v.x) + "," + std::to_string(v.y) + "," + std::to_string(v.z) + ")";
 }
 
+/// As blockIdx has it.
+std::string block_position(const running_launch& launch, unsigned linear) {
+  const dim3 grid = launch.grid;
+  return position({linear % grid.x, linear / grid.x % grid.y, linear / grid.x / grid.y});
+}
+
 std::string many_threads(const std::vector<unsigned>& threads) {
   return std::to_string(threads.size()) + (threads.size() == 1 ? " thread (" : " threads (") +
          ranges(threads) + ")";
@@ -348,8 +354,11 @@ std::string describe_deadlock(const running_launch& launch) {
     std::vector<unsigned> blocks = numbers;
     std::sort(blocks.begin(), blocks.end());
     stuck += blocks.size();
-    text += "\n  " + std::to_string(blocks.size()) +
-            (blocks.size() == 1 ? " block (" : " blocks (") + ranges(blocks) + "): " + what;
+    text +=
+        "\n  " +
+        (blocks.size() == 1 ? "block " + block_position(launch, blocks.front())
+                            : std::to_string(blocks.size()) + " blocks (" + ranges(blocks) + ")") +
+        ": " + what;
   }
   const std::uint64_t left = blocks_to_start(launch);
   if (left != 0)

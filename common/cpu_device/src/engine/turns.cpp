@@ -8,11 +8,15 @@
 //
 // Which threads spin? Those that are seen twice in the same state: registers and top of the stack.
 // Threads that compute are seen in a new state each time, and keep their turn longer.
+//
+// Each look starts a timer for the next one. Where many blocks share a processor, a worker waits
+// long for its time there, and must not spend all of it on a single thread that spins.
 
 #include <pthread.h>
 #include <signal.h>
 #include <time.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -33,6 +37,26 @@ void ask_to_look(worker& w) {
   if (!w.notes.asked.exchange(true)) pthread_kill(w.os_thread, turn_signal());
 }
 
+look_timer::~look_timer() {
+  if (process_ == getpid()) timer_delete(timer_);
+}
+
+void look_timer::make_for(int os_thread_id) {
+  if (process_ == getpid()) return;
+  sigevent event = {};
+  event.sigev_notify = SIGEV_THREAD_ID;
+  event.sigev_signo = turn_signal();
+  event._sigev_un._tid = os_thread_id;
+  // Without one the watchdog asks for each look.
+  process_ = timer_create(CLOCK_MONOTONIC, &event, &timer_) == 0 ? getpid() : 0;
+}
+
+void look_timer::start(long nanoseconds) {
+  if (process_ == 0) return;
+  const itimerspec once{{0, 0}, {0, nanoseconds}};
+  timer_settime(timer_, 0, &once, nullptr);
+}
+
 bool seen_states::add(std::uint64_t state) {
   if (count_ > kSlots / 2) {
     std::memset(slots_, 0, sizeof slots_);
@@ -50,7 +74,10 @@ bool seen_states::add(std::uint64_t state) {
 namespace {
 
 constexpr std::size_t kStackLooked = 512;  // bytes of a frame that count as a thread's state
+constexpr unsigned kCodeLooked = 64;       // bytes of code that are one place: most loops that spin
 constexpr unsigned kPatience = 16;         // looks at a thread whose state is new each time
+constexpr long kShortPause = 100'000;      // nanoseconds from look to look
+constexpr long kLongPause = 3'200'000;     // ... at a thread that computes
 
 inline std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
   hash = (hash ^ value) * 0x9E3779B97F4A7C15U;
@@ -75,27 +102,28 @@ std::uint64_t hash_stack(const fiber& f, const char* sp, std::uint64_t hash) {
 /// False if the block has been in this state before.
 bool note_state(worker& w, std::uint64_t state) {
   const bool novel = w.notes.seen->add(state);
-  if (novel) {
-    w.notes.quiet.store(0, std::memory_order_relaxed);
-    w.notes.novel.store(true, std::memory_order_relaxed);
-  } else {
-    w.notes.quiet.fetch_add(1, std::memory_order_relaxed);
-  }
+  const unsigned quiet = w.notes.quiet.load(std::memory_order_relaxed);
+  // A few instructions of a loop are met much more seldom than others, long after the rest. So a
+  // single new state does not undo all that was seen; one in each round of the block's threads does
+  // (see is_quiet()).
+  w.notes.quiet.store(novel ? quiet / 2 : quiet + 1, std::memory_order_relaxed);
+  if (novel) w.notes.novel.store(true, std::memory_order_relaxed);
   return novel;
 }
 
 std::uint64_t state_of(const ucontext_t& context, const fiber& f) {
   auto hash = reinterpret_cast<std::uintptr_t>(progress.position);
 #if defined(__x86_64__)
-  for (int i = 0; i <= REG_RIP; ++i)
+  for (int i = 0; i < REG_RIP; ++i)
     hash = mix(hash, static_cast<std::uint64_t>(context.uc_mcontext.gregs[i]));
+  hash = mix(hash, static_cast<std::uint64_t>(context.uc_mcontext.gregs[REG_RIP]) / kCodeLooked);
   const auto* vectors = reinterpret_cast<const char*>(context.uc_mcontext.fpregs->_xmm);
   hash = hash_words(hash, vectors, vectors + sizeof context.uc_mcontext.fpregs->_xmm);
   constexpr int kBelow = 128;  // the part of the stack that leaf functions use below the pointer
   const auto* sp = reinterpret_cast<const char*>(context.uc_mcontext.gregs[REG_RSP]) - kBelow;
 #else
   for (const auto value : context.uc_mcontext.regs) hash = mix(hash, value);
-  hash = mix(hash, context.uc_mcontext.pc);
+  hash = mix(hash, context.uc_mcontext.pc / kCodeLooked);
   const auto* vectors = reinterpret_cast<const char*>(context.uc_mcontext.__reserved);
   hash = hash_words(hash, vectors, vectors + 16 + 32 * 16);  // the first record: SIMD registers
   const auto* sp = reinterpret_cast<const char*>(context.uc_mcontext.sp);
@@ -133,16 +161,20 @@ void look_at_running_thread(worker& w, const ucontext_t& context) {
     notes.looks = 0;
   }
   notes.pc = pc_of(context);
-  if (novel && ++notes.looks < kPatience) return;
+  notes.pause =
+      novel && notes.looks > kPatience / 4 ? std::min(2 * notes.pause, kLongPause) : kShortPause;
+  if (novel && ++notes.looks < kPatience) return notes.timer.start(notes.pause);
   notes.looks = 0;
   give_back_blocks(w);
   // All others of the block have had their turns, and nothing was new? Other blocks may know more.
   const bool others = others_can_run(w);
   if (!others || notes.quiet.load(std::memory_order_relaxed) > w.tail - w.head) rest(w);
+  notes.timer.start(kShortPause);  // one that begins does not come back here
   if (others) take_turn(w, notes.pc);
   // The next look is to find that the thread has done something. (On a busy machine the return from
   // this handler may take a while.)
   notes.leave.store(2);
+  notes.timer.start(kShortPause);
 }
 
 /// The block goes from barrier to barrier: the state of its first thread stands for it.

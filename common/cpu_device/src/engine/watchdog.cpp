@@ -84,7 +84,8 @@ struct watched_launch {
   std::map<worker*, view> views;
 };
 
-/// Enough looks at a block, all of which found what had been there before?
+/// Enough looks at a block that found what had been there before? With a new state in each round,
+/// `quiet` is halved once a round, and stays below two rounds.
 bool is_quiet(worker& w) {
   if (w.waits_for_blocks.load(std::memory_order_acquire)) return true;
   const unsigned spinning = (peek_at(w.tail) - peek_at(w.head)) + 1;
@@ -174,8 +175,8 @@ class watch_thread {
     if (moved || passed) for_workers_of(launch, [](worker& w) { w.notes.quiet.store(0); });
 
     // Each one that wakes up spins until the next look. Together they must leave time to others.
-    const long rest = std::max<long>(1, active / worker_count()) * 2 *
-                      std::chrono::nanoseconds(kShortTick).count();
+    const long rest =
+        std::max<long>(1, active / worker_count()) * std::chrono::nanoseconds(kShortTick).count();
     for_workers_of(launch, [&](worker& w) { w.notes.longest_rest.store(rest); });
 
     const auto still = now - state.moved;
@@ -202,6 +203,7 @@ class watch_thread {
 
   void watch_worker(worker& w) {
     if (w.notes.seen == nullptr) w.notes.seen = std::make_unique<seen_states>();
+    w.notes.timer.make_for(w.os_thread_id);
     w.notes.quiet.store(0);
     w.notes.watched.store(true, std::memory_order_release);
   }
