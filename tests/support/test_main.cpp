@@ -161,9 +161,9 @@ class device_watch : public ::testing::EmptyTestEventListener {
       ADD_FAILURE() << "this test freed device memory that was allocated before it began";
     for (std::size_t kind = 0; kind < kObjectKinds; ++kind)
       if (const std::size_t now = count(kind); now > objects_[kind])
-        ADD_FAILURE() << "this test leaves " << now - objects_[kind] << " "
+        ADD_FAILURE() << "this test leaves "
                       << cpu_device::name_of(static_cast<cpu_device::object_kind>(kind))
-                      << " that nobody destroys";
+                      << " that nobody destroys: " << now - objects_[kind];
   }
 
   std::size_t allocations_ = 0;

@@ -97,20 +97,26 @@ class race_reporter final : public observer {
     const std::lock_guard lock(mutex_);
     return seen_.insert(which).second;
   }
-  /// Of several races between two lines (of the read and the write in `sum += x`, and of two of
-  /// these writes) the first is reported.
-  void note(places which, std::string line, std::string other, std::string text) {
+  /// Of several races between two lines one is reported: the first, but the read and the write in
+  /// `sum += x` rather than two of these writes, whichever worker comes first.
+  void note(places which, std::string line, std::string other, bool two_writes, std::string text) {
     const std::lock_guard lock(mutex_);
     if (other < line) std::swap(line, other);
-    for (const race& r : waiting_)
-      if (!line.empty() && r.line == line && r.other == other) return;
-    waiting_.push_back({which, std::move(line), std::move(other), std::move(text)});
+    race found{which, std::move(line), std::move(other), two_writes, std::move(text)};
+    for (race& r : waiting_)
+      if (!found.line.empty() && r.line == found.line && r.other == found.other) {
+        if (r.two_writes && !two_writes) r = std::move(found);
+        return;
+      }
+    waiting_.push_back(std::move(found));
   }
 
  private:
   struct race {
     places which;
-    std::string line, other, text;
+    std::string line, other;
+    bool two_writes = false;  // of one line, neither of them atomic
+    std::string text;
   };
 
   void launch_ends(const launch_event& launch) override {
@@ -151,7 +157,7 @@ void note_race(worker& w, const access& now, const access& before, bool shared, 
                                    : "scope too narrow: race on global memory")
                      : shared ? "race on shared memory"
                               : "race on global memory";
-  reporter.note(which, here, there,
+  reporter.note(which, here, there, same_line_writes,
                 std::string(kind) + " in " + describe_block(w) + ":\n  " +
                     access_text(now, launch, !same_block, here) +
                     (texture ? " through a texture" : "") + "\n  " +

@@ -188,6 +188,9 @@ template <bool kShared>
     c.write = now;
   } else if (first.block != now.block || first.epoch != now.epoch ||
              first.thread() == now.thread()) {
+    // Readers of two blocks: a block that writes next races with the other one.
+    if constexpr (!kShared)
+      if (first.block != now.block && first.block != 0) second = first;
     first = now;
   } else {
     second = now;  // two different threads of one epoch
