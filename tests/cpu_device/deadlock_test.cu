@@ -85,10 +85,10 @@ TEST(Deadlock, AWaitForABlockThatIsNotResident) {
   const int blocks = static_cast<int>(cpu_device::worker_count()) * 32 + 5;
   const device_array<int> flag(1, 0);
   const std::string text = expect_report(
-      [&] { wait_for_the_last_block<<<blocks, 32>>>(flag.data()); }, cudaErrorLaunchTimeout);
+      [&] { wait_for_the_last_block<<<blocks, 8>>>(flag.data()); }, cudaErrorLaunchTimeout);
   expect_text(text, "5 blocks have not started");
   expect_text(text, std::to_string(blocks - 5) + " blocks (0-" + std::to_string(blocks - 6) +
-                        "): 32 threads (0-31) wait in a loop");
+                        "): 8 threads (0-7) wait in a loop");
 }
 
 __global__ void one_block_spins(volatile int* flag) {

@@ -142,7 +142,9 @@ const void* pc_of(const ucontext_t& context) {
 /// The block goes on nowhere: it is to be given up when the handler returns.
 void end_block(worker& w, ucontext_t& context) {
   w.problem.what = static_cast<failure::kind>(w.launch->ended_as.load());
-  w.problem.pc = const_cast<void*>(pc_of(context));
+  // It may rest in the middle of a look: what counts is where the thread stands in the kernel.
+  const bool looked = !is_kernel_code(pc_of(context)) && w.notes.looked_at == progress.position;
+  w.problem.pc = const_cast<void*>(looked ? w.notes.pc : pc_of(context));
 #if defined(__x86_64__)
   context.uc_mcontext.gregs[REG_RDI] = reinterpret_cast<greg_t>(w.abort_sp);
   context.uc_mcontext.gregs[REG_RIP] = reinterpret_cast<greg_t>(&cpu_device_abort_to);

@@ -8,6 +8,7 @@
 //   - a launch whose threads all wait or spin, in states that come again and again, is a deadlock;
 //   - a launch without progress for the time limit is ended.
 
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -75,8 +76,16 @@ struct view {
   }
 };
 
+/// The processor time of all threads of this process.
+clock::duration processor_time() {
+  timespec used{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
+}
+
 struct watched_launch {
   clock::time_point moved, limited, lively;  // when it last did
+  clock::duration used_then{};               // the processor time when it last moved
   bool stalled = false, has_stalled = false;
   unsigned ticks = 0;
   clock::duration tick = kUsualTick;
@@ -108,6 +117,7 @@ class watch_thread {
     watched_launch& mine = launches_[&launch];
     mine = {};
     mine.moved = mine.limited = mine.lively = clock::now();
+    mine.used_then = processor_time();
     mine.has_stalled = spinning_kernels_.count(launch.run) != 0;
     if (!running_) {
       running_ = true;
@@ -168,7 +178,11 @@ class watch_thread {
       }
       before = v;
     });
-    if (moved) state.moved = now;
+    const clock::duration used = processor_time();
+    if (moved) {
+      state.moved = now;
+      state.used_then = used;
+    }
     if (moved || (passed && novel)) state.limited = now;
     // Some may still be on their way to their first block.
     if (moved || passed || !quiet || active < launch.workers.load()) state.lively = now;
@@ -179,7 +193,8 @@ class watch_thread {
         std::max<long>(1, active / worker_count()) * std::chrono::nanoseconds(kShortTick).count();
     for_workers_of(launch, [&](worker& w) { w.notes.longest_rest.store(rest); });
 
-    const auto still = now - state.moved;
+    // On a busy machine a launch stands still because it has no processor: that needs no help.
+    const auto still = std::min<clock::duration>(now - state.moved, used - state.used_then);
     state.stalled = active != 0 && still > (state.has_stalled ? kStalledAgain : kStalled);
     if (!state.stalled) {
       state.tick = state.has_stalled ? kShortTick * 2 : kUsualTick;
