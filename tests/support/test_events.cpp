@@ -145,11 +145,15 @@ class reporter : public ::testing::EmptyTestEventListener {
       if (from != test_folder_ && from != folder_of(__FILE__))
         foreign_skip_ = result.file_name() == nullptr ? "an unknown file" : result.file_name();
       skip_reason_ = result.message();
-    } else if (result.failed() && ++failures_ <= kFailuresKept) {
+    } else if (result.failed()) {
       const std::string_view text = result.message();
-      say(kind::failure,
-          {result.file_name() == nullptr ? "" : result.file_name(),
-           std::to_string(std::max(result.line_number(), 0)), std::string(text.substr(0, kKept))});
+      std::vector<std::string> failure = {result.file_name() == nullptr ? "" : result.file_name(),
+                                          std::to_string(std::max(result.line_number(), 0)),
+                                          std::string(text.substr(0, kKept))};
+      if (++failures_ <= kFailuresKept)
+        say(kind::failure, std::move(failure));
+      else
+        last_failure_ = std::move(failure);
     }
   }
 
@@ -160,9 +164,11 @@ class reporter : public ::testing::EmptyTestEventListener {
     if (verdict == "skipped" && !foreign_skip_.empty()) {
       verdict = "failed";
       detail = "skipped by " + foreign_skip_ + ", which is no test of the course";
-    } else if (failures_ > kFailuresKept) {
-      detail = std::to_string(failures_ - kFailuresKept) + " more failures are not shown";
+    } else if (failures_ > kFailuresKept + 1) {
+      detail = std::to_string(failures_ - kFailuresKept - 1) + " more failures are not shown";
     }
+    // It may be what was found after the case: leaks, and reports of the CPU device.
+    if (failures_ > kFailuresKept) say(kind::failure, std::move(last_failure_));
     say(kind::end, {verdict, detail, the_rest_is_left_out ? "last" : ""});
   }
 
@@ -170,6 +176,7 @@ class reporter : public ::testing::EmptyTestEventListener {
 
  private:
   int failures_ = 0;
+  std::vector<std::string> last_failure_;  // behind those that are told as they come
   std::string test_folder_, foreign_skip_, skip_reason_;
 };
 

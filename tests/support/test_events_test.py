@@ -65,8 +65,11 @@ class EventsTest(unittest.TestCase):
 
     def test_many_failures_are_counted(self):
         case = self.bad_case(self.run_program("fail often"))
-        self.assertEqual(20, len(case.said))
-        self.assertEqual("980 more failures are not shown", case.detail)
+        told = [one.text for one in case.said]
+        self.assertEqual([f"Failed\nfailure {i}" for i in range(20)], told[:20])
+        # What is found when the case is over is the last.
+        self.assertEqual(["Failed\nfailure 999"], told[20:])
+        self.assertEqual("979 more failures are not shown", case.detail)
 
     def test_after_a_crash_the_others_run(self):
         case = self.bad_case(self.run_program("crash"))
