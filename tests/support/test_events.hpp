@@ -33,8 +33,8 @@ namespace test_events {
 
 /// Runs all tests of this program and returns its exit status: 0 all passed, 1 not, 2 usage,
 /// 77 (skipped) nothing could run here. The tests run in a child process, which does not inherit a
-/// CUDA that works: what runs before, such as the generators of parameters and of their names, calls
-/// nothing of CUDA.
+/// CUDA that works: what runs before, such as the generators of parameters and of their names,
+/// calls nothing of CUDA.
 ///
 /// `prepare` runs once in each process that runs tests, after InitGoogleTest. It may add listeners
 /// and set flags. If it returns anything but 0, no test runs and that is the exit status; it has
