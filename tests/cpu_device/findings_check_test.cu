@@ -47,6 +47,68 @@ std::string at(const char* what, int line) {
   return std::string(what) + " at findings_check_test.cu:" + std::to_string(line);
 }
 
+// --- a local array where __shared__ was forgotten -----------------------------------------------
+
+constexpr int kOwnTileLine = __LINE__ + 2;
+__global__ void reverse_through_own_tile(int* data) {
+  int tile[64];
+  tile[threadIdx.x] = data[threadIdx.x];
+  __syncthreads();
+  data[threadIdx.x] = tile[63 - threadIdx.x];
+}
+__global__ void reverse_through_shared_tile(int* data) {
+  __shared__ int tile[64];
+  tile[threadIdx.x] = data[threadIdx.x];
+  __syncthreads();
+  data[threadIdx.x] = tile[63 - threadIdx.x];
+}
+
+TEST(LocalArray, ThatShouldHaveBeenSharedIsNamed) {
+  in_every_order([] {
+    const device_array<int> data(64, 5);
+    const std::string text =
+        expect_report([&] { reverse_through_own_tile<<<1, 64>>>(data.data()); }, cudaErrorUnknown);
+    expect_parts(text, {" of its own tile", at("", kOwnTileLine + 3), "which it has not written",
+                        "declared at findings_check_test.cu:" + std::to_string(kOwnTileLine),
+                        "Try: __shared__", "kernel reverse_through_own_tile"});
+  });
+  const device_array<int> data(64, 5);
+  EXPECT_EQ(said_by([&] { reverse_through_shared_tile<<<1, 64>>>(data.data()); }), "");
+}
+
+template <class T>
+__device__ void swap_rows(T* data) {
+  T row[2][4], *unused = nullptr;
+  for (int i = 0; i < 8; ++i) row[i / 4][i % 4] = data[8 * threadIdx.x + i];
+  __syncthreads();
+  for (int i = 0; i < 8; ++i)
+    if (unused == nullptr) data[8 * threadIdx.x + i] = row[1 - i / 4][i % 4];
+}
+struct pair {
+  int a = 1, b = 2;
+};
+__global__ void use_own_arrays(int* data, int* out) {
+  swap_rows(data);
+  pair known[3];  // initialised, though nobody sees by what
+  __syncthreads();
+  if (threadIdx.x == 1) known[0].a = 3;
+  for (int round = 0; round < 2; ++round) {
+    int some[2];  // a new one in each round
+    some[threadIdx.x % 2] = round;
+    __syncthreads();
+    out[threadIdx.x] = some[threadIdx.x % 2] + known[0].a;
+  }
+}
+
+TEST(LocalArray, OfOneThreadsOwnUseIsNotMentioned) {
+  in_every_order([] {
+    const device_array<int> data(8 * 33, 5), out(33, 0);
+    EXPECT_EQ(said_by([&] { use_own_arrays<<<1, 33>>>(data.data(), out.data()); }), "");
+    EXPECT_EQ(out.to_host()[1], 1 + 3);
+    EXPECT_EQ(out.to_host()[2], 1 + 1);
+  });
+}
+
 // --- host memory in kernels ---------------------------------------------------------------------
 
 struct view {

@@ -62,6 +62,7 @@ findings examine(const source_file& file, const kernel_names& names, const std::
   if (report_open_brace(whole)) return found;  // all else would follow from it
   edit_all(whole);
   edit_conditions(whole);
+  edit_local_arrays(whole);
   for (const directive& d : file.parts.directives)
     if (d.name == "define" && !d.dead) edit_all({file, names, name, d.tokens, &d, found});
   std::stable_sort(found.problems.begin(), found.problems.end(),

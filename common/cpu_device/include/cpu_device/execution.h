@@ -332,4 +332,30 @@ CPU_DEVICE_UNWATCHED inline void shared_birth(Unique, T&... variables) {
   }
 }
 
+struct local_array {
+  const void* begin;
+  std::size_t bytes, element;  ///< of all, and of one element
+  const char* name;
+  const char* file;
+  int line;
+};
+/// Check build: the thread has this array of its own from now on, and nothing is in it.
+void note_local_array(const local_array& array);
+
+/// The rewriter writes this behind a local array without initial values, in a function with a
+/// barrier: the check build sees whether a thread reads from its own copy what another thread has
+/// written to its own, as happens where __shared__ was forgotten.
+template <class T>
+CPU_DEVICE_UNWATCHED inline void local_birth([[maybe_unused]] T& array,
+                                             [[maybe_unused]] const char* name,
+                                             [[maybe_unused]] const char* file,
+                                             [[maybe_unused]] int line) {
+#ifdef CPU_DEVICE_CHECK
+  using element = std::remove_all_extents_t<T>;
+  if constexpr (std::is_trivially_default_constructible_v<element>)
+    note_local_array({const_cast<const void*>(static_cast<const volatile void*>(&array)),
+                      sizeof array, sizeof(element), name, file, line});
+#endif
+}
+
 }  // namespace cpu_device

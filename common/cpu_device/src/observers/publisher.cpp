@@ -21,6 +21,7 @@
 #include "base/events.hpp"
 #include "cpu_device/atomics.h"
 #include "observers/alignment_check.hpp"
+#include "observers/local_arrays.hpp"
 #include "observers/memory_check.hpp"
 #include "observers/race_check.hpp"
 #include "observers/watched_code.hpp"
@@ -48,6 +49,7 @@ struct watch_state {
   cell* static_cells;
   cell* dynamic_cells;
   recent_pages pages;
+  local_arrays* locals;
   thread_times times;
 };
 
@@ -82,6 +84,7 @@ constexpr std::size_t kDynamicRoom = (kSharedOptinLimit + 4095) / 4096 * 4096;
 void forget_watch(worker& w) {
   auto* s = static_cast<watch_state*>(w.watch);
   if (s == nullptr) return;
+  delete s->locals;
   unmap_cells(s->static_cells, s->static_bytes);
   unmap_cells(s->dynamic_cells, kDynamicRoom);
   munmap(s, sizeof *s);
@@ -151,6 +154,20 @@ inline std::uint32_t begin_atomic(thread_times& times, const worker& w, std::uin
                        flags);
 }
 
+[[gnu::noinline]] void look_at_local(worker& w, local_arrays& locals, std::uintptr_t address,
+                                     std::size_t size, std::uint8_t flags, const void* pc) {
+  {
+    const engine_work work(w);
+    std::string what = locals.look(w.serial, progress.position->linear, address, size,
+                                   (flags & kWrite) != 0, pc);
+    if (what.empty()) return;
+    w.problem.what = failure::kind::misuse;
+    w.problem.error = cudaErrorUnknown;
+    w.problem.text = this_thread_text(w) + what;
+  }
+  give_up_block(w);
+}
+
 /// Each access of watched code comes by here, unless look_quickly() can do it. Gives the times of
 /// the block's threads; null for what is not looked at.
 [[gnu::noinline]] thread_times* look(const void* pointer, std::size_t size, std::uint8_t flags,
@@ -175,8 +192,11 @@ inline std::uint32_t begin_atomic(thread_times& times, const worker& w, std::uin
   } else {
     const fiber& stack = *w.current;
     if (address - reinterpret_cast<std::uintptr_t>(stack.low) <
-        static_cast<std::uintptr_t>(stack.own_top - stack.low))
+        static_cast<std::uintptr_t>(stack.own_top - stack.low)) {
+      if (s.locals != nullptr) [[unlikely]]
+        look_at_local(w, *s.locals, address, size, flags, pc);
       return nullptr;  // the thread's own variables
+    }
   }
 
   const std::uint32_t thread = progress.position->linear;
@@ -282,6 +302,15 @@ void begin_block_scope() {
   if (progress.watching) check::in_block_scope = check::this_thread();
 }
 void end_block_scope() { check::in_block_scope = check::kNobody; }
+
+void note_local_array(const local_array& array) {
+  if (!progress.watching) return;
+  worker& w = *progress.self;
+  check::watch_state& s = check::state_of(w);
+  const check::engine_work work(w);
+  if (s.locals == nullptr) s.locals = new check::local_arrays;
+  s.locals->add(w.serial, progress.position->linear, array);
+}
 
 }  // namespace cpu_device
 
