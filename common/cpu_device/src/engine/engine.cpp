@@ -141,6 +141,21 @@ void map_stacks(worker& w) {
   }
 }
 
+/// The stack is free for other threads, though not all functions on it have returned: those from
+/// `deepest` on will not. For AddressSanitizer, their variables are still there.
+void clean_stack([[maybe_unused]] fiber* f, [[maybe_unused]] const char* deepest) {
+#ifdef CPU_DEVICE_ASAN
+  const char* low = std::max<const char*>(f->low, deepest - kPage);  // and what is being called
+  __asan_unpoison_memory_region(low, static_cast<std::size_t>(f->top - low));
+#endif
+}
+
+/// Of the thread `me`, which will not run again.
+inline void free_own_stack(worker& w, fiber* me) {
+  clean_stack(me, static_cast<char*>(__builtin_frame_address(0)));
+  w.free_stacks.push_back(me);
+}
+
 /// Every change of stacks goes through here. Returns `result` when `from` goes on.
 inline void* change_stack(worker& w, fiber* from, fiber* to, void* result = nullptr) {
   ++progress.waits;
@@ -183,9 +198,6 @@ void* start_on_new_stack(worker& w, fiber* me, void* result = nullptr) {
   std::fill_n(frame, CPU_DEVICE_FRAME_BYTES / sizeof(void*), nullptr);
   frame[CPU_DEVICE_FRAME_ENTRY / sizeof(void*)] = reinterpret_cast<void*>(&fiber_entry);
   f->sp = frame;
-#ifdef CPU_DEVICE_ASAN
-  __asan_unpoison_memory_region(f->low, static_cast<std::size_t>(f->top - f->low));
-#endif
   return change_stack(w, me, f, result);
 }
 
@@ -550,11 +562,11 @@ void out_of_threads(unsigned finished) {
   const bool on_base = me == &w.base;
   if (progress.finished == progress.count) {
     if (on_base) return;
-    w.free_stacks.push_back(me);
+    free_own_stack(w, me);
     change_stack(w, me, &w.base);
   }
   fiber* next = next_ready(w);
-  if (!on_base) w.free_stacks.push_back(me);  // nothing starts any more, so it stays untouched
+  if (!on_base) free_own_stack(w, me);  // nothing starts any more, so it stays untouched
   resume(w, me, next);
   // Only the base stack comes back here: when the whole block has finished.
 }
@@ -595,6 +607,7 @@ void forget_block(worker& w) {
     w.free_groups = group.get();
   }
   w.free_stacks.assign(w.all_stacks.begin(), w.all_stacks.end());
+  for (fiber* f : w.all_stacks) clean_stack(f, f->low);
 }
 
 struct block_range {
