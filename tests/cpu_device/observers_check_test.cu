@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Observers of what kernels access, of fences, of allocations and of launches.
+// Observers of what kernels access, of fences, of barriers, of allocations and of launches.
 // This file is compiled the way the check build compiles kernels.
 
 #include <cpu_device.h>
@@ -31,6 +31,7 @@ class recorder final : public cpu_device::observer {
   std::vector<cpu_device::access_event> accesses;
   std::vector<cpu_device::fence_event> fences;
   std::vector<cpu_device::allocation_event> allocations, frees;
+  std::vector<cpu_device::barrier_event> barriers;
   std::vector<std::string> kernels;
 
  private:
@@ -41,6 +42,10 @@ class recorder final : public cpu_device::observer {
   void fenced(const cpu_device::fence_event& e) override {
     const std::lock_guard lock(mutex_);
     fences.push_back(e);
+  }
+  void barrier_passed(const cpu_device::barrier_event& e) override {
+    const std::lock_guard lock(mutex_);
+    barriers.push_back(e);
   }
   void allocated(const cpu_device::allocation_event& e) override { allocations.push_back(e); }
   void freed(const cpu_device::allocation_event& e) override { frees.push_back(e); }
@@ -114,6 +119,25 @@ TEST(Observers, AreToldOfWhatTheyAskedForAndUntilTheyLeave) {
   work<<<1, 8>>>(data.data(), sum.data());
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   EXPECT_EQ(launches.kernels.size(), 2U);
+}
+
+__global__ void exchange(int* data) {
+  __shared__ int cache[64];
+  cache[threadIdx.x] = static_cast<int>(threadIdx.x);
+  __syncthreads();
+  data[64 * blockIdx.x + threadIdx.x] = cache[63 - threadIdx.x];
+}
+
+// What an observer does while it is told is not the kernel's work, though it is compiled like it.
+TEST(Observers, AreNotWatchedThemselvesWhenTheyAreToldOfBarriers) {
+  const device_array<int> data(512, 0);
+  const recorder seen(static_cast<cpu_device::event_set>(event_kind::barrier));
+  const std::size_t reports = cpu_device::report_count();
+  exchange<<<8, 64>>>(data.data());
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  EXPECT_EQ(cpu_device::report_count(), reports);
+  EXPECT_EQ(seen.barriers.size(), 8U);
+  EXPECT_EQ(data.to_host()[0], 63);
 }
 
 }  // namespace

@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What happens on the CPU device, as a stream of events, and who listens to it. The engine and the
-// API publish; the race check, the counters, the watchdog, fault injection and tests observe.
-// Nothing is built for an event that nobody listens to: publishers ask listening() first.
+// API publish; the race check, the counters, fault injection and tests observe. Nothing is built
+// for an event that nobody listens to: publishers ask listening() first. (The watchdog listens to
+// nothing: it reads how far the workers have come, since an event for each thread that begins would
+// cost too much.)
 #pragma once
 
 #include <atomic>
@@ -48,15 +50,19 @@ struct launch_event {
 
 struct block_event {
   const launch_event& launch;
-  dim3 index;
+  uint3 index;           ///< blockIdx
   std::uint32_t serial;  ///< a number that no other block of the program has
+  bool given_up;         ///< when it has ended: in the middle, by a fault or the like
 };
 
+/// Threads have met, before any of them goes on: at __syncthreads() and its like, in a warp
+/// function with a mask (one of a single lane, too), at the barrier of a grid (once for each of its
+/// blocks). A cuda::barrier is made of atomics, and no event.
 struct barrier_event {
   std::uint32_t block;  ///< the block's serial number
   event_scope scope;    ///< warp, block, or device: a grid barrier
   unsigned threads;     ///< of this block that met
-  const char* file;
+  const char* file;     ///< where the last one of them came to it
   int line;
 };
 

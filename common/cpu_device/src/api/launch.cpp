@@ -15,6 +15,7 @@
 #include "context/device.hpp"
 #include "cpu_device/launch_api.h"
 #include "engine/engine.hpp"
+#include "observers/watchdog.hpp"
 
 namespace cpu_device {
 namespace {
@@ -211,14 +212,15 @@ void execute(const launch_site& site, const launch_shape& shape, int device,
   launch.resident = resident_blocks(shape);
   if (shape.cooperative)
     launch.meeting = std::make_unique<grid_meeting>(shape.grid.x * shape.grid.y * shape.grid.z);
+  launch.stream = shape.stream;
   const auto tell = [&](void (observer::*what)(const launch_event&), cudaError_t status) {
-    if (listening(event_kind::launch))
-      publish(event_kind::launch, what,
-              launch_event{site.kernel, site.file, site.line, shape.grid, shape.block,
-                           shape.shared_bytes, device, shape.stream, shape.cooperative, status});
+    if (listening(event_kind::launch)) publish(event_kind::launch, what, event_of(launch, status));
   };
   tell(&observer::launch_begins, cudaSuccess);
-  cudaError_t error = run_launch(launch);
+  cudaError_t error = [&] {
+    const watchdog guard(launch);
+    return run_launch(launch);
+  }();
   if (check_slack(site.kernel) && error == cudaSuccess) error = cudaErrorIllegalAddress;
   if (error != cudaSuccess) break_device(device, error);
   tell(&observer::launch_ends, error);

@@ -203,6 +203,19 @@ void* start_on_new_stack(worker& w, fiber* me, void* result = nullptr) {
 
 void make_ready(worker& w, fiber* f) { w.ready[w.tail++ % kMaxThreads] = f; }
 
+/// Tells observers that threads of the running block have met. Ask listening() first.
+[[gnu::noinline, gnu::cold]] void publish_barrier(worker& w, event_scope scope, unsigned threads,
+                                                  const char* file, int line) {
+  const engine_work work(w);
+  publish(event_kind::barrier, &observer::barrier_passed, {w.serial, scope, threads, file, line});
+}
+
+/// The barrier of a block with one thread.
+void pass_alone(worker& w, const char* file, int line) {
+  ++w.block_epoch;
+  if (listening(event_kind::barrier)) publish_barrier(w, event_scope::block, 1, file, line);
+}
+
 /// Lets lanes go on whose warp function waits only for what can never come but need not.
 bool release_special_waiters(worker& w) {
   if (!w.at_active_mask.empty()) {
@@ -286,8 +299,11 @@ inline worker& worker_in_kernel(const char* what) {
   return *w;
 }
 
-void release_barrier(worker& w) {
+/// All threads of the block have come, or all of the grid; `last` is this block's last one.
+void release_barrier(worker& w, const fiber& last, event_scope scope = event_scope::block) {
   if (w.mixed) stuck(w);
+  if (listening(event_kind::barrier)) [[unlikely]]
+    publish_barrier(w, scope, w.arrived, last.file, last.line);
   std::swap(w.ready, w.waiting);
   w.head = 0;
   w.tail = w.arrived;
@@ -298,7 +314,7 @@ void release_barrier(worker& w) {
 
 /// The last thread has come. Which one goes on first is up to the order of the launch.
 [[gnu::noinline]] void pass_barrier(worker& w, fiber* me) {
-  release_barrier(w);
+  release_barrier(w, *me);
   wait_for_others(w, me);
 }
 
@@ -337,10 +353,7 @@ void give_up_block(worker& w) { cpu_device_abort_to(w.abort_sp); }
 
 void block_barrier(const char* file, int line) {
   worker& w = worker_in_kernel("__syncthreads()");
-  if (progress.count == 1) {
-    ++w.block_epoch;
-    return;
-  }
+  if (progress.count == 1) return pass_alone(w, file, line);
   fiber* me = w.current;
   if (arrive(w, me, "__syncthreads()", file, line)) return pass_barrier(w, me);
   sleep_until_ready(w, me);
@@ -359,7 +372,7 @@ void grid_barrier(const char* file, int line) {
   if (arrive(w, me, "this_grid().sync()", file, line)) {
     if (w.mixed) stuck(w);
     meet_other_blocks(w, file, line);
-    release_barrier(w);
+    release_barrier(w, *me, event_scope::device);
   }
   wait_for_others(w, me);
 }
@@ -380,12 +393,12 @@ int block_vote(vote kind, int predicate, const char* file, int line) {
       break;
   }
   if (progress.count == 1) {
-    ++w.block_epoch;
+    pass_alone(w, file, line);
     return static_cast<int>(w.vote_result);
   }
   if (arrive(w, me, "__syncthreads_count/_and/_or()", file, line)) {
     for (unsigned i = 0; i < w.arrived; ++i) w.waiting[i]->result = w.vote_result;
-    release_barrier(w);
+    release_barrier(w, *me);
   }
   wait_for_others(w, me);
   return static_cast<int>(me->result);
@@ -435,6 +448,10 @@ warp_group* find_group(worker& w, unsigned warp, unsigned mask, const char* what
   while (*link != group) link = &(*link)->next;
   *link = group->next;
   ++w.warp_epoch[warp];
+  if (listening(event_kind::barrier)) [[unlikely]] {
+    const fiber& last = *group->waiting[group->count - 1];
+    publish_barrier(w, event_scope::warp, group->count, last.file, last.line);
+  }
   for (unsigned i = 0; i + 1 < group->count; ++i) make_ready(w, group->waiting[i]);
   return *group;
 }
@@ -610,6 +627,11 @@ void forget_block(worker& w) {
   for (fiber* f : w.all_stacks) clean_stack(f, f->low);
 }
 
+void publish_block(worker& w, void (observer::*what)(const block_event&), bool given_up = false) {
+  const engine_work work(w);
+  publish(event_kind::block, what, {event_of(*w.launch), blockIdx, w.serial, given_up});
+}
+
 struct block_range {
   worker* w;
   running_launch* launch;
@@ -622,6 +644,7 @@ void run_blocks(void* argument) {
   running_launch& launch = *range.launch;
   block_progress& p = progress;
   const std::uint64_t gx = launch.grid.x, gy = launch.grid.y;
+  const bool tells = listening(event_kind::block);
   w.notes.in_blocks.store(true, std::memory_order_relaxed);
   w.range_end = range.end;
   for (std::uint64_t i = range.begin; i < w.range_end; ++i) {
@@ -645,8 +668,10 @@ void run_blocks(void* argument) {
     ++w.block_epoch;
     w.current = &w.base;
     if (launch.shared_bytes != 0) std::memset(p.dynamic_shared, 0xFF, launch.shared_bytes);
+    if (tells) publish_block(w, &observer::block_begins);
     launch.run(launch.arguments);
     if (launch.meeting != nullptr) leave_grid(w);
+    if (tells) publish_block(w, &observer::block_ends);
   }
   w.notes.in_blocks.store(false, std::memory_order_relaxed);
 }
@@ -715,6 +740,19 @@ void report_problem(worker& w, running_launch& launch) {
 
 }  // namespace
 
+launch_event event_of(const running_launch& launch, cudaError_t status) {
+  return {launch.site.kernel,
+          launch.site.file,
+          launch.site.line,
+          launch.grid,
+          launch.block,
+          launch.shared_bytes,
+          launch.device,
+          launch.stream,
+          launch.meeting != nullptr,
+          status};
+}
+
 std::uint64_t blocks_to_start(const running_launch& launch) {
   const std::uint64_t next = launch.next_block.load();
   std::uint64_t count = next < launch.block_count ? launch.block_count - next : 0;
@@ -757,6 +795,7 @@ void work_on(running_launch& launch) {
       w.in_kernel.store(false, std::memory_order_release);
       w.notes.in_blocks.store(false);
       w.notes.rests.store(false);
+      w.writes_report.store(false);  // an observer may have failed
       progress.watching = false;
 #ifdef CPU_DEVICE_ASAN
       // The sanitizer did not see the jump: we are on the base stack, and what lies below this
@@ -770,6 +809,7 @@ void work_on(running_launch& launch) {
       std::fesetround(FE_TONEAREST);  // __dadd_ru and the like may have been interrupted
       report_problem(w, launch);
       forget_block(w);
+      if (listening(event_kind::block)) publish_block(w, &observer::block_ends, true);
       break;
     }
   }

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/events.hpp"
 #include "cpu_device.h"
 #include "cpu_device/execution.h"
 #include "cpu_device/synchronization.h"
@@ -52,6 +53,7 @@ struct running_launch {
   thread_order order = thread_order::forward;
   unsigned seed = 0;
   int device = 0;
+  const void* stream = nullptr;  // the handle that the launch named
 
   std::uint64_t block_count = 0;
   std::uint32_t first_serial = 1;  // block b of this launch has the serial number first_serial + b
@@ -62,7 +64,7 @@ struct running_launch {
   std::atomic<int> error{0};              // cudaError_t of the first block that failed
   std::unique_ptr<grid_meeting> meeting;  // of a cooperative launch
 
-  // Blocks that wait for each other (watchdog.cpp).
+  // Blocks that wait for each other: what whoever watches the launch asks for.
   std::atomic<bool> one_by_one{false};  // workers take single blocks from now on
   std::atomic<bool> any_returned{false};
   mutable std::mutex returned_mutex;
@@ -72,6 +74,9 @@ struct running_launch {
   std::mutex stuck_mutex;
   std::map<std::string, std::vector<unsigned>> stuck_blocks;  // of a deadlock: by what they do
 };
+
+/// What observers are told of it; `status` is that of a launch that has run.
+launch_event event_of(const running_launch& launch, cudaError_t status = cudaSuccess);
 
 /// Blocks of the launch that no worker has begun.
 std::uint64_t blocks_to_start(const running_launch& launch);
@@ -158,7 +163,7 @@ struct turn_notes {
   std::atomic<bool> asked{false};      // a signal is on its way: signals would pile up
   std::atomic<bool> watched{false};    // threads that spin are to note their states
   std::atomic<unsigned> quiet{0};      // states in a row that had been seen before
-  std::atomic<bool> novel{false};      // one had not; taken back by the watchdog
+  std::atomic<bool> novel{false};      // one had not; taken back by who watches
   std::atomic<unsigned> leave{0};      // for how many ticks: it has just come back from a look
   std::atomic<bool> rests{false};      // nothing else can run: it sleeps for a moment
   std::atomic<long> longest_rest{0};   // in nanoseconds: longer when there are many of them
@@ -215,6 +220,26 @@ struct worker {
   std::atomic<bool> writes_report{false};  // must not be stopped meanwhile
 };
 
+/// While it lives, what this worker does is the engine's work, not the kernel's: its accesses are
+/// not watched, and no other thread of the block takes its turn.
+class engine_work {
+ public:
+  explicit engine_work(worker& w) : worker_(w), watching_(progress.watching) {
+    progress.watching = false;
+    worker_.writes_report.store(true, std::memory_order_relaxed);
+  }
+  ~engine_work() {
+    worker_.writes_report.store(false, std::memory_order_relaxed);
+    progress.watching = watching_;
+  }
+  engine_work(const engine_work&) = delete;
+  engine_work& operator=(const engine_work&) = delete;
+
+ private:
+  worker& worker_;
+  bool watching_;
+};
+
 /// What the engine calls for those who watch kernels from above. Each one is null until its owner
 /// sets it, before main() starts or while no kernel runs.
 struct engine_hooks {
@@ -246,24 +271,13 @@ void break_grid(running_launch& launch);
 /// Gives the running block up: writes nothing, jumps out of it.
 [[noreturn]] void give_up_block(worker& w);
 
-/// The workers that the watchdog can reach.
+/// workers.cpp. The workers that for_workers_of() visits.
 void register_worker(worker& w);
 void unregister_worker(worker& w);
 /// Calls `visit` for each worker that runs blocks of the launch.
 void for_workers_of(const running_launch& launch, const std::function<void(worker&)>& visit);
 
-/// Watches a launch: lets all of its threads make progress, and ends it when none can, or when
-/// there was none for the time limit (CPU_DEVICE_TIME_LIMIT seconds).
-class watchdog {
- public:
-  explicit watchdog(running_launch& launch);
-  ~watchdog();
-  watchdog(const watchdog&) = delete;
-  watchdog& operator=(const watchdog&) = delete;
-
- private:
-  running_launch& launch_;
-};
+/// Seconds without progress after which a launch is to be ended.
 double time_limit_seconds();
 
 /// workers.cpp. More OS threads for a launch; returns how many are on their way.

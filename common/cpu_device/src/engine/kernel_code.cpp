@@ -94,7 +94,7 @@ void add_functions(const char* image, std::size_t bytes, std::uintptr_t base, co
 }  // namespace
 
 void learn_kernel_code(const void* function) {
-  static std::set<std::uintptr_t> known;  // the watchdog's thread alone comes here
+  static std::set<std::uintptr_t> known;  // one thread alone comes here
   loaded_object object{reinterpret_cast<std::uintptr_t>(function)};
   if (dl_iterate_phdr(find_object, &object) == 0 || !known.insert(object.base).second) return;
   const bool program = object.path == nullptr || *object.path == '\0';

@@ -3,8 +3,8 @@
 
 // Independent thread scheduling. A thread that spins on memory keeps its OS thread, and the thread
 // that it waits for may be one of the same block. So a worker whose launch makes no progress gets a
-// signal (from watchdog.cpp), and its handler, which runs on the stack of the spinning thread, goes
-// on with another thread of the block.
+// signal (ask_to_look(), called by whoever watches the launch), and its handler, which runs on the
+// stack of the spinning thread, goes on with another thread of the block.
 //
 // Which threads spin? Those that are seen twice in the same state: registers and top of the stack.
 // Threads that compute are seen in a new state each time, and keep their turn longer.
@@ -47,7 +47,7 @@ void look_timer::make_for(int os_thread_id) {
   event.sigev_notify = SIGEV_THREAD_ID;
   event.sigev_signo = turn_signal();
   event._sigev_un._tid = os_thread_id;
-  // Without one the watchdog asks for each look.
+  // Without one, whoever watches asks for each look.
   process_ = timer_create(CLOCK_MONOTONIC, &event, &timer_) == 0 ? getpid() : 0;
 }
 
@@ -198,7 +198,7 @@ void on_turn_signal(int, siginfo_t*, void* raw) {
   if (w == nullptr) return;
   w->notes.asked.store(false);
   if (!w->notes.in_blocks.load(std::memory_order_relaxed)) return;
-  // In the middle of a report it would hold locks for ever. The watchdog comes again.
+  // In the middle of a report it would hold locks for ever. Whoever watches asks again.
   if (w->writes_report.load(std::memory_order_relaxed)) return;
   const int error = errno;
   auto& context = *static_cast<ucontext_t*>(raw);

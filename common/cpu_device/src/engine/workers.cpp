@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The OS threads that share the blocks of a launch: how many there are, and in which order the
-// threads and blocks start.
+// The OS threads that share the blocks of a launch: how many there are, who they are, and in which
+// order the threads and blocks start.
 
 #include <pthread.h>
 #include <sched.h>
@@ -15,6 +15,7 @@
 #include <cstring>
 #include <mutex>
 #include <numeric>
+#include <set>
 #include <thread>
 
 #include "base/report.hpp"
@@ -179,6 +180,12 @@ order_setting read_order() {
   return {};
 }
 
+std::mutex registry_mutex;
+std::set<worker*>& registry() {
+  static auto* all = new std::set<worker*>;
+  return *all;
+}
+
 std::mutex order_mutex;
 order_setting& order_now() {
   static order_setting setting = read_order();
@@ -207,6 +214,31 @@ thread_order current_order(unsigned& seed) {
   return setting.order;
 }
 
+double time_limit_seconds() {
+  static const double seconds = [] {
+    if (const char* text = std::getenv("CPU_DEVICE_TIME_LIMIT")) {
+      const double wanted = std::strtod(text, nullptr);
+      if (wanted > 0) return wanted;
+    }
+    return 30.0;
+  }();
+  return seconds;
+}
+
+void register_worker(worker& w) {
+  const std::lock_guard lock(registry_mutex);
+  registry().insert(&w);
+}
+void unregister_worker(worker& w) {
+  const std::lock_guard lock(registry_mutex);
+  registry().erase(&w);
+}
+void for_workers_of(const running_launch& launch, const std::function<void(worker&)>& visit) {
+  const std::lock_guard lock(registry_mutex);
+  for (worker* w : registry())
+    if (w->launch == &launch && w->in_kernel.load(std::memory_order_acquire)) visit(*w);
+}
+
 unsigned call_helpers(running_launch& launch, unsigned count) {
   return worker_pool::cooperative().call(launch, count);
 }
@@ -221,7 +253,6 @@ cudaError_t run_launch(running_launch& launch) {
   }
   static std::atomic<std::uint32_t> serials{1};
   launch.first_serial = serials.fetch_add(static_cast<std::uint32_t>(launch.block_count));
-  const watchdog guard(launch);
   if (launch.meeting != nullptr) {
     if (!worker_pool::cooperative().run(launch, static_cast<unsigned>(launch.block_count) - 1))
       return cudaErrorLaunchOutOfResources;

@@ -257,7 +257,7 @@ extern "C" void __ubsan_handle_out_of_bounds(const cpu_device_out_of_bounds* wha
   }
   cpu_device::worker& w = *cpu_device::progress.self;
   {
-    const check::engine_work work(w);
+    const cpu_device::engine_work work(w);
     w.problem.what = cpu_device::failure::kind::misuse;
     w.problem.error = cudaErrorIllegalAddress;
     w.problem.text = text(check::this_thread_text(w));

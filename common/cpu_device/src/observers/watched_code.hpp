@@ -38,24 +38,4 @@ std::string this_thread_text(const worker& w);
 /// True the first time: a mistake at some place seldom happens once.
 bool speaks_first(std::uint32_t place);
 
-/// While it lives, what this worker does is the engine's work, not the kernel's: nothing is
-/// watched, and the watchdog waits.
-class engine_work {
- public:
-  explicit engine_work(worker& w) : worker_(w), watching_(progress.watching) {
-    progress.watching = false;
-    worker_.writes_report.store(true, std::memory_order_relaxed);
-  }
-  ~engine_work() {
-    worker_.writes_report.store(false, std::memory_order_relaxed);
-    progress.watching = watching_;
-  }
-  engine_work(const engine_work&) = delete;
-  engine_work& operator=(const engine_work&) = delete;
-
- private:
-  worker& worker_;
-  bool watching_;
-};
-
 }  // namespace cpu_device::check

@@ -1,12 +1,15 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// One thread that looks at the launches that run. Where threads and blocks begin and end it only
-// looks. Where none does for a while,
-//   - workers get signals, so that the threads of their blocks take turns (turns.cpp);
+// One thread that looks at the launches that run. It reads how far their workers have come, so that
+// kernels need not say so. Where threads and blocks begin and end it only looks. Where none does
+// for a while,
+//   - workers get signals, so that the threads of their blocks take turns (engine/turns.cpp);
 //   - further OS threads begin further blocks, as many as would be resident on a GPU;
 //   - a launch whose threads all wait or spin, in states that come again and again, is a deadlock;
 //   - a launch without progress for the time limit is ended.
+
+#include "observers/watchdog.hpp"
 
 #include <time.h>
 #include <unistd.h>
@@ -14,13 +17,11 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
-#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <set>
 #include <thread>
 
-#include "engine/engine.hpp"
 #include "engine/kernel_code.hpp"
 
 namespace cpu_device {
@@ -37,12 +38,6 @@ constexpr auto kStalledAgain = 1ms;  // the same where something has spun before
 constexpr auto kCertainlyStalled = 100ms;
 constexpr auto kDeadlock = 1s;  // that all threads keep coming back to the same states
 constexpr unsigned kTicksUntilSleep = 20;
-
-std::mutex workers_mutex;
-std::set<worker*>& workers() {
-  static auto* all = new std::set<worker*>;
-  return *all;
-}
 
 template <class T>
 T peek_at(const T& variable) {  // another OS thread changes it
@@ -249,31 +244,6 @@ class watch_thread {
 };
 
 }  // namespace
-
-double time_limit_seconds() {
-  static const double seconds = [] {
-    if (const char* text = std::getenv("CPU_DEVICE_TIME_LIMIT")) {
-      const double wanted = std::strtod(text, nullptr);
-      if (wanted > 0) return wanted;
-    }
-    return 30.0;
-  }();
-  return seconds;
-}
-
-void register_worker(worker& w) {
-  const std::lock_guard lock(workers_mutex);
-  workers().insert(&w);
-}
-void unregister_worker(worker& w) {
-  const std::lock_guard lock(workers_mutex);
-  workers().erase(&w);
-}
-void for_workers_of(const running_launch& launch, const std::function<void(worker&)>& visit) {
-  const std::lock_guard lock(workers_mutex);
-  for (worker* w : workers())
-    if (w->launch == &launch && w->in_kernel.load(std::memory_order_acquire)) visit(*w);
-}
 
 watchdog::watchdog(running_launch& launch) : launch_(launch) {
   watch_thread::instance().begin(launch_);

@@ -1,0 +1,191 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Observers of blocks and barriers.
+
+#include <cooperative_groups.h>
+#include <cpu_device.h>
+#include <cpu_device/events.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cpu_device_testing.hpp"
+
+namespace {
+
+namespace cg = cooperative_groups;
+using cpu_device::event_kind;
+using cpu_device::event_scope;
+using cpu_device_testing::device_array;
+
+constexpr cpu_device::event_set kBlocks = static_cast<cpu_device::event_set>(event_kind::block);
+constexpr cpu_device::event_set kBarriers = static_cast<cpu_device::event_set>(event_kind::barrier);
+
+/// What it was told, block by block.
+class recorder final : public cpu_device::observer {
+ public:
+  struct block {
+    uint3 index{};
+    std::string kernel;
+    unsigned begins = 0, ends = 0;
+    bool given_up = false;
+    std::vector<cpu_device::barrier_event> barriers;
+  };
+  explicit recorder(cpu_device::event_set kinds) { add_observer(*this, kinds); }
+  ~recorder() override { remove_observer(*this); }
+
+  std::map<std::uint32_t, block> blocks;  // by their serial numbers
+  std::vector<cpu_device::barrier_event> barriers() const {
+    std::vector<cpu_device::barrier_event> all;
+    for (const auto& [serial, b] : blocks)
+      all.insert(all.end(), b.barriers.begin(), b.barriers.end());
+    return all;
+  }
+
+ private:
+  void block_begins(const cpu_device::block_event& e) override {
+    const std::lock_guard lock(mutex_);
+    block& b = blocks[e.serial];
+    b.index = e.index;
+    b.kernel = e.launch.kernel;
+    b.begins += 1;
+    EXPECT_EQ(b.ends, 0U);
+    EXPECT_TRUE(b.barriers.empty());
+  }
+  void block_ends(const cpu_device::block_event& e) override {
+    const std::lock_guard lock(mutex_);
+    block& b = blocks[e.serial];
+    EXPECT_EQ(b.index.x, e.index.x);
+    b.ends += 1;
+    b.given_up = e.given_up;
+  }
+  void barrier_passed(const cpu_device::barrier_event& e) override {
+    const std::lock_guard lock(mutex_);
+    blocks[e.block].barriers.push_back(e);
+  }
+  std::mutex mutex_;
+};
+
+__global__ void two_barriers(int* data) {
+  __syncthreads();
+  if (threadIdx.x == 0) data[blockIdx.y * gridDim.x + blockIdx.x] += 1;
+  __syncthreads();
+}
+
+TEST(Observers, AreToldOfEveryBlockOnce) {
+  cpu_device_testing::in_every_order([] {
+    const device_array<int> data(15, 0);
+    recorder seen(kBlocks | event_kind::barrier);
+    two_barriers<<<dim3(5, 3), 48>>>(data.data());
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    ASSERT_EQ(seen.blocks.size(), 15U);
+    std::set<std::pair<unsigned, unsigned>> indices;
+    for (const auto& [serial, b] : seen.blocks) {
+      indices.insert({b.index.x, b.index.y});
+      EXPECT_EQ(b.kernel, "two_barriers");
+      EXPECT_EQ(b.begins, 1U);
+      EXPECT_EQ(b.ends, 1U);
+      EXPECT_FALSE(b.given_up);
+      EXPECT_EQ(b.barriers.size(), 2U);
+    }
+    EXPECT_EQ(indices.size(), 15U);
+  });
+}
+
+TEST(Observers, AreToldOfNothingTheyHaveNotAskedFor) {
+  const device_array<int> data(4, 0);
+  recorder blocks(kBlocks), barriers(kBarriers), gone(kBlocks | event_kind::barrier);
+  remove_observer(gone);
+  two_barriers<<<4, 32>>>(data.data());
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  ASSERT_EQ(blocks.blocks.size(), 4U);
+  for (const auto& [serial, b] : blocks.blocks) EXPECT_TRUE(b.barriers.empty());
+  ASSERT_EQ(barriers.blocks.size(), 4U);
+  for (const auto& [serial, b] : barriers.blocks) EXPECT_EQ(b.begins + b.ends, 0U);
+  EXPECT_TRUE(gone.blocks.empty());
+}
+
+__global__ void barriers_of_a_block(int* sum, int* line) {
+  *line = __LINE__;
+  __syncthreads();
+  const int all = __syncthreads_count(1);
+  if (threadIdx.x == 0) *sum = all;
+}
+
+TEST(Observers, AreToldOfTheBarriersOfABlock) {
+  for (const unsigned threads : {1U, 45U}) {
+    const device_array<int> sum(1, 0), line(1, 0);
+    recorder seen(kBarriers);
+    barriers_of_a_block<<<1, threads>>>(sum.data(), line.data());
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    const int first = line.to_host()[0];
+    ASSERT_EQ(seen.blocks.size(), 1U);
+    ASSERT_EQ(seen.barriers().size(), 2U) << threads;
+    for (int i = 0; i < 2; ++i) {
+      const cpu_device::barrier_event e = seen.barriers()[static_cast<std::size_t>(i)];
+      EXPECT_EQ(e.scope, event_scope::block);
+      EXPECT_EQ(e.threads, threads);
+      EXPECT_EQ(e.line, first + 1 + i);
+      EXPECT_NE(std::string(e.file).find("observers_test.cu"), std::string::npos);
+    }
+  }
+}
+
+__global__ void meetings_of_warps(int* data, int* line) {
+  *line = __LINE__;
+  int value = __shfl_down_sync(0xffffffffU, static_cast<int>(threadIdx.x), 1);
+  if (threadIdx.x % 32 < 8) __syncwarp(0xffU);
+  data[threadIdx.x] = value;
+}
+
+TEST(Observers, AreToldOfTheMeetingsOfAWarp) {
+  const device_array<int> data(40, 0), line(1, 0);
+  recorder seen(kBarriers);
+  meetings_of_warps<<<1, 40>>>(data.data(), line.data());
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  const int first = line.to_host()[0];
+  std::vector<std::pair<int, unsigned>> met;  // lines and lanes: the second warp has only 8 of them
+  for (const auto& e : seen.barriers()) {
+    EXPECT_EQ(e.scope, event_scope::warp);
+    met.emplace_back(e.line - first, e.threads);
+  }
+  std::sort(met.begin(), met.end());
+  EXPECT_EQ(met, (std::vector<std::pair<int, unsigned>>{{1, 8}, {1, 32}, {2, 8}, {2, 8}}));
+}
+
+__global__ void meet_the_grid() { cg::this_grid().sync(); }
+
+TEST(Observers, AreToldOfTheBarrierOfAGridOnceForEachBlock) {
+  recorder seen(kBarriers);
+  ASSERT_EQ(cudaLaunchCooperativeKernel((void*)meet_the_grid, 3, 20, nullptr), cudaSuccess);
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  ASSERT_EQ(seen.blocks.size(), 3U);
+  for (const auto& [serial, b] : seen.blocks) {
+    ASSERT_EQ(b.barriers.size(), 1U);
+    EXPECT_EQ(b.barriers[0].scope, event_scope::device);
+    EXPECT_EQ(b.barriers[0].threads, 20U);
+  }
+}
+
+__global__ void skip_the_barrier() {
+  if (threadIdx.x != 3) __syncthreads();
+}
+
+TEST(Observers, AreToldThatABlockWasGivenUp) {
+  recorder seen(kBlocks | event_kind::barrier);
+  cpu_device_testing::expect_report([] { skip_the_barrier<<<1, 8>>>(); }, cudaErrorLaunchFailure);
+  ASSERT_EQ(seen.blocks.size(), 1U);
+  const recorder::block& b = seen.blocks.begin()->second;
+  EXPECT_EQ(b.begins, 1U);
+  EXPECT_EQ(b.ends, 1U);
+  EXPECT_TRUE(b.given_up);
+  EXPECT_TRUE(b.barriers.empty());  // nobody has passed it
+}
+
+}  // namespace
