@@ -82,6 +82,14 @@ function(lab_uses_libraries variable)
   set(${variable} ${uses} PARENT_SCOPE)
 endfunction()
 
+# lab_uses_counters(<variable> <file>...)
+# Whether one of the files includes what the CPU device offers beyond CUDA, such as counters of
+# memory accesses. They come with its checks, which take a while to build and are not linked otherwise.
+function(lab_uses_counters variable)
+  lab_includes(uses "cpu_device\\.h" ${ARGN})
+  set(${variable} ${uses} PARENT_SCOPE)
+endfunction()
+
 # lab_uses_opengl(<variable> <file>...)
 # Whether one of the files includes OpenGL, be it through lab/opengl.hpp.
 function(lab_uses_opengl variable)
@@ -156,6 +164,9 @@ function(lab_cuda_sources target)
     set_source_files_properties("${rewritten}" PROPERTIES COMPILE_OPTIONS
       "-I${source_folder};${options}")
   endforeach()
+  if(arg_CHECK)
+    target_link_libraries(${target} PRIVATE cpu_device_checks)
+  endif()
   target_link_libraries(${target} PRIVATE cpu_device)
   lab_uses_libraries(uses_libraries ${sources})
   if(uses_libraries)

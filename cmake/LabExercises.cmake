@@ -94,6 +94,10 @@ function(lab_add_exercise folder)
   if(uses_libraries)
     set(libraries lab_cuda_libraries)
   endif()
+  lab_uses_counters(uses_counters ${given} "${test_file}")
+  if(uses_counters AND LAB_DEVICE STREQUAL "cpu")
+    list(APPEND libraries cpu_device_checks)
+  endif()
   set(opengl)
   if(uses_opengl)
     set(opengl lab_opengl)
@@ -134,8 +138,10 @@ function(lab_add_exercise folder)
         set(how FORGIVING)
       endif()
     endif()
+    set(checks)
     if(kind MATCHES "^watched_")
       list(APPEND how CHECK)
+      set(checks cpu_device_checks)
     endif()
     # The CUDA file, too, is compiled once: for the program and for the test.
     add_library(${kind}_code.${id} OBJECT EXCLUDE_FROM_ALL)
@@ -145,10 +151,11 @@ function(lab_add_exercise folder)
 
     lab_program(${kind}.${id}
       SOURCES $<TARGET_OBJECTS:program_objects.${id}> $<TARGET_OBJECTS:${kind}_code.${id}>
-      INCLUDE "${folder}" LINK ${libraries} OUTPUT "${id}_${name}" FOLDER "${kind}s")
+      INCLUDE "${folder}" LINK ${checks} ${libraries}
+      OUTPUT "${id}_${name}" FOLDER "${kind}s")
     lab_program(${kind}_test.${id}
       SOURCES $<TARGET_OBJECTS:test_objects.${id}> $<TARGET_OBJECTS:${kind}_code.${id}>
-      INCLUDE "${folder}" LINK lab_test_main ${libraries}
+      INCLUDE "${folder}" LINK lab_test_main ${checks} ${libraries}
       OUTPUT "${id}_${name}_test" FOLDER "tests/${kind}s")
     if(kind MATCHES "^watched_")
       set_target_properties(${kind}.${id} ${kind}_test.${id} PROPERTIES EXCLUDE_FROM_ALL ON)

@@ -98,14 +98,14 @@ if(LAB_ASAN)
 endif()
 
 # lab_built_once(<target> [FAST] [FILES_AT_ONCE <n>])
-# For a library that is built once in a clone and hardly ever changed: n of its files (8 if not given)
+# For a library that is built once in a clone and hardly ever changed: n of its files (all, if not given)
 # are compiled at a time, so that the compiler reads the headers they share once, and optimised less
 # unless they are to be FAST. So what is local to a file needs a name that is the only one in the
 # library. LAB_FILES_AT_ONCE=OFF is for those who change such a library.
 function(lab_built_once target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "FAST" "FILES_AT_ONCE" "")
   if(NOT arg_FILES_AT_ONCE)
-    set(arg_FILES_AT_ONCE 8)
+    set(arg_FILES_AT_ONCE 0)  # CMake's word for all
   endif()
   set_target_properties(${target} PROPERTIES
     UNITY_BUILD ${LAB_FILES_AT_ONCE} UNITY_BUILD_BATCH_SIZE ${arg_FILES_AT_ONCE})
