@@ -4,21 +4,16 @@
 #include "add_numbers.hpp"
 
 #include <cuda_runtime.h>
-#ifdef __CPU_DEVICE__
-#include <cpu_device.h>
-#endif
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <exception>
 #include <limits>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "fault_tests.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
@@ -32,6 +27,7 @@ namespace {
 using lab::add_numbers::add;
 using lab::add_numbers::reference;
 using lab::add_numbers::step;
+using lab::testing::expect_failures_reported;
 using lab::testing::is_refused_launch;
 
 constexpr int kMost = std::numeric_limits<int>::max();
@@ -117,55 +113,8 @@ TEST_P(EachStep, WorksAgainAfterARefusedLaunch) {
   EXPECT_EQ(add(which(), 3, 4), 7);
 }
 
-// --- the memory is full: in another process, whose device has one mebibyte -----------------------
-// Only the CPU device: what a GPU has cannot be chosen, and it gives memory out in larger pieces.
-
-#ifdef __CPU_DEVICE__
-
-[[noreturn]] void add_with_room_for(std::size_t bytes, step which) {
-  try {
-    std::size_t free_bytes = 0, total_bytes = 0;
-    CUDA_CHECK(cudaMemGetInfo(&free_bytes, &total_bytes));
-    void* the_rest = nullptr;
-    CUDA_CHECK(cudaMalloc(&the_rest, free_bytes - bytes));
-    const std::size_t before = cpu_device::live_allocations();
-    try {
-      std::fprintf(stderr, "RESULT %d", add(which, 40, 2));
-    } catch (const lab::cuda_error& error) {
-      std::fprintf(stderr, "RESULT %s in %s", cudaGetErrorName(error.code()), error.file().c_str());
-    }
-    std::fprintf(stderr, ", %zu left behind, then %s\n", cpu_device::live_allocations() - before,
-                 cudaGetErrorName(cudaGetLastError()));
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "RESULT %s\n", error.what());
-  }
-  std::fflush(stderr);
-  std::_Exit(0);
+FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
+  expect_failures_reported([&] { return add(which(), 2, 7); });
 }
-
-class FullMemoryDeathTest : public EachStep {
- protected:
-  void SetUp() override {
-    GTEST_FLAG_SET(death_test_style, "threadsafe");  // a new process, which looks at this:
-    ASSERT_EQ(setenv("CPU_DEVICE_MEMORY_MB", "1", 1), 0);
-  }
-  void TearDown() override { unsetenv("CPU_DEVICE_MEMORY_MB"); }
-};
-INSTANTIATE_TEST_SUITE_P(Steps, FullMemoryDeathTest, ::testing::Values(step::by_hand, step::owner),
-                         [](const auto& test) { return name_of(test.param); });
-
-TEST_P(FullMemoryDeathTest, LeavesNothingBehind) {
-  // An owner's allocations are those of device_buffer.
-  const std::string file = which() == step::by_hand ? "add_numbers.cu" : "device_buffer.hpp";
-  const std::string refused =
-      "RESULT cudaErrorMemoryAllocation in " + file + ", 0 left behind, then cudaSuccess";
-  // Two numbers are 8 bytes, their sum is 4.
-  EXPECT_EXIT(add_with_room_for(7, which()), ::testing::ExitedWithCode(0), refused);
-  EXPECT_EXIT(add_with_room_for(11, which()), ::testing::ExitedWithCode(0), refused);
-  EXPECT_EXIT(add_with_room_for(12, which()), ::testing::ExitedWithCode(0),
-              "RESULT 42, 0 left behind, then cudaSuccess");
-}
-
-#endif
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "fault_tests.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
@@ -28,6 +29,7 @@ using lab::choose_device::list_candidates;
 using lab::choose_device::reference_best;
 using lab::choose_device::requirement;
 using lab::choose_device::select;
+using lab::testing::expect_failures_reported;
 
 constexpr std::size_t kGiB = std::size_t{1} << 30;
 
@@ -276,6 +278,14 @@ TEST_F(Current, StaysWhenThereIsNoSuchDevice) {
     EXPECT_EQ(current_device(), last);
     EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess) << "the next check of a launch would find it";
   }
+}
+
+FAULT_TEST(Candidates, ReportEveryCallThatFails) {
+  expect_failures_reported([] { return list_candidates(); });
+}
+
+FAULT_TEST(Select, ReportsEveryCallThatFails) {
+  expect_failures_reported([] { return select(0); });
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <ostream>
 #include <string>
 
+#include "fault_tests.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/device_limits.hpp"
 #include "lab/errors.hpp"
@@ -25,6 +26,7 @@ using lab::device_query::query_all;
 using lab::device_query::reference;
 using lab::device_query::report;
 using lab::device_query::theoretical_bandwidth;
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 
 int count_devices() {
@@ -213,6 +215,15 @@ TEST(UnknownMemory, HasNoBandwidth) {
   EXPECT_EQ(theoretical_bandwidth(-1, 256), 0);
   EXPECT_EQ(theoretical_bandwidth(1'000'000, -8), 0);
   EXPECT_EQ(theoretical_bandwidth(-1'000'000, -256), 0);
+}
+
+FAULT_TEST(Query, ReportsEveryCallThatFails) {
+  const report expected = reference(0);
+  expect_failures_reported([&] { return matches(check(query(0), expected)); });
+}
+
+FAULT_TEST(QueryAll, ReportsEveryCallThatFails) {
+  expect_failures_reported([] { return query_all().size(); });
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "fault_tests.hpp"
 #include "lab/closeness.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
@@ -40,6 +41,7 @@ using lab::error_handling::numbering;
 using lab::error_handling::provoke;
 using lab::error_handling::reference_threads;
 using lab::error_handling::reference_values;
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 
 struct named_mistake {
@@ -301,5 +303,20 @@ TEST(Numbers, AreNotTriedWithFewerThanOneThread) {
   }
   EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "the next check of a launch would find it";
 }
+
+/// number(), whose errors have names instead of codes.
+std::vector<unsigned> numbers_or_cuda_error() {
+  try {
+    return number(100, 32).values;
+  } catch (const failed_call& error) {
+    int code = 1;
+    while (code < 1000 && error.why.name != cudaGetErrorName(static_cast<cudaError_t>(code)))
+      ++code;
+    throw lab::cuda_error(static_cast<cudaError_t>(code), error.why.call.c_str(),
+                          error.why.file.c_str(), error.why.line);
+  }
+}
+
+FAULT_TEST(Numbers, ReportEveryCallThatFails) { expect_failures_reported(numbers_or_cuda_error); }
 
 }  // namespace

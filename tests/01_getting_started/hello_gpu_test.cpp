@@ -14,6 +14,7 @@
 #include <string>
 #include <utility>
 
+#include "fault_tests.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
 #include "lab_testing.hpp"
@@ -24,6 +25,7 @@ namespace {
 using lab::hello_gpu::check;
 using lab::hello_gpu::greet;
 using lab::hello_gpu::kMostLines;
+using lab::testing::expect_failures_reported;
 using lab::testing::is_refused_launch;
 using lab::testing::matches;
 
@@ -146,6 +148,10 @@ TEST(Check, RejectsWhatIsMissingTwiceOrStrange) {
   EXPECT_FALSE(check(a + b + "\n", 1, 2));
   EXPECT_FALSE(check(a + b.substr(0, b.size() - 1), 1, 2));
   EXPECT_FALSE(check(a + b, 2, 1));
+}
+
+FAULT_TEST(Greetings, AreAnErrorWhereACallFails) {
+  expect_failures_reported([] { return matches(check(printed_by(2, 5), 2, 5)); });
 }
 
 }  // namespace

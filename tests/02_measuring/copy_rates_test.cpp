@@ -11,6 +11,7 @@
 #include <tuple>
 #include <vector>
 
+#include "fault_tests.hpp"
 #include "lab/device_limits.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
@@ -25,6 +26,7 @@ using lab::copy_rates::copy;
 using lab::copy_rates::direction;
 using lab::copy_rates::gigabytes_per_second;
 using lab::copy_rates::memory;
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using vector = std::vector<std::uint8_t>;
 
@@ -166,6 +168,12 @@ TEST_P(OnAGpu, PinnedIsNotSlowerThanPageable) {
   // A tenth for machines on which they are equally fast.
   EXPECT_LE(median_ms(memory::pinned, GetParam(), bytes),
             1.1 * median_ms(memory::pageable, GetParam(), bytes));
+}
+
+FAULT_TEST_P(EachWay, ReportsEveryCallThatFails) {
+  const vector bytes = {1, 2, 3, 5, 8};
+  const way w = GetParam();
+  expect_failures_reported([&] { return copy(w.where, w.which, bytes, 2).arrived; }, bytes);
 }
 
 }  // namespace

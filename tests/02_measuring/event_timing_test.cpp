@@ -12,6 +12,7 @@
 #include <cpu_device.h>
 #endif
 
+#include "fault_tests.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
 #include "lab_testing.hpp"
@@ -23,6 +24,7 @@ using lab::event_timing::check;
 using lab::event_timing::kMostCycles;
 using lab::event_timing::measure;
 using lab::event_timing::times;
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 
 constexpr long long kShort = 3'000'000, kLong = 9'000'000;  // some milliseconds
@@ -168,6 +170,10 @@ TEST(Check, RefusesATimeThatIsToldTooEarly) {
   ASSERT_TRUE(check(t, 10'000'000, 10'000'000).ok);
   t.too_early = false;
   EXPECT_FALSE(check(t, 10'000'000, 10'000'000).ok);
+}
+
+FAULT_TEST_P(Measure, ReportsEveryCallThatFails) {
+  expect_failures_reported([] { return matches(check(measure(1000, 3000), 1000, 3000)); });
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <string>
 #include <tuple>
 
+#include "fault_tests.hpp"
 #include "lab/device_limits.hpp"
 #include "lab/errors.hpp"
 #include "lab_testing.hpp"
@@ -24,6 +25,7 @@ using lab::quarter_circle_pi::precision;
 using lab::quarter_circle_pi::reference;
 using lab::quarter_circle_pi::rounding_bound;
 using lab::quarter_circle_pi::truncation_bound;
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 constexpr double kPi = std::numbers::pi;
 
@@ -128,6 +130,10 @@ TEST_P(EachType, SaysHowLongItTook) {
   const float milliseconds = estimate(GetParam(), 1000).kernel_ms;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
+}
+
+FAULT_TEST_P(EachType, ReportsEveryCallThatFails) {
+  expect_failures_reported([] { return estimate(GetParam(), 1000).pi; });
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <string>
 #include <tuple>
 
+#include "fault_tests.hpp"
 #include "lab/device_limits.hpp"
 #include "lab/errors.hpp"
 #include "lab_testing.hpp"
@@ -17,6 +18,7 @@
 
 namespace {
 
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::zeta::error_bound;
 using lab::zeta::exact;
@@ -165,6 +167,10 @@ TEST(Order, LargeFirstRoundsInEveryThread) {
   constexpr std::size_t kTerms = 1 << 22;
   EXPECT_GT(rounded_away(step::large_first, kTerms),
             10 * rounding_bound(step::small_first, precision::in_float, 2, kTerms));
+}
+
+FAULT_TEST_P(EachKind, ReportsEveryCallThatFails) {
+  expect_failures_reported([] { return adds_the_terms(GetParam(), 2, 1000); });
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <tuple>
 #include <vector>
 
+#include "fault_tests.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
@@ -26,6 +27,7 @@ using lab::gram_schmidt::orthogonalize;
 using lab::gram_schmidt::staircase;
 using lab::gram_schmidt::staircase_result;
 using lab::gram_schmidt::step;
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using vector = std::vector<float>;
 
@@ -308,6 +310,11 @@ TEST_F(Check, RejectsVectorsThatAreTurnedScaledOrInAnotherOrder) {
   auto b = right();
   std::swap_ranges(b.begin() + 2 * kLength, b.begin() + 3 * kLength, b.begin() + 4 * kLength);
   EXPECT_FALSE(accepts(b));
+}
+
+FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
+  const vector a = lab::random_floats(3 * 33, 1, -1, 1);
+  expect_failures_reported([&] { return is_right(which(), a, 3, 33); }, a);
 }
 
 }  // namespace

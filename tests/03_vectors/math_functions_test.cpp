@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "fault_tests.hpp"
 #include "lab/errors.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
@@ -26,6 +27,7 @@ using lab::math_functions::kExponent;
 using lab::math_functions::measure;
 using lab::math_functions::precision;
 using lab::math_functions::reference;
+using lab::testing::expect_failures_reported;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -226,6 +228,10 @@ TEST(Measure, IsZeroForNothingAndForNoErrors) {
 TEST(Measure, RefusesDifferentLengths) {
   EXPECT_THROW(measured({1, 2}, {1}), lab::invalid_input);
   EXPECT_THROW(measured({}, {1}), lab::invalid_input);
+}
+
+FAULT_TEST_P(Function, ReportsEveryCallThatFails) {
+  expect_failures_reported([&] { return evaluate(f(), p(), 1, 100).values; });
 }
 
 }  // namespace

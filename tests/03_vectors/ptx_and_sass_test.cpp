@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "fault_tests.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
@@ -17,6 +18,7 @@
 namespace {
 
 using namespace lab::ptx_and_sass;
+using lab::testing::expect_failures_reported;
 
 /// Says which answers are wrong, and not what would be right.
 void expect_right(const std::vector<finding>& findings) {
@@ -158,6 +160,12 @@ TEST(Reader, FindsEveryInstructionOfTheListings) {
   EXPECT_EQ(instructions_of(kSaxpyPtx, "ptx_saxpy").size(), 20U);
   EXPECT_EQ(instructions_of(kAddSass, "ptx_add").size(), 0x140U / 16 + 1);
   EXPECT_EQ(instructions_of(kSaxpySass, "ptx_saxpy").size(), 0x130U / 16 + 1);
+}
+
+FAULT_TEST(Kernels, ReportEveryCallThatFails) {
+  const std::vector<float> a = {1, 2, 3}, b = {5, 7, 11};
+  expect_failures_reported([&] { return add(a, b); }, a, b);
+  expect_failures_reported([&] { return saxpy(2, a, b); }, a, b);
 }
 
 }  // namespace

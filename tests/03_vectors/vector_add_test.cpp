@@ -12,6 +12,7 @@
 #include <tuple>
 #include <vector>
 
+#include "fault_tests.hpp"
 #include "lab/errors.hpp"
 #include "lab/launch_limits.hpp"
 #include "lab/random.hpp"
@@ -21,6 +22,7 @@
 namespace {
 
 using lab::device_limit;
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::vector_add::add;
 using lab::vector_add::reference;
@@ -183,6 +185,12 @@ TEST_P(EachStep, SaysHowLongItTook) {
   const float milliseconds = add(which(), a, a).kernel_ms;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
+}
+
+FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
+  if (which() == step::cpu) return;  // which makes no calls
+  const auto a = lab::random_floats(100, 1, -1, 1), b = lab::random_floats(100, 2, -1, 1);
+  expect_failures_reported([&] { return add(which(), a, b).sum; }, a, b);
 }
 
 }  // namespace

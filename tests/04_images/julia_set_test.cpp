@@ -9,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include "fault_tests.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
@@ -21,6 +22,7 @@ using lab::julia_set::compute;
 using lab::julia_set::reference;
 using lab::julia_set::step;
 using lab::julia_set::view;
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 
 struct named_step {
@@ -267,6 +269,10 @@ TEST(Palette, ShadesGrowBrighterWithTheIterations) {
     EXPECT_LT(brightness(1), brightness(2));
     EXPECT_LT(brightness(2), brightness(3));
   }
+}
+
+FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
+  expect_failures_reported([&] { return is_exact(which(), {.width = 17, .height = 5}); });
 }
 
 }  // namespace

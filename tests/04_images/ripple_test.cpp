@@ -11,6 +11,7 @@
 #include <string>
 #include <tuple>
 
+#include "fault_tests.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
@@ -28,6 +29,7 @@ using lab::ripple::compare_with_reference;
 using lab::ripple::frame;
 using lab::ripple::frame_callback;
 using lab::ripple::step;
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 
 struct named_step {
@@ -246,6 +248,18 @@ TEST(Comparison, RejectsColoursTransparencyAndOtherSizesAndTicks) {
   }
   EXPECT_FALSE(compare_with_reference(good, 30, 40, 6).ok);
   EXPECT_FALSE(compare_with_reference(good, 40, 30, 7).ok);
+}
+
+FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
+  expect_failures_reported([&] { return is_right(which(), 17, 5, 3); });
+}
+
+FAULT_TEST_P(EachStep, AnimationReportsEveryCallThatFails) {
+  expect_failures_reported([&] {
+    bitmap picture(17, 5);
+    animate(which(), 17, 5)(picture, 3);
+    return matches(compare_with_reference(picture, 17, 5, 3));
+  });
 }
 
 }  // namespace

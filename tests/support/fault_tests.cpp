@@ -1,0 +1,338 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "fault_tests.hpp"
+
+#ifdef __CPU_DEVICE__
+
+#include <cpu_device.h>
+#include <cpu_device/events.h>
+#include <cuda_runtime.h>
+#include <curand.h>
+
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <random>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "lab/cublas_check.hpp"
+#include "lab/cuda_check.hpp"
+
+namespace lab::testing::detail {
+namespace {
+
+// Codes that nothing here gives of itself, and that no program knows a way around.
+constexpr cudaError_t kCudaFault = cudaErrorOperatingSystem;
+constexpr cublasStatus_t kCublasFault = CUBLAS_STATUS_LICENSE_ERROR;
+constexpr curandStatus_t kCurandFault = CURAND_STATUS_ARCH_MISMATCH;
+
+constexpr std::size_t kAll = 40;     // of more calls than this, the first 40 fail in turn,
+constexpr std::size_t kSample = 20;  // and of the others this many
+constexpr std::size_t kMostMessages = 3;
+
+bool is_one_of(std::string_view name, std::initializer_list<std::string_view> names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// --- which failures may pass unreported ----------------------------------------------------------
+//
+// cudaGetLastError and cudaPeekAtLastError report the failures of others: they are never made to
+// fail. Everything else is, and has to be reported, with one exception. What cleans up mostly does
+// so in a destructor, which cannot throw, after the result is complete:
+//
+// - cudaFree, cudaStreamDestroy and their like give something back (and do, even when they fail);
+// - at the end of a run, where nothing else follows, a wait lets work come to its end before its
+//   memory goes, and cudaSetDevice goes back to the device that was current.
+//
+// Whoever survives one of these must still have the right result and leave nothing behind. A wait
+// that the result depends on cannot slip through: when it fails, the work is not done.
+
+struct call {
+  std::string name;
+  bool releases;
+};
+
+bool is_query(std::string_view name) {
+  return is_one_of(name, {"cudaGetLastError", "cudaPeekAtLastError"});
+}
+
+bool tidies_up(const call& c) {
+  return c.releases ||
+         is_one_of(c.name, {"cudaDeviceSynchronize", "cudaStreamSynchronize",
+                            "cudaEventSynchronize", "cudaGetDevice", "cudaSetDevice"});
+}
+
+bool is_launch(const call& c) {
+  return is_one_of(c.name, {"cudaLaunchKernel", "cudaLaunchCooperativeKernel"});
+}
+std::string name_of(const call& c) { return is_launch(c) ? "the launch of a kernel" : c.name; }
+
+bool may_be_survived(const std::vector<call>& calls, std::size_t n) {
+  return calls[n].releases ||
+         std::all_of(calls.begin() + static_cast<std::ptrdiff_t>(n), calls.end(), tidies_up);
+}
+
+// --- the faults ----------------------------------------------------------------------------------
+
+/// While one lives, it lists the calls that are made; call number `fails`, counted from 0, fails.
+class fault : public cpu_device::observer {
+ public:
+  static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+
+  explicit fault(std::size_t fails = kNone) : fails_(fails) {
+    cpu_device::add_observer(*this,
+                             static_cast<cpu_device::event_set>(cpu_device::event_kind::call));
+  }
+  ~fault() override { cpu_device::remove_observer(*this); }
+  fault(const fault&) = delete;
+  fault& operator=(const fault&) = delete;
+
+  int call_begins(const cpu_device::call_event& event) override {
+    if (is_query(event.function)) return 0;
+    const call now{event.function, event.number == 0};
+    if (fired() && next_.empty() && std::this_thread::get_id() == thread_ && !tidies_up(now))
+      next_ = name_of(now);
+    calls_.push_back(now);
+    if (calls_.size() - 1 != fails_) return 0;
+    thread_ = std::this_thread::get_id();
+    return status_of(event.function);
+  }
+
+  const std::vector<call>& calls() const { return calls_; }
+  bool fired() const { return fails_ < calls_.size(); }
+  const call& failed() const { return calls_[fails_]; }
+  /// What the same thread did next that was no cleaning up; empty where it did nothing.
+  const std::string& next() const { return next_; }
+
+ private:
+  static int status_of(std::string_view function) {
+    if (function.starts_with("cublas")) return kCublasFault;
+    if (function.starts_with("curand")) return kCurandFault;
+    return kCudaFault;
+  }
+
+  std::size_t fails_;
+  std::vector<call> calls_;
+  std::thread::id thread_;
+  std::string next_;
+};
+
+/// Keeps what is printed to itself: destructors that cannot throw print, and that is right.
+class silence {
+ public:
+  explicit silence(bool on) : on_(on) {
+    if (on_) ::testing::internal::CaptureStderr();
+  }
+  ~silence() {
+    if (on_) (void)::testing::internal::GetCapturedStderr();
+  }
+  silence(const silence&) = delete;
+  silence& operator=(const silence&) = delete;
+
+ private:
+  bool on_;
+};
+
+// --- what is there -------------------------------------------------------------------------------
+
+constexpr auto kKinds = static_cast<std::size_t>(cpu_device::kLastObjectKind) + 1;
+
+struct inventory {
+  std::size_t allocations = cpu_device::live_allocations();
+  std::array<std::size_t, kKinds> objects = count_all();
+  std::size_t reports = cpu_device::report_count();
+  int device = current_device();
+
+  static std::array<std::size_t, kKinds> count_all() {
+    std::array<std::size_t, kKinds> counts{};
+    for (std::size_t kind = 0; kind < kKinds; ++kind)
+      counts[kind] = cpu_device::live_objects(static_cast<cpu_device::object_kind>(kind));
+    return counts;
+  }
+  static int current_device() {
+    int device = -1;
+    (void)cudaGetDevice(&device);
+    return device;
+  }
+};
+
+/// What has become more, in words; empty where nothing has.
+std::string left_behind(const inventory& before, const inventory& after) {
+  std::string text;
+  if (after.allocations > before.allocations)
+    text = "allocated memory (" + std::to_string(after.allocations - before.allocations) + ")";
+  for (std::size_t kind = 0; kind < kKinds; ++kind)
+    if (after.objects[kind] > before.objects[kind])
+      text += std::string(text.empty() ? "" : ", ") +
+              cpu_device::name_of(static_cast<cpu_device::object_kind>(kind)) + " (" +
+              std::to_string(after.objects[kind] - before.objects[kind]) + ")";
+  return text;
+}
+
+/// Lets all work come to its end that a failed wait did not wait for; what it prints is lost.
+void finish_all_work(int device) {
+  int count = 0;
+  ::testing::internal::CaptureStdout();
+  (void)cudaGetDeviceCount(&count);
+  for (int other = 0; other < count; ++other) {
+    (void)cudaSetDevice(other);
+    (void)cudaDeviceSynchronize();
+  }
+  (void)cudaSetDevice(device);
+  (void)::testing::internal::GetCapturedStdout();
+}
+
+// --- sentences -----------------------------------------------------------------------------------
+
+std::string ordinal(std::size_t n) {
+  const bool teen = n % 100 >= 11 && n % 100 <= 13;
+  const char* ending = teen          ? "th"
+                       : n % 10 == 1 ? "st"
+                       : n % 10 == 2 ? "nd"
+                       : n % 10 == 3 ? "rd"
+                                     : "th";
+  return std::to_string(n) + ending;
+}
+
+std::string code_given_to(const call& c) {
+  if (c.name.starts_with("cublas")) return cublas_status_name(kCublasFault);
+  if (c.name.starts_with("curand")) return "CURAND_STATUS_ARCH_MISMATCH";
+  return cudaGetErrorName(kCudaFault);
+}
+
+/// "the 3rd of 9 calls, cudaMemcpy, failed with cudaErrorOperatingSystem"
+std::string what_failed(std::size_t n, std::size_t of, const call& c) {
+  return "the " + ordinal(n + 1) + " of " + std::to_string(of) + " calls, " + name_of(c) +
+         ", failed with " + code_given_to(c);
+}
+
+std::string how_to_check(const call& c) {
+  if (is_launch(c))
+    return "A launch returns nothing: ask for its error with CUDA_CHECK(cudaGetLastError()), right "
+           "after it.";
+  if (c.name.starts_with("cublas")) return "Check it: CUBLAS_CHECK(" + c.name + "(...)).";
+  if (c.name.starts_with("curand")) return "Look at the status that it returns.";
+  return "Check it: CUDA_CHECK(" + c.name + "(...)).";
+}
+
+/// What is wrong with what came out of the contract; empty where nothing is.
+std::string complain_about_outcome(const fault_subject& subject, const call& failed,
+                                   bool may_survive) {
+  try {
+    if (!subject.is_right())
+      return "the function returned a wrong result instead of an error. " + how_to_check(failed);
+    if (!may_survive)
+      return "the function returned as if nothing had happened. " + how_to_check(failed);
+    return {};
+  } catch (const cuda_error& error) {
+    if (!failed.name.starts_with("cu") || failed.name.starts_with("cublas") ||
+        error.code() != kCudaFault)
+      return std::string("another error was reported: ") + error.what() +
+             ". Look at the first error, before the next call that depends on it.";
+  } catch (const cublas_error& error) {
+    if (!failed.name.starts_with("cublas") || error.status() != kCublasFault)
+      return std::string("another error was reported: ") + error.what() +
+             ". Look at the first error, before the next call that depends on it.";
+  } catch (const std::exception& error) {
+    return std::string("this was thrown instead of lab::cuda_error: ") + error.what();
+  }
+  return {};
+}
+
+/// One failure; what is wrong about it, or nothing. `calls` are those of a good run.
+std::string fail_one(const fault_subject& subject, const std::vector<call>& calls, std::size_t n) {
+  const inventory before;
+  std::string complaint;
+  call failed = calls[n];
+  {
+    const bool may_survive = may_be_survived(calls, n);
+    const silence quiet(may_survive);
+    fault injected(n);
+    complaint = complain_about_outcome(subject, failed, may_survive);
+    if (!injected.fired())
+      return "the function makes another number of calls each time: " +
+             std::to_string(calls.size()) + ", and then only " +
+             std::to_string(injected.calls().size());
+    // A launch returns nothing: its error may be asked for after an event that takes the time.
+    if (complaint.empty() && !injected.next().empty() && !may_survive && !is_launch(failed))
+      complaint = "the function went on with " + injected.next() + " before it reported that. " +
+                  how_to_check(failed);
+    failed = injected.failed();  // of several threads, another one may have been first
+  }
+  const std::string failure = "When " + what_failed(n, calls.size(), failed) + ", ";
+  const cudaError_t pending = cudaGetLastError();
+  const int device = inventory::current_device();
+  finish_all_work(device);
+  if (!complaint.empty()) return failure + complaint;
+  if (pending != cudaSuccess)
+    return failure + "the function left " + cudaGetErrorName(pending) +
+           " in the runtime, where the next cudaGetLastError() takes it for its own.";
+  if (cpu_device::report_count() != before.reports)
+    return failure + "the CPU device reported: " + cpu_device::last_report();
+  if (const std::string what = left_behind(before, {}); !what.empty())
+    return failure + "the function left this behind: " + what +
+           ". It has to be given back on every way out.";
+  if (device != before.device) {
+    (void)cudaSetDevice(before.device);
+    if (failed.name != "cudaSetDevice")  // after which nobody can go back
+      return failure + "device " + std::to_string(device) + " stayed the current one; it was " +
+             std::to_string(before.device) + ".";
+  }
+  if (!subject.inputs_unchanged()) return failure + "the function changed its input.";
+  try {
+    if (!subject.is_right()) return failure + "the next call, without a fault, was wrong.";
+  } catch (const std::exception& error) {
+    return failure + "the next call, without a fault, failed as well: " + error.what();
+  }
+  return {};
+}
+
+/// The numbers of the calls that fail in turn.
+std::vector<std::size_t> choose(std::size_t count) {
+  std::vector<std::size_t> all(count);
+  for (std::size_t i = 0; i < count; ++i) all[i] = i;
+  if (count <= kAll + kSample) return all;
+  std::shuffle(all.begin() + kAll, all.end(), std::mt19937(count));
+  all.resize(kAll + kSample);
+  return all;
+}
+
+}  // namespace
+
+void fail_each_call(const fault_subject& subject) {
+  // Late, so that what a failed wait should have waited for has not happened.
+  cpu_device::set_stream_policy(cpu_device::stream_policy::interleaved);
+  ASSERT_TRUE(subject.is_right());
+  ASSERT_TRUE(subject.inputs_unchanged()) << "the function changed its input";
+  std::vector<call> calls;
+  {
+    // The second run: what a program does only once is done.
+    const fault none;
+    ASSERT_TRUE(subject.is_right()) << "a second call gave another result than the first";
+    calls = none.calls();
+  }
+  ASSERT_FALSE(calls.empty()) << "the function makes no call of CUDA at all";
+  std::size_t messages = 0;
+  for (const std::size_t n : choose(calls.size())) {
+    const std::string complaint = fail_one(subject, calls, n);
+    if (complaint.empty()) continue;
+    ADD_FAILURE() << complaint;
+    if (++messages == kMostMessages) break;
+  }
+}
+
+}  // namespace lab::testing::detail
+
+#else
+
+namespace lab::testing::detail {
+
+void fail_each_call(const fault_subject&) {}
+
+}  // namespace lab::testing::detail
+
+#endif

@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What every contract promises about errors, as one test: whichever call of CUDA or of a library
+// fails, the caller hears of it, nothing is left behind, and the next call works.
+//
+//     FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
+//       const std::vector<float> a = …, b = …;
+//       expect_failures_reported([&] { return dot(which(), a, b).value; }, a, b);
+//     }
+//
+// Calls can be made to fail on the CPU device only. On a GPU these cases are compiled, so that they
+// stay correct, but they do not exist: nothing is skipped, and nothing passes without having run.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "lab_testing.hpp"
+
+#ifdef __CPU_DEVICE__
+#define FAULT_TEST(suite, name) TEST(suite, name)
+#define FAULT_TEST_P(suite, name) TEST_P(suite, name)
+#else
+#define FAULT_TEST(suite, name) [[maybe_unused]] static void suite##_##name()
+#define FAULT_TEST_P(suite, name)       \
+  struct suite##_##name : suite {       \
+    [[maybe_unused]] void fault_test(); \
+  };                                    \
+  void suite##_##name::fault_test()
+#endif
+
+namespace lab::testing {
+namespace detail {
+
+/// A contract and good input for it. Both functions may throw what the contract throws.
+struct fault_subject {
+  std::function<bool()> is_right;          ///< calls the contract; whether its result is right
+  std::function<bool()> inputs_unchanged;  ///< compares the input with what it was
+};
+void fail_each_call(const fault_subject& subject);
+
+}  // namespace detail
+
+/// Runs `call`, which uses the contract once with good input. It returns whether the result is
+/// right (as matches() does), or something that can be compared with `==`: then the first result is
+/// what all others must equal. Runs it again and again, while the first call that it makes of CUDA,
+/// cuBLAS or cuRAND fails, then the second, and so on to the last. Each time:
+///
+/// - lab::cuda_error (lab::cublas_error) with the code of the failed call comes out of it;
+/// - device memory, streams, events, handles … are as many as before, and so is the current device;
+/// - `inputs`, what `call` reads, are what they were;
+/// - cudaGetLastError() has nothing to report;
+/// - the next run gives the right result.
+///
+/// Copies and kernels run as late as CUDA allows, so that a wait that has failed unnoticed leaves
+/// a wrong result. Which failures may pass unreported, if only the result is right, is decided in
+/// fault_tests.cpp: those of calls that clean up.
+template <class Call, class... Inputs>
+void expect_failures_reported(const Call& call, const Inputs&... inputs) {
+  using result = std::decay_t<decltype(call())>;
+  const std::tuple<Inputs...> before(inputs...);
+  [[maybe_unused]] std::optional<result> first;
+  detail::fail_each_call({.is_right =
+                              [&] {
+                                auto now = call();
+                                if constexpr (std::is_same_v<result, ::testing::AssertionResult>) {
+                                  return static_cast<bool>(now);
+                                } else {
+                                  if (!first) first = now;
+                                  return now == *first;
+                                }
+                              },
+                          .inputs_unchanged = [&] { return before == std::tie(inputs...); }});
+}
+
+}  // namespace lab::testing
