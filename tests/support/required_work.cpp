@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <mutex>
 #include <sstream>
+#include <thread>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -100,8 +101,8 @@ struct recording::recorder final : cpu_device::observer {
   }
   void allocated(const cpu_device::allocation_event& e) override {
     const std::lock_guard lock(mutex);
-    const bool of_host = e.kind != cpu_device::memory_kind::device &&
-                         e.kind != cpu_device::memory_kind::symbol;
+    const bool of_host =
+        e.kind != cpu_device::memory_kind::device && e.kind != cpu_device::memory_kind::symbol;
     (of_host ? done.host_memory : done.device_memory).push_back(e.bytes);
   }
   void copied(const cpu_device::copy_event& e) override {
@@ -111,16 +112,20 @@ struct recording::recorder final : cpu_device::observer {
   int call_begins(const cpu_device::call_event& e) override {
     const std::lock_guard lock(mutex);
     ++done.calls[e.function];
+    done.sequence.emplace_back(e.function);
+    callers.insert(std::this_thread::get_id());
     return 0;
   }
 
   std::mutex mutex;
   work done;
+  std::set<std::thread::id> callers;
   std::unordered_map<std::uint64_t, std::uint64_t> by_thread;  // block << 32 | thread: accesses
 };
 
 work recording::finish() {
   work done = recorder_->done;
+  done.host_threads = recorder_->callers.size();
   recorder_.reset();
   bool complete = true;
   done.costs = read_costs(complete);
@@ -212,7 +217,7 @@ std::string complaint_of_kernels(const work& done, const required& what) {
   if (done.devices() < what.devices)
     return "kernels ran on " + number_of(done.devices(), "device") + "; this asks for " +
            std::to_string(what.devices);
-  if (!done.watched) return {};
+  if (!done.watched || what.only_shape) return {};
 
   if (what.threads > 1) {
     const std::uint64_t all = sum([](const auto& k) { return k.accesses; });
@@ -227,16 +232,25 @@ std::string complaint_of_kernels(const work& done, const required& what) {
   }
   const std::uint64_t busy = most([](const auto& k) { return k.busy_blocks; });
   if (busy < what.blocks)
-    return "only " + number_of(busy, "block") + " of a launch did any work, and there is enough "
-           "for " + std::to_string(what.blocks);
+    return "only " + number_of(busy, "block") +
+           " of a launch did any work, and there is enough "
+           "for " +
+           std::to_string(what.blocks);
   if (const auto read = sum([](const auto& k) { return k.reads; }); read < what.reads)
     return "the kernels read " + number_of(read, "byte") + ", and the data has " +
            std::to_string(what.reads) + ": who calculated the rest?";
+  if (const auto read = sum([](const auto& k) { return k.reads; });
+      what.reads_at_most != 0 && read > what.reads_at_most)
+    return "the kernels read " + number_of(read, "byte") + " of global memory, and " +
+           std::to_string(what.reads_at_most) + " would do: what a block shares is read once";
   if (const auto written = sum([](const auto& k) { return k.writes; }); written < what.writes)
     return "the kernels wrote " + number_of(written, "byte") + ", and the result has " +
            std::to_string(what.writes) + ": who calculated the rest?";
   if (what.shared_memory && sum([](const auto& k) { return k.shared; }) < what.threads)
     return "shared memory was not used";
+  if (const auto variables = done.costs.find("variable load");
+      what.constant_memory && (variables == done.costs.end() || variables->second.requests == 0))
+    return "no kernel read a __constant__ variable";
   if (what.atomics && sum([](const auto& k) { return k.atomics + k.shared_atomics; }) == 0)
     return "no atomic function was used";
   if (what.shared_atomics && sum([](const auto& k) { return k.shared_atomics; }) == 0)
@@ -316,8 +330,7 @@ std::size_t work::devices() const {
   if (done.values && !*done.values) return *done.values;
   const std::string sentence = detail::complaint(done, what);
   if (sentence.empty()) return ::testing::AssertionSuccess();
-  return ::testing::AssertionFailure()
-         << (done.values ? "right values, but " : "") << sentence;
+  return ::testing::AssertionFailure() << (done.values ? "right values, but " : "") << sentence;
 }
 
 }  // namespace lab::testing

@@ -53,10 +53,10 @@ struct work {
     const void* stream = nullptr;
     bool of_library = false;  ///< cub's
     // Watched:
-    std::uint64_t reads = 0, writes = 0;  ///< bytes of global memory
-    std::uint64_t shared = 0, atomics = 0;  ///< accesses; an atomic is one, wherever it is
-    std::uint64_t shared_atomics = 0;       ///< of these, in shared memory
-    std::uint64_t accesses = 0, busiest = 0;  ///< of all threads, and of the one that has most
+    std::uint64_t reads = 0, writes = 0;         ///< bytes of global memory
+    std::uint64_t shared = 0, atomics = 0;       ///< accesses; an atomic is one, wherever it is
+    std::uint64_t shared_atomics = 0;            ///< of these, in shared memory
+    std::uint64_t accesses = 0, busiest = 0;     ///< of all threads, and of the one that has most
     std::uint64_t threads = 0, busy_blocks = 0;  ///< that access any memory
     std::uint64_t all_threads() const { return blocks * threads_per_block; }
   };
@@ -72,11 +72,13 @@ struct work {
   };
 
   std::vector<kernel> kernels;
-  std::vector<copy> copies;                 ///< memset is none
-  std::vector<std::size_t> device_memory;   ///< bytes of each allocation
-  std::vector<std::size_t> host_memory;     ///< pinned or managed: both sides reach it
-  std::map<std::string, unsigned> calls;    ///< of the API, by name
-  std::map<std::string, cost> costs;        ///< watched; empty where the counters had no room
+  std::vector<copy> copies;                ///< memset is none
+  std::vector<std::size_t> device_memory;  ///< bytes of each allocation
+  std::vector<std::size_t> host_memory;    ///< pinned or managed: both sides reach it
+  std::map<std::string, unsigned> calls;   ///< of the API, by name
+  std::vector<std::string> sequence;       ///< the same, in their order
+  std::size_t host_threads = 0;            ///< that called the API
+  std::map<std::string, cost> costs;       ///< watched; empty where the counters had no room
   bool watched = false;
   std::optional<::testing::AssertionResult> values;  ///< what the call said of its own result
 
@@ -95,13 +97,16 @@ struct required {
   std::size_t fetched = 0;    ///< bytes that come back, in the same way
   std::size_t streams = 1;    ///< that kernels run in
   std::size_t devices = 1;
-  std::vector<std::string> calls = {};      ///< functions, each called; "a|b" is one of the two
+  std::vector<std::string> calls = {};       ///< functions, each called; "a|b" is one of the two
   std::vector<std::string> not_called = {};  ///< functions that would be another exercise
-  bool library = false;  ///< cuBLAS or cub may do it (then it is among the calls)
+  bool library = false;     ///< cuBLAS or cub may do it (then it is among the calls)
+  bool only_shape = false;  ///< the threads do nothing that can be seen: print, or look at a clock
   // Watched:
   std::size_t reads = 0;  ///< bytes of global memory that kernels read; a texture is none
   std::size_t writes = 0;
+  std::size_t reads_at_most = 0;  ///< 0: as many as it takes
   bool shared_memory = false;
+  bool constant_memory = false;  ///< or another variable outside of all functions is read
   bool atomics = false;
   bool shared_atomics = false;
   double sectors = 0;     ///< at most, for each that is needed, of loads and stores
