@@ -15,6 +15,7 @@
 #include "lab/errors.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
@@ -26,11 +27,21 @@ using lab::device_query::reference;
 using lab::device_query::report;
 using lab::device_query::theoretical_bandwidth;
 using lab::testing::matches;
+using lab::testing::work_of;
 
 int count_devices() {
   int count = 0;
   CUDA_CHECK(cudaGetDeviceCount(&count));
   return count;
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(TheRuntimesAnswers) {
+  EXPECT_TRUE(as_required(work_of([] { query(0); }),
+                          {.kernels = 0,
+                           .calls = {"cudaGetDeviceCount|cudaGetDeviceProperties",
+                                     "cudaGetDeviceProperties|cudaDeviceGetAttribute"}}));
 }
 
 // --- each field, on every device -----------------------------------------------------------------
