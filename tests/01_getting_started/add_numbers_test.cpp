@@ -19,6 +19,7 @@
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 // That no device memory stays behind is checked after each test (see lab_testing.hpp).
 
@@ -29,11 +30,21 @@ using lab::add_numbers::reference;
 using lab::add_numbers::step;
 using lab::testing::expect_failures_reported;
 using lab::testing::is_refused_launch;
+using lab::testing::work_of;
 
 constexpr int kMost = std::numeric_limits<int>::max();
 constexpr int kLeast = std::numeric_limits<int>::min();
 
 const char* name_of(step which) { return which == step::by_hand ? "by_hand" : "owner"; }
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(AKernelThatAdds) {
+  for (const step which : {step::by_hand, step::owner})
+    EXPECT_TRUE(as_required(work_of([&] { EXPECT_EQ(add(which, 2, 7), 9); }),
+                            {.threads = 1, .fetched = sizeof(int), .writes = sizeof(int)}))
+        << name_of(which);
+}
 
 class EachStep : public ::testing::TestWithParam<step> {
  protected:

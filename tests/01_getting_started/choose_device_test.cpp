@@ -20,6 +20,7 @@
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
@@ -30,6 +31,7 @@ using lab::choose_device::reference_best;
 using lab::choose_device::requirement;
 using lab::choose_device::select;
 using lab::testing::expect_failures_reported;
+using lab::testing::work_of;
 
 constexpr std::size_t kGiB = std::size_t{1} << 30;
 
@@ -58,6 +60,18 @@ candidate usual(int device) {
           .multiprocessors = 40,
           .clock_khz = 1'500'000,
           .compute_mode = cudaComputeModeDefault};
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(TheRuntimesAnswers) {
+  EXPECT_TRUE(as_required(
+      work_of([] { list_candidates(); }),
+      {.kernels = 0,
+       .calls = {"cudaGetDeviceCount", "cudaGetDeviceProperties|cudaDeviceGetAttribute"}}));
+  const int before = current_device();
+  EXPECT_TRUE(as_required(work_of([&] { EXPECT_EQ(select(before), before); }),
+                          {.kernels = 0, .calls = {"cudaSetDevice", "cudaGetDevice"}}));
 }
 
 // --- part 1 of the rule: who may be taken --------------------------------------------------------

@@ -16,6 +16,7 @@
 #include "lab/errors.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
@@ -28,11 +29,21 @@ using lab::device_query::report;
 using lab::device_query::theoretical_bandwidth;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
+using lab::testing::work_of;
 
 int count_devices() {
   int count = 0;
   CUDA_CHECK(cudaGetDeviceCount(&count));
   return count;
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(TheRuntimesAnswers) {
+  EXPECT_TRUE(as_required(work_of([] { query(0); }),
+                          {.kernels = 0,
+                           .calls = {"cudaGetDeviceCount|cudaGetDeviceProperties",
+                                     "cudaGetDeviceProperties|cudaDeviceGetAttribute"}}));
 }
 
 // --- each field, on every device -----------------------------------------------------------------

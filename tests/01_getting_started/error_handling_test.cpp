@@ -23,6 +23,7 @@
 #include "lab/errors.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
@@ -43,6 +44,7 @@ using lab::error_handling::reference_threads;
 using lab::error_handling::reference_values;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
+using lab::testing::work_of;
 
 struct named_mistake {
   mistake value;
@@ -60,6 +62,28 @@ bool ends_with(const std::string& text, const std::string& end) {
 
 /// Leaves an error in the runtime, as a call does whose return value nobody looks at.
 void leave_an_error() { (void)cudaMalloc(static_cast<void**>(nullptr), 4); }
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(CallsThatReallyFail) {
+  const std::pair<mistake, const char*> made[] = {{mistake::invalid_value, "cudaMalloc"},
+                                                  {mistake::invalid_pointer, "cudaFree"},
+                                                  {mistake::bad_direction, "cudaMemcpy"},
+                                                  {mistake::bad_configuration, "cudaLaunchKernel"},
+                                                  {mistake::out_of_memory, "cudaMalloc"}};
+  for (const auto& [which, function] : made)
+    EXPECT_TRUE(as_required(work_of([&] { EXPECT_TRUE(provoke(which).has_value()); }),
+                            {.kernels = 0, .calls = {function}}));
+}
+
+REQUIRED_WORK(AKernelThatWritesTheNumbers) {
+  const lab::testing::work done = work_of([] { EXPECT_EQ(number(5000, 4096).threads, 1024U); });
+  EXPECT_TRUE(as_required(done, {.threads = 1024,
+                                 .blocks = 4,
+                                 .fetched = 5000 * sizeof(unsigned),
+                                 .writes = 5000 * sizeof(unsigned)}));
+  EXPECT_EQ(done.calls.at("cudaLaunchKernel"), 3U) << "with 4096, 2048 and 1024 threads a block";
+}
 
 // --- the macro -----------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@
 #include "lab/errors.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
@@ -28,6 +29,7 @@ using lab::hello_gpu::kMostLines;
 using lab::testing::expect_failures_reported;
 using lab::testing::is_refused_launch;
 using lab::testing::matches;
+using lab::testing::work_of;
 
 /// What one call of greet() prints; everything, since the output is read when it has returned.
 std::string printed_by(unsigned blocks, unsigned threads) {
@@ -39,6 +41,13 @@ std::string printed_by(unsigned blocks, unsigned threads) {
     throw;
   }
   return ::testing::internal::GetCapturedStdout();
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(AKernelWithAThreadForEachLine) {
+  const lab::testing::work done = work_of([] { return matches(check(printed_by(3, 64), 3, 64)); });
+  EXPECT_TRUE(as_required(done, {.threads = 3 * 64, .blocks = 3, .only_shape = true}));
 }
 
 // --- one line a thread ---------------------------------------------------------------------------

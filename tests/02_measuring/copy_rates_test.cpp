@@ -19,6 +19,7 @@
 #include "lab/timer.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
@@ -28,6 +29,7 @@ using lab::copy_rates::gigabytes_per_second;
 using lab::copy_rates::memory;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
+using lab::testing::work_of;
 using vector = std::vector<std::uint8_t>;
 
 struct way {
@@ -42,6 +44,22 @@ constexpr way kWays[] = {{memory::pageable, direction::to_device, "pageable_to_d
 
 ::testing::AssertionResult arrives(const way& w, const vector& bytes, unsigned copies = 1) {
   return matches(lab::compare_exact(copy(w.where, w.which, bytes, copies).arrived, bytes));
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(EveryCopyThatWasAskedFor) {
+  const vector bytes = lab::random_bytes(5000, 1);
+  for (const way& w : kWays) {
+    const lab::testing::work done = work_of([&] { return arrives(w, bytes, 7); });
+    EXPECT_TRUE(as_required(done, {.kernels = 0, .calls = {"cudaMemcpy|cudaMemcpyAsync"}}))
+        << w.name;
+    EXPECT_GE(done.bytes_copied(w.which == direction::to_device ? cudaMemcpyHostToDevice
+                                                                : cudaMemcpyDeviceToHost),
+              7 * bytes.size())
+        << w.name;
+    EXPECT_EQ(done.host_memory.empty(), w.where == memory::pageable) << w.name;
+  }
 }
 
 // --- every byte, at every size -------------------------------------------------------------------

@@ -17,6 +17,7 @@
 #include "lab/errors.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
@@ -26,6 +27,7 @@ using lab::event_timing::measure;
 using lab::event_timing::times;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
+using lab::testing::work_of;
 
 constexpr long long kShort = 3'000'000, kLong = 9'000'000;  // some milliseconds
 
@@ -37,6 +39,20 @@ constexpr when kWhen[] = {when::at_once, when::late};
 #else
 constexpr when kWhen[] = {when::at_once};
 #endif
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(TwoKernelsAndEventsAroundThem) {
+  const lab::testing::work done = work_of([] { measure(1000, 2000); });
+  EXPECT_TRUE(as_required(done, {.threads = 1,
+                                 .kernels = 2,
+                                 .calls = {"cudaEventElapsedTime",
+                                           "cudaEventSynchronize|cudaStream"
+                                           "Synchronize|cudaDeviceSynchronize"},
+                                 .only_shape = true}));
+  ASSERT_TRUE(done.calls.contains("cudaEventRecord"));
+  EXPECT_GE(done.calls.at("cudaEventRecord"), 3U) << "before the first, between, behind the second";
+}
 
 /// Each test leaves no error behind. (That it leaves no event behind is seen to by the tests'
 /// main.)

@@ -15,6 +15,7 @@
 #include "lab/errors.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
@@ -27,6 +28,7 @@ using lab::quarter_circle_pi::rounding_bound;
 using lab::quarter_circle_pi::truncation_bound;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
+using lab::testing::work_of;
 constexpr double kPi = std::numbers::pi;
 
 constexpr precision kTypes[] = {precision::in_float, precision::in_double};
@@ -37,6 +39,18 @@ std::string name_of(precision type) {
 ::testing::AssertionResult follows_the_formula(precision type, std::size_t n) {
   return matches(
       lab::compare(estimate(type, n).pi, reference(n), {.absolute = rounding_bound(type, n)}));
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(AKernelWhoseThreadsShareTheStrips) {
+  for (const precision type : kTypes)
+    EXPECT_TRUE(as_required(work_of([&] { return follows_the_formula(type, 100'003); }),
+                            {.threads = lab::quarter_circle_pi::kPartialSums,
+                             .blocks = lab::quarter_circle_pi::kBlocks,
+                             .fetched = lab::quarter_circle_pi::kPartialSums * sizeof(float),
+                             .writes = lab::quarter_circle_pi::kPartialSums * sizeof(float)}))
+        << name_of(type);
 }
 
 // --- what the reference says ---------------------------------------------------------------------

@@ -15,11 +15,13 @@
 #include "lab/errors.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
+using lab::testing::work_of;
 using lab::zeta::error_bound;
 using lab::zeta::exact;
 using lab::zeta::kLargestExponent;
@@ -44,6 +46,18 @@ constexpr kind kKinds[] = {{step::large_first, precision::in_float, "large_first
   return matches(lab::compare(sum(k.which, k.type, s, n).value,
                               static_cast<double>(reference(s, n)),
                               {.absolute = rounding_bound(k.which, k.type, s, n)}));
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(AKernelWhoseThreadsShareTheTerms) {
+  for (const kind& k : kKinds)
+    EXPECT_TRUE(as_required(work_of([&] { return adds_the_terms(k, 2, 100'003); }),
+                            {.threads = lab::zeta::kPartialSums,
+                             .blocks = lab::zeta::kBlocks,
+                             .fetched = lab::zeta::kPartialSums * sizeof(float),
+                             .writes = lab::zeta::kPartialSums * sizeof(float)}))
+        << k.name;
 }
 
 // --- what the reference says ---------------------------------------------------------------------

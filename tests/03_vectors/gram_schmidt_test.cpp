@@ -17,6 +17,7 @@
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
@@ -28,7 +29,9 @@ using lab::gram_schmidt::staircase;
 using lab::gram_schmidt::staircase_result;
 using lab::gram_schmidt::step;
 using lab::testing::expect_failures_reported;
+using lab::testing::bytes_of;
 using lab::testing::matches;
+using lab::testing::work_of;
 using vector = std::vector<float>;
 
 struct named_step {
@@ -50,6 +53,22 @@ vector orthogonal_vectors(std::size_t length) {
     for (std::size_t i = 0; i < length; ++i)
       a[k * length + i] = static_cast<float>(k + 1) * (__builtin_parityll(k & i) != 0 ? -1 : 1);
   return a;
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(KernelsForProductsAndSubtractions) {
+  const vector a = lab::random_floats(8 * 1021, 1, -9, 4);
+  for (const auto& [which, name] : kSteps)
+    EXPECT_TRUE(
+        as_required(work_of([&] { return is_right(which, a, 8, 1021); }), {.threads = 256,
+                                                                           .blocks = 2,
+                                                                           .kernels = 2 * 7,
+                                                                           .sent = bytes_of(a),
+                                                                           .fetched = bytes_of(a),
+                                                                           .reads = 7 * bytes_of(a),
+                                                                           .writes = bytes_of(a)}))
+        << name;
 }
 
 // --- every step, at every shape

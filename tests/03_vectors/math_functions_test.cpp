@@ -14,6 +14,7 @@
 #include "lab/errors.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
@@ -28,6 +29,7 @@ using lab::math_functions::measure;
 using lab::math_functions::precision;
 using lab::math_functions::reference;
 using lab::testing::expect_failures_reported;
+using lab::testing::work_of;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -66,6 +68,20 @@ constexpr named_precision kPrecisions[] = {
              << values[i] << ", off by " << error << ", and " << bound << " is allowed";
   }
   return ::testing::AssertionSuccess();
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(AKernelWhoseThreadsShareTheArguments) {
+  for (const auto& [f, its_name] : kFunctions)
+    for (const auto& [p, name] : kPrecisions)
+      EXPECT_TRUE(as_required(work_of([&] { return is_within_the_bounds(f, p, 0, 5000); }),
+                              {.threads = 1024,
+                               .blocks = 4,
+                               .fetched = 5000 * sizeof(float),
+                               .writes = 5000 * sizeof(float),
+                               .sectors = 1.1}))
+          << its_name << ", " << name;
 }
 
 // --- every function in every precision

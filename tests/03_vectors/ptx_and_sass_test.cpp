@@ -14,9 +14,12 @@
 #include "lab_testing.hpp"
 #include "own_code.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
+using lab::testing::bytes_of;
+using lab::testing::work_of;
 using namespace lab::ptx_and_sass;
 using lab::testing::expect_failures_reported;
 
@@ -24,6 +27,21 @@ using lab::testing::expect_failures_reported;
 void expect_right(const std::vector<finding>& findings) {
   for (const finding& next : findings)
     EXPECT_TRUE(next.right) << next.question << ": read it again";
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(TheKernelsOfTheListings) {
+  const auto a = lab::random_floats(5000, 1, -9, 4), b = lab::random_floats(5000, 2, -1, 30);
+  const lab::testing::required each_element{.threads = a.size(),
+                                            .blocks = 2,
+                                            .sent = 2 * bytes_of(a),
+                                            .fetched = bytes_of(a),
+                                            .reads = 2 * bytes_of(a),
+                                            .writes = bytes_of(a),
+                                            .sectors = 1.1};
+  EXPECT_TRUE(as_required(work_of([&] { add(a, b); }), each_element));
+  EXPECT_TRUE(as_required(work_of([&] { saxpy(2, a, b); }), each_element));
 }
 
 TEST(Answers, CountAddInPtx) {

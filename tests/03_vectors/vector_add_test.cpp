@@ -18,12 +18,14 @@
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
 using lab::device_limit;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
+using lab::testing::work_of;
 using lab::vector_add::add;
 using lab::vector_add::reference;
 using lab::vector_add::step;
@@ -49,6 +51,40 @@ void expect_right_sum(step which, std::size_t n, std::uint64_t seed) {
   const auto a = lab::random_floats(n, seed, -1000, 1000);
   const auto b = lab::random_floats(n, seed + 1, -10, 30);
   EXPECT_TRUE(matches(lab::compare_exact(add(which, a, b).sum, reference(a, b))));
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(TheGridThatEachStepIsNamedFor) {
+  const auto a = lab::random_floats(100'003, 1, -9, 4), b = lab::random_floats(100'003, 2, -1, 30);
+  const auto done_by = [&](step which, std::size_t n) {
+    const std::span first = std::span(a).first(n), second = std::span(b).first(n);
+    return work_of([&] {
+      return matches(lab::compare_exact(add(which, first, second).sum, reference(first, second)));
+    });
+  };
+  EXPECT_TRUE(done_by(step::cpu, 1000).kernels.empty()) << "step cpu is a loop on the host";
+  const auto asks_for = [](std::uint64_t blocks, std::uint64_t threads, std::size_t n) {
+    const std::size_t bytes = n * sizeof(float);
+    return lab::testing::required{.threads = threads,
+                                  .blocks = blocks,
+                                  .sent = 2 * bytes,
+                                  .fetched = bytes,
+                                  .reads = 2 * bytes,
+                                  .writes = bytes,
+                                  .sectors = 1.1};
+  };
+  const lab::testing::work single = done_by(step::one_thread_per_block, 1000);
+  EXPECT_TRUE(as_required(single, asks_for(1000, 1000, 1000)));
+  const lab::testing::work one = done_by(step::one_block, 1000);
+  EXPECT_TRUE(as_required(one, asks_for(1, 1000, 1000)));
+  EXPECT_TRUE(as_required(done_by(step::ceil_division, 1000), asks_for(4, 1000, 1000)));
+  for (const auto& k : single.kernels) EXPECT_EQ(k.threads_per_block, 1U) << "a block is a thread";
+  for (const auto& k : one.kernels) EXPECT_EQ(k.blocks, 1U) << "one block does it all";
+  // A grid that is smaller than the device leaves multiprocessors idle.
+  const std::size_t processors = device_limit(cudaDevAttrMultiProcessorCount);
+  EXPECT_TRUE(as_required(done_by(step::grid_stride, a.size()),
+                          asks_for(processors, 256 * processors, a.size())));
 }
 
 // --- every step, at every size

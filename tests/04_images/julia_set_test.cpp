@@ -15,6 +15,7 @@
 #include "lab_testing.hpp"
 #include "palette.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
@@ -24,6 +25,7 @@ using lab::julia_set::step;
 using lab::julia_set::view;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
+using lab::testing::work_of;
 
 struct named_step {
   step value;
@@ -34,6 +36,26 @@ constexpr named_step kSteps[] = {{step::one_thread_per_block, "one_thread_per_bl
 
 ::testing::AssertionResult is_exact(step which, const view& what) {
   return matches(lab::julia_set::compare_with_reference(what, compute(which, what).iterations));
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(AThreadForEachPixel) {
+  view what;
+  what.width = 100, what.height = 37;
+  constexpr std::size_t kPixels = 100 * 37;
+  for (const auto& [which, name] : kSteps) {
+    const lab::testing::work done = work_of([&] { return is_exact(which, what); });
+    EXPECT_TRUE(as_required(done, {.threads = kPixels,
+                                   .blocks = 7 * 3,
+                                   .fetched = kPixels * sizeof(int),
+                                   .writes = kPixels * sizeof(int)}))
+        << name;
+    for (const auto& k : done.kernels)
+      EXPECT_EQ(std::pair(k.block_x, k.block_y),
+                which == step::blocks_16x16 ? std::pair(16U, 16U) : std::pair(1U, 1U))
+          << name << ": the threads of a block";
+  }
 }
 
 // --- every step, at every size

@@ -16,6 +16,7 @@
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 #ifdef __CPU_DEVICE__
 #include <cpu_device.h>
@@ -31,6 +32,7 @@ using lab::ripple::frame_callback;
 using lab::ripple::step;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
+using lab::testing::work_of;
 
 struct named_step {
   step value;
@@ -42,6 +44,25 @@ constexpr named_step kSteps[] = {{step::blocks_16x16, "blocks_16x16"},
 ::testing::AssertionResult is_right(step which, int width, int height, int tick) {
   return matches(
       compare_with_reference(frame(which, width, height, tick).picture, width, height, tick));
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(AThreadForEachPixel) {
+  constexpr std::size_t kPixels = 150 * 47;
+  for (const auto& [which, name] : kSteps) {
+    const lab::testing::work done = work_of([&] { return is_right(which, 150, 47, 5); });
+    EXPECT_TRUE(as_required(done, {.threads = kPixels,
+                                   .blocks = 28,
+                                   .fetched = kPixels * sizeof(lab::rgba),
+                                   .writes = kPixels * sizeof(lab::rgba),
+                                   .sectors = 2}))
+        << name;
+    for (const auto& k : done.kernels)
+      EXPECT_EQ(std::pair(k.block_x, k.block_y),
+                which == step::blocks_16x16 ? std::pair(16U, 16U) : std::pair(256U, 1U))
+          << name << ": the threads of a block";
+  }
 }
 
 // --- every step, at every size

@@ -19,6 +19,7 @@
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
@@ -26,7 +27,10 @@ using lab::dot_product::dot;
 using lab::dot_product::error_bound;
 using lab::dot_product::reference;
 using lab::dot_product::step;
+using lab::testing::as_required;
+using lab::testing::bytes_of;
 using lab::testing::matches;
+using lab::testing::work_of;
 using vector = std::vector<float>;
 
 struct named_step {
@@ -50,6 +54,21 @@ vector whole_numbers(std::size_t n, std::uint64_t seed, int low, int high) {
 ::testing::AssertionResult is_within_the_bound(step which, const vector& a, const vector& b) {
   return matches(
       lab::compare(dot(which, a, b).value, reference(a, b), {.absolute = error_bound(a, b)}));
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(AKernelWhoseThreadsShareTheSumInSharedMemory) {
+  const vector a = whole_numbers(20'000, 1, -3, 4), b = whole_numbers(20'000, 2, -4, 2);
+  for (const auto& [which, name] : kSteps)
+    EXPECT_TRUE(as_required(work_of([&] { return is_exact(which, a, b); }),
+                            {.threads = 1024,
+                             .blocks = 4,
+                             .sent = 2 * bytes_of(a),
+                             .reads = 2 * bytes_of(a),
+                             .shared_memory = true,
+                             .sectors = 1.1}))
+        << name;
 }
 
 // --- every step, at every size

@@ -20,6 +20,7 @@
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
@@ -35,7 +36,9 @@ using lab::atomic_toolbox::outcome;
 using lab::atomic_toolbox::reference_sums;
 using lab::atomic_toolbox::request;
 using lab::atomic_toolbox::sums_of_groups;
+using lab::testing::bytes_of;
 using lab::testing::matches;
+using lab::testing::work_of;
 using requests = std::vector<request>;
 using floats = std::vector<float>;
 
@@ -75,6 +78,35 @@ std::string alone(operation which, std::uint32_t start, request what) {
 }
 std::string expected(std::uint32_t start, std::uint32_t left) {
   return "returns " + std::to_string(start) + ", leaves " + std::to_string(left);
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(ThreadsThatUseAtomics) {
+  const requests asked = random_requests(600, 1, 0, 9);
+  EXPECT_TRUE(as_required(work_of([&] { return can_be_explained(operation::add, 5, asked); }),
+                          {.threads = asked.size(),
+                           .sent = bytes_of(asked),
+                           .fetched = asked.size() * 4,
+                           .atomics = true}));
+  const floats values = lab::random_floats(5000, 1, -9, 4);
+  EXPECT_TRUE(
+      as_required(work_of([&] { EXPECT_EQ(float_max(values), *std::ranges::max_element(values)); }),
+                  {.threads = 1024,
+                   .blocks = 4,
+                   .sent = bytes_of(values),
+                   .reads = bytes_of(values),
+                   .atomics = true}));
+  const std::vector<std::uint32_t> numbers(10 * kGroup, 3);
+  EXPECT_TRUE(
+      as_required(work_of([&] { EXPECT_EQ(sums_of_groups(numbers), reference_sums(numbers)); }),
+                  {.threads = 10 * kGroup,
+                   .blocks = 10,
+                   .sent = bytes_of(numbers),
+                   .reads = bytes_of(numbers),
+                   .atomics = true}));
+  EXPECT_TRUE(as_required(work_of([] { EXPECT_EQ(add_together(1, 300, 5, 2), 611U); }),
+                          {.threads = 300, .calls = {"cudaMallocManaged"}, .atomics = true}));
 }
 
 // --- the check itself ----------------------------------------------------------------------------

@@ -15,6 +15,7 @@
 #include "lab/launch_limits.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
@@ -24,6 +25,7 @@ using lab::count_threads::condition;
 using lab::count_threads::count;
 using lab::count_threads::extent;
 using lab::count_threads::shape;
+using lab::testing::work_of;
 
 struct named_condition {
   condition value;
@@ -38,6 +40,20 @@ constexpr named_condition kConditions[] = {
 std::string name_of(const shape& grid) {
   return "grid" + std::to_string(grid.blocks.x) + "x" + std::to_string(grid.blocks.y) + "_block" +
          std::to_string(grid.threads.x) + "x" + std::to_string(grid.threads.y);
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(ThreadsThatCountThemselves) {
+  const shape grid{{3, 2}, {5, 7}};
+  for (const auto& [which, name] : kConditions) {
+    const lab::testing::work done =
+        work_of([&] { EXPECT_EQ(count(which, grid).count, closed_form(which, grid)); });
+    EXPECT_TRUE(as_required(done, {.threads = 2, .blocks = 2, .fetched = 4, .atomics = true}))
+        << name;
+    for (const auto& k : done.kernels)
+      EXPECT_EQ(std::tuple(k.blocks, k.block_x, k.block_y), std::tuple(6U, 5U, 7U)) << name;
+  }
 }
 
 // --- the closed form -----------------------------------------------------------------------------

@@ -17,6 +17,7 @@
 #include "lab/launch_limits.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
@@ -28,6 +29,7 @@ using lab::histogram::kBins;
 using lab::histogram::make_bytes;
 using lab::histogram::step;
 using lab::testing::matches;
+using lab::testing::work_of;
 
 struct named_step {
   step value;
@@ -49,6 +51,35 @@ constexpr named_data kData[] = {
 
 void expect_right_counts(step which, const std::vector<std::uint8_t>& bytes, unsigned threads = 0) {
   EXPECT_TRUE(matches(check(count(which, bytes, threads).count, bytes)));
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(CountersOfTheKindThatEachStepIsNamedFor) {
+  // All bytes are equal: whoever has one counter for all lanes of a warp has them take turns.
+  const auto bytes = make_bytes(data::constant, 64 * 1024, 1);
+  for (const auto& [which, name] : kSteps) {
+    const lab::testing::work done =
+        work_of([&] { return matches(check(count(which, bytes).count, bytes)); });
+    if (which == step::cpu) {
+      EXPECT_TRUE(done.kernels.empty()) << "step cpu is a loop on the host";
+      continue;
+    }
+    EXPECT_TRUE(as_required(done, {.threads = 512,
+                                   .blocks = 2,
+                                   .sent = bytes.size(),
+                                   .fetched = lab::histogram::kBins * 4,
+                                   .reads = bytes.size(),
+                                   .shared_memory = which != step::global_atomics,
+                                   .atomics = true,
+                                   .shared_atomics = which != step::global_atomics}))
+        << name;
+    if (which != step::lane_copies || !done.costs.contains("shared atomic")) continue;
+    const auto& atomics = done.costs.at("shared atomic");
+    EXPECT_LE(atomics.turns, atomics.requests * 11 / 10) << "lanes of a warp share a counter";
+    EXPECT_LE(done.costs.at("global load").requests, bytes.size() / (16 * 32) * 5 / 4)
+        << "a lane loads less than 16 bytes at a time";
+  }
 }
 
 // --- every step, every size ----------------------------------------------------------------------

@@ -18,6 +18,7 @@
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
@@ -29,6 +30,8 @@ using lab::lost_update::operation;
 using lab::lost_update::reference;
 using lab::lost_update::replay;
 using lab::lost_update::turn;
+using lab::testing::bytes_of;
+using lab::testing::work_of;
 
 constexpr auto kRead = operation::read;
 constexpr auto kAdd = operation::add;
@@ -60,6 +63,19 @@ std::vector<turn> random_turns(std::size_t n, unsigned threads, std::uint64_t se
              << expected[k].x << " and " << expected[k].own
              << (actual[k] == moment{-1, -1} ? " (never written?)" : "");
   return ::testing::AssertionSuccess();
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(ThreadsThatTakeTurnsAndThreadsThatDoNot) {
+  const auto turns = random_turns(60, 5, 1);
+  EXPECT_TRUE(as_required(work_of([&] { return is_as_scheduled(turns, 5, 7); }),
+                          {.threads = 5,
+                           .sent = bytes_of(turns),
+                           .fetched = turns.size() * sizeof(moment),
+                           .writes = turns.size() * sizeof(moment)}));
+  EXPECT_TRUE(as_required(work_of([&] { EXPECT_EQ(count(4, 64, 3).count, 4U * 64 * 3); }),
+                          {.threads = 4 * 64, .blocks = 4, .fetched = 4, .atomics = true}));
 }
 
 // --- slow motion ---------------------------------------------------------------------------------

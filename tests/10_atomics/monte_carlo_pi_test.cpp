@@ -20,6 +20,7 @@
 #include "lab/errors.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
@@ -33,6 +34,7 @@ using lab::monte_carlo_pi::reference_hits;
 using lab::monte_carlo_pi::reference_number;
 using lab::monte_carlo_pi::sigma;
 using lab::monte_carlo_pi::step;
+using lab::testing::work_of;
 using numbers = std::vector<std::uint64_t>;
 
 struct named_step {
@@ -41,6 +43,29 @@ struct named_step {
 };
 constexpr named_step kSteps[] = {
     {step::per_hit, "per_hit"}, {step::per_warp, "per_warp"}, {step::per_block, "per_block"}};
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(AtomicsOfTheKindThatEachStepIsNamedFor) {
+  EXPECT_TRUE(
+      as_required(work_of([] { draw(1, 0, 5000); }), {.threads = 1024,
+                                                      .blocks = 4,
+                                                      .fetched = 5000 * sizeof(std::uint64_t),
+                                                      .writes = 5000 * sizeof(std::uint64_t),
+                                                      .sectors = 1.1}));
+  const std::uint64_t hits = reference_hits(20'000, 1);
+  for (const auto& [which, name] : kSteps) {
+    const lab::testing::work done = work_of(
+        [&] { EXPECT_EQ(count_hits(which, 20'000, 1, {.blocks = 6, .threads = 128}).hits, hits); });
+    EXPECT_TRUE(as_required(done, {.threads = 1, .blocks = 6, .fetched = 4, .atomics = true}))
+        << name;
+    const std::uint64_t most = which == step::per_hit ? hits : which == step::per_warp ? 6 * 4 : 6;
+    for (const auto& k : done.kernels) {
+      EXPECT_EQ(k.all_threads(), 6U * 128) << name;
+      EXPECT_LE(k.atomics, most) << name << ": atomic additions to the counter";
+    }
+  }
+}
 
 // --- the random numbers --------------------------------------------------------------------------
 

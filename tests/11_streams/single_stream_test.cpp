@@ -12,52 +12,47 @@
 #include <tuple>
 #include <vector>
 
-#ifdef __CPU_DEVICE__
-#include <cpu_device.h>
-#endif
-
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
 using lab::single_stream::process;
 using lab::single_stream::reference;
+using lab::testing::bytes_of;
 using lab::testing::matches;
+using lab::testing::work_of;
 using vector = std::vector<int>;
-
-/// When the CPU device does asynchronous work: at once, or as late as CUDA allows. A GPU does as
-/// it likes.
-enum class when { at_once, late };
-#ifdef __CPU_DEVICE__
-constexpr when kWhen[] = {when::at_once, when::late};
-#else
-constexpr when kWhen[] = {when::at_once};
-#endif
-
-std::string name_of(when w) { return w == when::late ? "late" : "at_once"; }
-
-class runs_work {
- public:
-  explicit runs_work([[maybe_unused]] when w) {
-#ifdef __CPU_DEVICE__
-    using cpu_device::stream_policy;
-    cpu_device::set_stream_policy(w == when::late ? stream_policy::deferred : stream_policy::eager);
-#endif
-  }
-  ~runs_work() {
-#ifdef __CPU_DEVICE__
-    cpu_device::set_stream_policy(cpu_device::stream_policy::eager);
-#endif
-  }
-  runs_work(const runs_work&) = delete;
-  runs_work& operator=(const runs_work&) = delete;
-};
 
 ::testing::AssertionResult is_right(const vector& a, const vector& b, std::size_t chunk) {
   return matches(lab::compare_exact(process(a, b, chunk).c, reference(a, b)));
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(ChunksInOneStream) {
+  const vector a = lab::random_ints(2000, 1, -9, 900), b = lab::random_ints(2000, 2, -9, 900);
+  const lab::testing::work done = work_of([&] { return is_right(a, b, 512); });
+  ASSERT_TRUE(as_required(
+      done, {.threads = 512,
+             .blocks = 2,
+             .kernels = 4,
+             .calls = {"cudaMemcpyAsync", "cudaHostAlloc|cudaMallocHost|cudaHostRegister",
+                       "cudaStreamCreate|cudaStreamCreateWithFlags|"
+                       "cudaStreamCreateWithPriority"},
+             .not_called = {"cudaMemcpy"},
+             .reads = 2 * bytes_of(a),
+             .writes = bytes_of(a)}));
+  EXPECT_EQ(done.streams(), 1U);
+  for (const auto& k : done.kernels) EXPECT_NE(k.stream, nullptr) << "the default stream";
+  for (const auto& c : done.copies) {
+    EXPECT_EQ(c.stream, done.kernels.at(0).stream) << "a copy in another stream";
+    EXPECT_LE(c.bytes, 512 * sizeof(int)) << "more than a chunk";
+  }
+  for (const std::size_t bytes : done.device_memory) EXPECT_LE(bytes, 3 * 512 * sizeof(int));
 }
 
 // --- what the reference says, by hand ------------------------------------------------------------
@@ -80,39 +75,28 @@ TEST(Reference, DoesNotLookBeyondTheGroup) {
 
 // --- every size, in chunks -----------------------------------------------------------------------
 
-class Process : public ::testing::TestWithParam<std::tuple<when, std::size_t, std::size_t>> {};
+class Process : public ::testing::TestWithParam<std::tuple<std::size_t, std::size_t>> {};
 
 // Around a group (256) and around whole chunks; one chunk, many, and a ragged last one that ends
 // within a group.
 INSTANTIATE_TEST_SUITE_P(Sizes, Process,
-                         ::testing::Combine(::testing::ValuesIn(kWhen),
-                                            ::testing::Values(256, 768, 4096),
+                         ::testing::Combine(::testing::Values(256, 768, 4096),
                                             ::testing::Values(1, 2, 3, 255, 256, 257, 767, 768, 769,
                                                               1537, 4095, 4096, 4097, 10'007)),
                          [](const auto& test) {
-                           return name_of(std::get<0>(test.param)) + "_chunk" +
-                                  std::to_string(std::get<1>(test.param)) + "_n" +
-                                  std::to_string(std::get<2>(test.param));
+                           return "chunk" + std::to_string(std::get<0>(test.param)) + "_n" +
+                                  std::to_string(std::get<1>(test.param));
                          });
 
 TEST_P(Process, IsExact) {
-  const auto& [w, chunk, n] = GetParam();
-  const runs_work policy(w);
+  const auto& [chunk, n] = GetParam();
   EXPECT_TRUE(is_right(lab::random_ints(n, n + 1, 0, (1 << 20) - 1),
                        lab::random_ints(n, n + 2, 5, 1 << 19), chunk));
 }
 
-class When : public ::testing::TestWithParam<when> {};
-INSTANTIATE_TEST_SUITE_P(Work, When, ::testing::ValuesIn(kWhen),
-                         [](const auto& test) { return name_of(test.param); });
+TEST(SingleStream, EmptyVectorsGiveAnEmptyOne) { EXPECT_TRUE(process({}, {}, 256).c.empty()); }
 
-TEST_P(When, EmptyVectorsGiveAnEmptyOne) {
-  const runs_work policy(GetParam());
-  EXPECT_TRUE(process({}, {}, 256).c.empty());
-}
-
-TEST_P(When, AnyIntsWillDo) {
-  const runs_work policy(GetParam());
+TEST(SingleStream, AnyIntsWillDo) {
   constexpr int kLeast = std::numeric_limits<int>::min(), kMost = std::numeric_limits<int>::max();
   EXPECT_TRUE(is_right(vector(1000, kMost), vector(1000, kMost), 512));
   EXPECT_TRUE(is_right(vector(1000, kLeast), vector(1000, kLeast), 512));
@@ -120,22 +104,19 @@ TEST_P(When, AnyIntsWillDo) {
                        lab::random_ints(3001, 8, kLeast, kMost), 512));
 }
 
-TEST_P(When, AChunkMayBeLargerThanAnyMemory) {
-  const runs_work policy(GetParam());
+TEST(SingleStream, AChunkMayBeLargerThanAnyMemory) {
   const vector a = lab::random_ints(1000, 9, 0, 99'999), b = lab::random_ints(1000, 10, 0, 99'999);
   EXPECT_TRUE(is_right(a, b, std::size_t{1} << 50));
 }
 
-TEST_P(When, ASecondCallSeesNothingOfTheFirst) {
-  const runs_work policy(GetParam());
+TEST(SingleStream, ASecondCallSeesNothingOfTheFirst) {
   for (std::uint64_t seed = 1; seed < 5; ++seed) {
     const vector a = lab::random_ints(5000, seed, 0, 1 << 20);
     EXPECT_TRUE(is_right(a, lab::random_ints(5000, seed + 9, 0, 1 << 20), 1024)) << "seed " << seed;
   }
 }
 
-TEST_P(When, LeavesItsInputAlone) {
-  const runs_work policy(GetParam());
+TEST(SingleStream, LeavesItsInputAlone) {
   const vector a = lab::random_ints(999, 1, 0, 1000), b = lab::random_ints(999, 2, 0, 1000);
   const vector a_before = a, b_before = b;
   process(a, b, 256);
@@ -143,8 +124,7 @@ TEST_P(When, LeavesItsInputAlone) {
   EXPECT_EQ(b, b_before);
 }
 
-TEST_P(When, SaysHowLongItTook) {
-  const runs_work policy(GetParam());
+TEST(SingleStream, SaysHowLongItTook) {
   const vector a(1000, 1);
   const float milliseconds = process(a, a, 256).total_ms;
   EXPECT_GT(milliseconds, 0.0F);

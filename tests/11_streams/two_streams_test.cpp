@@ -12,31 +12,21 @@
 #include <tuple>
 #include <vector>
 
-#ifdef __CPU_DEVICE__
-#include <cpu_device.h>
-#endif
-
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
+using lab::testing::bytes_of;
 using lab::testing::matches;
+using lab::testing::work_of;
 using lab::two_streams::process;
 using lab::two_streams::reference;
 using lab::two_streams::step;
 using vector = std::vector<int>;
-
-/// When the CPU device does asynchronous work: at once, or as late as CUDA allows. A GPU does as
-/// it likes.
-enum class when { at_once, late };
-#ifdef __CPU_DEVICE__
-constexpr when kWhen[] = {when::at_once, when::late};
-#else
-constexpr when kWhen[] = {when::at_once};
-#endif
 
 struct named_step {
   step value;
@@ -46,69 +36,67 @@ constexpr named_step kSteps[] = {{step::one_stream, "one_stream"},
                                  {step::depth_first, "depth_first"},
                                  {step::breadth_first, "breadth_first"}};
 
-std::string name_of(when w) { return w == when::late ? "late" : "at_once"; }
-
-class runs_work {
- public:
-  explicit runs_work([[maybe_unused]] when w) {
-#ifdef __CPU_DEVICE__
-    using cpu_device::stream_policy;
-    cpu_device::set_stream_policy(w == when::late ? stream_policy::deferred : stream_policy::eager);
-#endif
-  }
-  ~runs_work() {
-#ifdef __CPU_DEVICE__
-    cpu_device::set_stream_policy(cpu_device::stream_policy::eager);
-#endif
-  }
-  runs_work(const runs_work&) = delete;
-  runs_work& operator=(const runs_work&) = delete;
-};
-
 ::testing::AssertionResult is_right(step which, const vector& a, const vector& b,
                                     std::size_t chunk) {
   return matches(lab::compare_exact(process(which, a, b, chunk).c, reference(a, b)));
 }
 
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(StreamsThatTakeTurns) {
+  const vector a = lab::random_ints(2048, 1, -9, 900), b = lab::random_ints(2048, 2, -9, 900);
+  for (const auto& [which, name] : kSteps) {
+    const lab::testing::work done = work_of([&] { return is_right(which, a, b, 512); });
+    EXPECT_TRUE(as_required(
+        done, {.threads = 512,
+               .blocks = 2,
+               .kernels = 4,
+               .streams = which == step::one_stream ? std::size_t{1} : 2,
+               .calls = {"cudaMemcpyAsync", "cudaHostAlloc|cudaMallocHost|cudaHostRegister"},
+               .not_called = {"cudaMemcpy"},
+               .reads = 2 * bytes_of(a),
+               .writes = bytes_of(a)}))
+        << name;
+    for (const auto& k : done.kernels) EXPECT_NE(k.stream, nullptr) << "the default stream";
+    std::string queued;  // c: a copy, k: a kernel
+    for (const std::string& call : done.sequence)
+      queued += call == "cudaMemcpyAsync" ? "c" : call == "cudaLaunchKernel" ? "k" : "";
+    EXPECT_EQ(queued, which == step::breadth_first ? "cccckkcccccckkcc" : "cckccckccckccckc")
+        << name << ": the order of copies (c) and kernels (k)";
+  }
+}
+
 // --- every size, in chunks -----------------------------------------------------------------------
 
-class Process
-    : public ::testing::TestWithParam<std::tuple<named_step, when, std::size_t, std::size_t>> {};
+class Process : public ::testing::TestWithParam<std::tuple<named_step, std::size_t, std::size_t>> {
+};
 
 // Around a group (256) and around whole chunks; an odd and an even number of chunks, only one, so
 // that the second stream has nothing to do, and a ragged last one in either stream.
 INSTANTIATE_TEST_SUITE_P(Sizes, Process,
-                         ::testing::Combine(::testing::ValuesIn(kSteps), ::testing::ValuesIn(kWhen),
+                         ::testing::Combine(::testing::ValuesIn(kSteps),
                                             ::testing::Values(256, 768),
                                             ::testing::Values(1, 2, 3, 255, 256, 257, 511, 512, 513,
                                                               767, 768, 769, 1535, 1536, 1537, 2304,
                                                               10'007)),
                          [](const auto& test) {
-                           return std::string(std::get<0>(test.param).name) + "_" +
-                                  name_of(std::get<1>(test.param)) + "_chunk" +
-                                  std::to_string(std::get<2>(test.param)) + "_n" +
-                                  std::to_string(std::get<3>(test.param));
+                           return std::string(std::get<0>(test.param).name) + "_" + "chunk" +
+                                  std::to_string(std::get<1>(test.param)) + "_n" +
+                                  std::to_string(std::get<2>(test.param));
                          });
 
 TEST_P(Process, IsExact) {
-  const auto& [which, w, chunk, n] = GetParam();
-  const runs_work policy(w);
+  const auto& [which, chunk, n] = GetParam();
   EXPECT_TRUE(is_right(which.value, lab::random_ints(n, n + 1, 0, (1 << 20) - 1),
                        lab::random_ints(n, n + 2, 5, 1 << 19), chunk));
 }
 
-class EachStep : public ::testing::TestWithParam<std::tuple<named_step, when>> {
+class EachStep : public ::testing::TestWithParam<named_step> {
  protected:
-  step which() const { return std::get<0>(GetParam()).value; }
-
- private:
-  runs_work policy_{std::get<1>(GetParam())};
+  step which() const { return GetParam().value; }
 };
-INSTANTIATE_TEST_SUITE_P(
-    Steps, EachStep, ::testing::Combine(::testing::ValuesIn(kSteps), ::testing::ValuesIn(kWhen)),
-    [](const auto& test) {
-      return std::string(std::get<0>(test.param).name) + "_" + name_of(std::get<1>(test.param));
-    });
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
+                         [](const auto& test) { return test.param.name; });
 
 TEST_P(EachStep, EmptyVectorsGiveAnEmptyOne) {
   const auto result = process(which(), {}, {}, 256);

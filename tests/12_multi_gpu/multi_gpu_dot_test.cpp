@@ -27,6 +27,7 @@
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
@@ -35,11 +36,13 @@ using lab::multi_gpu_dot::error_bound;
 using lab::multi_gpu_dot::reference;
 using lab::multi_gpu_dot::split;
 using lab::multi_gpu_dot::step;
+using lab::testing::bytes_of;
 using lab::testing::current_device;
 using lab::testing::finish_before_the_end;
 using lab::testing::full_device;
 using lab::testing::matches;
 using lab::testing::on_device;
+using lab::testing::work_of;
 using vector = std::vector<float>;
 using shares = std::vector<double>;
 
@@ -59,6 +62,32 @@ vector whole_numbers(std::size_t n, std::uint64_t seed, int low, int high) {
 ::testing::AssertionResult is_exact(step which, const vector& a, const vector& b,
                                     const shares& speeds = {}) {
   return matches(lab::compare(dot(which, a, b, speeds).value, reference(a, b), lab::tolerance{}));
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(AKernelOnEveryDevice) {
+  int devices = 0;
+  CUDA_CHECK(cudaGetDeviceCount(&devices));
+  const auto count = static_cast<std::size_t>(devices);
+  const vector a = whole_numbers(60'011, 1, -9, 14), b = whole_numbers(60'011, 2, -4, 5);
+  for (const auto& [which, name] : kSteps) {
+    const bool one = which == step::one_thread;
+    const lab::testing::work done = work_of([&] { return is_exact(which, a, b); });
+    EXPECT_TRUE(as_required(done, {.threads = 1024,
+                                   .blocks = 4,
+                                   .kernels = count,
+                                   .sent = 2 * bytes_of(a),
+                                   .streams = one ? count : 1,
+                                   .devices = count,
+                                   .reads = 2 * bytes_of(a),
+                                   .shared_memory = true}))
+        << name;
+    if (one)
+      EXPECT_EQ(done.host_threads, 1U) << name;
+    else
+      EXPECT_GE(done.host_threads, count) << name;
+  }
 }
 
 // --- the cuts ------------------------------------------------------------------------------------

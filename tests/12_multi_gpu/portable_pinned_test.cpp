@@ -23,6 +23,7 @@
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
@@ -32,11 +33,13 @@ using lab::portable_pinned::error_bound;
 using lab::portable_pinned::pinning;
 using lab::portable_pinned::reference;
 using lab::portable_pinned::step;
+using lab::testing::bytes_of;
 using lab::testing::current_device;
 using lab::testing::finish_before_the_end;
 using lab::testing::full_device;
 using lab::testing::matches;
 using lab::testing::on_device;
+using lab::testing::work_of;
 using vector = std::vector<float>;
 
 struct named_version {
@@ -65,6 +68,34 @@ vector whole_numbers(std::size_t n, std::uint64_t seed, int low, int high) {
 /// How many elements device k of `devices` has to get, of n.
 std::size_t elements_of(std::size_t k, std::size_t devices, std::size_t n) {
   return n * (k + 1) / devices - n * k / devices;
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(AKernelOnEveryDevice) {
+  int devices = 0;
+  CUDA_CHECK(cudaGetDeviceCount(&devices));
+  const auto count = static_cast<std::size_t>(devices);
+  const vector a = whole_numbers(60'011, 1, -9, 14), b = whole_numbers(60'011, 2, -4, 5);
+  for (const named_version& version : kVersions) {
+    const bool copies = version.which == step::copies;
+    lab::testing::required what{.threads = 1024,
+                                .blocks = 4,
+                                .kernels = count,
+                                .devices = count,
+                                .calls = {"cudaHostAlloc"},
+                                .reads = 2 * bytes_of(a),
+                                .shared_memory = true};
+    if (copies) what.calls.emplace_back("cudaMemcpyAsync");
+    const lab::testing::work done = work_of([&] { return is_exact(version, a, b); });
+    EXPECT_TRUE(as_required(done, what)) << version.name;
+    EXPECT_EQ(done.bytes_copied(cudaMemcpyHostToDevice), copies ? 2 * bytes_of(a) : 0)
+        << version.name << ": bytes copied to the devices";
+    if (copies)
+      EXPECT_EQ(done.host_threads, 1U) << version.name;
+    else
+      EXPECT_GE(done.host_threads, count) << version.name;
+  }
 }
 
 // --- the sum -------------------------------------------------------------------------------------

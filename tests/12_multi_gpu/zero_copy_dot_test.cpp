@@ -24,11 +24,14 @@
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
+using lab::testing::bytes_of;
 using lab::testing::full_device;
 using lab::testing::matches;
+using lab::testing::work_of;
 using lab::zero_copy_dot::dot;
 using lab::zero_copy_dot::error_bound;
 using lab::zero_copy_dot::reference;
@@ -49,6 +52,25 @@ vector whole_numbers(std::size_t n, std::uint64_t seed, int low, int high) {
 
 ::testing::AssertionResult is_exact(step which, const vector& a, const vector& b) {
   return matches(lab::compare(dot(which, a, b).value, reference(a, b), lab::tolerance{}));
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(VectorsWhereTheStepWantsThem) {
+  const vector a = whole_numbers(20'011, 1, -9, 14), b = whole_numbers(20'011, 2, -4, 5);
+  for (const auto& [which, name] : kSteps) {
+    const bool copies = which == step::copies;
+    lab::testing::required what{.threads = 1024,
+                                .blocks = 4,
+                                .reads = 2 * bytes_of(a),
+                                .shared_memory = true,
+                                .sectors = 1.1};
+    if (!copies) what.calls = {"cudaHostAlloc|cudaMallocHost|cudaHostRegister"};
+    const lab::testing::work done = work_of([&] { return is_exact(which, a, b); });
+    EXPECT_TRUE(as_required(done, what)) << name;
+    const std::uint64_t copied = done.bytes_copied(cudaMemcpyHostToDevice);
+    EXPECT_EQ(copied, copies ? 2 * bytes_of(a) : 0) << name << ": bytes copied to the device";
+  }
 }
 
 class Dot : public ::testing::TestWithParam<std::tuple<named_step, std::size_t>> {};

@@ -16,6 +16,7 @@
 
 #include "lab/cuda_check.hpp"
 #include "lab/device_limits.hpp"
+#include "lab/new_memory.hpp"
 #include "lab_testing.hpp"
 
 namespace {
@@ -51,6 +52,19 @@ std::size_t occurrences(const std::string& text, const std::string& part) {
     ++count;
   return count;
 }
+
+#ifdef __CPU_DEVICE__
+TEST(TestMain, FillsNewMemoryWithOtherBytesInEachRun) {
+  static int before = -1;
+  unsigned char *device = nullptr, now = 0;
+  CUDA_CHECK(cudaMalloc(&device, 1));
+  CUDA_CHECK(cudaMemcpy(&now, device, 1, cudaMemcpyDeviceToHost));
+  CUDA_CHECK(cudaFree(device));
+  EXPECT_NE(now, before);
+  EXPECT_EQ(now, lab::detail::new_memory_byte);
+  before = now;
+}
+#endif
 
 TEST(TestMain, PassesAnEmptyTest) {
   if (misbehaving()) return;

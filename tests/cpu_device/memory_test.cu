@@ -27,6 +27,18 @@ TEST(Memory, IsPoisonedAtBirth) {
   }
 }
 
+TEST(Memory, HoldsTheByteThatWasChosen) {
+  for (const unsigned char byte : {0x5A, 0x00, 0xFF}) {
+    cpu_device::fill_new_memory_with(byte);
+    std::uint32_t host = 1;
+    std::uint32_t* p = nullptr;
+    ASSERT_EQ(cudaMalloc(&p, sizeof *p), cudaSuccess);
+    ASSERT_EQ(cudaMemcpy(&host, p, sizeof host, cudaMemcpyDeviceToHost), cudaSuccess);
+    EXPECT_EQ(host, 0x01010101U * byte);
+    EXPECT_EQ(cudaFree(p), cudaSuccess);
+  }
+}
+
 TEST(Memory, OfImpossibleSizesIsRefused) {
   for (const std::size_t bytes : {SIZE_MAX / 2, SIZE_MAX}) {
     void* p = nullptr;

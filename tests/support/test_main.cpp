@@ -17,6 +17,7 @@
 
 #include "lab/device_limits.hpp"
 #include "lab/errors.hpp"
+#include "lab/new_memory.hpp"
 #include "lab_testing.hpp"
 #include "test_events.hpp"
 
@@ -86,6 +87,16 @@ class thread_orders : public ::testing::EmptyTestEventListener {
  private:
   std::string order_;
   bool stop_ = false;
+};
+
+/// Fills new memory with other bytes in each repetition: what is right only where memory happens to
+/// hold 0xFF bytes is wrong. (0x5A and 0xC3 make no small numbers of any type, of either sign.)
+class new_memory : public ::testing::EmptyTestEventListener {
+  void OnTestIterationStart(const ::testing::UnitTest&, int iteration) override {
+    constexpr std::array<unsigned char, kOrders> kBytes = {0xFF, 0x5A, 0xC3};
+    lab::detail::new_memory_byte = kBytes[static_cast<std::size_t>(iteration % kOrders)];
+    cpu_device::fill_new_memory_with(lab::detail::new_memory_byte);
+  }
 };
 
 /// The error that every call returns since a kernel has failed, until its device is reset.
@@ -194,6 +205,7 @@ int prepare([[maybe_unused]] bool repetition_is_given) {
 #ifdef __CPU_DEVICE__
   ::testing::TestEventListeners& listeners = ::testing::UnitTest::GetInstance()->listeners();
   listeners.Append(new device_watch);  // GoogleTest owns them
+  listeners.Append(new new_memory);
   if (!is_set("CPU_DEVICE_ORDER")) {
     listeners.Append(new thread_orders);
     if (!repetition_is_given) GTEST_FLAG_SET(repeat, kOrders);

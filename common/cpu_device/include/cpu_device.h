@@ -30,6 +30,11 @@ void set_stream_policy(stream_policy policy);
 std::size_t live_allocations();
 std::size_t live_bytes();
 
+/// What each byte of new memory (of a device, managed or pinned) holds until somebody writes it,
+/// from now on: 0xFF at first, which is NaN or -1. Whoever tests a program with several bytes finds
+/// out whether it needs one of them.
+void fill_new_memory_with(unsigned char byte);
+
 /// What else a program makes and has to destroy. (The memory of arrays is among the allocations,
 /// too.)
 enum class object_kind {

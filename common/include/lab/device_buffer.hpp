@@ -16,6 +16,7 @@
 
 #include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
+#include "lab/new_memory.hpp"
 
 namespace lab {
 
@@ -23,7 +24,7 @@ namespace lab {
 /// Move-only; n = 0 is legal and owns nothing (data() is then null).
 ///
 /// New memory is filled with 0xFF bytes (NaN for floats, -1 for ints), so that an element that no
-/// thread wrote is never plausible.
+/// thread wrote is never plausible. Do not rely on it: tests fill it with other bytes, too.
 template <class T>
 class device_buffer {
   static_assert(std::is_trivially_copyable_v<T>, "device memory is copied as bytes");
@@ -34,7 +35,7 @@ class device_buffer {
 
   explicit device_buffer(std::size_t n) : device_buffer(allocate_only{}, n) {
     if (n == 0) return;
-    CUDA_CHECK(cudaMemset(data_, 0xFF, size_bytes()));
+    CUDA_CHECK(cudaMemset(data_, detail::new_memory_byte, size_bytes()));
     // The fill is asynchronous, and a stream made with cudaStreamNonBlocking would not wait for it.
     CUDA_CHECK(cudaStreamSynchronize(nullptr));
   }

@@ -16,6 +16,7 @@
 
 #include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
+#include "lab/new_memory.hpp"
 
 namespace lab {
 
@@ -39,7 +40,7 @@ class pinned_buffer {
     if (n == 0) return;
     void* memory = nullptr;
     CUDA_CHECK(cudaHostAlloc(&memory, n * sizeof(T), flags));
-    std::memset(memory, 0xFF, n * sizeof(T));
+    std::memset(memory, detail::new_memory_byte, n * sizeof(T));
     data_ = static_cast<T*>(memory);
     size_ = n;
   }

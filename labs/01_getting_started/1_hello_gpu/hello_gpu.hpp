@@ -22,6 +22,8 @@ inline constexpr unsigned kMostLines = 8192;
 /// more threads than a block may have. (CUDA 13 says cudaErrorInvalidValue, CUDA 12 said
 /// cudaErrorInvalidConfiguration.) Throws lab::invalid_input for more than kMostLines lines.
 ///
+/// Requires: a kernel in which every thread prints its own line; the host prints none.
+///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, 3.2.1 and 3.2.2; the grid of 2 x 5 from the Kazan
 /// course on CUDA programming technology, chapters 1 and 3.
 void greet(unsigned blocks, unsigned threads);

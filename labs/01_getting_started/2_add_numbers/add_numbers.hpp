@@ -22,6 +22,8 @@ enum class step {
 /// cudaErrorInvalidConfiguration) for 0 threads, and for more than a block may have. All device
 /// memory has been freed when the function is left, in every way.
 ///
+/// Requires: the addition in a kernel, and the sum copied back; the host adds nothing.
+///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, 3.2.3; the Kazan course on CUDA programming
 /// technology, chapter 3.
 int add(step which, int a, int b, unsigned threads = 1);

@@ -64,6 +64,8 @@ double theoretical_bandwidth(int memory_clock_khz, int memory_bus_bits);
 /// Throws lab::invalid_input, with the number, when there is no such device; no CUDA error is left
 /// behind then. Throws lab::cuda_error when CUDA reports an error.
 ///
+/// Requires: the answers of the runtime for each device; no kernel is needed.
+///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, 3.3.
 report query(int device);
 

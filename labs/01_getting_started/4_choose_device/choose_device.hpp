@@ -52,6 +52,9 @@ std::optional<int> best(std::span<const candidate> list, const requirement& need
 /// behind then, and the current device is the one it was. Throws lab::cuda_error when CUDA reports
 /// an error.
 ///
+/// Requires: the runtime's facts in list_candidates(), and its answer in select(); best() is plain
+/// C++.
+///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, 3.4.
 int select(int device);
 

@@ -91,6 +91,9 @@ struct numbering {
 /// lab::cuda_error for every error that smaller blocks do not help against. Neither leaves device
 /// memory behind.
 ///
+/// Requires: the real calls: provoke() makes each mistake, and a kernel writes the numbers, in the
+/// launch that was not refused.
+///
 /// From: the Kazan course on CUDA programming technology, chapter 3.
 numbering number(std::size_t n, unsigned threads);
 

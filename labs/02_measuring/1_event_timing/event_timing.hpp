@@ -39,6 +39,9 @@ struct times {
 /// an error, such as cudaErrorInvalidConfiguration for 0 threads. In every case all events are
 /// destroyed, device memory is freed, and no error is left for the next cudaGetLastError().
 ///
+/// Requires: two kernels, one after the other, and events around and between them; the host waits
+/// for the last.
+///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, 6.3; the Kazan course on CUDA programming
 /// technology, chapter 3.
 times measure(long long first_cycles, long long second_cycles, unsigned threads = 1);

@@ -32,6 +32,8 @@ struct result {
 /// Throws lab::invalid_input for 0 copies; lab::cuda_error when CUDA reports an error. Neither
 /// leaves memory behind, on the device or pinned.
 ///
+/// Requires: as many copies as were asked for, from or to memory of the kind that was asked for.
+///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, 10.2; the Kazan course on CUDA programming
 /// technology, chapter 3.
 result copy(memory where, direction which, std::span<const std::uint8_t> bytes,

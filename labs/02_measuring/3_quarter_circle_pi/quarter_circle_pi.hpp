@@ -38,6 +38,9 @@ struct result {
 /// Throws lab::invalid_input unless 1 <= strips <= kMostStrips; lab::cuda_error when CUDA reports
 /// an error. Neither leaves device memory behind.
 ///
+/// Requires: a kernel of kPartialSums threads, each with the sum of its own strips; the host adds
+/// only these.
+///
 /// From: the Kazan course on CUDA programming technology, chapter 3.
 result estimate(precision type, std::size_t strips);
 

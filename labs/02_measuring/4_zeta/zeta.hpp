@@ -40,6 +40,9 @@ struct result {
 /// and terms <= kMostTerms; lab::cuda_error when CUDA reports an error. Neither leaves device
 /// memory behind.
 ///
+/// Requires: a kernel of kPartialSums threads, each with the sum of its own terms; the host adds
+/// only these.
+///
 /// From: the Kazan course on CUDA programming technology, chapter 3.
 result sum(step which, precision type, unsigned s, std::size_t terms);
 

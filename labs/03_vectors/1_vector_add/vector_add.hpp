@@ -32,6 +32,10 @@ struct result {
 /// step can handle on the current device; lab::cuda_error when CUDA reports an error. Neither
 /// leaves device memory behind.
 ///
+/// Requires: the grid that each step is named for, and in it a thread for each element
+/// (grid_stride: a grid that fills the device, whose threads share any number); step cpu launches
+/// nothing.
+///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, 4.2.1 and 5.2.1.
 result add(step which, std::span<const float> a, std::span<const float> b);
 

@@ -44,6 +44,9 @@ struct result {
 /// hold; lab::cuda_error when CUDA reports an error, such as too little memory. Neither leaves
 /// device memory behind.
 ///
+/// Requires: a kernel whose threads share the arguments and write the values; the host computes
+/// none.
+///
 /// From: the Kazan course on CUDA programming technology, chapter 5 (the program, the classroom
 /// task and the homework).
 result evaluate(function f, precision p, std::size_t first, std::size_t n);

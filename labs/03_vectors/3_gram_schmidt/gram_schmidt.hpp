@@ -38,6 +38,9 @@ struct result {
 /// rounding; and one so short that the squares of its components are 0 in float.
 /// Throws lab::cuda_error when CUDA reports an error. None leaves device memory behind.
 ///
+/// Requires: kernels for the dot products and for the subtractions, with the components shared by
+/// threads; the host adds partial sums and divides, and no more.
+///
 /// From: the Kazan course on CUDA programming technology, chapter 5, homework.
 result orthogonalize(step which, std::span<const float> a, std::size_t count, std::size_t length);
 

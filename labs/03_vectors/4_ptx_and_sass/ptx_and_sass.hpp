@@ -41,6 +41,8 @@ roles roles_in_add();
 /// Throws lab::invalid_input when the lengths differ or are more than an int can count;
 /// lab::cuda_error when CUDA reports an error.
 ///
+/// Requires: the two kernels of the listings, with a thread for each element.
+///
 /// From: A. F. Borchert, Parallel Programming with C++ (Ulm), the part on CUDA.
 std::vector<float> add(std::span<const float> a, std::span<const float> b);
 std::vector<float> saxpy(float s, std::span<const float> x, std::span<const float> y);

@@ -39,6 +39,9 @@ struct result {
 /// Throws lab::invalid_input when a block or the grid is larger than the current device allows;
 /// lab::cuda_error when CUDA reports an error. Neither leaves device memory behind.
 ///
+/// Requires: a launch of exactly the shape that was asked for, whose threads count themselves in
+/// one counter by an atomic function; the host counts nothing.
+///
 /// From: the Kazan course on CUDA programming technology, chapter 4.
 result count(condition which, const shape& grid);
 

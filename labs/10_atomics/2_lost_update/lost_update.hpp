@@ -42,6 +42,9 @@ constexpr unsigned kMostThreads = 1024;  ///< of a replay: they are one block
 /// thread which is not there; lab::cuda_error when CUDA reports an error. Neither leaves device
 /// memory behind.
 ///
+/// Requires: in replay() a block of as many threads as were asked for, which take turns; in count()
+/// a grid of this shape, whose threads use an atomic function.
+///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, 9.3: two tables, which the program prints.
 std::vector<moment> replay(std::span<const turn> schedule, unsigned threads, std::int32_t start);
 

@@ -34,6 +34,9 @@ struct result {
 /// kGroup (a group must not be torn apart); lab::cuda_error when CUDA reports an error. Neither
 /// leaves memory, pinned memory or a stream behind.
 ///
+/// Requires: pinned memory, and one stream of your own in which all copies (cudaMemcpyAsync) and a
+/// kernel for each chunk are queued.
+///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, 10.4. There every element is averaged with two
 /// of the first 256, the sum of three ints overflows, and nobody looks at c.
 result process(std::span<const int> a, std::span<const int> b, std::size_t chunk);

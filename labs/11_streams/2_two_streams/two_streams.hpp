@@ -41,6 +41,10 @@ struct result {
 /// kGroup; lab::cuda_error when CUDA reports an error. Neither leaves memory, pinned memory, a
 /// stream or an event behind.
 ///
+/// Requires: pinned memory and cudaMemcpyAsync; in depth_first and breadth_first two streams of
+/// your own that take turns with the chunks, with the work queued in the order that the step is
+/// named for.
+///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, 10.5 (depth_first) and 10.7 (breadth_first).
 result process(step which, std::span<const int> a, std::span<const int> b, std::size_t chunk);
 

@@ -33,6 +33,9 @@ struct result {
 /// reach host memory (zero_copy); lab::cuda_error when CUDA reports an error. None of them leaves
 /// device or pinned memory behind.
 ///
+/// Requires: a kernel whose threads share the sum; in step zero_copy it reads the vectors in mapped
+/// host memory, and nothing of them is copied to the device.
+///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, 11.2.1.
 result dot(step which, std::span<const float> a, std::span<const float> b);
 

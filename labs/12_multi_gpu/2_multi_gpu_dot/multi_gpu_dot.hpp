@@ -41,6 +41,9 @@ std::vector<std::size_t> split(std::size_t n, std::span<const double> shares);
 /// when split() does; lab::cuda_error when CUDA reports an error, in whichever thread. None of
 /// them leaves device memory behind.
 ///
+/// Requires: a kernel on every device that has a share, for its own part; from a host thread for
+/// each device, or from one that gives each its work in a stream of its own before it waits.
+///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, 11.3; shares are the exercise that it suggests.
 result dot(step which, std::span<const float> a, std::span<const float> b,
            std::span<const double> shares = {});

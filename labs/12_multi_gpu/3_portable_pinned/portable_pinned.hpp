@@ -59,6 +59,9 @@ struct result {
 /// lab::cuda_error when CUDA reports an error, in whichever thread. None of them leaves device or
 /// pinned memory behind.
 ///
+/// Requires: a kernel on each of the devices, for its own part of one pinned memory: read in place
+/// (a host thread for each device), or fetched by cudaMemcpyAsync (one host thread).
+///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, 11.4.
 result dot(step which, pinning how, std::span<const float> a, std::span<const float> b,
            int devices = 0);

@@ -27,7 +27,7 @@ constexpr std::size_t kPage = 4096;
 constexpr std::size_t kAlignment = 256;  // what cudaMalloc promises
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kMaxFreed = 256;
-constexpr int kPoison = 0xFF;
+std::atomic<int> poison_byte{0xFF};
 
 std::shared_mutex table_mutex;
 std::atomic<pid_t> owner{0};  // the process that allocated last: not the parent of a forked one
@@ -83,6 +83,10 @@ void publish_allocation(void (observer::*what)(const allocation_event&), const a
 }
 
 }  // namespace
+
+void fill_new_memory_with(unsigned char byte) {
+  poison_byte.store(byte, std::memory_order_relaxed);
+}
 
 /// After the last static object is gone, so that those may free what they hold.
 __attribute__((destructor)) void report_leaks() {
@@ -148,7 +152,7 @@ void* allocate(std::size_t bytes, memory_kind kind, int device, unsigned flags,
   if (room >= 2 * kHugePage) madvise(low, room, MADV_HUGEPAGE);
   mprotect(map, kPage, PROT_NONE);
   mprotect(low + room, kPage, PROT_NONE);
-  std::memset(low, kPoison, room);
+  std::memset(low, poison_byte.load(std::memory_order_relaxed), room);
 
   allocation a;
   a.begin = low + room - rounded;

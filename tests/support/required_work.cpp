@@ -1,0 +1,336 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "required_work.hpp"
+
+#include <cuda_runtime.h>
+#ifdef __CPU_DEVICE__
+#include <cpu_device.h>
+#include <cpu_device/events.h>
+#endif
+
+#include <algorithm>
+#include <mutex>
+#include <sstream>
+#include <thread>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace lab::testing {
+namespace detail {
+
+#ifdef __CPU_DEVICE__
+
+namespace {
+
+constexpr bool starts_a_library(std::string_view name) {
+  return name.starts_with("cub::") || name.starts_with("thrust::");
+}
+
+/// All counters, by kind; `complete` is false when some accesses found no room.
+std::map<std::string, work::cost> read_costs(bool& complete) {
+  std::map<std::string, work::cost> costs;
+  for (const cpu_device::access_counters& row : cpu_device::read_counters()) {
+    work::cost& sum = costs[cpu_device::name_of(row.kind)];
+    sum.requests += row.requests;
+    sum.sectors += row.sectors;
+    sum.ideal_sectors += row.ideal_sectors;
+    sum.wavefronts += row.wavefronts;
+    sum.ideal_wavefronts += row.ideal_wavefronts;
+    sum.turns += row.turns;
+    if (row.not_counted != 0) complete = false;
+  }
+  return costs;
+}
+
+}  // namespace
+
+struct recording::recorder final : cpu_device::observer {
+  recorder() {
+    using cpu_device::event_kind;
+    cpu_device::reset_counters();
+    cpu_device::count_accesses(true);
+    cpu_device::add_observer(*this, event_kind::launch | event_kind::allocation | event_kind::copy |
+                                        event_kind::call | event_kind::access);
+  }
+  ~recorder() override {
+    cpu_device::remove_observer(*this);
+    cpu_device::count_accesses(false);
+  }
+
+  void launch_begins(const cpu_device::launch_event& e) override {
+    const std::lock_guard lock(mutex);
+    work::kernel k;
+    k.name = e.kernel;
+    k.blocks = std::uint64_t{e.grid.x} * e.grid.y * e.grid.z;
+    k.threads_per_block = std::uint64_t{e.block.x} * e.block.y * e.block.z;
+    k.block_x = e.block.x;
+    k.block_y = e.block.y;
+    k.shared_bytes = e.shared_bytes;
+    k.device = e.device;
+    k.stream = e.stream;
+    k.of_library = starts_a_library(e.kernel);
+    done.kernels.push_back(k);
+    by_thread.clear();
+  }
+  void launch_ends(const cpu_device::launch_event&) override {
+    const std::lock_guard lock(mutex);
+    if (done.kernels.empty()) return;
+    work::kernel& k = done.kernels.back();
+    std::unordered_set<std::uint64_t> blocks;
+    for (const auto& [thread, accesses] : by_thread) {
+      blocks.insert(thread >> 32);
+      k.accesses += accesses;
+      k.busiest = std::max(k.busiest, accesses);
+    }
+    k.threads = by_thread.size();
+    k.busy_blocks = blocks.size();
+    by_thread.clear();
+  }
+  void accessed(const cpu_device::access_event& e) override {
+    const std::lock_guard lock(mutex);
+    done.watched = true;
+    if (done.kernels.empty()) return;
+    work::kernel& k = done.kernels.back();
+    ++by_thread[std::uint64_t{e.block} << 32 | e.thread];
+    if (e.shared)
+      ++k.shared;
+    else
+      (e.writes ? k.writes : k.reads) += e.bytes;
+    if (e.atomic) ++(e.shared ? k.shared_atomics : k.atomics);
+  }
+  void allocated(const cpu_device::allocation_event& e) override {
+    const std::lock_guard lock(mutex);
+    const bool of_host =
+        e.kind != cpu_device::memory_kind::device && e.kind != cpu_device::memory_kind::symbol;
+    (of_host ? done.host_memory : done.device_memory).push_back(e.bytes);
+  }
+  void copied(const cpu_device::copy_event& e) override {
+    const std::lock_guard lock(mutex);
+    if (e.from != nullptr) done.copies.push_back({e.bytes, e.kind, e.stream});
+  }
+  int call_begins(const cpu_device::call_event& e) override {
+    const std::lock_guard lock(mutex);
+    ++done.calls[e.function];
+    done.sequence.emplace_back(e.function);
+    callers.insert(std::this_thread::get_id());
+    return 0;
+  }
+
+  std::mutex mutex;
+  work done;
+  std::set<std::thread::id> callers;
+  std::unordered_map<std::uint64_t, std::uint64_t> by_thread;  // block << 32 | thread: accesses
+};
+
+work recording::finish() {
+  work done = recorder_->done;
+  done.host_threads = recorder_->callers.size();
+  recorder_.reset();
+  bool complete = true;
+  done.costs = read_costs(complete);
+  if (!complete) done.costs.clear();
+  return done;
+}
+
+#else
+
+struct recording::recorder {};
+work recording::finish() { return {}; }
+
+#endif
+
+recording::recording() : recorder_(std::make_unique<recorder>()) {}
+recording::~recording() = default;
+
+namespace {
+
+/// What cuBLAS does besides calculating.
+bool calculates(std::string_view call) {
+  if (!call.starts_with("cublas") && !call.starts_with("curandGenerate")) return false;
+  for (const char* other : {"Create", "Destroy", "Set", "Get", "DeviceSelect", "Status"})
+    if (call.find(other) != std::string_view::npos) return false;
+  return true;
+}
+
+bool called(const work& done, std::string_view names) {
+  for (;;) {
+    const std::size_t bar = names.find('|');
+    if (done.calls.contains(std::string(names.substr(0, bar)))) return true;
+    if (bar == std::string_view::npos) return false;
+    names.remove_prefix(bar + 1);
+  }
+}
+
+std::string or_for_bar(std::string names) {
+  for (std::size_t bar = 0; (bar = names.find('|')) != std::string::npos;)
+    names.replace(bar, 1, " or ");
+  return names;
+}
+
+std::string number_of(std::uint64_t n, const std::string& what) {
+  return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
+}
+
+double ratio(std::uint64_t a, std::uint64_t b) {
+  return b == 0 ? 0 : static_cast<double>(a) / static_cast<double>(b);
+}
+
+/// What is wrong with the kernels; empty if nothing is.
+std::string complaint_of_kernels(const work& done, const required& what) {
+  std::vector<work::kernel> own;
+  for (const work::kernel& k : done.kernels) {
+    if (!k.of_library)
+      own.push_back(k);
+    else if (!what.library)
+      return "a library did the work: " + k.name;
+  }
+  if (own.size() < what.kernels && own.empty())
+    return "no kernel of yours was launched: the work was done on the host, or by a library";
+  if (own.size() < what.kernels)
+    return number_of(own.size(), "launch") + (own.size() == 1 ? "" : "es") +
+           ", and this asks for " + std::to_string(what.kernels) + " or more";
+  if (what.kernels == 0) return {};
+
+  const auto most = [&](auto member) {
+    std::uint64_t most_of_all = 0;
+    for (const work::kernel& k : own) most_of_all = std::max<std::uint64_t>(most_of_all, member(k));
+    return most_of_all;
+  };
+  const auto sum = [&](auto member) {
+    std::uint64_t all = 0;
+    for (const work::kernel& k : own) all += member(k);
+    return all;
+  };
+  const std::uint64_t launched = most([](const auto& k) { return k.all_threads(); });
+  if (launched < what.threads)
+    return "the largest launch has " + number_of(launched, "thread") +
+           ", and the work is enough for " + std::to_string(what.threads);
+  const std::uint64_t blocks = most([](const auto& k) { return k.blocks; });
+  if (blocks < what.blocks)
+    return "the largest launch has " + number_of(blocks, "block") +
+           ": one multiprocessor does what " + std::to_string(what.blocks) + " could share";
+  const std::size_t streams = done.streams();
+  if (streams < what.streams)
+    return "everything ran in " + number_of(streams, "stream") + "; this asks for " +
+           std::to_string(what.streams);
+  if (done.devices() < what.devices)
+    return "kernels ran on " + number_of(done.devices(), "device") + "; this asks for " +
+           std::to_string(what.devices);
+  if (!done.watched || what.only_shape) return {};
+
+  if (what.threads > 1) {
+    const std::uint64_t all = sum([](const auto& k) { return k.accesses; });
+    const std::uint64_t busiest = most([](const auto& k) { return k.busiest; });
+    if (2 * busiest > all)
+      return "one thread did the work: " + std::to_string(busiest) + " of " +
+             number_of(all, "access") + (all == 1 ? "" : "es") + " to memory are its own";
+    const std::uint64_t threads = most([](const auto& k) { return k.threads; });
+    if (threads < what.threads)
+      return "only " + number_of(threads, "thread") + " of a launch did any work, and there is " +
+             "enough for " + std::to_string(what.threads);
+  }
+  const std::uint64_t busy = most([](const auto& k) { return k.busy_blocks; });
+  if (busy < what.blocks)
+    return "only " + number_of(busy, "block") +
+           " of a launch did any work, and there is enough "
+           "for " +
+           std::to_string(what.blocks);
+  if (const auto read = sum([](const auto& k) { return k.reads; }); read < what.reads)
+    return "the kernels read " + number_of(read, "byte") + ", and the data has " +
+           std::to_string(what.reads) + ": who calculated the rest?";
+  if (const auto read = sum([](const auto& k) { return k.reads; });
+      what.reads_at_most != 0 && read > what.reads_at_most)
+    return "the kernels read " + number_of(read, "byte") + " of global memory, and " +
+           std::to_string(what.reads_at_most) + " would do: what a block shares is read once";
+  if (const auto written = sum([](const auto& k) { return k.writes; }); written < what.writes)
+    return "the kernels wrote " + number_of(written, "byte") + ", and the result has " +
+           std::to_string(what.writes) + ": who calculated the rest?";
+  if (what.shared_memory && sum([](const auto& k) { return k.shared; }) < what.threads)
+    return "shared memory was not used";
+  if (const auto variables = done.costs.find("variable load");
+      what.constant_memory && (variables == done.costs.end() || variables->second.requests == 0))
+    return "no kernel read a __constant__ variable";
+  if (what.atomics && sum([](const auto& k) { return k.atomics + k.shared_atomics; }) == 0)
+    return "no atomic function was used";
+  if (what.shared_atomics && sum([](const auto& k) { return k.shared_atomics; }) == 0)
+    return "no atomic function was used in shared memory";
+  return {};
+}
+
+/// The same for what memory costs.
+std::string complaint_of_costs(const work& done, const required& what) {
+  std::ostringstream text;
+  text.precision(3);
+  for (const auto& [kind, cost] : done.costs) {
+    if (kind != "global load" && kind != "global store" && kind != "shared load" &&
+        kind != "shared store")
+      continue;
+    const double sectors = ratio(cost.sectors, cost.ideal_sectors);
+    if (what.sectors != 0 && sectors > what.sectors) {
+      text << kind << "s take " << sectors << " times the sectors that their bytes need, and "
+           << what.sectors << " would do: neighbouring threads do not access neighbours";
+      return text.str();
+    }
+    const double wavefronts = ratio(cost.wavefronts, cost.ideal_wavefronts);
+    if (what.wavefronts != 0 && wavefronts > what.wavefronts) {
+      text << kind << "s take " << wavefronts << " times the wavefronts that they need, and "
+           << what.wavefronts << " would do: threads of a warp meet in a bank";
+      return text.str();
+    }
+  }
+  return {};
+}
+
+std::string complaint(const work& done, const required& what) {
+  for (const auto& [name, count] : done.calls)
+    if (!what.library && calculates(name)) return "a library did the work: " + name;
+  for (const std::string& names : what.not_called)
+    if (called(done, names)) return names + " was called, and this does without";
+  std::string sentence = complaint_of_kernels(done, what);
+  if (!sentence.empty()) return sentence;
+  for (const std::string& names : what.calls)
+    if (!called(done, names)) return or_for_bar(names) + " was not called";
+
+  std::uint64_t shared_with_host = 0;
+  for (const std::size_t bytes : done.host_memory) shared_with_host += bytes;
+  const auto moved = [&](int kind) { return done.bytes_copied(kind) + shared_with_host; };
+  if (moved(cudaMemcpyHostToDevice) < what.sent)
+    return "only " + number_of(moved(cudaMemcpyHostToDevice), "byte") + " of " +
+           std::to_string(what.sent) + " were brought to the device";
+  if (moved(cudaMemcpyDeviceToHost) < what.fetched)
+    return "only " + number_of(moved(cudaMemcpyDeviceToHost), "byte") + " of " +
+           std::to_string(what.fetched) + " came back from the device";
+  return complaint_of_costs(done, what);
+}
+
+}  // namespace
+}  // namespace detail
+
+std::uint64_t work::bytes_copied(int kind) const {
+  std::uint64_t bytes = 0;
+  for (const copy& c : copies)
+    if (c.kind == kind) bytes += c.bytes;
+  return bytes;
+}
+
+std::size_t work::streams() const {
+  std::set<const void*> all;
+  for (const kernel& k : kernels) all.insert(k.stream);
+  return all.size();
+}
+
+std::size_t work::devices() const {
+  std::set<int> all;
+  for (const kernel& k : kernels) all.insert(k.device);
+  return all.size();
+}
+
+::testing::AssertionResult as_required(const work& done, const required& what) {
+  if (done.values && !*done.values) return *done.values;
+  const std::string sentence = detail::complaint(done, what);
+  if (sentence.empty()) return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure() << (done.values ? "right values, but " : "") << sentence;
+}
+
+}  // namespace lab::testing

@@ -1,0 +1,156 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Right values are not all that an exercise asks for: its contract says who has to compute them
+// ("Requires: …"). A test asks for that with what the device was given to do during a call:
+//
+//   REQUIRED_WORK(AKernelWhoseBlocksShareTheSum) {
+//     const vector a = …, b = …;
+//     EXPECT_TRUE(as_required(work_of([&] { return is_exact(dot(a, b)); }),
+//                             {.threads = 1024, .blocks = 2, .reads = 2 * bytes_of(a)}));
+//   }
+//
+// Ask for what the exercise is about, and not for what only our solution does: another grid,
+// other tiles, several kernels are as good.
+//
+// In every build the CPU device tells of launches, copies, allocations and calls; in the watched
+// build (`scripts/lab check`) also what each thread accessed, and what that would cost a GPU. The
+// fields of `required` that need it are not looked at elsewhere. A GPU tells nothing of this, so
+// the cases do not exist there.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#ifdef __CPU_DEVICE__
+/// A case on who does the work. Not on a GPU: there it is compiled and never run.
+#define REQUIRED_WORK(name) TEST(Requires, name)
+#else
+#define REQUIRED_WORK(name) [[maybe_unused]] static void requires_##name()
+#endif
+
+namespace lab::testing {
+
+/// What the device did during a call.
+struct work {
+  struct kernel {
+    std::string name;
+    std::uint64_t blocks = 0, threads_per_block = 0, shared_bytes = 0;  ///< shared_bytes: dynamic
+    unsigned block_x = 0, block_y = 0;                                  ///< threads of a block
+    int device = 0;
+    const void* stream = nullptr;
+    bool of_library = false;  ///< cub's
+    // Watched:
+    std::uint64_t reads = 0, writes = 0;         ///< bytes of global memory
+    std::uint64_t shared = 0, atomics = 0;       ///< accesses; an atomic is one, wherever it is
+    std::uint64_t shared_atomics = 0;            ///< of these, in shared memory
+    std::uint64_t accesses = 0, busiest = 0;     ///< of all threads, and of the one that has most
+    std::uint64_t threads = 0, busy_blocks = 0;  ///< that access any memory
+    std::uint64_t all_threads() const { return blocks * threads_per_block; }
+  };
+  struct copy {
+    std::size_t bytes = 0;
+    int kind = 0;  ///< a cudaMemcpyKind: the direction that it really has
+    const void* stream = nullptr;
+  };
+  /// Requests to memory as a GPU counts them, of one kind ("global load").
+  struct cost {
+    std::uint64_t requests = 0, sectors = 0, ideal_sectors = 0, wavefronts = 0,
+                  ideal_wavefronts = 0, turns = 0;
+  };
+
+  std::vector<kernel> kernels;
+  std::vector<copy> copies;                ///< memset is none
+  std::vector<std::size_t> device_memory;  ///< bytes of each allocation
+  std::vector<std::size_t> host_memory;    ///< pinned or managed: both sides reach it
+  std::map<std::string, unsigned> calls;   ///< of the API, by name
+  std::vector<std::string> sequence;       ///< the same, in their order
+  std::size_t host_threads = 0;            ///< that called the API
+  std::map<std::string, cost> costs;       ///< watched; empty where the counters had no room
+  bool watched = false;
+  std::optional<::testing::AssertionResult> values;  ///< what the call said of its own result
+
+  std::uint64_t bytes_copied(int kind) const;
+  /// Streams that kernels ran in, and devices that they ran on.
+  std::size_t streams() const;
+  std::size_t devices() const;
+};
+
+/// What a call has to do. What is left out is not asked for.
+struct required {
+  std::uint64_t threads = 2;  ///< of some launch; watched: so many of them access memory
+  std::uint64_t blocks = 1;   ///< of some launch; watched: the same
+  std::size_t kernels = 1;    ///< launches, all together. 0: this call needs no kernel of yours
+  std::size_t sent = 0;       ///< bytes that reach the device: copied, or in memory for both sides
+  std::size_t fetched = 0;    ///< bytes that come back, in the same way
+  std::size_t streams = 1;    ///< that kernels run in
+  std::size_t devices = 1;
+  std::vector<std::string> calls = {};       ///< functions, each called; "a|b" is one of the two
+  std::vector<std::string> not_called = {};  ///< functions that would be another exercise
+  bool library = false;     ///< cuBLAS or cub may do it (then it is among the calls)
+  bool only_shape = false;  ///< the threads do nothing that can be seen: print, or look at a clock
+  // Watched:
+  std::size_t reads = 0;  ///< bytes of global memory that kernels read; a texture is none
+  std::size_t writes = 0;
+  std::size_t reads_at_most = 0;  ///< 0: as many as it takes
+  bool shared_memory = false;
+  bool constant_memory = false;  ///< or another variable outside of all functions is read
+  bool atomics = false;
+  bool shared_atomics = false;
+  double sectors = 0;     ///< at most, for each that is needed, of loads and stores
+  double wavefronts = 0;  ///< at most, for each that is needed, of loads and stores
+};
+
+namespace detail {
+/// Records while it lives.
+class recording {
+ public:
+  recording();
+  recording(const recording&) = delete;
+  recording& operator=(const recording&) = delete;
+  ~recording();
+  work finish();
+
+ private:
+  struct recorder;
+  std::unique_ptr<recorder> recorder_;
+};
+}  // namespace detail
+
+/// What the device does while `call` runs. It may return whether its values are right; a result
+/// that is wrong is not as_required() either.
+template <class Call>
+work work_of(const Call& call) {
+  detail::recording seen;
+  if constexpr (std::is_void_v<decltype(call())>) {
+    call();
+    return seen.finish();
+  } else {
+    const ::testing::AssertionResult values(call());
+    work done = seen.finish();
+    done.values.emplace(values);
+    return done;
+  }
+}
+
+/// Whether that is the work which was asked for; if not, a sentence for the student.
+::testing::AssertionResult as_required(const work& done, const required& what);
+
+template <class Range>
+std::size_t bytes_of(const Range& values) {
+  return values.size() * sizeof(*values.begin());
+}
+
+}  // namespace lab::testing
