@@ -1,0 +1,98 @@
+# SPDX-FileCopyrightText: The CUDA Labs authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Sphinx's configuration. build.py starts Sphinx, and says in LAB_SITE where it builds."""
+
+import html
+import json
+import os
+import re
+import sys
+from pathlib import Path
+
+from docutils import nodes
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "site")]
+
+from diagrams import drawings
+
+project = "CUDA Labs"
+copyright = "The CUDA Labs authors"
+extensions = ["myst_parser", "sphinx_copybutton"]
+source_suffix = {".md": "markdown"}
+root_doc = "index"
+language = "en"
+
+myst_enable_extensions = ["colon_fence"]
+myst_heading_anchors = 6
+highlight_language = "none"
+suppress_warnings = ["misc.highlighting_failure"]  # of "…" in code that is shown in part
+pygments_style = "default"
+pygments_dark_style = "github-dark"
+
+html_theme = "furo"
+html_title = "CUDA Labs"
+html_static_path = ["static", str(Path(json.loads(os.environ["LAB_SITE"])["folder"]) / "static")]
+html_css_files = ["site.css", "diagrams.css"]
+html_js_files = ["site.js"]
+html_copy_source = False
+html_show_sphinx = False
+html_show_sourcelink = False
+html_permalinks_icon = "#"
+html_theme_options = {
+    # The theme's own blues and greys are too pale for small text on white (4.5 to 1 is needed).
+    "light_css_variables": {
+        "color-brand-primary": "#0b57a4",
+        "color-brand-content": "#0b57a4",
+        "color-foreground-muted": "#56606b",
+        "color-foreground-secondary": "#4a545e",
+    },
+    "dark_css_variables": {
+        "color-brand-primary": "#79b8ff",
+        "color-brand-content": "#79b8ff",
+        "color-foreground-muted": "#9aa7b3",
+    },
+}
+copybutton_exclude = ".linenos, .gp, .go"
+
+
+def _drawings_into_pages(app, doctree):
+    """A drawing becomes part of its page, so that it follows the page's colours, and its words can
+    be found and read aloud."""
+    for image in list(doctree.findall(nodes.image)):
+        match = re.search(r"images/diagrams/(\w+)\.svg$", image["uri"])
+        if not match:
+            continue
+        svg = drawings.inline(match[1])
+        label = html.escape(image.get("alt", ""), quote=True)
+        raw = nodes.raw(
+            "",
+            f'<div class="diagram" role="group" tabindex="0" aria-label="{label}">{svg}</div>',
+            format="html",
+        )
+        place = image.parent
+        if isinstance(place, nodes.paragraph) and len(place.children) == 1:
+            place.replace_self(raw)
+        else:
+            image.replace_self(raw)
+
+
+def _repository_anchors(app, doctree):
+    """Headings can be linked to as in the repository: #051-dot_product."""
+    for section in doctree.findall(nodes.section):
+        slug = section.get("slug")
+        if slug and slug not in section["ids"]:
+            section["ids"].insert(0, slug)
+
+
+def _wide_tables_scroll(app, doctree):
+    for table in doctree.findall(nodes.table):
+        table["classes"].append("scrolls")
+
+
+def setup(app):
+    app.connect("doctree-read", _drawings_into_pages, priority=100)
+    app.connect("doctree-read", _wide_tables_scroll)
+    app.connect("doctree-read", _repository_anchors, priority=100)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,128 @@
+# SPDX-FileCopyrightText: The CUDA Labs authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""What drawings are made of. Units are pixels at a width of 720, y grows downwards."""
+
+import math
+from html import escape
+from typing import List, Sequence, Tuple
+
+WIDTH = 720
+
+Point = Tuple[float, float]
+
+
+def _n(value: float) -> str:
+    """At most one digit after the point: the same file on every machine."""
+    text = f"{value:.1f}"
+    return text[:-2] if text.endswith(".0") else text
+
+
+class Canvas:
+    def __init__(self, height: float) -> None:
+        self.height = height
+        self.parts: List[str] = []
+
+    # --- areas -----------------------------------------------------------------------------------
+
+    def box(
+        self, x: float, y: float, w: float, h: float, fill: str = "panel", r: float = 3
+    ) -> None:
+        self.parts.append(
+            f'<rect class="area {fill}" x="{_n(x)}" y="{_n(y)}" width="{_n(w)}" height="{_n(h)}"'
+            f' rx="{_n(r)}"/>'
+        )
+
+    def label(
+        self,
+        x: float,
+        y: float,
+        w: float,
+        h: float,
+        text: str,
+        fill: str = "panel",
+        style: str = "",
+    ) -> None:
+        """A box with a text in its middle."""
+        self.box(x, y, w, h, fill)
+        self.text(x + w / 2, y + h / 2 + 5, text, style, "middle")
+
+    def cells(
+        self,
+        x: float,
+        y: float,
+        texts: Sequence[object],
+        fills: Sequence[str],
+        size: float = 28,
+        height: float = 28,
+        style: str = "",
+    ) -> None:
+        """A row of boxes without gaps; `fills` is repeated if it is shorter."""
+        for i, text in enumerate(texts):
+            self.box(x + i * size, y, size, height, fills[i % len(fills)], 0)
+            if text != "":
+                self.text(x + (i + 0.5) * size, y + height / 2 + 5, str(text), style, "middle")
+
+    def circle(self, x: float, y: float, radius: float, fill: str = "blue") -> None:
+        self.parts.append(
+            f'<circle class="area {fill}" cx="{_n(x)}" cy="{_n(y)}" r="{_n(radius)}"/>'
+        )
+
+    def polygon(self, points: Sequence[Point], fill: str = "panel") -> None:
+        text = " ".join(f"{_n(x)},{_n(y)}" for x, y in points)
+        self.parts.append(f'<polygon class="area {fill}" points="{text}"/>')
+
+    # --- lines -----------------------------------------------------------------------------------
+
+    def line(self, x1: float, y1: float, x2: float, y2: float, style: str = "") -> None:
+        self.parts.append(
+            f'<path class="{f"l {style}".strip()}" d="M{_n(x1)} {_n(y1)}L{_n(x2)} {_n(y2)}"/>'
+        )
+
+    def arrow(self, x1: float, y1: float, x2: float, y2: float, style: str = "") -> None:
+        """A line with a tip at its second end."""
+        length = math.hypot(x2 - x1, y2 - y1) or 1
+        dx, dy = (x2 - x1) / length, (y2 - y1) / length
+        self.line(x1, y1, x2 - 6 * dx, y2 - 6 * dy, style)
+        self._tip(x2, y2, dx, dy, style)
+
+    def bend(self, points: Sequence[Point], style: str = "", tip: bool = True) -> None:
+        """A line through several points."""
+        (x1, y1), (x2, y2) = points[-2:]
+        length = math.hypot(x2 - x1, y2 - y1) or 1
+        dx, dy = (x2 - x1) / length, (y2 - y1) / length
+        ends = [*points[:-1], (x2 - 6 * dx, y2 - 6 * dy) if tip else (x2, y2)]
+        path = "L".join(f"{_n(x)} {_n(y)}" for x, y in ends)
+        self.parts.append(f'<path class="{f"l {style}".strip()}" d="M{path}"/>')
+        if tip:
+            self._tip(x2, y2, dx, dy, style)
+
+    def curve(self, points: Sequence[Point], style: str = "") -> None:
+        path = "L".join(f"{_n(x)} {_n(y)}" for x, y in points)
+        self.parts.append(f'<path class="{f"l {style}".strip()}" d="M{path}"/>')
+
+    def brace(self, x1: float, x2: float, y: float, text: str, style: str = "") -> None:
+        """A bracket below y from x1 to x2, and a text below that."""
+        points = [(x1, y), (x1, y + 6), (x2, y + 6), (x2, y)]
+        self.bend(points, tip=False)
+        self.text((x1 + x2) / 2, y + 22, text, style, "middle")
+
+    def _tip(self, x: float, y: float, dx: float, dy: float, style: str) -> None:
+        colour = " ".join(word for word in style.split() if word not in ("dashed", "thick"))
+        points = [(x, y)]
+        for side in (-1, 1):
+            points.append((x - 9 * dx + side * 4 * dy, y - 9 * dy - side * 4 * dx))
+        text = " ".join(f"{_n(px)},{_n(py)}" for px, py in points)
+        self.parts.append(f'<polygon class="{f"tip {colour}".strip()}" points="{text}"/>')
+
+    # --- words -----------------------------------------------------------------------------------
+
+    def text(self, x: float, y: float, text: str, style: str = "", anchor: str = "start") -> None:
+        """One line; y is its base line. `style`: code, small, large, strong, muted, a colour."""
+        kind = f' class="{style}"' if style else ""
+        where = f' text-anchor="{anchor}"' if anchor != "start" else ""
+        self.parts.append(f'<text{kind}{where} x="{_n(x)}" y="{_n(y)}">{escape(text)}</text>')
+
+    def lines(self, x: float, y: float, texts: Sequence[str], style: str = "") -> None:
+        for i, text in enumerate(texts):
+            self.text(x, y + 19 * i, text, style)
