@@ -173,6 +173,10 @@ function(lab_add_exercise folder)
     LABELS "starter;${cc};${id}")
   set_tests_properties(starter.${id}.fails_readably PROPERTIES FIXTURES_REQUIRED programs)
 
+  if(COMMAND lab_add_grading)
+    lab_add_grading(${id} ${name} "${folder}" "${uses_opengl}" "${libraries}")
+  endif()
+
   # Some bugs do no visible harm on a GPU: it is the CPU device that must catch them.
   if(LAB_BUGS AND LAB_DEVICE STREQUAL "cpu")
     lab_add_bugs(${id} ${cc} "${folder}" "${solution_file}" "${bugs_file}" "${libraries}")

@@ -1,0 +1,91 @@
+# SPDX-FileCopyrightText: The CUDA Labs authors
+# SPDX-License-Identifier: Apache-2.0
+
+# Graders and workers (docs/instructors.md): the tests of an exercise in one process, the code to be
+# graded in another. Nothing of this is built unless it is asked for.
+
+set(grading "${PROJECT_SOURCE_DIR}/grading")
+
+# What a grader has of the course's library. It has no device, so it is linked with none: what it
+# calls of CUDA is in grading/proxy, and what it does not call is left out, function by function.
+file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/common/src/*.cpp")
+list(FILTER sources EXCLUDE REGEX "/window\\.cpp$")
+add_library(grading_common STATIC EXCLUDE_FROM_ALL ${sources})
+file(GLOB sources CONFIGURE_DEPENDS "${grading}/proxy/*.cpp" "${grading}/wire/*.cpp")
+list(FILTER sources EXCLUDE REGEX "/opengl\\.cpp$")
+add_library(grading_proxy OBJECT EXCLUDE_FROM_ALL ${sources})
+file(GLOB sources CONFIGURE_DEPENDS "${grading}/stub/*.cpp" "${grading}/wire/*.cpp")
+list(FILTER sources EXCLUDE REGEX "/opengl\\.cpp$")
+add_library(grading_stub OBJECT EXCLUDE_FROM_ALL ${sources})
+set(libraries grading_common grading_proxy grading_stub)
+if(LAB_HAVE_OPENGL)
+  foreach(side IN ITEMS proxy stub)
+    add_library(grading_${side}_opengl OBJECT EXCLUDE_FROM_ALL "${grading}/${side}/opengl.cpp")
+    target_compile_definitions(grading_${side}_opengl PRIVATE GL_GLEXT_PROTOTYPES)
+    list(APPEND libraries grading_${side}_opengl)
+  endforeach()
+endif()
+foreach(library IN LISTS libraries)
+  target_include_directories(${library} PRIVATE "${PROJECT_SOURCE_DIR}"
+    "${PROJECT_SOURCE_DIR}/common/include" "${PROJECT_SOURCE_DIR}/tests/support")
+  target_include_directories(${library} SYSTEM PRIVATE
+    $<TARGET_PROPERTY:cpu_device,INTERFACE_INCLUDE_DIRECTORIES>)
+  target_link_libraries(${library} PRIVATE lab_settings lab_strict GTest::gtest)
+  target_compile_options(${library} PRIVATE -Wshadow -Wconversion
+    -ffunction-sections -fdata-sections)
+endforeach()
+
+# lab_add_grading(<id> <name> <lab folder> <uses OpenGL> <libraries>)
+#
+# Targets:  grader.CC.E   the tests, with a proxy in the place of the code that they test
+#           stub.CC.E     (object) what makes a worker of an exercise's code
+#           worker.CC.E   the solution as a worker
+#           watched_worker.CC.E            … with every memory access watched
+function(lab_add_grading id name folder uses_opengl libraries)
+  set(made "${CMAKE_BINARY_DIR}/grading/${id}")
+  file(MAKE_DIRECTORY "${made}")
+  set(contracts "${PROJECT_SOURCE_DIR}/scripts/lablib/grading/contracts.py")
+  add_custom_command(
+    OUTPUT "${made}/proxy.cpp" "${made}/stub.cpp"
+    COMMAND "${Python3_EXECUTABLE}" "${contracts}" "${folder}/${name}.hpp"
+      --proxy "${made}/proxy.cpp" --stub "${made}/stub.cpp"
+    DEPENDS "${folder}/${name}.hpp" "${contracts}"
+      "${PROJECT_SOURCE_DIR}/scripts/lablib/cuda_tokens.py"
+    COMMENT "Making both ends of ${id} ${name}"
+    VERBATIM)
+  foreach(side IN ITEMS proxy stub)
+    add_library(${side}.${id} OBJECT EXCLUDE_FROM_ALL "${made}/${side}.cpp")
+    target_include_directories(${side}.${id} PRIVATE "${folder}" "${PROJECT_SOURCE_DIR}"
+      "${PROJECT_SOURCE_DIR}/common/include")
+    target_include_directories(${side}.${id} SYSTEM PRIVATE
+      $<TARGET_PROPERTY:cpu_device,INTERFACE_INCLUDE_DIRECTORIES>)
+    target_link_libraries(${side}.${id} PRIVATE lab_settings lab_strict)
+    target_compile_options(${side}.${id} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O1>)
+  endforeach()
+
+  set(opengl_proxy)
+  set(opengl_stub)
+  if(uses_opengl)
+    set(opengl_proxy $<TARGET_OBJECTS:grading_proxy_opengl>)
+    set(opengl_stub $<TARGET_OBJECTS:grading_stub_opengl>)
+  endif()
+  add_executable(grader.${id} EXCLUDE_FROM_ALL $<TARGET_OBJECTS:test_objects.${id}>
+    $<TARGET_OBJECTS:proxy.${id}> $<TARGET_OBJECTS:grading_proxy> ${opengl_proxy})
+  # The files, not the targets: those would bring the CPU device along.
+  target_link_libraries(grader.${id} PRIVATE lab_settings
+    $<TARGET_FILE:lab_test_main> $<TARGET_FILE:test_events> grading_common
+    GTest::gtest PNG::PNG ZLIB::ZLIB ${CMAKE_DL_LIBS})
+  target_link_options(grader.${id} PRIVATE LINKER:--gc-sections)
+  add_dependencies(grader.${id} lab_test_main test_events)
+  set_target_properties(grader.${id} PROPERTIES LINKER_LANGUAGE CXX
+    OUTPUT_NAME "${id}_${name}" RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin/graders")
+
+  foreach(kind IN ITEMS "" watched_)
+    add_executable(${kind}worker.${id} EXCLUDE_FROM_ALL $<TARGET_OBJECTS:stub.${id}>
+      $<TARGET_OBJECTS:grading_stub> ${opengl_stub}
+      $<TARGET_OBJECTS:${kind}solution_code.${id}>)
+    target_link_libraries(${kind}worker.${id} PRIVATE lab_settings lab_common ${libraries})
+    set_target_properties(${kind}worker.${id} PROPERTIES LINKER_LANGUAGE CXX
+      OUTPUT_NAME "${id}_${name}" RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin/${kind}workers")
+  endforeach()
+endfunction()

@@ -1,0 +1,240 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The CUDA of a grader: there is no device in its process. What a test asks of CUDA, or of the CPU
+// device, is asked of the worker, where the student's code runs: the current device, pending
+// errors, what is still allocated. stub/device.cpp has the other end of each function.
+//
+// These are the functions that the course's tests use. A test that uses another one does not link
+// with a grader until it is here and there.
+//
+// After the loss of a worker nothing of this throws, since it is called from where nothing may be
+// thrown: calls fail, and counts stay what they were.
+
+#include <cpu_device.h>
+#include <cuda_runtime.h>
+
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "../wire/raw.hpp"
+#include "worker.hpp"
+
+namespace grading {
+namespace {
+
+template <class R, class... P>
+R ask(const char* name, R without_worker, std::type_identity_t<P>... arguments) noexcept {
+  try {
+    return wire::call<R, P...>(function(name), static_cast<P>(arguments)...);
+  } catch (...) {
+    return without_worker;
+  }
+}
+
+constexpr cudaError_t kLost = cudaErrorUnknown;
+
+template <class... P>
+cudaError_t call(const char* name, std::type_identity_t<P>... arguments) noexcept {
+  return ask<cudaError_t, P...>(name, kLost, static_cast<P>(arguments)...);
+}
+
+/// An address of the worker: never followed here.
+std::uint64_t number_of(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
+void* pointer_of(std::uint64_t number) { return reinterpret_cast<void*>(number); }
+
+/// Where the result of a call goes; nowhere is worth a question, too.
+template <class T, class... P>
+cudaError_t call_for(const char* name, T* result, std::type_identity_t<P>... arguments) noexcept {
+  wire::raw<T> value{};
+  bool is_there = result != nullptr;
+  const cudaError_t status = call<bool, wire::raw<T>&, P...>(name, is_there, value, arguments...);
+  if (is_there && status == cudaSuccess) *result = value.value;
+  return status;
+}
+
+/// The words for an error, each asked once.
+const char* words(const char* name, cudaError_t error) {
+  static std::mutex mutex;
+  static std::map<std::pair<std::string, cudaError_t>, std::string> known;
+  const std::lock_guard lock(mutex);
+  const auto [at, is_new] = known.try_emplace({name, error}, "unknown error");
+  if (is_new) at->second = ask<std::string, cudaError_t>(name, at->second, error);
+  return at->second.c_str();
+}
+
+/// Host memory that CUDA knows: ours, but what is in it is pinned in the worker, too.
+struct pinned_ranges {
+  std::mutex mutex;
+  std::map<const std::byte*, std::pair<std::size_t, unsigned>> all;  // size and flags
+
+  std::optional<unsigned> flags_of(const void* address) {
+    const std::lock_guard lock(mutex);
+    const auto* const at = static_cast<const std::byte*>(address);
+    auto range = all.upper_bound(at);
+    if (range == all.begin()) return std::nullopt;
+    --range;
+    if (at >= range->first + range->second.first) return std::nullopt;
+    return range->second.second;
+  }
+};
+pinned_ranges& ranges() {
+  static pinned_ranges one;
+  return one;
+}
+
+struct settings {
+  std::optional<std::pair<cpu_device::thread_order, unsigned>> order;
+  std::optional<cpu_device::stream_policy> policy;
+};
+settings& chosen() {
+  static settings one;
+  return one;
+}
+
+const bool kPrepared = [] {
+  wire::pinned().flags_of = [](const void* address) { return ranges().flags_of(address); };
+  on_new_worker([] {
+    if (const auto order = chosen().order)
+      cpu_device::set_thread_order(order->first, order->second);
+    if (const auto policy = chosen().policy) cpu_device::set_stream_policy(*policy);
+  });
+  return true;
+}();
+
+/// A number that is as it was when nobody is there to say.
+template <class... P>
+std::size_t count(const char* name, std::size_t& last, std::type_identity_t<P>... arguments) {
+  return last = ask<std::size_t, P...>(name, last, arguments...);
+}
+
+}  // namespace
+}  // namespace grading
+
+using grading::call;
+using grading::call_for;
+
+cudaError_t cudaGetDeviceCount(int* count) { return call_for("cudaGetDeviceCount", count); }
+cudaError_t cudaGetDevice(int* device) { return call_for("cudaGetDevice", device); }
+cudaError_t cudaSetDevice(int device) { return call<int>("cudaSetDevice", device); }
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int device) {
+  return call_for<int, cudaDeviceAttr, int>("cudaDeviceGetAttribute", value, which, device);
+}
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
+  return call_for<cudaDeviceProp, int>("cudaGetDeviceProperties", properties, device);
+}
+cudaError_t cudaDeviceGetTexture1DLinearMaxWidth(std::size_t* width,
+                                                 const cudaChannelFormatDesc* format, int device) {
+  return call_for<std::size_t, wire::raw<cudaChannelFormatDesc>, int>(
+      "cudaDeviceGetTexture1DLinearMaxWidth", width,
+      wire::raw<cudaChannelFormatDesc>{format == nullptr ? cudaChannelFormatDesc{} : *format},
+      device);
+}
+cudaError_t cudaDeviceSynchronize() { return call<>("cudaDeviceSynchronize"); }
+cudaError_t cudaDeviceReset() { return call<>("cudaDeviceReset"); }
+cudaError_t cudaGetLastError() { return call<>("cudaGetLastError"); }
+cudaError_t cudaPeekAtLastError() { return call<>("cudaPeekAtLastError"); }
+const char* cudaGetErrorName(cudaError_t error) {
+  return grading::words("cudaGetErrorName", error);
+}
+const char* cudaGetErrorString(cudaError_t error) {
+  return grading::words("cudaGetErrorString", error);
+}
+
+cudaError_t cudaMemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes) {
+  return call<std::size_t&, std::size_t&>("cudaMemGetInfo", *free_bytes, *total_bytes);
+}
+cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
+  std::uint64_t number = 0;
+  const cudaError_t status =
+      call_for<std::uint64_t, std::size_t>("cudaMalloc", pointer ? &number : nullptr, bytes);
+  if (status == cudaSuccess) *pointer = grading::pointer_of(number);
+  return status;
+}
+cudaError_t cudaMallocPitch(void** pointer, std::size_t* pitch, std::size_t width,
+                            std::size_t height) {
+  std::uint64_t number = 0;
+  const cudaError_t status = call<std::uint64_t&, std::size_t&, std::size_t, std::size_t>(
+      "cudaMallocPitch", number, *pitch, width, height);
+  if (status == cudaSuccess) *pointer = grading::pointer_of(number);
+  return status;
+}
+cudaError_t cudaFree(void* pointer) {
+  return call<std::uint64_t>("cudaFree", grading::number_of(pointer));
+}
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
+  return call_for<cudaPointerAttributes, std::uint64_t>("cudaPointerGetAttributes", attributes,
+                                                        grading::number_of(pointer));
+}
+
+cudaError_t cudaHostAlloc(void** pointer, std::size_t bytes, unsigned flags) {
+  void* const memory = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+  if (memory == nullptr) return cudaErrorMemoryAllocation;
+  const std::lock_guard lock(grading::ranges().mutex);
+  grading::ranges().all[static_cast<std::byte*>(memory)] = {bytes, flags};
+  *pointer = memory;
+  return cudaSuccess;
+}
+cudaError_t cudaFreeHost(void* pointer) {
+  const std::lock_guard lock(grading::ranges().mutex);
+  if (grading::ranges().all.erase(static_cast<std::byte*>(pointer)) == 0)
+    return cudaErrorInvalidValue;
+  std::free(pointer);
+  return cudaSuccess;
+}
+
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
+  if (stream != nullptr) return cudaErrorNotSupported;  // streams do not cross
+  return call<std::uint64_t>("cudaLaunchHostFunc",
+                             grading::add_callback([function, data] { function(data); }));
+}
+
+namespace cpu_device {
+
+void set_thread_order(thread_order order, unsigned seed) {
+  grading::chosen().order = {order, seed};
+  (void)grading::ask<bool, thread_order, unsigned>("set_thread_order", false, order, seed);
+}
+void set_stream_policy(stream_policy policy) {
+  grading::chosen().policy = policy;
+  (void)grading::ask<bool, stream_policy>("set_stream_policy", false, policy);
+}
+
+std::size_t live_allocations() {
+  static std::size_t last = 0;
+  return grading::count<>("live_allocations", last);
+}
+std::size_t live_bytes() {
+  static std::size_t last = 0;
+  return grading::count<>("live_bytes", last);
+}
+std::size_t live_objects(object_kind kind) {
+  static std::map<object_kind, std::size_t> last;
+  return grading::count<object_kind>("live_objects", last[kind], kind);
+}
+const char* name_of(object_kind kind) {
+  static std::map<object_kind, std::string> known;
+  const auto [at, is_new] = known.try_emplace(kind, "objects");
+  if (is_new)
+    at->second = grading::ask<std::string, object_kind>("name_of_objects", at->second, kind);
+  return at->second.c_str();
+}
+
+std::size_t report_count() {
+  static std::size_t last = 0;
+  return grading::count<>("report_count", last);
+}
+std::string last_report() {
+  return grading::ask<std::string>("last_report", "(nobody is there to say)");
+}
+
+void count_accesses(bool on) { (void)grading::ask<bool, bool>("count_accesses", false, on); }
+void reset_counters() { (void)grading::ask<bool>("reset_counters", false); }
+std::vector<access_counters> read_counters() {
+  return grading::ask<std::vector<access_counters>>("read_counters", {});
+}
+
+}  // namespace cpu_device

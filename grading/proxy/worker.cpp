@@ -1,0 +1,438 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "worker.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <mutex>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "../wire/exceptions.hpp"
+#include "../wire/messages.hpp"
+#include "lab_testing.hpp"
+
+extern char** environ;
+
+namespace grading {
+namespace {
+
+using clock = std::chrono::steady_clock;
+using wire::message;
+
+constexpr double kCallLimit = 30;                        // seconds
+constexpr std::size_t kPrinted = std::size_t{8} << 20U;  // bytes in one call
+constexpr std::size_t kMostKept = 10'000;                // callbacks
+
+std::string signal_of(int status) {
+  if (WIFEXITED(status)) {
+    // A sandbox reports a signal as shells do.
+    if (WEXITSTATUS(status) <= 128)
+      return "ended with exit status " + std::to_string(WEXITSTATUS(status));
+    return signal_of(WEXITSTATUS(status) - 128);
+  }
+  const int number = WTERMSIG(status);
+  const char* name = ::sigabbrev_np(number);
+  return "was ended by " +
+         (name != nullptr ? "SIG" + std::string(name) : "signal " + std::to_string(number));
+}
+
+double call_limit() {
+  const char* text = std::getenv("LAB_GRADING_CALL_LIMIT");
+  const double seconds = text == nullptr ? 0 : std::strtod(text, nullptr);
+  return seconds > 0 ? seconds : kCallLimit;
+}
+
+class worker {
+ public:
+  std::vector<std::byte> ask(message kind, const std::string& what, std::uint64_t number,
+                             wire::writer& arguments) {
+    const std::lock_guard lock(mutex_);
+    require();
+    wire::writer to;
+    put_head(to, kind);
+    if (kind == message::call)
+      wire::put(to, what);
+    else
+      wire::put(to, number);
+    to.bytes(arguments.data().data(), arguments.data().size());
+    printed_ = 0;
+    deadline_ = clock::now() + std::chrono::duration_cast<clock::duration>(
+                                   std::chrono::duration<double>(call_limit()));
+    what_ = what;
+    send(to);
+    for (;;) {
+      const std::vector<std::byte> heard = receive();
+      wire::reader from(heard);
+      try {
+        wire::arena memory;
+        const auto answer = wire::get<message>(from, memory);
+        if (answer == message::callback) {
+          call_back(from);
+          continue;
+        }
+        if (answer != message::value && answer != message::exception)
+          throw wire::malformed("a message of no known kind");
+        if (wire::get<std::uint64_t>(from, memory) != serial_)
+          throw wire::malformed("an answer to another question");
+        if (answer == message::exception) wire::throw_exception(from);
+        const auto rest = from.bytes(from.left());
+        return {rest.begin(), rest.end()};
+      } catch (const wire::malformed& error) {
+        babbles(error.what());
+      }
+    }
+  }
+
+  [[noreturn]] void babbles(const std::string& why) {
+    lose("sent what it was not asked for (" + why + ")");
+  }
+
+  void release(std::uint64_t generation, std::uint64_t number) noexcept {
+    try {
+      if (generation != generation_ || !loss_.empty()) return;
+      wire::writer nothing;
+      (void)ask(message::release, "the end of a function that was returned", number, nothing);
+    } catch (...) {  // the loss is noted
+    }
+  }
+
+  std::uint64_t add_callback(std::function<void()> callback) {
+    const std::lock_guard lock(mutex_);
+    if (callbacks_.size() >= kMostKept) throw std::length_error("too many callbacks wait");
+    callbacks_[++last_callback_] = std::move(callback);
+    return last_callback_;
+  }
+
+  void add_set_up(std::function<void()> set_up) { set_ups_.push_back(std::move(set_up)); }
+  const std::string& loss() const { return loss_; }
+  std::uint64_t generation() const { return generation_; }
+
+  /// The next test gets a worker again.
+  void forgive() { loss_.clear(); }
+
+  /// In a copy of the process (a death test): the worker belongs to the original.
+  void forget() {
+    close_all();
+    pid_ = -1;
+    loss_.clear();
+  }
+
+  ~worker() { end(); }
+
+ private:
+  void put_head(wire::writer& to, message kind) {
+    static std::atomic<std::uint32_t> threads{0};
+    thread_local const std::uint32_t thread = threads++;
+    wire::put(to, kind);
+    wire::put(to, ++serial_);
+    wire::put(to, thread);
+    thread_ = thread;
+  }
+
+  void require() {
+    if (!loss_.empty()) throw worker_lost(loss_);
+    if (pid_ > 0) return;
+    start();
+    for (const auto& set_up : set_ups_) set_up();
+  }
+
+  /// The command, an argument a line.
+  static std::vector<std::string> command() {
+    const char* name = std::getenv("LAB_GRADING_WORKER");
+    std::vector<std::string> words;
+    std::ifstream file(name == nullptr ? "" : name);
+    for (std::string word; std::getline(file, word);) words.push_back(word);
+    if (words.empty()) {
+      std::fprintf(stderr, "LAB_GRADING_WORKER must name a file with the worker's command\n");
+      std::_Exit(2);
+    }
+    return words;
+  }
+
+  void start() {
+    std::vector<std::string> words = command();
+    std::vector<char*> arguments;
+    for (std::string& word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    // The worker gets of the environment what the CPU device wants to know, and a path.
+    std::vector<std::string> variables = {"PATH=/usr/bin:/bin", "LANG=C.UTF-8", "HOME=/tmp"};
+    for (char** each = environ; *each != nullptr; ++each)
+      if (std::string_view(*each).starts_with("CPU_DEVICE_") ||
+          std::string_view(*each).starts_with("CUDA_VISIBLE_DEVICES="))
+        variables.emplace_back(*each);
+    std::vector<char*> environment;
+    for (std::string& each : variables) environment.push_back(each.data());
+    environment.push_back(nullptr);
+
+    std::array<int, 2> socket{}, out{}, err{};
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, socket.data()) != 0 ||
+        ::pipe2(out.data(), O_CLOEXEC) != 0 || ::pipe2(err.data(), O_CLOEXEC) != 0) {
+      std::perror("the worker cannot be started");
+      std::_Exit(2);
+    }
+    const pid_t parent = ::getpid();
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      if (::getppid() != parent) ::_exit(2);
+      ::setpgid(0, 0);
+      // Out of the way first: 3 may be any of these.
+      const int mine = ::fcntl(socket[1], F_DUPFD, 16), to_out = ::fcntl(out[1], F_DUPFD, 16),
+                to_err = ::fcntl(err[1], F_DUPFD, 16);
+      const int nothing = ::open("/dev/null", O_RDONLY);
+      ::dup2(nothing, 0);
+      ::dup2(to_out, 1);
+      ::dup2(to_err, 2);
+      ::dup2(mine, wire::kSocket);
+      ::close_range(wire::kSocket + 1, ~0U, 0);
+      ::execve(arguments[0], arguments.data(), environment.data());
+      ::_exit(127);
+    }
+    ::close(socket[1]);
+    ::close(out[1]);
+    ::close(err[1]);
+    socket_ = socket[0];
+    out_ = {out[0], err[0]};
+    for (const int fd : {socket_, out_[0], out_[1]}) ::fcntl(fd, F_SETFL, O_NONBLOCK);
+    ++generation_;
+  }
+
+  void close_all() {
+    for (int* fd : {&socket_, &out_[0], &out_[1]})
+      if (*fd >= 0) ::close(std::exchange(*fd, -1));
+    callbacks_.clear();
+  }
+
+  /// Kills the worker. In a sandbox the process that we know is the sandbox's; the first process in
+  /// it, with which all others end, is its child.
+  int end() {
+    if (pid_ <= 0) return 0;
+    const std::string name = std::to_string(pid_);
+    std::ifstream file("/proc/" + name + "/task/" + name + "/children");
+    std::vector<pid_t> all;
+    for (pid_t child = 0; file >> child;) all.push_back(child);
+    int status = 0;
+    // Whether it has ended by itself, and how.
+    const bool ended = ::waitpid(pid_, &status, WNOHANG) == pid_;
+    for (const pid_t child : all) ::kill(child, SIGKILL);
+    if (!ended) {
+      ::kill(-pid_, SIGKILL);
+      ::kill(pid_, SIGKILL);
+      ::waitpid(pid_, &status, 0);
+    }
+    pid_ = -1;
+    close_all();
+    return status;
+  }
+
+  [[noreturn]] void lose(const std::string& how) {
+    end();
+    loss_ = "the submission's process " + how + ", in " + what_;
+    throw worker_lost(loss_);
+  }
+
+  /// The socket is closed: the process is about to be gone, or has only closed it.
+  [[noreturn]] void closed() {
+    read_output(0);
+    read_output(1);
+    int status = 0;
+    for (int i = 0; i < 200; ++i) {
+      if (::waitpid(pid_, &status, WNOHANG) == pid_) {
+        pid_ = -1;
+        close_all();
+        loss_ = "the submission's process " + signal_of(status) + ", in " + what_;
+        throw worker_lost(loss_);
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    lose("closed its connection");
+  }
+
+  /// Waits until the socket can be read (or written), and passes on what is printed meanwhile.
+  void wait(short events) {
+    for (;;) {
+      const auto left =
+          std::chrono::duration_cast<std::chrono::milliseconds>(deadline_ - clock::now()).count();
+      if (left <= 0) {
+        std::array<char, 32> seconds{};
+        std::snprintf(seconds.data(), seconds.size(), "%g", call_limit());
+        lose("took longer than " + std::string(seconds.data()) + " s");
+      }
+      std::array<pollfd, 3> all{{{socket_, events, 0}, {out_[0], POLLIN, 0}, {out_[1], POLLIN, 0}}};
+      const int found = ::poll(all.data(), all.size(), static_cast<int>(left));
+      if (found < 0 && errno != EINTR) closed();
+      if (found <= 0) continue;
+      if (all[1].revents != 0) read_output(0);
+      if (all[2].revents != 0) read_output(1);
+      if (all[0].revents != 0) return;
+    }
+  }
+
+  void read_output(std::size_t which) {
+    std::array<char, 65536> part;
+    for (;;) {
+      if (out_[which] < 0) return;
+      const ssize_t got = ::read(out_[which], part.data(), part.size());
+      if (got == 0) ::close(std::exchange(out_[which], -1));
+      if (got <= 0) return;
+      std::FILE* const to = which == 0 ? stdout : stderr;
+      std::fwrite(part.data(), 1, static_cast<std::size_t>(got), to);
+      std::fflush(to);
+      printed_ += static_cast<std::size_t>(got);
+      if (printed_ > kPrinted)
+        lose("printed more than " + std::to_string(kPrinted >> 20U) + " MiB");
+    }
+  }
+
+  void send(wire::writer& to) {
+    const std::uint64_t length = to.data().size();
+    if (length > wire::kLongestMessage)
+      throw std::length_error("a test passes more than can cross to a worker");
+    std::vector<std::byte> all(sizeof length);
+    std::memcpy(all.data(), &length, sizeof length);
+    all.insert(all.end(), to.data().begin(), to.data().end());
+    for (std::size_t done = 0; done < all.size();) {
+      const ssize_t sent = ::send(socket_, all.data() + done, all.size() - done, MSG_NOSIGNAL);
+      if (sent >= 0)
+        done += static_cast<std::size_t>(sent);
+      else if (errno == EAGAIN)
+        wait(POLLOUT);
+      else if (errno != EINTR)
+        closed();
+    }
+  }
+
+  void receive_bytes(std::vector<std::byte>& to, std::size_t n) {
+    // As it comes: a length is only what the worker says.
+    constexpr std::size_t kPart = std::size_t{1} << 20U;
+    for (std::size_t done = 0; done < n;) {
+      to.resize(std::min(n, done + kPart));
+      const ssize_t got = ::recv(socket_, to.data() + done, to.size() - done, 0);
+      if (got > 0)
+        done += static_cast<std::size_t>(got);
+      else if (got == 0 || (errno != EAGAIN && errno != EINTR))
+        closed();
+      else
+        wait(POLLIN);
+    }
+  }
+
+  std::vector<std::byte> receive() {
+    std::vector<std::byte> heard;
+    receive_bytes(heard, sizeof(std::uint64_t));
+    std::uint64_t length = 0;
+    std::memcpy(&length, heard.data(), sizeof length);
+    if (length == 0 || length > wire::kLongestMessage)
+      lose("sent a message of " + std::to_string(length) + " bytes");
+    heard.clear();
+    receive_bytes(heard, length);
+    // It has printed before it answered.
+    read_output(0);
+    read_output(1);
+    return heard;
+  }
+
+  void call_back(wire::reader& from) {
+    wire::arena memory;
+    const auto number = wire::get<std::uint64_t>(from, memory);
+    const auto thread = wire::get<std::uint32_t>(from, memory);
+    from.expect_end();
+    const auto found = callbacks_.find(number);
+    if (found == callbacks_.end()) throw wire::malformed("a callback that nobody has left there");
+    const std::function<void()> callback = std::move(found->second);
+    callbacks_.erase(found);
+    // In the thread whose call does it, or in none of those that the test knows.
+    if (thread == thread_)
+      callback();
+    else
+      std::thread(callback).join();
+    wire::writer to;
+    wire::put(to, message::called);
+    send(to);
+  }
+
+  std::recursive_mutex mutex_;
+  pid_t pid_ = -1;
+  int socket_ = -1;
+  std::array<int, 2> out_ = {-1, -1};
+  std::uint64_t serial_ = 0, generation_ = 0, last_callback_ = 0;
+  std::uint32_t thread_ = 0;  // that calls
+  std::size_t printed_ = 0;
+  clock::time_point deadline_;
+  std::string what_, loss_;
+  std::map<std::uint64_t, std::function<void()>> callbacks_;
+  std::vector<std::function<void()>> set_ups_;
+};
+
+worker& the_worker() {
+  static worker one;
+  return one;
+}
+
+/// Says that a test has lost its worker, whatever the test thinks of it.
+class watch : public ::testing::EmptyTestEventListener {
+ public:
+  void OnTestStart(const ::testing::TestInfo&) override { the_worker().forgive(); }
+  void OnTestEnd(const ::testing::TestInfo&) override {
+    if (!the_worker().loss().empty()) ADD_FAILURE() << the_worker().loss();
+  }
+};
+
+const lab::testing::needs needs_watch([] {
+  ::testing::UnitTest::GetInstance()->listeners().Append(new watch);  // GoogleTest owns it
+  ::pthread_atfork(nullptr, nullptr, [] { the_worker().forget(); });
+  wire::this_side().refuse = [](const wire::malformed& error) {
+    the_worker().babbles(error.what());
+  };
+  wire::this_side().reach = [](std::uint64_t number) -> wire::carrier {
+    struct kept {
+      std::uint64_t generation, number;
+      ~kept() { the_worker().release(generation, number); }
+    };
+    auto shared = std::make_shared<kept>(the_worker().generation(), number);
+    return [shared](wire::writer& arguments) {
+      if (shared->generation != the_worker().generation())
+        throw worker_lost("this function belongs to a process that is gone");
+      return the_worker().ask(message::call_kept, "a function that was returned", shared->number,
+                              arguments);
+    };
+  };
+});
+
+}  // namespace
+
+wire::carrier function(const char* name) {
+  return [name](wire::writer& arguments) {
+    return the_worker().ask(message::call, name, 0, arguments);
+  };
+}
+
+std::uint64_t add_callback(std::function<void()> callback) {
+  return the_worker().add_callback(std::move(callback));
+}
+
+void on_new_worker(std::function<void()> set_up) { the_worker().add_set_up(std::move(set_up)); }
+
+const std::string& loss() { return the_worker().loss(); }
+
+}  // namespace grading

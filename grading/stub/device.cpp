@@ -1,0 +1,125 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The worker's end of what a test asks of CUDA and of the CPU device: see proxy/device.cpp.
+
+#include <cpu_device.h>
+#include <cuda_runtime.h>
+
+#include "../wire/raw.hpp"
+#include "stub.hpp"
+
+namespace worker {
+namespace {
+
+using wire::handler_of;
+using wire::raw;
+
+template <class... P, class Function>
+offer cuda(const char* name, Function function) {
+  return {name, handler_of<cudaError_t, P...>(function)};
+}
+
+/// A function whose first argument says where the result goes; nowhere is possible.
+template <class T, class... P, class Function>
+offer result(const char* name, Function function) {
+  return cuda<bool, raw<T>&, P...>(name, [function](bool is_there, raw<T>& value, P... arguments) {
+    return function(is_there ? &value.value : nullptr, arguments...);
+  });
+}
+
+template <class... P, class Function>
+offer setting(const char* name, Function function) {
+  return {name, handler_of<bool, P...>([function](P... arguments) {
+            function(arguments...);
+            return true;
+          })};
+}
+
+template <class R, class... P, class Function>
+offer answer(const char* name, Function function) {
+  return {name, handler_of<R, P...>(function)};
+}
+
+std::uint64_t number_of(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
+void* pointer_of(std::uint64_t number) { return reinterpret_cast<void*>(number); }
+
+const offer kOffers[] = {
+    result<int>("cudaGetDeviceCount", cudaGetDeviceCount),
+    result<int>("cudaGetDevice", cudaGetDevice),
+    cuda<int>("cudaSetDevice", cudaSetDevice),
+    result<int, cudaDeviceAttr, int>("cudaDeviceGetAttribute", cudaDeviceGetAttribute),
+    result<cudaDeviceProp, int>(
+        "cudaGetDeviceProperties",
+        [](cudaDeviceProp* to, int device) { return cudaGetDeviceProperties(to, device); }),
+    result<std::size_t, raw<cudaChannelFormatDesc>, int>(
+        "cudaDeviceGetTexture1DLinearMaxWidth",
+        [](std::size_t* to, const raw<cudaChannelFormatDesc>& format, int device) {
+          return cudaDeviceGetTexture1DLinearMaxWidth(to, &format.value, device);
+        }),
+    cuda<>("cudaDeviceSynchronize", cudaDeviceSynchronize),
+    cuda<>("cudaDeviceReset", cudaDeviceReset),
+    cuda<>("cudaGetLastError", cudaGetLastError),
+    cuda<>("cudaPeekAtLastError", cudaPeekAtLastError),
+    answer<std::string, cudaError_t>("cudaGetErrorName",
+                                     [](cudaError_t e) { return cudaGetErrorName(e); }),
+    answer<std::string, cudaError_t>("cudaGetErrorString",
+                                     [](cudaError_t e) { return cudaGetErrorString(e); }),
+    cuda<std::size_t&, std::size_t&>("cudaMemGetInfo",
+                                     [](std::size_t& free_bytes, std::size_t& total_bytes) {
+                                       return cudaMemGetInfo(&free_bytes, &total_bytes);
+                                     }),
+    result<std::uint64_t, std::size_t>("cudaMalloc",
+                                       [](std::uint64_t* to, std::size_t bytes) {
+                                         void* memory = nullptr;
+                                         const cudaError_t status =
+                                             cudaMalloc(to ? &memory : nullptr, bytes);
+                                         if (to) *to = number_of(memory);
+                                         return status;
+                                       }),
+    cuda<std::uint64_t&, std::size_t&, std::size_t, std::size_t>(
+        "cudaMallocPitch",
+        [](std::uint64_t& to, std::size_t& pitch, std::size_t width, std::size_t height) {
+          void* memory = nullptr;
+          const cudaError_t status = cudaMallocPitch(&memory, &pitch, width, height);
+          to = number_of(memory);
+          return status;
+        }),
+    cuda<std::uint64_t>("cudaFree", [](std::uint64_t p) { return cudaFree(pointer_of(p)); }),
+    result<cudaPointerAttributes, std::uint64_t>(
+        "cudaPointerGetAttributes",
+        [](cudaPointerAttributes* to, std::uint64_t pointer) {
+          return cudaPointerGetAttributes(to, pointer_of(pointer));
+        }),
+    cuda<std::uint64_t>("cudaLaunchHostFunc",
+                        [](std::uint64_t number) {
+                          return cudaLaunchHostFunc(
+                              nullptr, [](void* what) { call_back(number_of(what)); },
+                              pointer_of(number));
+                        }),
+
+    setting<cpu_device::thread_order, unsigned>("set_thread_order", cpu_device::set_thread_order),
+    setting<cpu_device::stream_policy>("set_stream_policy", cpu_device::set_stream_policy),
+    setting<bool>("count_accesses", cpu_device::count_accesses),
+    setting<>("reset_counters", cpu_device::reset_counters),
+    answer<std::size_t>("live_allocations", cpu_device::live_allocations),
+    answer<std::size_t>("live_bytes", cpu_device::live_bytes),
+    answer<std::size_t, cpu_device::object_kind>("live_objects", cpu_device::live_objects),
+    answer<std::string, cpu_device::object_kind>(
+        "name_of_objects", [](cpu_device::object_kind kind) { return cpu_device::name_of(kind); }),
+    answer<std::size_t>("report_count", cpu_device::report_count),
+    answer<std::string>("last_report", cpu_device::last_report),
+    answer<std::vector<cpu_device::access_counters>>("read_counters", cpu_device::read_counters),
+};
+
+const bool kPrepared = [] {
+  wire::pinned().allocate = [](std::size_t bytes, unsigned flags) -> std::shared_ptr<void> {
+    void* memory = nullptr;
+    if (cudaHostAlloc(&memory, bytes, flags) != cudaSuccess) throw std::bad_alloc();
+    return {memory, [](void* there) { (void)cudaFreeHost(there); }};
+  };
+  return true;
+}();
+
+}  // namespace
+}  // namespace worker
