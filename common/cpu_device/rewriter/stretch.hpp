@@ -45,8 +45,8 @@ bool report_open_brace(const stretch& s);
 /// conditions.cpp: `#ifdef __CUDACC__` and `#if __CUDA_ARCH__ >= 700`.
 void edit_conditions(const stretch& s);
 
-/// local_arrays.cpp: an array of a thread's own, in a function with a barrier, is made known: it may
-/// have been meant to be `__shared__`.
+/// local_arrays.cpp: an array of a thread's own, in a function with a barrier, is made known: it
+/// may have been meant to be `__shared__`.
 void edit_local_arrays(const stretch& s);
 
 /// launches.cpp: the launch whose `<<<` is at `open`.

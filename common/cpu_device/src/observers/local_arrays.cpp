@@ -62,8 +62,7 @@ std::string local_arrays::look(std::uint32_t block, std::uint32_t thread, std::u
   const local_array& array = mine->array;
   const std::size_t offset = address - reinterpret_cast<std::uintptr_t>(array.begin);
   const std::size_t first = offset / array.element;
-  const std::size_t last =
-      std::min((offset + size - 1) / array.element, mine->written.size() - 1);
+  const std::size_t last = std::min((offset + size - 1) / array.element, mine->written.size() - 1);
   if (write) {
     std::fill(mine->written.begin() + static_cast<std::ptrdiff_t>(first),
               mine->written.begin() + static_cast<std::ptrdiff_t>(last) + 1, true);

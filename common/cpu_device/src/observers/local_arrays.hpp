@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Arrays that each thread of a block has for itself, in kernels whose threads wait for each other:
-// a thread that reads an element that only others have written, each in its own copy, was written by
-// somebody who forgot __shared__. Internal to the CPU device; linked only into programs whose
+// a thread that reads an element that only others have written, each in its own copy, was written
+// by somebody who forgot __shared__. Internal to the CPU device; linked only into programs whose
 // kernels are watched.
 #pragma once
 
