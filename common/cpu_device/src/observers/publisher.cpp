@@ -307,7 +307,7 @@ void note_local_array(const local_array& array) {
   if (!progress.watching) return;
   worker& w = *progress.self;
   check::watch_state& s = check::state_of(w);
-  const check::engine_work work(w);
+  const engine_work work(w);
   if (s.locals == nullptr) s.locals = new check::local_arrays;
   s.locals->add(w.serial, progress.position->linear, array);
 }
