@@ -49,7 +49,9 @@ endfunction()
 # Targets:  lab.CC.E  solution.CC.E            the program with the student's file and the solution
 #           lab_test.CC.E  solution_test.CC.E  the tests against each
 #           watched_lab.CC.E, watched_solution_test.CC.E …  (cpu) the same four, with every memory
-#                                              access of the CUDA file watched
+#                                              access of the CUDA file watched, and a*b+c rounded
+#                                              once where the processor can
+#           cases.CC.E                         lists the tests, without any CUDA file
 #           bug.CC.E.<name>                    (LAB_BUGS, cpu) the tests against a wrong version
 function(lab_add_exercise folder)
   cmake_path(GET folder FILENAME exercise)
@@ -142,6 +144,9 @@ function(lab_add_exercise folder)
     if(kind MATCHES "^watched_")
       list(APPEND how CHECK)
       set(checks cpu_device_checks)
+      if(LAB_CAN_CONTRACT)
+        list(APPEND how CONTRACT)
+      endif()
     endif()
     # The CUDA file, too, is compiled once: for the program and for the test.
     add_library(${kind}_code.${id} OBJECT EXCLUDE_FROM_ALL)
@@ -163,6 +168,12 @@ function(lab_add_exercise folder)
       lab_add_test(${kind}.${id} ${kind}_test.${id} ${alone} LABELS ${kind} ${cc} ${id})
     endif()
   endforeach()
+
+  # Which tests there are is no matter of what is tested: nothing is called, so nothing is missed.
+  lab_program(cases.${id} SOURCES $<TARGET_OBJECTS:test_objects.${id}>
+    INCLUDE "${folder}" LINK lab_test_main ${libraries} OUTPUT "${id}_${name}" FOLDER "tests/cases")
+  target_link_options(cases.${id} PRIVATE LINKER:--unresolved-symbols=ignore-all LINKER:--strip-debug)
+  set_target_properties(cases.${id} PROPERTIES EXCLUDE_FROM_ALL ON)
 
   set(starters "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/scripts/lablib/starters.py")
   add_test(NAME starter.${id}.is_generated

@@ -3,9 +3,9 @@
 
 """What the accesses of kernels cost: read from a table, shown beside the source, put into words."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Optional
+from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 from lablib.console import paint
 from lablib.errors import LabError
@@ -39,6 +39,7 @@ class Row:
 LINE_SHOWN = 80  # characters of a line of the source
 
 _TEXTS = ("kernel", "file", "access")
+_SUMS = [one.name for one in fields(Row) if one.name not in (*_TEXTS, "line", "bytes")]
 
 
 def read_table(path: Path) -> List[Row]:
@@ -123,6 +124,44 @@ def _about_banks(row: Row) -> List[str]:
         f"{wavefronts:.1f} wavefronts a request where {best:.1f} would do: lanes access different"
         " words of one bank, one after the other"
     ]
+
+
+def added_up(rows: Iterable[Row]) -> List[Row]:
+    """One row for all of the same access, line and kernel."""
+    sums: Dict[Tuple[str, ...], Row] = {}
+    for row in rows:
+        key = (row.kernel, row.access, row.file, str(row.line), str(row.bytes))
+        if key not in sums:
+            sums[key] = replace(row)
+            continue
+        for name in _SUMS:
+            setattr(sums[key], name, getattr(sums[key], name) + getattr(row, name))
+    return list(sums.values())
+
+
+def in_a_line(rows: List[Row]) -> str:
+    """What all accesses cost on average, beside the least they could, and where it is most; "" if
+    none was counted."""
+    kinds = (
+        ("wavefronts", "ideal_wavefronts", ("shared load", "shared store")),
+        ("sectors", "ideal_sectors", ("global load", "global store")),
+    )
+    parts: List[str] = []
+    worst: Tuple[float, str] = (1.05, "")
+    for what, ideal, accesses in kinds:
+        known = [r for r in rows if r.access in accesses and r.requests and getattr(r, ideal)]
+        requests = sum(row.requests for row in known)
+        if not requests:
+            continue
+        cost = sum(getattr(row, what) for row in known) / requests
+        best = sum(getattr(row, ideal) for row in known) / requests
+        parts.append(f"{cost:.1f} {what} a request ({best:.1f} would do)")
+        for row in known:
+            times = getattr(row, what) / getattr(row, ideal)
+            if times > worst[0] and row.line:
+                each = f"{row.each(getattr(row, what)):.1f} for {row.each(getattr(row, ideal)):.1f}"
+                worst = (times, f"; most in {Path(row.file).name}:{row.line}: {each}")
+    return ", ".join(parts) + worst[1]
 
 
 def _cost(row: Row) -> str:

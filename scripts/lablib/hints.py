@@ -1,7 +1,9 @@
 # SPDX-FileCopyrightText: The CUDA Labs authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Hints: the sections `## 1. …` of an exercise's hints.md, one at a time."""
+"""Hints: the sections `## 1. …` of an exercise's hints.md, one at a time. The title and the
+first paragraph of a hint are a question, and are shown first; the rest, the answer, at the next
+call."""
 
 import re
 from dataclasses import dataclass
@@ -18,6 +20,12 @@ from lablib.state import Progress
 class Hint:
     title: str
     text: str
+
+    @property
+    def question(self) -> str:
+        """Its first paragraph; "" where that is all there is."""
+        first, _, answer = self.text.partition("\n\n")
+        return first if answer.strip() else ""
 
 
 def read_hints(path: Path) -> List[Hint]:
@@ -47,7 +55,8 @@ def read_hints(path: Path) -> List[Hint]:
 
 
 def hint_text(exercise: Exercise, progress: Progress, number: Optional[str]) -> str:
-    """The next hint, or the one that was asked for; remembers that it was shown."""
+    """The next question or answer, or that of the hint that was asked for; remembers what was
+    shown."""
     hints = read_hints(exercise.hints_file)
     if not hints:
         raise LabError(f"there are no hints for {exercise.id} {exercise.name}.")
@@ -69,16 +78,21 @@ def hint_text(exercise: Exercise, progress: Progress, number: Optional[str]) -> 
             )
         wanted = int(number)
     hint = hints[wanted - 1]
+    only_the_question = bool(hint.question) and progress.hint_is_new(exercise, wanted)
     try:
-        progress.note_hint(exercise, wanted)
+        progress.note_hint(exercise, wanted, only_the_question)
     except LabError as error:  # the hint itself is there all the same
         say(f"lab: {error} So the next time it is this hint again.")
     lines = [
         f"{exercise.id} {exercise.name}, hint {wanted} of {len(hints)}: {hint.title}".rstrip(": ")
     ]
-    if hint.text:
-        lines += ["", hint.text]
-    if wanted < len(hints):
+    text = hint.question if only_the_question else hint.text
+    if text:
+        lines += ["", text]
+    again = f"`scripts/lab hint {exercise.id}{'' if number is None else f' {wanted}'}`"
+    if only_the_question:
+        lines += ["", f"(Think first. {again} shows the answer.)"]
+    elif wanted < len(hints):
         lines += [
             "",
             f"(When that is not enough: `scripts/lab hint {exercise.id}` shows the next one.)",

@@ -9,6 +9,9 @@ In a solution
     … // HIDDEN                            at the end of a line, anywhere: that line disappears
 Where a disappearing region leaves two blank lines together, one stays.
 
+`// TODO(2): …` above a region says what is to be done there, and so for several regions where the
+number is the same. `// TODO(6, bonus): …` is for who wants more: an exercise is done without it.
+
 As a program (the build's own checks):
     starters.py generate SOLUTION            prints the starter
     starters.py check SOLUTION STARTER       fails if the starter is not the generated one
@@ -18,8 +21,9 @@ As a program (the build's own checks):
 import difflib
 import re
 import sys
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, List, Optional
+from typing import TYPE_CHECKING, Dict, List, Optional, Tuple
 
 if __name__ == "__main__":
     sys.path[0] = str(Path(__file__).resolve().parents[1])
@@ -38,11 +42,75 @@ _STUB = re.compile(r"(?P<indent>\s*)// STUB:(?: (?P<code>.*))?$")
 _NEARLY = re.compile(r"//\s*(BEGIN|END)\s+SOLUTIONS?\b|//\s*STUB\b|//\s*HIDDEN\b", re.IGNORECASE)
 
 
+_TODO = re.compile(r"//\s*TODO\((?P<number>\d+)(?P<bonus>, bonus)?\):")
+
+
+@dataclass
+class Todo:
+    number: int
+    bonus: bool
+    regions: List[range] = field(default_factory=list)  # of lines of the starter, from 0
+
+
 def generate(text: str, name: str) -> str:
     """The starter of a solution. `name` is how errors call the file."""
+    return _generate(text, name)[0]
+
+
+def todos(text: str, name: str) -> List[Todo]:
+    """What there is to do in the starter of a solution, in the order of the numbers."""
+    starter, regions = _generate(text, name)
+    lines = starter.splitlines()
+    found: Dict[int, Todo] = {}
+    last: Optional[Todo] = None
+    begins = {region.start: region for region in regions}
+    for number in range(len(lines) + 1):
+        region = begins.get(number)
+        if region is not None and last is not None:
+            last.regions.append(region)
+        if number == len(lines):
+            break
+        todo = _TODO.search(lines[number])
+        if todo is not None:
+            last = Todo(int(todo["number"]), bool(todo["bonus"]))
+            last = found.setdefault(last.number, last)
+        elif lines[number].startswith("}"):  # of the function, whose TODOs end here
+            last = None
+    return [found[number] for number in sorted(found)]
+
+
+def untouched(solution: Path, present: str) -> List[Todo]:
+    """The TODOs of which a student's file still has every region as the starter has it."""
+    try:
+        text = solution.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return []
+    starter = generate(text, str(solution)).splitlines()
+    same: Dict[int, int] = {}  # a line of the starter: the line of the student's file
+    matcher = difflib.SequenceMatcher(None, starter, present.splitlines(), autojunk=False)
+    for block in matcher.get_matching_blocks():
+        same.update((block.a + i, block.b + i) for i in range(block.size))
+
+    def as_it_was(region: range) -> bool:
+        # With a line before and after it: nothing has come in between.
+        lines = range(max(region.start - 1, 0), min(region.stop + 1, len(starter)))
+        places = [same.get(line) for line in lines]
+        first = places[0]
+        return first is not None and places == list(range(first, first + len(places)))
+
+    return [
+        todo
+        for todo in todos(text, str(solution))
+        if todo.regions and all(map(as_it_was, todo.regions))
+    ]
+
+
+def _generate(text: str, name: str) -> Tuple[str, List[range]]:
+    """The starter, and which of its lines, from 0, stand where the solution has a region."""
     lines: List[str] = []
     begun: Optional[int] = None  # the line of the open BEGIN SOLUTION
-    regions = 0
+    first = 0  # the line of the starter where that region begins
+    regions: List[range] = []
     joint = False  # something has just disappeared here
 
     def error(number: int, message: str) -> LabError:
@@ -54,12 +122,12 @@ def generate(text: str, name: str) -> str:
         if stripped == _BEGIN:
             if begun is not None:
                 raise error(number, f"{_BEGIN} inside the region that begins in line {begun}")
-            begun = number
-            regions += 1
+            begun, first = number, len(lines)
         elif stripped == _END:
             if begun is None:
                 raise error(number, f"{_END} without a {_BEGIN} before it")
             begun = None
+            regions.append(range(first, len(lines)))
             joint = True
         elif stub:
             if begun is None:
@@ -81,9 +149,9 @@ def generate(text: str, name: str) -> str:
             lines.append(line)
     if begun is not None:
         raise error(begun, f"{_BEGIN} without an {_END} after it")
-    if regions == 0:
+    if not regions:
         raise error(1, f"there is no {_BEGIN} in this solution, so nothing would be left to do")
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n", regions
 
 
 def generate_file(solution: Path) -> str:

@@ -6,7 +6,7 @@
 import hashlib
 import json
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Sequence
 
 from lablib import starters
 from lablib.errors import LabError
@@ -63,25 +63,45 @@ class Progress:
             raise LabError(f"cannot write {self.path}: {error.strerror}.") from error
 
     def note_test(
-        self, exercise: Exercise, passed: bool, tested_hash: Optional[str], device: str
+        self,
+        exercise: Exercise,
+        passed: bool,
+        tested_hash: Optional[str],
+        device: str,
+        open_bonus: Sequence[int] = (),
     ) -> None:
+        """`open_bonus`: the numbers of TODOs that nobody has to write, and that are not written."""
         self.entries = self._read()  # another scripts/lab may have written meanwhile
         entry = self._entry(exercise)
         if passed:
             entry["passed_hash"] = tested_hash
             entry["passed_on"] = device
+            entry["open_bonus"] = list(open_bonus)
         elif entry.get("passed_hash") == tested_hash:
             # What passed before fails now: on another device, or the tests have changed.
             del entry["passed_hash"]
         self._save()
 
     def hints_shown(self, exercise: Exercise) -> int:
+        """The number of the last hint that was shown with its answer."""
         shown = self.entries.get(exercise.full_name, {}).get("hints_shown", 0)
         return shown if isinstance(shown, int) else 0
 
-    def note_hint(self, exercise: Exercise, number: int) -> None:
+    def hint_is_new(self, exercise: Exercise, number: int) -> bool:
+        """Whether not even its question was shown."""
+        asked = self.entries.get(exercise.full_name, {}).get("hints_asked", [])
+        return number > self.hints_shown(exercise) and not (
+            isinstance(asked, list) and number in asked
+        )
+
+    def note_hint(self, exercise: Exercise, number: int, only_the_question: bool) -> None:
         self.entries = self._read()
-        self._entry(exercise)["hints_shown"] = max(number, self.hints_shown(exercise))
+        entry = self._entry(exercise)
+        if only_the_question:
+            asked = entry.get("hints_asked")
+            entry["hints_asked"] = [*(asked if isinstance(asked, list) else []), number]
+        else:
+            entry["hints_shown"] = max(number, self.hints_shown(exercise))
         self._save()
 
     def status(self, exercise: Exercise) -> str:
@@ -92,6 +112,13 @@ class Progress:
         if is_starter(exercise) is False:
             return STARTED
         return NEW
+
+    def open_bonus(self, exercise: Exercise) -> List[int]:
+        """Of an exercise that is done, the TODOs for who wants more."""
+        numbers = self.entries.get(exercise.full_name, {}).get("open_bonus", [])
+        if self.status(exercise) != DONE or not isinstance(numbers, list):
+            return []
+        return [number for number in numbers if isinstance(number, int)]
 
     def is_done(self, exercise: Exercise) -> bool:
         return self.status(exercise) == DONE

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Callable, Deque, Dict, List, Optional, Sequence
 
 from lablib import processes
+from lablib.errors import LabError
 
 PASSED = "passed"
 FAILED = "failed"
@@ -49,6 +50,7 @@ class Case:
     said: List[Said] = field(default_factory=list)  # in the run that failed, else in the last one
     detail: str = ""  # how it crashed, why it was skipped
     seconds: float = 0.0  # of all its runs
+    runs: int = 0  # one for each thread order
 
     @property
     def is_bad(self) -> bool:
@@ -65,6 +67,8 @@ class Result:
     status: int = 1  # the program's exit status; negative: the signal that ended it
     detail: str = ""  # what is wrong with the whole program
     failed_runs: List[Case] = field(default_factory=list)  # one for each thread order
+    orders: List[str] = field(default_factory=list)  # of threads, that were begun
+    others: List[str] = field(default_factory=list)  # cases that nobody asked for
     outside: List[str] = field(default_factory=list)  # what was said outside of every case
     ended: bool = False  # the program has given its verdict
     timed_out: bool = False
@@ -104,8 +108,10 @@ class Result:
 class Reader:
     """Makes a result of events, as they come."""
 
-    def __init__(self) -> None:
+    def __init__(self, cases: Optional[Sequence[str]] = None) -> None:
         self.result = Result()
+        self.asked_for = cases  # None: whatever the program has
+        self.result.cases = {name: Case(name) for name in cases or []}
         self.current: Optional[Case] = None  # this run of the case under way
         self.done = 0
         self._rest = b""
@@ -125,7 +131,11 @@ class Reader:
     def _take(self, event: Dict[str, Any]) -> None:
         what, name = event.get("event"), str(event.get("case", ""))
         if what == "program":
-            self.result.cases = {name: Case(name) for name in map(str, event.get("cases", []))}
+            if self.asked_for is None:
+                self.result.cases = {name: Case(name) for name in map(str, event.get("cases", []))}
+            self.result.others = list(map(str, event.get("others", [])))
+        elif what == "repetition":
+            self.result.orders.append(str(event.get("order", "")))
         elif what == "begin":
             self.current = Case(name)
         elif what == "output":
@@ -160,10 +170,10 @@ class Reader:
         if before is None:  # not one of those that the program is made of
             before = Case(run.name, FAILED, [], "this program has no such case")
             self.result.cases[run.name] = before
-        run.seconds = before.seconds + seconds
+        run.seconds, run.runs = before.seconds + seconds, before.runs + 1
         self.done += before.state == NOT_RUN
         if before.is_bad:  # one failure is enough
-            before.seconds = run.seconds
+            before.seconds, before.runs = run.seconds, run.runs
         else:
             self.result.cases[run.name] = run
 
@@ -171,6 +181,7 @@ class Reader:
 def run(
     command: Sequence[str],
     *,
+    cases: Optional[Sequence[str]] = None,
     case_limit: Optional[float] = None,
     time_limit: Optional[float] = None,
     on_tick: Optional[Callable[[str], None]] = None,
@@ -178,10 +189,13 @@ def run(
     cwd: Optional[Path] = None,
     env: Optional[Dict[str, str]] = None,
 ) -> Result:
-    """Runs all cases of a program. `stop_when` is asked now and then, and ends it early."""
+    """Runs these cases of a program, or all that it has. `stop_when` is asked now and then, and
+    ends it early."""
     console: Deque[str] = collections.deque(maxlen=CONSOLE_LINES)
-    reader = Reader()
-    with tempfile.NamedTemporaryFile(prefix="lab_events_") as file:
+    reader = Reader(cases)
+    with tempfile.NamedTemporaryFile(prefix="lab_events_") as file, tempfile.NamedTemporaryFile(
+        "w", encoding="utf-8", prefix="lab_cases_"
+    ) as names:
 
         def read() -> None:
             reader.feed(file.read())
@@ -192,6 +206,10 @@ def run(
                 on_tick(reader.title())
 
         whole = [*command, f"--lab_events={file.name}"]
+        if cases is not None:
+            names.write("".join(f"{name}\n" for name in cases))
+            names.flush()
+            whole.append(f"--lab_cases={names.name}")
         if case_limit is not None:
             whole.append(f"--lab_case_limit={case_limit:g}")
         outcome = processes.run(
@@ -213,7 +231,7 @@ def run(
         elif not outcome.cancelled:  # the program itself could not say it any more
             how = f"the program ended in the middle of this case: {result.ending}"
             reader.end_case(CRASHED, how)
-    if not result.cases:
+    if not result.something_ran:
         result.outside += console
     if not result.ended and result.status == 0:
         result.status = 1  # whatever it did, it did not run its tests to their end
@@ -221,9 +239,24 @@ def run(
     return result
 
 
+def list_cases(program: Path) -> List[str]:
+    """The cases of a program, which is believed: no student's file is part of it."""
+    with tempfile.NamedTemporaryFile(prefix="lab_events_") as file:
+        outcome = processes.run(
+            [str(program), "--lab_list", f"--lab_events={file.name}"], time_limit=60
+        )
+        reader = Reader()
+        reader.feed(file.read())
+    if outcome.returncode != 0 or not reader.result.cases:
+        raise LabError(f"{program} does not say which tests there are.")
+    return list(reader.result.cases)
+
+
 _THROWN = re.compile(r'C\+\+ exception with description "(.*)" thrown in [^\n]*', re.DOTALL)
-_MATCHES = re.compile(
-    r"Value of: (?:\w+::)*matches\((.*)\)\n +Actual: false \((.*)\)\nExpected: true\s*", re.DOTALL
+# EXPECT_TRUE(matches(…)), or another predicate that says what is wrong
+_PREDICATE = re.compile(
+    r"Value of: ((?:\w+::)*(\w+)\((.*)\))\n +Actual: false \((.*)\)\nExpected: true(.*)",
+    re.DOTALL,
 )
 
 
@@ -238,9 +271,11 @@ def sentence(failure: Said) -> str:
     exception = thrown(failure)
     if exception:
         return exception
-    compared = _MATCHES.fullmatch(failure.text)
-    if compared:  # EXPECT_TRUE(matches(…)): the sentence comes first, then where, for which call
-        return f"{compared[2]}\n  checked at {failure.place}: {compared[1]}"
+    said = _PREDICATE.fullmatch(failure.text)
+    if said:  # the sentence comes first, then where, for which call, and what the test adds
+        call = said[3] if said[2] == "matches" else said[1]
+        added = f"\n  {said[5].strip()}" if said[5].strip() else ""
+        return f"{said[4]}\n  checked at {failure.place}: {call}{added}"
     text = re.sub(r"^Failed\n", "", failure.text).rstrip("\n")
     # What the tests' main function finds after a case: its place says nothing.
     if not failure.place or os.path.basename(failure.file) == "test_main.cpp":

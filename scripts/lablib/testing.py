@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from lablib import build, diagnostics, junit, test_program
+from lablib import build, diagnostics, done, junit, test_program
 from lablib.console import Progress, paint, say
 from lablib.device import Device
 from lablib.errors import FAILED, NOT_POSSIBLE, OK, LabError
@@ -31,7 +31,8 @@ def test_exercise(
     stop_when: Optional[Callable[[], bool]] = None,
     report: Optional[junit.Report] = None,
 ) -> int:
-    """Builds and runs the tests of one exercise, prints the result, remembers it."""
+    """Builds and runs the tests of one exercise, prints the result, remembers it. Once they pass
+    (not `watched`, which is a check itself), looks further: done.py."""
     command = "check" if watched else "test"
     again = f"`scripts/lab {command} {exercise.id}{' --solution' if solution else ''}`"
     tested = file_hash(exercise.lab_file)
@@ -43,7 +44,7 @@ def test_exercise(
             root,
             device.name,
             device,
-            [target],
+            [target, f"cases.{exercise.id}"],
             f"the tests of {title}",
             own=None if solution else exercise,
             next_step=f"Next: repair it, then {again} again.",
@@ -61,6 +62,7 @@ def test_exercise(
     try:
         result = test_program.run(
             [str(program)],
+            cases=test_program.list_cases(_cases_path(root, device, exercise)),
             case_limit=case_limit,
             on_tick=shown.update,
             stop_when=(lambda _: stop_when()) if stop_when else None,
@@ -69,23 +71,97 @@ def test_exercise(
         shown.done()
     if result.cancelled:
         raise build.Cancelled
+    if result.others:
+        result.status = 1
+        result.detail = f"a test that the course does not have is part of it, {result.others[0]}"
     if report is not None:
         report.add(target, result)
-    status = _status(result)
-    if not solution and status != NOT_POSSIBLE and command == "test":
-        progress.note_test(exercise, status == OK, tested, device.name)
-    for line in _report(root, exercise, result, status, title):
+    todos = done.Todos() if solution else done.open_todos(exercise)
+    later = [case for case in result.failures if done.waits_for_bonus(case, todos)]
+    status = _status(result, later)
+    streams = done.uses_streams(exercise)
+    for line in _report(root, result, status, title, later, streams):
         print(line)
+    if status == OK and not watched:
+        cases = [case for case in result.cases.values() if case not in later]
+        print(flush=True)
+        found = done.check(
+            root,
+            exercise,
+            cases,
+            solution=solution,
+            device=device,
+            case_limit=case_limit,
+            stop_when=stop_when,
+        )
+        if report is not None:
+            for one in found.results:
+                report.add(f"watched_{target}", one)
+        status = FAILED if found.bad is not None or todos.core else OK
+        for line in _further(root, exercise, result, found, todos, solution, device, streams):
+            print(line)
+    if not solution and not watched and status != NOT_POSSIBLE:
+        progress.note_test(exercise, status == OK, tested, device.name, todos.bonus)
     if status == FAILED:
         print(_next_step(exercise, solution, again))
-    elif status == OK and not solution and command == "test":
+    elif status == OK and not solution and not watched:
         print(_praise(progress, exercise))
     print(flush=True)
     return status
 
 
-def _status(result: test_program.Result) -> int:
-    if result.passed:
+def _cases_path(root: Path, device: Device, exercise: Exercise) -> Path:
+    """Says which tests there are: linked without the student's file, it has no reason to lie."""
+    return build.folder(root, device.name) / "bin" / "tests" / "cases" / exercise.full_name
+
+
+def _further(
+    root: Path,
+    exercise: Exercise,
+    result: test_program.Result,
+    found: done.Check,
+    todos: done.Todos,
+    solution: bool,
+    device: Device,
+    streams: bool,
+) -> List[str]:
+    """What was found after the cases have passed."""
+    if found.bad is not None:
+        lines = [
+            paint(f"All tests pass, and yet {exercise.id} {exercise.name} is not done:", "red")
+            + f" the check build (`scripts/lab check {exercise.id}`) finds a mistake."
+        ]
+        failures = found.bad.failures
+        lines += [f"  {_mark(case.state)} {case.name}" for case in failures[:3]]
+        lines += ["", *_first_failure(root, found.bad, streams)]
+        if failures:
+            lines.append(f"  {done.how_it_was_found(_most_useful(failures) or failures[0])}")
+        return lines
+    if todos.core:
+        return [
+            paint(
+                f"All tests pass, and yet {exercise.id} {exercise.name} is not done:"
+                f" {done.as_it_was(todos.core)}.",
+                "red",
+            )
+        ]
+    all_lines = done.lines(result, found, None if solution else todos, device.name == "gpu")
+    width = max(len(what) for what, _ in all_lines)
+    return [
+        f"  {paint(f'{what:<{width}}', 'green')}  {detail}".rstrip() for what, detail in all_lines
+    ]
+
+
+def _status(result: test_program.Result, later: List[test_program.Case]) -> int:
+    if result.passed or (
+        # Nothing is missing but a bonus.
+        later
+        and result.ended
+        and not result.detail
+        and len(later) == len(result.failures)
+        and result.in_state(test_program.PASSED)
+        and not result.in_state(test_program.NOT_RUN)
+    ):
         return OK
     # Nothing ran, or every case was skipped.
     if result.status == NOT_POSSIBLE and not result.failures:
@@ -94,7 +170,12 @@ def _status(result: test_program.Result) -> int:
 
 
 def _report(
-    root: Path, exercise: Exercise, result: test_program.Result, status: int, title: str
+    root: Path,
+    result: test_program.Result,
+    status: int,
+    title: str,
+    later: List[test_program.Case],
+    streams: bool,
 ) -> List[str]:
     cases = list(result.cases.values())
     passed = result.in_state(test_program.PASSED)
@@ -110,8 +191,11 @@ def _report(
             if result.in_state(test_program.SKIPPED)
             else ""
         )
-        lines = [paint(f"{title}: all {len(passed)} tests pass{more}.", "green")]
-    elif not cases:
+        if later:
+            more += f"; {len(later)} are about a bonus that is not written"
+        count = f"{len(passed)}" if later else f"all {len(passed)}"
+        lines = [paint(f"{title}: {count} tests pass{more}.", "green")]
+    elif not result.something_ran:
         lines = [paint(f"{title}: no test ran.", "red")]
     else:
         lines = [paint(f"{title}: {len(passed)} of {len(cases)} tests pass.", "red")]
@@ -119,24 +203,33 @@ def _report(
     endless = any(_ENDLESS_LAUNCH in line for case in result.failures for line in case.lines)
     if endless:  # tests/support/test_main.cpp leaves the others out
         cases = [case for case in cases if case.state != test_program.NOT_RUN]
-    lines += _listing(cases)
+    if result.something_ran:
+        lines += _listing([case for case in cases if case not in later])
     if len(cases) < len(result.cases):
         lines.append(f"  {paint('not run', 'dim')} the others, after a kernel that never ends")
     if status == OK:
         return lines
 
-    lines.append("")
+    return [*lines, "", *_first_failure(root, result, streams)]
+
+
+def _first_failure(root: Path, result: test_program.Result, streams: bool) -> List[str]:
+    """What to look at first."""
     first = _most_useful(result.failures)
     if first is None:
-        lines.append(f"No test failed, and yet something is wrong: {result.ending}. It said:")
-        lines += [f"  {diagnostics.shorten(line, root)}" for line in result.outside[-15:]]
-        return lines
-    lines.append(paint(f"What to look at first, {first.name}:", "bold"))
+        return [
+            f"No test failed, and yet something is wrong: {result.ending}. It said:",
+            *[f"  {diagnostics.shorten(line, root)}" for line in result.outside[-15:]],
+        ]
+    lines = [paint(f"What to look at first, {first.name}:", "bold")]
     said = [diagnostics.shorten(line, root) for line in _readable(first)]
     said = [_with_line_of_todo(line, root) for line in said]
     if len(said) > LINES_SHOWN:
         said = said[: LINES_SHOWN // 2] + ["…"] + said[-LINES_SHOWN // 2 :]
     lines += [f"  {line}" for line in said]
+    order = done.in_which_order(first, result, streams)
+    if order:
+        lines.append(f"  {order}")
     if first.detail:
         lines.append(f"  {'It was ' if first.detail.startswith('ended by') else ''}{first.detail}.")
     if first.detail.endswith("was stopped"):
@@ -152,6 +245,11 @@ _MARKS = {
 }
 
 
+def _mark(state: str) -> str:
+    text, style = _MARKS.get(state, (f"{state}:", "red"))
+    return paint(text, style)
+
+
 def _listing(cases: List[test_program.Case]) -> List[str]:
     """A line for each case; where there are many, one for all that differ in their parameter."""
     groups: Dict[Tuple[str, str], List[test_program.Case]] = {}
@@ -164,12 +262,11 @@ def _listing(cases: List[test_program.Case]) -> List[str]:
         total[name] = total.get(name, 0) + 1
     lines = []
     for (name, state), group in groups.items():
-        mark, style = _MARKS.get(state, (f"{state}:", "red"))
         # The whole of it stands below, once.
         detail = f"  ({re.split('[,:]', group[0].detail)[0]})" if group[0].detail else ""
         if total[name] > 1:
             detail = f"  {len(group)} of {total[name]}{detail}"
-        lines.append(f"  {paint(mark, style)} {name}{detail}")
+        lines.append(f"  {_mark(state)} {name}{detail}")
     return lines
 
 
@@ -245,7 +342,8 @@ def _with_line_of_todo(line: str, root: Path) -> str:
     except OSError:
         return line
     # With a colon: the head of the file names the first and the last one, too.
-    number = next((n for n, one in enumerate(text, 1) if match[1] + ":" in one), None)
+    heads = (match[1] + ":", match[1][:-1] + ", bonus):")
+    number = next((n for n, one in enumerate(text, 1) if any(h in one for h in heads)), None)
     return line if number is None else line[: match.end()] + f":{number}" + line[match.end() :]
 
 

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <limits>
 #include <string>
 #include <tuple>
@@ -36,7 +35,7 @@ using lab::testing::matches;
 
 #ifdef __CPU_DEVICE__
 // Three devices that are soon full, as in chapter 12, but with room for tiles of the default size.
-const bool kRoomForTiles = ::setenv("CPU_DEVICE_MEMORY_MB", "64", 1) == 0;
+const lab::testing::setting kRoomForTiles("CPU_DEVICE_MEMORY_MB", "64");
 #endif
 
 matrix whole_numbers(std::size_t rows, std::size_t columns, std::uint64_t seed, int low, int high) {

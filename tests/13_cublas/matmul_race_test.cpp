@@ -5,7 +5,6 @@
 
 #include <cmath>
 #include <cstddef>
-#include <cstdlib>
 #include <limits>
 #include <string>
 #include <tuple>
@@ -33,7 +32,7 @@ using vector = std::vector<float>;
 
 #ifdef __CPU_DEVICE__
 // A device that is soon full, as in chapter 12, but with room for cuBLAS-Xt's tiles.
-const bool kRoomForTiles = ::setenv("CPU_DEVICE_MEMORY_MB", "64", 1) == 0;
+const lab::testing::setting kRoomForTiles("CPU_DEVICE_MEMORY_MB", "64");
 #endif
 
 std::string name_of(racer who) {

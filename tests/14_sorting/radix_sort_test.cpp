@@ -9,7 +9,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <limits>
 #include <new>
 #include <span>
@@ -41,7 +40,7 @@ using lab::testing::matches;
 
 #ifdef __CPU_DEVICE__
 // A device that is soon full, as in chapter 12, but with room for all tests on many processors.
-const bool kRoom = ::setenv("CPU_DEVICE_MEMORY_MB", "256", 1) == 0;
+const lab::testing::setting kRoom("CPU_DEVICE_MEMORY_MB", "256");
 #endif
 
 struct named_step {

@@ -10,7 +10,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -32,12 +31,13 @@ using lab::dot_with_lock::reference;
 using lab::dot_with_lock::step;
 using lab::dot_with_lock::sum_in_order;
 using lab::testing::matches;
+using lab::testing::setting;
 using vector = std::vector<float>;
 
 // A lock that is never given back, or a block that waits for one that has not begun, makes the
 // kernel wait for ever. The CPU device ends it; 30 seconds, its default, would be a long time for a
 // student to wait.
-[[maybe_unused]] const int kTimeLimit = setenv("CPU_DEVICE_TIME_LIMIT", "10", /*overwrite=*/0);
+const setting kTimeLimit("CPU_DEVICE_TIME_LIMIT", "10", setting::when::unless_given);
 
 struct named_step {
   step value;

@@ -8,7 +8,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -27,11 +26,12 @@ using lab::hash_table_gpu::kEnd;
 using lab::hash_table_gpu::random_numbers;
 using lab::hash_table_gpu::step;
 using lab::testing::matches;
+using lab::testing::setting;
 using numbers = std::vector<std::uint32_t>;
 
 // A lock that is never given back makes the kernel wait for ever. The CPU device ends it; 30
 // seconds, its default, would be a long time for a student to wait.
-[[maybe_unused]] const int kTimeLimit = setenv("CPU_DEVICE_TIME_LIMIT", "10", /*overwrite=*/0);
+const setting kTimeLimit("CPU_DEVICE_TIME_LIMIT", "10", setting::when::unless_given);
 
 struct named_step {
   step value;

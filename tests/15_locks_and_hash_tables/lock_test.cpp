@@ -5,7 +5,6 @@
 
 #include <cuda_runtime.h>
 
-#include <cstdlib>
 #include <string>
 #include <tuple>
 
@@ -25,7 +24,8 @@ using lab::lock::work;
 
 // A lock that is never given back makes the kernel wait for ever. The CPU device ends it; 30
 // seconds, its default, would be a long time for a student to wait.
-[[maybe_unused]] const int kTimeLimit = setenv("CPU_DEVICE_TIME_LIMIT", "10", /*overwrite=*/0);
+const lab::testing::setting kTimeLimit("CPU_DEVICE_TIME_LIMIT", "10",
+                                       lab::testing::setting::when::unless_given);
 
 struct named_step {
   step value;

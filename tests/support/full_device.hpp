@@ -8,21 +8,18 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
-#include <cstdlib>
 #include <vector>
 
 #include "lab/cuda_check.hpp"
 #include "lab/device_limits.hpp"
+#include "lab_testing.hpp"
 
 namespace lab::testing {
 
 #ifdef __CPU_DEVICE__
-// Read by the CPU device when it is first used, after this: devices that are soon full, and more
-// than two of them (unless the user says how many).
-inline const bool kSmallDevices = [] {
-  return ::setenv("CPU_DEVICE_MEMORY_MB", "16", 1) == 0 &&
-         ::setenv("CPU_DEVICE_COUNT", "3", 0) == 0;
-}();
+// Devices that are soon full, and more than two of them (unless the user says how many).
+inline const setting kSmall("CPU_DEVICE_MEMORY_MB", "16");
+inline const setting kSeveral("CPU_DEVICE_COUNT", "3", setting::when::unless_given);
 #endif
 
 /// Makes a device current, and the one that was when it ends.

@@ -5,8 +5,10 @@
 // beside this file, which adds to GoogleTest:
 //
 // - CPU device: all tests run three times, with the threads of a block in forward, reverse and
-//   random order. CPU_DEVICE_ORDER in the environment asks for one order, and one run. The third
-//   run interleaves the work of streams, unless CPU_DEVICE_STREAMS asks for something else.
+//   random order. CPU_DEVICE_ORDER in the environment asks for one order, and one run. In the first
+//   run asynchronous work is done at once, in the second as late as CUDA allows, and in the third
+//   late and interleaved with that of other streams, unless CPU_DEVICE_STREAMS asks for one of
+//   them.
 // - CPU device: a test that leaves device memory allocated, or a stream, an event or a handle of
 //   cuBLAS that nobody destroys, or a buffer of OpenGL registered, fails, and so does one during
 //   which the CPU device reported a mistake.
@@ -31,6 +33,13 @@ namespace lab::testing {
 /// this machine lacks it: then no test runs, and the program exits 77 (skipped).
 struct needs {
   explicit needs(std::function<void()> make);
+};
+
+/// A variable of the environment that all tests of a program run with, as a variable outside of all
+/// functions. (A setenv() there would be forgotten: test_events.hpp.)
+struct setting {
+  enum class when { always, unless_given };  ///< unless_given: the user's own value comes first
+  setting(const char* name, const char* value, when set = when::always);
 };
 
 /// Announces that the running test makes the CPU device report a mistake. Without a report, the

@@ -5,6 +5,7 @@
 // and looks at the events.
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -13,6 +14,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "test_events.hpp"
@@ -23,6 +25,21 @@ const std::string how = [] {
   const char* value = std::getenv("MISBEHAVE");
   return std::string(value == nullptr ? "" : value);
 }();
+
+// As a student's file could: before main(), and before anything that it is linked with.
+[[gnu::constructor(101)]] void change_variables() {
+  const char* asked = std::getenv("MISBEHAVE");
+  if (asked == nullptr || std::string_view(asked) != "variables") return;
+  ::setenv("GTEST_FILTER", "First.*", 1);
+  ::setenv("GTEST_REPEAT", "7", 1);
+  ::setenv("CPU_DEVICE_ORDER", "forward", 1);
+  ::unsetenv("GIVEN");
+}
+
+// In the process that runs the tests, after everything was chosen.
+[[maybe_unused]] const int filters = ::pthread_atfork(nullptr, nullptr, [] {
+  if (how == "filter") GTEST_FLAG_SET(filter, "First.*");
+});
 
 void sleep_for_long() { std::this_thread::sleep_for(std::chrono::minutes(10)); }
 
@@ -43,6 +60,10 @@ TEST(Middle, Misbehaves) {
     std::puts("before \"it\"\t\x01");
     EXPECT_EQ(1 + 1, 3) << "after\nit";
     std::puts("in the end");
+  } else if (how == "variables") {
+    for (const char* name : {"GTEST_FILTER", "GTEST_REPEAT", "CPU_DEVICE_ORDER"})
+      EXPECT_EQ(std::getenv(name), nullptr) << name;
+    EXPECT_STREQ(std::getenv("GIVEN"), "from outside");
   } else if (how == "fail as the last") {
     test_events::leave_out_the_rest();
     FAIL() << "for long";
@@ -98,10 +119,7 @@ TEST_F(Suite, Passes) {}
 TEST(Crashes, DISABLED_IsNeverRun) { std::abort(); }
 
 class Crash : public ::testing::TestWithParam<int> {};
-INSTANTIATE_TEST_SUITE_P(Many, Crash, [] {
-  if (how == "filter") GTEST_FLAG_SET(filter, "First.*");  // after the command line was read
-  return ::testing::Range(0, 12);
-}());
+INSTANTIATE_TEST_SUITE_P(Many, Crash, ::testing::Range(0, 12));
 TEST_P(Crash, IfAsked) {
   if (how == "crash often") std::abort();
 }

@@ -20,6 +20,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <iterator>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -250,7 +253,8 @@ struct test_case {
 };
 
 struct options {
-  std::string events;  // empty: no watching
+  std::string events;                             // empty: no watching
+  std::optional<std::vector<std::string>> cases;  // to run; all where nobody said
   double case_limit = kCaseLimit;
   bool repetition_is_given = false;
 };
@@ -274,13 +278,22 @@ class watcher {
         cases_.push_back({name, 0, ""});
       }
     }
+    if (options_.cases) choose(*options_.cases);
+  }
+
+  /// Says which cases would run.
+  void list() {
+    std::string chosen, others;
+    for (const test_case& one : cases_) chosen += (chosen.empty() ? "" : ",") + json(one.name);
+    for (const std::string& name : others_) others += (others.empty() ? "" : ",") + json(name);
+    write("{\"event\":\"program\",\"cases\":[" + chosen + "]" +
+          (others.empty() ? "" : ",\"others\":[" + others + "]") + "}");
   }
 
   /// Runs the tests in children until nothing is left to do; `child` is what each of them does.
   int run(const std::function<int()>& child) {
-    std::string names;
-    for (const test_case& one : cases_) names += (names.empty() ? "" : ",") + json(one.name);
-    write("{\"event\":\"program\",\"cases\":[" + names + "]}");
+    list();
+    if (!missing_.empty()) return finish(kFailed, "this program lacks the test " + missing_);
     if (cases_.empty()) return finish(kFailed, "this program has no test");
     for (int crashes = 0;;) {
       const int status = run_child(child);
@@ -306,6 +319,24 @@ class watcher {
   }
 
  private:
+  /// Leaves the cases of these names, and has GoogleTest run them.
+  void choose(const std::vector<std::string>& names) {
+    std::vector<test_case> chosen;
+    std::string filter;
+    std::unordered_map<std::string, std::size_t> index;
+    for (const std::string& name : names) {
+      if (!index_.contains(name) && missing_.empty()) missing_ = name;
+      if (!index.emplace(name, chosen.size()).second) continue;
+      chosen.push_back({name, 0, ""});
+      filter += (filter.empty() ? "" : ":") + name;
+    }
+    for (const test_case& one : cases_)
+      if (!index.contains(one.name)) others_.push_back(one.name);
+    cases_ = std::move(chosen);
+    index_ = std::move(index);
+    GTEST_FLAG_SET(filter, filter);
+  }
+
   // One child, from its start to its end. Returns its status.
   int run_child(const std::function<int()>& child) {
     std::array<int, 2> said{}, printed{};
@@ -572,6 +603,8 @@ class watcher {
   int events_;
   std::vector<test_case> cases_;
   std::unordered_map<std::string, std::size_t> index_;
+  std::vector<std::string> others_;  // that nobody asked for
+  std::string missing_;              // the first that was asked for and is not there
   test_case* current_ = nullptr;
   std::string order_;
   kept_output output_;
@@ -589,6 +622,26 @@ class watcher {
 int usage(const std::string& sentence) {
   std::fprintf(stderr, "%s\n", sentence.c_str());
   return kUsage;
+}
+
+/// Whatever static objects have done to the environment: it is as the program got it.
+void restore_environment() {
+  std::ifstream file("/proc/self/environ", std::ios::binary);
+  if (!file) return;
+  // The environment points into it from now on, until after the last static object is gone.
+  static std::string& given = *new std::string(std::istreambuf_iterator<char>(file), {});
+  ::clearenv();
+  for (std::size_t at = 0; at < given.size(); at += std::strlen(&given[at]) + 1)
+    if (given[at] != '\0') ::putenv(&given[at]);
+}
+
+/// The lines of a file; none where it cannot be read.
+std::optional<std::vector<std::string>> lines_of(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return std::nullopt;
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  return lines;
 }
 
 /// A variable of the environment that would change which tests run, or "".
@@ -621,9 +674,10 @@ void leave_out_the_rest() {
 }
 
 int run(int argc, char** argv, const std::function<int(bool)>& prepare) {
+  restore_environment();
   options chosen;
   chosen.repetition_is_given = std::getenv("GTEST_REPEAT") != nullptr;
-  bool is_filtered = false;
+  bool is_filtered = false, only_lists = false;
   int kept = 1;
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument(argv[i]);
@@ -631,6 +685,15 @@ int run(int argc, char** argv, const std::function<int(bool)>& prepare) {
     if (argument.starts_with("--lab_events=")) {
       chosen.events = value();
       if (chosen.events.empty()) return usage("--lab_events= needs the name of a file");
+      continue;
+    }
+    if (argument.starts_with("--lab_cases=")) {
+      chosen.cases = lines_of(value());
+      if (!chosen.cases) return usage("cannot read " + value() + ", which should name the tests");
+      continue;
+    }
+    if (argument == "--lab_list") {
+      only_lists = true;
       continue;
     }
     if (argument.starts_with("--lab_case_limit=")) {
@@ -650,17 +713,27 @@ int run(int argc, char** argv, const std::function<int(bool)>& prepare) {
   if (argc > 1) return usage(std::string(argv[1]) + " is not understood; see --help");
   // What is listed must not depend on this machine's device.
   if (GTEST_FLAG_GET(list_tests)) return RUN_ALL_TESTS();
-  if (chosen.events.empty()) return run_here(prepare, chosen);
+  if (chosen.events.empty()) {
+    if (chosen.cases || only_lists) return usage("--lab_cases and --lab_list need --lab_events");
+    return run_here(prepare, chosen);
+  }
 
   if (is_filtered)
     return usage("--lab_events runs all tests; leave it out to choose some by --gtest_filter");
   if (const std::string variable = disturbing_variable(); !variable.empty())
     return usage(variable + " is set in the environment and may keep tests from running: unset it");
+  // GoogleTest has read the environment as soon as it was loaded.
+  GTEST_FLAG_SET(filter, "*");
+  if (!chosen.repetition_is_given) GTEST_FLAG_SET(repeat, 1);
   const int events =
       ::open(chosen.events.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
   if (events < 0) return usage("cannot write " + chosen.events + ": " + std::strerror(errno));
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   watcher watching(chosen, events);
+  if (only_lists) {
+    watching.list();
+    return kPassed;
+  }
   const int status = watching.run([&] {
     ::testing::TestEventListeners& listeners = ::testing::UnitTest::GetInstance()->listeners();
     delete listeners.Release(listeners.default_result_printer());

@@ -5,7 +5,8 @@
 // per line to FILE while the tests run; scripts/lab and CTest's tests are started like that, and
 // nobody has to read the console's text:
 //
-//   {"event":"program","cases":["Suite.Case",…]}        what has to run; always the first line
+//   {"event":"program","cases":["Suite.Case",…]}        what has to run; always the first line.
+//                                                       "others": the cases that were not asked for
 //   {"event":"repetition","order":"forward"}            all cases (again), in this thread order
 //   {"event":"begin","case":"Suite.Case"}
 //   {"event":"output","case":"Suite.Case","text":"…"}   only of cases that do not pass
@@ -21,6 +22,14 @@
 // it said before. After a crash, a new child runs the rest. Every case that the program was
 // compiled with has to run: one that is missing is a failure.
 //
+// `--lab_cases=FILE` asks for the cases that FILE names, one a line, and for no others. A program
+// need not be believed about which tests it has: `--lab_list` writes the first line and ends, and a
+// program that the tested file is not part of can be asked that.
+//
+// The file under test is part of the program, and its static objects run before main(). What they
+// set or remove in the environment does not count: the tests run with the one that the program was
+// started with.
+//
 // Without --lab_events there is one process and GoogleTest's own output, for people and debuggers.
 //
 // Needs GoogleTest and nothing else of this repository: the CPU device's tests use it too.
@@ -35,6 +44,8 @@ namespace test_events {
 /// 77 (skipped) nothing could run here. The tests run in a child process, which does not inherit a
 /// CUDA that works: what runs before, such as the generators of parameters and of their names,
 /// calls nothing of CUDA.
+///
+/// The environment is again what the program was started with when this begins.
 ///
 /// `prepare` runs once in each process that runs tests, after InitGoogleTest. It may add listeners
 /// and set flags. If it returns anything but 0, no test runs and that is the exit status; it has

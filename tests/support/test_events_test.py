@@ -13,6 +13,7 @@ import tempfile
 import time
 import unittest
 from pathlib import Path
+from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 
@@ -29,13 +30,13 @@ class EventsTest(unittest.TestCase):
         env = {**os.environ, "MISBEHAVE": how}
         return test_program.run([PROGRAM, *options], env=env, **more)
 
-    def bad_case(self, result):
+    def bad_case(self, result, how_it_went=False):
         """The case that misbehaved; all others have passed."""
         self.assertEqual(NAMES, list(result.cases))
         for name in NAMES:
             if name != BAD:
                 self.assertEqual("passed", result.cases[name].state, name)
-        self.assertEqual((True, False), (result.ended, result.passed))
+        self.assertEqual((True, how_it_went), (result.ended, result.passed))
         return result.cases[BAD]
 
     def test_a_program_that_behaves(self):
@@ -151,10 +152,11 @@ class EventsTest(unittest.TestCase):
                 self.assertIn(detail, result.detail)
 
     def test_tests_that_do_not_run_are_missed(self):
-        result = self.run_program("filter")
-        self.assertFalse(result.passed)
-        self.assertEqual(15, len(result.in_state("not run")))
-        self.assertIn("15 tests have not run", result.detail)
+        for cases in (None, NAMES):
+            result = self.run_program("filter", cases=cases)
+            self.assertFalse(result.passed)
+            self.assertEqual(15, len(result.in_state("not run")))
+            self.assertIn("15 tests have not run", result.detail)
 
     def test_variables_that_would_leave_tests_out_are_refused(self):
         for variable in ("GTEST_FILTER=First.*", "GTEST_TOTAL_SHARDS=2", "TESTBRIDGE_TEST_ONLY=x"):
@@ -163,10 +165,37 @@ class EventsTest(unittest.TestCase):
             self.assertEqual((2, False), (result.status, result.passed))
             self.assertIn(f"{name} is set in the environment", result.outside[0])
 
+    def test_only_what_is_asked_for_runs(self):
+        result = self.run_program("crash", cases=["Last.Passes", "First.Passes", "Last.Passes"])
+        self.assertTrue(result.passed)
+        self.assertEqual(["Last.Passes", "First.Passes"], list(result.cases))
+        self.assertEqual([name for name in NAMES if name not in result.cases], result.others)
+        # After a crash, too, the rest is that of what was asked for.
+        result = self.run_program("crash", cases=[BAD, "Last.Passes"])
+        self.assertEqual(["crashed", "passed"], [case.state for case in result.cases.values()])
+
+    def test_what_is_asked_for_and_not_there_is_a_failure(self):
+        result = self.run_program(cases=["First.Passes", "First.Hidden"])
+        self.assertFalse(result.passed)
+        self.assertEqual(2, len(result.in_state("not run")))
+        self.assertEqual("this program lacks the test First.Hidden", result.detail)
+
+    def test_a_program_can_be_asked_what_it_has(self):
+        self.assertEqual(NAMES, test_program.list_cases(Path(PROGRAM)))
+
+    def test_the_tested_file_cannot_choose_the_environment(self):
+        with mock.patch.dict(os.environ, {"GIVEN": "from outside"}):
+            self.assertEqual("passed", self.bad_case(self.run_program("variables"), True).state)
+            result = self.run_program("variables", cases=NAMES)
+        self.assertTrue(result.passed)
+        self.assertEqual([], result.others)
+
     def test_bad_options_are_said_in_a_sentence(self):
         for options, sentence in (
             (["--lab_events="], "needs the name of a file"),
             (["--lab_events=/no/such/folder/x"], "cannot write /no/such/folder/x"),
+            (["--lab_cases=/no/such/file"], "cannot read /no/such/file"),
+            (["--lab_list"], "need --lab_events"),
             (["--lab_case_limit=0"], "a number of seconds above 0"),
             (["--lab_case_limit=5x"], "a number of seconds above 0"),
             (["--lab_events=/dev/null", "--gtest_filter=*"], "leave it out to choose some"),

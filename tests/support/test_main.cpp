@@ -32,6 +32,18 @@ std::vector<std::function<void()>>& requirements() {
   return all;
 }
 
+struct variable {
+  const char* name;
+  const char* value;
+  bool overwrite;
+};
+
+/// What `setting` objects have asked for.
+std::vector<variable>& settings() {
+  static std::vector<variable> all;
+  return all;
+}
+
 bool is_set(const char* variable) {
   const char* value = std::getenv(variable);
   return value != nullptr && *value != '\0' && std::string_view(value) != "0";
@@ -47,31 +59,23 @@ class thread_orders : public ::testing::EmptyTestEventListener {
  public:
   void OnTestIterationStart(const ::testing::UnitTest&, int iteration) override {
     if (stop_) std::exit(EXIT_FAILURE);
-    using cpu_device::thread_order;
-    const auto seed = static_cast<unsigned>(iteration);
-    switch (iteration % kOrders) {
-      case 0:
-        order_ = "forward";
-        cpu_device::set_thread_order(thread_order::forward);
-        break;
-      case 1:
-        order_ = "reverse";
-        cpu_device::set_thread_order(thread_order::reverse);
-        break;
-      default:
-        order_ = "random, seed " + std::to_string(seed);
-        cpu_device::set_thread_order(thread_order::random, seed);
-        break;
-    }
+    iteration_ = iteration;
+    constexpr std::array<const char*, kOrders> kNames = {"forward", "reverse", "random, seed "};
+    order_ = kNames[static_cast<std::size_t>(iteration % kOrders)];
+    if (iteration % kOrders == 2) order_ += std::to_string(iteration);
     test_events::begin_repetition(order_);
   }
 
   void OnTestStart(const ::testing::TestInfo&) override {
-    // Before each test: some choose a policy of their own.
-    using cpu_device::stream_policy;
-    if (is_set("CPU_DEVICE_STREAMS")) return;
-    cpu_device::set_stream_policy(order_.starts_with("random") ? stream_policy::interleaved
-                                                               : stream_policy::eager);
+    // Before each test: some choose for themselves.
+    using cpu_device::stream_policy, cpu_device::thread_order;
+    constexpr std::array kThreads = {thread_order::forward, thread_order::reverse,
+                                     thread_order::random};
+    constexpr std::array kStreams = {stream_policy::eager, stream_policy::deferred,
+                                     stream_policy::interleaved};
+    const auto which = static_cast<std::size_t>(iteration_ % kOrders);
+    cpu_device::set_thread_order(kThreads[which], static_cast<unsigned>(iteration_));
+    if (choose_policy_) cpu_device::set_stream_policy(kStreams[which]);
   }
 
   void OnTestPartResult(const ::testing::TestPartResult& result) override {
@@ -85,6 +89,8 @@ class thread_orders : public ::testing::EmptyTestEventListener {
   }
 
  private:
+  const bool choose_policy_ = !is_set("CPU_DEVICE_STREAMS");
+  int iteration_ = 0;
   std::string order_;
   bool stop_ = false;
 };
@@ -186,6 +192,11 @@ class device_watch : public ::testing::EmptyTestEventListener {
 #endif
 
 int prepare([[maybe_unused]] bool repetition_is_given) {
+  for (const variable& one : settings()) ::setenv(one.name, one.value, one.overwrite ? 1 : 0);
+#ifdef __CPU_DEVICE__
+  // Counting has begun already. (The call has the linker take what counts.)
+  if (is_set("CPU_DEVICE_COUNTERS")) cpu_device::count_accesses(true);
+#endif
   try {
     lab::device_count();
   } catch (const lab::not_possible& error) {
@@ -222,6 +233,10 @@ int prepare([[maybe_unused]] bool repetition_is_given) {
 }
 
 needs::needs(std::function<void()> make) { requirements().push_back(std::move(make)); }
+
+setting::setting(const char* name, const char* value, when set) {
+  settings().push_back({name, value, set == when::always});
+}
 
 void expect_reports() { reports_are_expected = true; }
 

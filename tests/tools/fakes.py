@@ -91,8 +91,8 @@ elif arguments[0] == "--build":
             print(f"FAILED: bin/{{target}}\\n/usr/bin/ld: x.o: in function `f()':")
             print(f"{{source}}:9: undefined reference to `cublasCreate_v2'")
             sys.exit(1)
-        tests = "tests/" if kind.endswith("_test") else ""
-        folder = tests + kind.replace("_test", "") + "s"
+        tests = "tests/" if kind.endswith("_test") or kind == "cases" else ""
+        folder = tests + kind.replace("_test", "") + ("" if kind == "cases" else "s")
         full_name = lab.parent.name[:2] + "." + lab.name + ("_test" if "test" in kind else "")
         to = build / "bin" / folder / full_name
         to.parent.mkdir(parents=True, exist_ok=True)
@@ -115,6 +115,9 @@ GTEST = """#!{python}
 import json, os, signal, sys, time
 CASES = {names!r}
 given = dict(argument.split("=", 1) for argument in sys.argv[1:] if "=" in argument)
+ASKED = CASES
+if "--lab_cases" in given:
+    ASKED = [name.removeprefix("Suite.") for name in open(given["--lab_cases"]).read().split()]
 file = open(given["--lab_events"], "ab", buffering=0)
 def event(what, **more):
     file.write(json.dumps({{"event": what, **more}}).encode() + b"\\n")
@@ -134,9 +137,12 @@ def hangs():
     return "timed out", {{"detail": f"took longer than {{limit}} s, and was stopped"}}
 def skips(why):
     return "skipped", {{"detail": why}}
-event("program", cases=["Suite." + name for name in CASES])
+others = ["Suite." + name for name in CASES if name not in ASKED]
+event("program", cases=["Suite." + name for name in ASKED], others=others)
+if "--lab_list" in sys.argv:
+    sys.exit()
 results = []
-for name in CASES:
+for name in [name for name in CASES if name in ASKED]:
     case = "Suite." + name
     event("begin", case=case)
     answer = {body}
@@ -197,11 +203,24 @@ class Tree(unittest.TestCase):
         return lab
 
     def program(self, target: str, body: str) -> Path:
-        """What the fake cmake builds: a shell script."""
+        """What the fake cmake builds: a shell script. That of tests has the case A."""
+        if target.split(".")[0].endswith("_test"):
+            self.cases(target.split(".", 1)[1], ["A"])
         return script(self.root / "programs" / target, "#!/bin/sh\n" + body)
 
-    def gtest(self, target: str, names: List[str], body: str = "True") -> Path:
+    def gtest(
+        self, target: str, names: List[str], body: str = "True", watched: str = "True"
+    ) -> Path:
+        """A test program; `watched` is the body of what its check build does."""
+        kind, id = target.split(".", 1)
+        self.cases(id, names)
+        if not kind.startswith("watched_"):
+            gtest_program(self.root / "programs" / f"watched_{target}", names, watched)
         return gtest_program(self.root / "programs" / target, names, body)
+
+    def cases(self, id: str, names: List[str]) -> None:
+        """Which tests of an exercise there are."""
+        gtest_program(self.root / "programs" / f"cases.{id}", names)
 
     def lab(
         self, *arguments: str, cwd: Optional[Path] = None, **env: str

@@ -13,6 +13,7 @@ from fakes import SOLUTION, STARTER, LabTest
 
 class TestTest(LabTest):
     def test_all_pass(self):
+        self.lab_file().write_text("// mine\n")
         self.gtest("lab_test.05.1", ["AddsNothing", "AddsOne"])
         done = self.lab("test", "05.1")
         self.assert_status(0, done)
@@ -171,6 +172,7 @@ class TestTest(LabTest):
     def test_without_an_id_it_is_the_next_unfinished(self):
         for target in ("lab_test.03.1", "lab_test.05.1"):
             self.gtest(target, ["A"])
+        self.lab_file("03_vectors/1_vector_add/vector_add.cu").write_text("// mine\n")
         self.assertIn("03.1 vector_add: all 1", self.lab("test").stdout)
         self.assertIn("05.1 dot_product: all 1", self.lab("test").stdout)
 
@@ -195,7 +197,7 @@ class TestTest(LabTest):
         self.assertEqual(
             [
                 "cmake --preset cpu",
-                f"cmake --build {self.root}/build/cpu --target watched_lab_test.05.1",
+                f"cmake --build {self.root}/build/cpu --target watched_lab_test.05.1 cases.05.1",
             ],
             self.calls(),
         )
@@ -217,25 +219,27 @@ class ProgressTest(LabTest):
     def test_from_not_started_to_done_and_changed(self):
         self.assertEqual("not started", self.state())
         self.gtest("lab_test.05.1", ["A"], "fails('no')")
-        self.lab_file().write_text(STARTER + "// mine\n")
+        self.lab_file().write_text("// mine\n")
         self.assertEqual("started", self.state())
         self.lab("test", "05.1")
         self.assertEqual("started", self.state())
         self.gtest("lab_test.05.1", ["A"])
         self.lab("test", "05.1")
         self.assertEqual("done", self.state())
-        self.lab_file().write_text(STARTER + "// mine, again\n")
+        self.lab_file().write_text("// mine, again\n")
         self.assertEqual("changed since it passed", self.state())
-        self.lab_file().write_text(STARTER + "// mine\n")
+        self.lab_file().write_text("// mine\n")
         self.assertEqual("done", self.state())
         self.assertIn("(1 of 2 done)", self.lab("list").stdout)
 
     def test_what_passed_and_fails_now_is_not_done(self):
+        self.lab_file().write_text("// mine\n")
         self.gtest("lab_test.05.1", ["A"])
         self.lab("test", "05.1")
+        self.assertEqual("done", self.state())
         self.gtest("lab_test.05.1", ["A"], "fails('no')")
         self.lab("test", "05.1")
-        self.assertEqual("not started", self.state())
+        self.assertEqual("started", self.state())
 
     def test_a_broken_state_file_is_survived_and_kept(self):
         path = self.root / ".lab" / "progress.json"
@@ -255,19 +259,29 @@ class ProgressTest(LabTest):
 
 
 class FilesTest(LabTest):
-    def test_hints_come_one_by_one(self):
+    def test_a_question_comes_before_its_answer(self):
         (self.lab_file().parent / "hints.md").write_text(
-            "# Hints\n\n## 1. What is a block?\n\nThink.\n\n```\n## 2. not a hint\n```\n\n## 2. How"
-            " many?\n\nCount.\n"
+            "# Hints\n\n## 1. What is a block?\n\nWho shares\nmemory?\n\nIts threads.\n\n"
+            "```\n## 2. not a hint\n```\n\n## 2. How many?\n\nCount.\n\n32.\n"
         )
+        question = (
+            "05.1 dot_product, hint 1 of 2: What is a block?\n\nWho shares\nmemory?\n\n"
+            "(Think first. `scripts/lab hint 05.1{}` shows the answer.)\n"
+        )
+        answer = "memory?\n\nIts threads.\n\n```\n## 2. not a hint\n```\n\n(When that is not enough"
         done = self.lab("hint", "05.1")
         self.assert_status(0, done)
-        self.assertIn(
-            "hint 1 of 2: What is a block?\n\nThink.\n\n```\n## 2. not a hint", done.stdout
-        )
-        self.assertIn("hint 2 of 2: How many?", self.lab("hint", "05.1").stdout)
-        self.assertIn("You have seen the 2 hints", self.lab("hint", "05.1").stdout)
+        self.assertEqual(question.format(""), done.stdout)
+        self.assertIn(answer, self.lab("hint", "05.1").stdout)
+        # So it is with a number; and what was shown once is shown as a whole.
+        self.assertNotIn("32.", self.lab("hint", "05.1", "2").stdout)
         self.assertIn("hint 1 of 2", self.lab("hint", "05.1", "1").stdout)
+        self.assertIn(answer, self.lab("hint", "05.1", "1").stdout)
+        self.assertIn("Count.\n\n32.\n", self.lab("hint", "05.1", "2").stdout)
+        self.assertIn("Count.\n\n32.\n", self.lab("hint", "05.1", "2").stdout)
+        self.assertIn("You have seen the 2 hints", self.lab("hint", "05.1").stdout)
+        (self.root / ".lab" / "progress.json").unlink()
+        self.assertEqual(question.format(" 1"), self.lab("hint", "05.1", "1").stdout)
         for number in ("0", "3", "x", "-1"):
             done = self.lab("hint", "05.1", number)
             self.assert_status(2, done)

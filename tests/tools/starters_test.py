@@ -5,12 +5,13 @@
 
 import subprocess
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 
 from fakes import REPOSITORY, SOLUTION, STARTER, Tree, gtest_program, script
 from lablib.errors import LabError
-from lablib.starters import generate
+from lablib.starters import generate, todos, untouched
 
 
 class GenerateTest(unittest.TestCase):
@@ -57,6 +58,71 @@ class GenerateTest(unittest.TestCase):
             with self.subTest(line):
                 self.assert_error(region + line + "\n", r"^x\.cu:3: .*marker")
         self.assertEqual("// a hidden cost\n", generate(region + "// a hidden cost\n", "x.cu"))
+
+
+class TodosTest(unittest.TestCase):
+    TEXT = """\
+// Edit: from TODO(1) to TODO(3).
+void f() {
+  // TODO(1): begin.
+  // BEGIN SOLUTION
+  a();
+  // STUB: a0();
+  // END SOLUTION
+  given();
+  // BEGIN SOLUTION
+  b();
+  // END SOLUTION
+}
+// BEGIN SOLUTION
+// of no TODO
+// END SOLUTION
+void g() {
+  // TODO(3, bonus): for who wants
+  //          more than TODO(1).
+  // BEGIN SOLUTION
+  c();
+  // STUB: c0();
+  // END SOLUTION
+}
+void h() {
+  // TODO(1): and end.
+  // BEGIN SOLUTION
+  d();
+  // STUB: d0();
+  // END SOLUTION
+}
+"""
+
+    def test_numbers_bonus_and_regions(self):
+        one, three = todos(self.TEXT, "x.cu")
+        self.assertEqual((1, False, 3), (one.number, one.bonus, len(one.regions)))
+        self.assertEqual((3, True), (three.number, three.bonus))
+        lines = generate(self.TEXT, "x.cu").splitlines()
+        at = [lines[region.start : region.stop] for region in one.regions + three.regions]
+        self.assertEqual([["  a0();"], [], ["  d0();"], ["  c0();"]], at)
+
+    def test_a_todo_is_untouched_while_all_its_regions_are(self):
+        starter = generate(self.TEXT, "x.cu")
+        with tempfile.TemporaryDirectory() as folder:
+            solution = Path(folder) / "x.cu"
+            solution.write_text(self.TEXT)
+
+            def numbers(present):
+                return [todo.number for todo in untouched(solution, present)]
+
+            self.assertEqual([1, 3], numbers(starter))
+            self.assertEqual([], numbers(self.TEXT))
+            self.assertEqual([], numbers("// all of it is my own"))
+            for old, new, left in (
+                ("  a0();", "  a();", [3]),
+                ("  given();\n", "  given();\n  b();\n", [3]),  # where nothing stood
+                ("  d0();", "  d0();\n  d();", [3]),
+                ("  c0();\n", "", [1]),
+                ("void f() {", "int helper();\n\nvoid f() {", [1, 3]),
+            ):
+                with self.subTest(new):
+                    self.assertEqual(left, numbers(starter.replace(old, new)))
 
 
 class ProgramTest(Tree):

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 06.5 tiled_matmul: C = A · B, where what is loaded once is used many times.
-// Edit:  this file, from TODO(1) to TODO(7). tiled_matmul.hpp says what is asked for.
+// Edit:  this file, TODO(1) and TODO(2); TODO(3) to TODO(7) are a bonus. tiled_matmul.hpp says what
+//        is asked for.
 // Run:   scripts/lab run 06.5 -- --step tile_16     (tile_32, register_tiles)
 // Test:  scripts/lab test 06.5
 // Hints: scripts/lab hint 06.5                      Chapter: docs/06_matrices.md
@@ -141,7 +142,8 @@ template <bool kAligned>
 __device__ float4 load_four(const float* matrix, std::size_t rows, std::size_t columns,
                             std::size_t row, std::size_t column) {
   float4 four = make_float4(0, 0, 0, 0);
-  // TODO(3): load them: if kAligned by one load of a float4, else one by one, each with its guard.
+  // TODO(3, bonus): load them: if kAligned by one load of a float4, else one by one, each with its
+  //          guard.
   (void)matrix, (void)rows, (void)columns, (void)row, (void)column;
   return four;
 }
@@ -165,7 +167,7 @@ __device__ cargo load(const float* a, const float* b, shape size, std::size_t fi
 /// Puts it into shared memory.
 [[maybe_unused]] __device__ void unload(const cargo& mine, slice& to) {
   const unsigned t = threadIdx.x;
-  // TODO(4): the four numbers of B stay neighbours. Those of A lie along i, and `to.a` is
+  // TODO(4, bonus): the four numbers of B stay neighbours. Those of A lie along i, and `to.a` is
   //          transposed: they go into four rows of it. Look at load() for where they come from.
   (void)t, (void)mine, (void)to;
 }
@@ -179,10 +181,10 @@ __device__ cargo load(const float* a, const float* b, shape size, std::size_t fi
 /// Adds the products of a slice to this thread's 8 x 8 sums.
 [[maybe_unused]] __device__ void multiply_slice(const slice& from, place mine,
                                                 float (&sum)[kMine][kMine]) {
-  // TODO(5): for each i of the slice, read this thread's 8 numbers of A and its 8 of B (four and
-  //          four, by read_four()), and add all 64 products to the sums.
-  //          All loops have constant bounds and are unrolled: an array that is indexed by
-  //          constants only can live in registers.
+  // TODO(5, bonus): for each i of the slice, read this thread's 8 numbers of A and its 8 of B (four
+  //          and four, by read_four()), and add all 64 products to the sums. All loops have
+  //          constant bounds and are unrolled: an array that is indexed by constants only can live
+  //          in registers.
   (void)from, (void)mine, (void)sum;
 }
 
@@ -220,16 +222,16 @@ __global__ void __launch_bounds__(kThreads, 2)
   float sum[kMine][kMine] = {};
   const place mine = my_place();
 
-  // TODO(6): for each slice: start loading the *next* one into registers, then multiply_slice()
-  //          this one, and only then unload() the next: by that time it has arrived. Two slices in
-  //          turn make one barrier enough. (Which of the two barriers of `tiled` is it?)
-  //          A slice behind the end of k loads as zeros: it needs no `if`.
+  // TODO(6, bonus): for each slice: start loading the *next* one into registers, then
+  //          multiply_slice() this one, and only then unload() the next: by that time it has
+  //          arrived. Two slices in turn make one barrier enough. (Which of the two barriers of
+  //          `tiled` is it?) A slice behind the end of k loads as zeros: it needs no `if`.
   (void)a, (void)b, (void)slices;
   store<kAligned>(sum, mine, c, size);
 }
 
 void launch_register_tiles(const float* a, const float* b, float* c, shape size) {
-  // TODO(7): launch register_tiles<true> where the rows of A, B and C all begin on 16-byte
+  // TODO(7, bonus): launch register_tiles<true> where the rows of A, B and C all begin on 16-byte
   //          boundaries (cudaMalloc gives 256), else register_tiles<false>.
   (void)a, (void)b, (void)c, (void)size, (void)register_tiles<true>;
   (void)register_tiles<false>;

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 14.1 bitonic_sort: the same comparisons for all data, so that every thread knows what to do.
-// Edit:  this file, from TODO(1) to TODO(8). bitonic_sort.hpp says what is asked for.
+// Edit:  this file, from TODO(1) to TODO(5); TODO(6) to TODO(8) are a bonus. bitonic_sort.hpp says
+//        what is asked for.
 // Run:   scripts/lab run 14.1 -- --step shared_tiles     (then --step registers)
 // Test:  scripts/lab test 14.1
 // Hints: scripts/lab hint 14.1                           Chapter: docs/14_sorting.md
@@ -127,8 +128,8 @@ struct held {
 [[maybe_unused]] __device__ void stages_in_registers(held& mine, const arrays_on_device& data,
                                                      unsigned place, unsigned level, unsigned bits,
                                                      unsigned low) {
-  // TODO(6): unrolled loops over the four bits and, for each, the eight comparators among the 16
-  //          elements. Exchange by `swap ? a : b` rather than `if`: it costs no jump.
+  // TODO(6, bonus): unrolled loops over the four bits and, for each, the eight comparators among
+  //          the 16 elements. Exchange by `swap ? a : b` rather than `if`: it costs no jump.
   (void)mine, (void)data, (void)place, (void)level, (void)bits, (void)low;
 }
 
@@ -142,10 +143,10 @@ __global__ void __launch_bounds__(kWideThreads)
   __shared__ unsigned keys[padded(kWide)], values[padded(kWide)];
   const std::size_t begin = std::size_t{blockIdx.x} * kWide;
 
-  // TODO(7): as TODO(3), in groups of stages: those of bits 8 to 11, then 4 to 7, then 0 to 3, and
-  //          only the groups that the level has. For the group at `low`, the thread's first place
-  //          is with_zeros(threadIdx.x, low, kBits). One barrier a group.
-  //          Threads without elements sort garbage, which is never stored: no guard is needed.
+  // TODO(7, bonus): as TODO(3), in groups of stages: those of bits 8 to 11, then 4 to 7, then 0 to
+  //          3, and only the groups that the level has. For the group at `low`, the thread's first
+  //          place is with_zeros(threadIdx.x, low, kBits). One barrier a group. Threads without
+  //          elements sort garbage, which is never stored: no guard is needed.
   (void)data, (void)first, (void)last, (void)most, (void)begin;
   held mine{{keys[0]}, {values[0]}};
   stages_in_registers(mine, data, 0, 0, 0, 0);
@@ -156,14 +157,15 @@ __global__ void __launch_bounds__(kWideThreads)
 /// them.
 __global__ void __launch_bounds__(kWideThreads)
     four_global_stages(arrays_on_device data, unsigned level, unsigned low) {
-  // TODO(8): 16 elements, as in TODO(7), but of global memory. Neighbouring threads read
+  // TODO(8, bonus): 16 elements, as in TODO(7), but of global memory. Neighbouring threads read
   //          neighbouring elements.
   (void)data, (void)level, (void)low;
 }
 
 unsigned sort_in_registers(const arrays_on_device& data, unsigned levels) {
-  // TODO(8): the levels up to kWideBits are one launch. Of each level above, take four stages a
-  //          launch off the top, until at most kWideBits are left: those are a launch in tiles.
+  // TODO(8, bonus): the levels up to kWideBits are one launch. Of each level above, take four
+  //          stages a launch off the top, until at most kWideBits are left: those are a launch in
+  //          tiles.
   (void)data, (void)levels, (void)wide_tile_stages, (void)four_global_stages;
   throw not_written("step registers", 6);  // 6 to 8
 }

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import List
 
-from lablib import doctor, hints, starters
+from lablib import doctor, done, hints, starters
 from lablib.console import paint
 from lablib.errors import OK, LabError
 from lablib.exercises import Exercise, resolve_all, resolve_one
@@ -32,12 +32,15 @@ def _list(root: Path, options: argparse.Namespace) -> int:
     width = max(len(exercise.full_name) for exercise in exercises) + 2
     for chapter in dict.fromkeys(exercise.chapter_folder for exercise in exercises):
         own = [exercise for exercise in exercises if exercise.chapter_folder == chapter]
-        done = sum(status[exercise.id] == DONE for exercise in own)
+        ready = sum(status[exercise.id] == DONE for exercise in own)
         title = f"{own[0].chapter:02} {own[0].chapter_name.replace('_', ' ')}"
-        print(paint(f"{title}  ({done} of {len(own)} done)", "bold"))
+        print(paint(f"{title}  ({ready} of {len(own)} done)", "bold"))
         for exercise in own:
             state = status[exercise.id]
             mark, style = _MARKS.get(state, (" ", "dim"))
+            bonus = progress.open_bonus(exercise)
+            if bonus:
+                state = f"core done; bonus: {done.listed(bonus)}"
             arrow = "  ← next" if exercise == following else ""
             print(
                 f"  {paint(mark, style)} {f'{exercise.id} {exercise.name}':<{width}}"
@@ -51,7 +54,10 @@ def _list(root: Path, options: argparse.Namespace) -> int:
 def _hint_arguments(parser: Parser) -> None:
     verb.exercise(parser)
     parser.add_argument(
-        "number", metavar="N", nargs="?", help="which hint; by default the next unseen one"
+        "number",
+        metavar="N",
+        nargs="?",
+        help="which hint; by default the next one whose answer you have not seen",
     )
 
 
@@ -120,7 +126,8 @@ VERBS: List[Verb] = [
     ),
     Verb(
         "hint",
-        "Show the next hint for an exercise, or hint number N.",
+        "Show the next hint for an exercise, or hint number N: a question first, and its answer at"
+        " the next call.",
         _hint_arguments,
         _hint,
         takes_exercises=True,

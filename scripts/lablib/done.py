@@ -1,0 +1,295 @@
+# SPDX-FileCopyrightText: The CUDA Labs authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""What Done means: what `scripts/lab test` looks at once the cases of an exercise have passed.
+
+The same cases run again in the check build: every memory access is watched and counted, and a*b+c
+is rounded once, as nvcc compiles it. And every TODO has to be written, but for those of a bonus."""
+
+import os
+import re
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Callable, Dict, Iterable, List, Optional, Tuple
+
+from lablib import build, counters, starters, test_program
+from lablib.console import Progress
+from lablib.device import Device
+from lablib.errors import LabError
+from lablib.exercises import Exercise
+
+SECONDS = 20.0  # for everything that is looked at here, the build included
+LEAST = 5.0  # seconds for the cases, however long the build has taken
+QUICK = 1.0  # seconds: cases that took longer without checks are not checked all at once
+
+
+@dataclass
+class Check:
+    """What the check build had to say of the cases."""
+
+    results: List[test_program.Result] = field(default_factory=list)
+    asked: int = 0  # cases
+    seconds: float = 0.0
+    rows: List[counters.Row] = field(default_factory=list)
+    why_not: str = ""  # it was not possible here
+
+    @property
+    def bad(self) -> Optional[test_program.Result]:
+        """The first result that is not what it should be."""
+        return next(
+            (one for one in self.results if one.failures or not (one.passed or one.cancelled)), None
+        )
+
+    @property
+    def seen(self) -> int:
+        """How many cases ran to their end, in at least one thread order."""
+        return sum(case.runs > 0 for one in self.results for case in one.cases.values())
+
+
+def check(
+    root: Path,
+    exercise: Exercise,
+    cases: Iterable[test_program.Case],
+    *,
+    solution: bool,
+    device: Device,
+    case_limit: float,
+    stop_when: Optional[Callable[[], bool]] = None,
+) -> Check:
+    """Builds the check build of the tests and runs the cases, those that took least time first, as
+    many as there is time for. Throws build.Cancelled when `stop_when` says so."""
+    start = time.monotonic()
+    title = f"the checks of {exercise.id} {exercise.name}{' (the solution)' if solution else ''}"
+    cpu = device if device.name == "cpu" else Device("cpu", "")
+    target = f"{build.kind(solution, watched=True)}_test.{exercise.id}"
+    try:
+        build.build(
+            root,
+            "cpu",
+            cpu,
+            [target],
+            title,
+            own=None if solution else exercise,
+            stop_when=stop_when,
+        )
+    except LabError as error:
+        if device.name == "cpu":
+            raise
+        return Check(why_not=str(error))
+    program = build.test_path(root, "cpu", exercise, solution, watched=True)
+    end = max(start + SECONDS, time.monotonic() + LEAST)
+
+    def is_over() -> bool:
+        return time.monotonic() > end
+
+    found = Check()
+    order = sorted(cases, key=lambda case: case.seconds)
+    found.asked = len(order)
+    shown = Progress(title)
+    try:
+        for part in _parts(order):
+            result, rows = _run(
+                program,
+                part,
+                case_limit,
+                shown,
+                # One mistake is enough: the CPU device tells each race once.
+                lambda so_far: (
+                    bool(so_far.failures) or is_over() or (stop_when is not None and stop_when())
+                ),
+            )
+            found.results.append(result)
+            found.rows = counters.added_up([*found.rows, *rows])
+            if result.cancelled and not result.failures and not is_over():
+                raise build.Cancelled
+            if not result.passed or is_over():
+                break
+    finally:
+        shown.done()
+    found.seconds = time.monotonic() - start
+    return found
+
+
+def _parts(order: List[test_program.Case]) -> List[List[str]]:
+    """The quick ones and the slow ones, so that few are left out where the time is not enough. (To
+    start a program takes a moment: one part is best where all is quick.)"""
+    total = sum(case.seconds for case in order)
+    names = [case.name for case in order]
+    if total <= QUICK:
+        return [names]
+    so_far, quick = 0.0, 0
+    while quick < len(order) and so_far + order[quick].seconds <= total / 2:
+        so_far += order[quick].seconds
+        quick += 1
+    return [part for part in (names[:quick], names[quick:]) if part]
+
+
+def _run(
+    program: Path,
+    names: List[str],
+    case_limit: float,
+    shown: Progress,
+    stop_when: Callable[[test_program.Result], bool],
+) -> Tuple[test_program.Result, List[counters.Row]]:
+    with tempfile.TemporaryDirectory(prefix="lab-done-") as folder:
+        file = Path(folder) / "counters"
+        result = test_program.run(
+            [str(program)],
+            cases=names,
+            case_limit=case_limit,
+            on_tick=shown.update,
+            stop_when=stop_when,
+            env={**os.environ, "CPU_DEVICE_COUNTERS": str(file)},
+        )
+        return result, counters.read_table(file) if file.is_file() else []
+
+
+# --- TODOs ---------------------------------------------------------------------------------------
+
+
+@dataclass
+class Todos:
+    """Those that a student's file still has as the starter had them."""
+
+    core: List[int] = field(default_factory=list)
+    bonus: List[int] = field(default_factory=list)
+
+
+def open_todos(exercise: Exercise) -> Todos:
+    try:
+        text = exercise.lab_file.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return Todos()
+    found = starters.untouched(exercise.solution_file, text)
+    return Todos(
+        [todo.number for todo in found if not todo.bonus],
+        [todo.number for todo in found if todo.bonus],
+    )
+
+
+def waits_for_bonus(case: test_program.Case, todos: Todos) -> bool:
+    """Whether it fails only because a TODO of a bonus is not written."""
+    failures = [said.text for said in case.said if said.is_failure]
+    numbers = [re.findall(r"is not written yet: TODO\((\d+)\)", text) for text in failures]
+    return (
+        case.state == test_program.FAILED
+        and bool(numbers)
+        and all(found and int(found[0]) in todos.bonus for found in numbers)
+    )
+
+
+def listed(numbers: List[int]) -> str:
+    """[2] is "TODO 2", [5, 6, 7, 9] is "TODO 5 to 7 and 9"."""
+    groups: List[List[int]] = []
+    for number in sorted(numbers):
+        if groups and groups[-1][-1] + 1 == number:
+            groups[-1].append(number)
+        else:
+            groups.append([number])
+    texts: List[str] = []
+    for group in groups:
+        if len(group) > 2:
+            texts.append(f"{group[0]} to {group[-1]}")
+        else:
+            texts += map(str, group)
+    return "TODO " + " and ".join([", ".join(texts[:-1]), texts[-1]] if texts[:-1] else texts)
+
+
+def as_it_was(numbers: List[int]) -> str:
+    if len(numbers) == 1:
+        return f"TODO({numbers[0]}) is as it was in the starter"
+    return f"{listed(numbers)} are as they were in the starter"
+
+
+# --- what came of it -----------------------------------------------------------------------------
+
+
+def uses_streams(exercise: Exercise) -> bool:
+    try:
+        text = exercise.solution_file.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return re.search(r"\bcudaStreamCreate|\bcuda\w+Async\(", text) is not None
+
+
+def in_which_order(case: test_program.Case, result: test_program.Result, streams: bool) -> str:
+    """What it means that a case is right in one order of threads and wrong in another, or ""."""
+    wrong = {
+        said.order
+        for run in result.failed_runs
+        if run.name == case.name
+        for said in run.said
+        if said.is_failure
+    }
+    orders = list(dict.fromkeys(result.orders))
+    right = [order for order in orders if order not in wrong]
+    if not wrong or "" in wrong or not right or case.runs < len(orders):
+        return ""
+    text = (
+        f"Right {_in_words(right, streams)}, wrong"
+        f" {_in_words([order for order in orders if order in wrong], streams)}:"
+    )
+    if streams:
+        return f"{text} two threads meet here, or two streams, or the host does not wait."
+    return f"{text} two threads meet here, and what comes out depends on which of them is first."
+
+
+def _in_words(orders: List[str], streams: bool) -> str:
+    words = []
+    for order in orders:
+        if order.startswith("random"):
+            words.append("in random order" + (" with streams interleaved" if streams else ""))
+        elif order == "reverse":
+            words.append("in reverse" + (" with work as late as allowed" if streams else ""))
+        else:
+            words.append(order + (" with all work done at once" if streams else ""))
+    return " and ".join(words)
+
+
+def how_it_was_found(case: test_program.Case) -> str:
+    """Of a case that only the check build finds fault with."""
+    text = "\n".join(case.lines)
+    if re.search(r"CPU device: .*\brace\b", text):
+        return (
+            "Every value was right. The check build saw it by watching each memory access: on a"
+            " GPU, luck decides which of the two comes first."
+        )
+    if "CPU device:" in text:
+        return "Every value was right, by luck. The check build saw it by watching each access."
+    if case.state == test_program.FAILED:
+        return (
+            "Right in the plain build, wrong in the check build, which rounds a*b+c once, as nvcc"
+            " does for a GPU: the result depends on how it is rounded, or on luck."
+        )
+    return "It happens in the check build alone, which watches each memory access."
+
+
+def lines(
+    plain: test_program.Result, found: Check, todos: Optional[Todos], gpu: bool
+) -> List[Tuple[str, str]]:
+    """What is well, each with its details."""
+    passed = len(plain.in_state(test_program.PASSED))
+    orders: Dict[str, None] = dict.fromkeys(order.split(",")[0] for order in plain.orders)
+    how = f" with the threads in {len(orders)} orders" if len(orders) > 1 else ""
+    all_lines = [("right", f"{passed} tests{' on the GPU' if gpu else how}")]
+    if found.why_not:
+        all_lines.append(("not checked", f"for races: {found.why_not}"))
+    else:
+        many = (
+            f"all {found.asked} tests"
+            if found.seen == found.asked
+            else f"{found.seen} of {found.asked} tests, the quickest ({SECONDS:g} s are over)"
+        )
+        all_lines.append(("no races", f"{many}, with every access watched ({found.seconds:.0f} s)"))
+        all_lines.append(("no leaks", "of memory, streams, events or handles"))
+    cost = counters.in_a_line(found.rows)
+    if cost:
+        all_lines.append(("cost", cost))
+    if todos is not None:
+        if todos.bonus:
+            all_lines.append(("core done", f"bonus: {listed(todos.bonus)}"))
+        else:
+            all_lines.append(("all TODOs written", ""))
+    return all_lines

@@ -1,0 +1,232 @@
+# SPDX-FileCopyrightText: The CUDA Labs authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""What Done means to scripts/lab: what it looks at after the cases of an exercise have passed."""
+
+import os
+import unittest
+from unittest import mock
+
+from fakes import STARTER, LabTest
+from lablib import counters, done, test_program
+from lablib.counters import Row
+from lablib.device import Device
+from lablib.exercises import resolve_one
+from lablib.test_program import Case, Result, Said
+
+BONUS_SOLUTION = """\
+int one() {
+  // TODO(1): one.
+  // BEGIN SOLUTION
+  // STUB: return 0;
+  return 1;
+  // END SOLUTION
+}
+int two() {
+  // TODO(2, bonus): two, in two
+  //          regions.
+  // BEGIN SOLUTION
+  // STUB: throw not_written("two", 2);
+  return 2;
+  // END SOLUTION
+}
+"""
+NOT_WRITTEN = (
+    "fails('C++ exception with description \"two is not written yet: TODO({}) in labs/x.cu\" thrown"
+    " in the test body.')"
+)
+
+
+class DoneTest(LabTest):
+    def setUp(self):
+        super().setUp()
+        self.lab_file().write_text("// mine\n")
+
+    def state(self):
+        (line,) = [line for line in self.lab("list").stdout.splitlines() if " 05.1 " in line]
+        return line.split("dot_product", 1)[1].strip()
+
+    def test_it_ends_with_a_line_each(self):
+        self.gtest("lab_test.05.1", ["A", "B"])
+        done = self.lab("test", "05.1")
+        self.assert_status(0, done)
+        self.assertRegex(
+            done.stdout,
+            r"all 2 tests pass\.\n(.*\n){3}"
+            r"  right +2 tests\n"
+            r"  no races +all 2 tests, with every access watched \(\d+ s\)\n"
+            r"  no leaks +of memory.*\n"
+            r"  all TODOs written\n"
+            r"Done\. Next: 03\.1",
+        )
+        build = f"cmake --build {self.root}/build/cpu --target "
+        self.assertEqual(
+            [
+                "cmake --preset cpu",
+                build + "lab_test.05.1 cases.05.1",
+                build + "watched_lab_test.05.1",
+            ],
+            self.calls(),
+        )
+        self.assertEqual("done", self.state())
+
+    def test_what_only_the_check_build_sees_is_a_failure(self):
+        race = "CPU device: race on global memory in kernel k"
+        self.gtest("lab_test.05.1", ["A", "B"], watched=f"name == 'A' or fails('{race}')")
+        done = self.lab("test", "05.1")
+        self.assert_status(1, done)
+        self.assertIn("All tests pass, and yet 05.1 dot_product is not done", done.stdout)
+        self.assertIn(f"What to look at first, Suite.B:\n  {race}", done.stdout)
+        self.assertIn("Every value was right. The check build saw it", done.stdout)
+        self.assertNotIn("Done", done.stdout)
+        self.assertEqual("started", self.state())
+
+    def test_wrong_values_in_the_check_build_are_about_rounding_or_luck(self):
+        self.gtest("lab_test.05.1", ["A"], watched="fails('got 1, expected 2')")
+        done = self.lab("test", "05.1")
+        self.assert_status(1, done)
+        self.assertIn("got 1, expected 2", done.stdout)
+        self.assertIn("which rounds a*b+c once, as nvcc does", done.stdout)
+
+    def test_where_the_cases_fail_nothing_else_is_built(self):
+        self.gtest("lab_test.05.1", ["A"], "fails('no')")
+        self.assert_status(1, self.lab("test", "05.1"))
+        self.assertFalse([call for call in self.calls() if "watched" in call])
+
+    def test_what_was_not_run_is_not_done(self):
+        self.gtest("lab_test.05.1", ["A"])
+        self.cases("05.1", ["A", "B"])
+        done = self.lab("test", "05.1")
+        self.assert_status(1, done)
+        self.assertIn("1 of 2 tests pass", done.stdout)
+        self.assertIn("not run Suite.B", done.stdout)
+
+    def test_a_test_that_the_course_does_not_have_is_none(self):
+        self.gtest("lab_test.05.1", ["A", "Mine"])
+        self.cases("05.1", ["A"])
+        done = self.lab("test", "05.1")
+        self.assert_status(1, done)
+        self.assertIn("a test that the course does not have is part of it, Suite.Mine", done.stdout)
+
+    def test_a_todo_that_is_as_it_was(self):
+        self.lab_file().write_text("// mine\n" + STARTER)
+        self.gtest("lab_test.05.1", ["A"])
+        done = self.lab("test", "05.1")
+        self.assert_status(1, done)
+        self.assertIn("is not done: TODO(1) is as it was in the starter.", done.stdout)
+        self.assertEqual("started", self.state())
+
+    def test_a_bonus_may_wait(self):
+        exercise = resolve_one(self.root, "05.1")
+        exercise.solution_file.write_text(BONUS_SOLUTION)
+        self.lab("dev", "starters")
+        starter = self.lab_file().read_text()
+        self.gtest(
+            "lab_test.05.1", ["A", "B"], f"name == 'A' or {NOT_WRITTEN.format(2)}", "name == 'A'"
+        )
+        # The check build is asked for the cases that passed.
+        self.lab_file().write_text(starter.replace("return 0;", "return 1;"))
+        done = self.lab("test", "05.1")
+        self.assert_status(0, done)
+        self.assertIn("1 tests pass; 1 are about a bonus that is not written.", done.stdout)
+        self.assertRegex(done.stdout, r"no races +all 1 tests")
+        self.assertRegex(done.stdout, r"core done +bonus: TODO 2\n")
+        self.assertEqual("core done; bonus: TODO 2", self.state())
+        self.assertIn("(1 of 2 done)", self.lab("list").stdout)
+        # What is begun must be right; and who says so has to mean that TODO.
+        self.lab_file().write_text(starter.replace("return 0;", "return 1;").replace("throw", "//"))
+        self.assert_status(1, self.lab("test", "05.1"))
+        self.lab_file().write_text(starter.replace("return 0;", "return 1;"))
+        for failure in (NOT_WRITTEN.format(1), "fails('got 1, expected 2')"):
+            self.gtest("lab_test.05.1", ["A", "B"], f"name == 'A' or {failure}")
+            self.assert_status(1, self.lab("test", "05.1"))
+
+    def test_time_that_runs_out_is_that_of_the_slow_cases(self):
+        begun = self.root / "begun"  # by the slow one: then the time is over
+        self.gtest(
+            "lab_test.05.1",
+            ["Slow", "A", "B"],
+            watched=f"name != 'Slow' or (open({str(begun)!r}, 'w').close(), time.sleep(600))",
+        )
+        cases = [Case("Suite.Slow", seconds=9), Case("Suite.A", seconds=3), Case("Suite.B")]
+        with mock.patch.dict(os.environ, self.env), mock.patch.object(
+            done, "time", mock.Mock(monotonic=lambda: 100.0 if begun.exists() else 0.0)
+        ):
+            found = done.check(
+                self.root,
+                resolve_one(self.root, "05.1"),
+                cases,
+                solution=False,
+                device=Device("cpu", ""),
+                case_limit=60,
+            )
+        self.assertEqual((3, 2, None), (found.asked, found.seen, found.bad))
+        what, detail = done.lines(Result(), found, None, False)[1]
+        self.assertEqual("no races", what)
+        self.assertIn("2 of 3 tests, the quickest (20 s are over)", detail)
+
+
+class WordsTest(unittest.TestCase):
+    def test_todos_are_listed(self):
+        for numbers, text in (
+            ([2], "TODO 2"),
+            ([1, 2], "TODO 1 and 2"),
+            ([7, 5, 6], "TODO 5 to 7"),
+            ([1, 3, 5, 6, 7, 9], "TODO 1, 3, 5 to 7 and 9"),
+        ):
+            self.assertEqual(text, done.listed(numbers))
+
+    def in_which_order(self, *wrong, streams=False, runs=3):
+        run = Case("S.A", "failed", [Said("no", True, order=order) for order in wrong], runs=runs)
+        result = Result(failed_runs=[run], orders=["forward", "reverse", "random, seed 2"])
+        return done.in_which_order(run, result, streams)
+
+    def test_what_the_order_of_threads_says(self):
+        self.assertEqual(
+            "Right forward, wrong in reverse and in random order: two threads meet here, and what"
+            " comes out depends on which of them is first.",
+            self.in_which_order("reverse", "random, seed 2"),
+        )
+        self.assertEqual(
+            "Right forward with all work done at once and in reverse with work as late as allowed,"
+            " wrong in random order with streams interleaved: two threads meet here, or two"
+            " streams, or the host does not wait.",
+            self.in_which_order("random, seed 2", streams=True),
+        )
+        self.assertEqual("", self.in_which_order("forward", "reverse", "random, seed 2"))
+        self.assertEqual("", self.in_which_order("reverse", runs=2))  # not all orders have run
+        self.assertEqual("", self.in_which_order(""))
+
+    def test_the_cost_in_a_line(self):
+        rows = [
+            Row("k", "shared load", "x.cu", 7, requests=4, wavefronts=8, ideal_wavefronts=4),
+            Row("k", "shared load", "x.cu", 7, requests=4, wavefronts=4, ideal_wavefronts=4),
+            Row("k", "global load", "x.cu", 9, requests=1, sectors=32, ideal_sectors=4),
+            Row("k", "global atomic", "x.cu", 9, requests=1, sectors=32, turns=3),
+        ]
+        self.assertEqual("", counters.in_a_line([]))
+        added = counters.added_up(rows)
+        self.assertEqual((3, 8, 12), (len(added), added[0].requests, added[0].wavefronts))
+        self.assertEqual(4, rows[0].requests)
+        self.assertEqual(
+            "1.5 wavefronts a request (1.0 would do), 32.0 sectors a request (4.0 would do); most"
+            " in x.cu:9: 32.0 for 4.0",
+            counters.in_a_line(added),
+        )
+
+    def test_a_predicate_that_says_what_is_wrong(self):
+        said = Said(
+            "Value of: is_right(which(), {1, 2})\n  Actual: false (3 of 4 (all) differ)\nExpected:"
+            " true\nchunk 7",
+            True,
+            "t.cpp",
+            7,
+        )
+        self.assertEqual(
+            "3 of 4 (all) differ\n  checked at t.cpp:7: is_right(which(), {1, 2})\n  chunk 7",
+            test_program.sentence(said),
+        )
+
+
+if __name__ == "__main__":
+    unittest.main()
