@@ -15,12 +15,13 @@ from lablib import streams
 from lablib.console import say
 from lablib.errors import FAILED, INTERRUPTED, OK, USAGE, LabError
 from lablib.processes import Interrupted, install_signal_handlers
-from lablib.verbs import authoring, completing, learning, working
+from lablib.verbs import authoring, completing, grading, learning, working
 from lablib.verbs.verb import Parser, Verb, require
 
 VERBS: Sequence[Verb] = (
     *working.VERBS,
     *learning.VERBS,
+    *grading.VERBS,
     *authoring.VERBS,
     *completing.VERBS,
 )
@@ -45,6 +46,7 @@ Also:
   scripts/lab solution 05.1     show a solution
   scripts/lab doctor            what is installed here, what is missing
   scripts/lab completion bash   have your shell complete verbs and exercises (also zsh, fish)
+  scripts/lab grade …           for instructors: grade a class (docs/instructors.md)
   scripts/lab verify            build and test the whole course, as its authors do
   scripts/lab dev …             for authors of exercises
 
