@@ -15,13 +15,14 @@ from lablib import streams
 from lablib.console import say
 from lablib.errors import FAILED, INTERRUPTED, OK, USAGE, LabError
 from lablib.processes import Interrupted, install_signal_handlers
-from lablib.verbs import authoring, completing, docs, learning, working
+from lablib.verbs import authoring, completing, docs, grading, learning, working
 from lablib.verbs.verb import Parser, Verb, require
 
 VERBS: Sequence[Verb] = (
     *working.VERBS,
     *learning.VERBS,
     *docs.VERBS,
+    *grading.VERBS,
     *authoring.VERBS,
     *completing.VERBS,
 )
@@ -47,6 +48,7 @@ Also:
   scripts/lab doctor            what is installed here, what is missing
   scripts/lab docs              build the course's site, for a browser
   scripts/lab completion bash   have your shell complete verbs and exercises (also zsh, fish)
+  scripts/lab grade …           for instructors: grade a class (docs/instructors.md)
   scripts/lab verify            build and test the whole course, as its authors do
   scripts/lab dev …             for authors of exercises
 

@@ -82,19 +82,20 @@ class Sandbox:
             "--hostname",
             "sandbox",
         ]
-        for path in _SYSTEM:
-            isolated += ["--ro-bind-try", path, path]
+        for system in _SYSTEM:
+            isolated += ["--ro-bind-try", system, system]
         for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
-            place = Path("/") / name
-            if place.is_symlink():
-                isolated += ["--symlink", os.readlink(place), str(place)]
-            elif place.is_dir():
-                isolated += ["--ro-bind", str(place), str(place)]
+            folder_of_system = Path("/") / name
+            if folder_of_system.is_symlink():
+                target = os.readlink(folder_of_system)
+                isolated += ["--symlink", target, str(folder_of_system)]
+            elif folder_of_system.is_dir():
+                isolated += ["--ro-bind", str(folder_of_system), str(folder_of_system)]
         isolated += ["--proc", "/proc", "--dev", "/dev"]
         isolated += ["--size", str(TMP_BYTES), "--tmpfs", "/tmp", "--size", "65536"]
         isolated += ["--tmpfs", "/dev/shm"]
-        for path, place in readable:
-            isolated += ["--ro-bind", str(path), place]
+        for path, seen in readable:
+            isolated += ["--ro-bind", str(path), seen]
         isolated += ["--remount-ro", "/", "--chdir", folder, "--"]
         return [*limits.command(), *isolated, *words]
 

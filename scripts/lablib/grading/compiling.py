@@ -1,0 +1,273 @@
+# SPDX-FileCopyrightText: The CUDA Labs authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Making a worker of a student's file: with the commands that made the solution's, in the sandbox.
+
+The compiler sees the contract, the headers that the solution includes, the course's common headers
+and what is linked. It sees no test, no solution and no other student.
+"""
+
+import hashlib
+import os
+import re
+import shlex
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import List, Optional, Set, Tuple
+
+from lablib import build
+from lablib.cuda_tokens import all_tokens
+from lablib.device import Device
+from lablib.errors import LabError
+from lablib.exercises import Exercise
+from lablib.grading import sandbox
+from lablib.grading.sandbox import Sandbox
+
+WALL_SECONDS = 180.0
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
+
+# What a solution needs none of: the CPU device itself, code that no check sees, other languages.
+_REFUSED = {
+    "cpu_device": "talks to the CPU device itself",
+    "no_sanitize": "switches checks off",
+    "__no_sanitize__": "switches checks off",
+    "no_sanitize_thread": "switches checks off",
+    "__no_sanitize_thread__": "switches checks off",
+    "no_sanitize_address": "switches checks off",
+    "no_sanitize_undefined": "switches checks off",
+    "disable_sanitizer_instrumentation": "switches checks off",
+    "no_instrument_function": "switches checks off",
+    "asm": "is assembly, which no check sees",
+    "__asm": "is assembly, which no check sees",
+    "__asm__": "is assembly, which no check sees",
+    "setenv": "changes the environment",
+    "putenv": "changes the environment",
+    "unsetenv": "changes the environment",
+    "environ": "reads or changes the environment",
+}
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How the code of an exercise becomes a worker."""
+
+    exercise: Exercise
+    watched: bool
+    rewrite: List[str]
+    compile: List[str]
+    link: List[str]
+    readable: Tuple[Path, ...]  # what the three need
+    folder: Path  # where they are started
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes with everything that a worker is made of, but for the student's file."""
+        digest = hashlib.sha256(repr((self.rewrite, self.compile, self.link)).encode())
+        for path in self.readable:
+            if path.is_file():
+                digest.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
+        return digest.hexdigest()
+
+
+def targets(exercise: Exercise) -> List[str]:
+    return [f"grader.{exercise.id}", f"worker.{exercise.id}"]
+
+
+def grader(root: Path, device: Device, exercise: Exercise) -> Path:
+    return build.folder(root, device.name) / "bin" / "graders" / exercise.full_name
+
+
+def recipe(root: Path, device: Device, exercise: Exercise, watched: bool) -> Recipe:
+    """Reads the commands that made the solution's worker, which has been built."""
+    folder = build.folder(root, device.name)
+    kind = "watched_" if watched else ""
+    answer = subprocess.run(
+        ["ninja", "-C", str(folder), "-t", "commands", f"{kind}worker.{exercise.id}"],
+        capture_output=True,
+        text=True,
+    )
+    code = f"{kind}solution_code.{exercise.id}"
+    rewrite: List[str] = []
+    compiling: List[str] = []
+    linking: List[str] = []
+    for line in answer.stdout.splitlines():
+        words = shlex.split(line)
+        if f"/cuda/{code}/" in line and "--depfile" in words:
+            words = words[words.index("&&") + 1 :]
+            rewrite = words[: words.index("&&")]
+        elif f"/cuda/{code}/" in line and "-c" in words:
+            compiling = words
+        elif words[:2] == [":", "&&"]:
+            linking = words[2 : words.index("&&", 2)]
+    if not (rewrite and compiling and linking):
+        raise LabError(
+            f"the build folder does not say how {exercise.id} is compiled: {answer.stderr.strip()}"
+        )
+    return _for_another_file(root, exercise, watched, folder, rewrite, compiling, linking)
+
+
+def _for_another_file(
+    root: Path,
+    exercise: Exercise,
+    watched: bool,
+    folder: Path,
+    rewrite: List[str],
+    compiling: List[str],
+    linking: List[str],
+) -> Recipe:
+    file, made, code = f"/tmp/{exercise.name}.cu", f"/tmp/{exercise.name}.cu.cpp", "/tmp/code.o"
+    own = compiling[compiling.index("-o") + 1]
+    rewriter = Path(rewrite[0])
+    includes = [word for word in rewrite if word.startswith("-I")]
+    rewritten = [str(rewriter), file, "--output", made, *includes]
+    compiler: List[str] = []
+    skip = False
+    for word in compiling:
+        if skip or word in ("-MD", "ccache") or word == f"-I{exercise.solution_file.parent}":
+            skip = False
+        elif word in ("-MT", "-MF", "-o", "-c"):
+            skip = True
+        elif word != "-Werror":  # a warning is no mistake
+            compiler.append(word)
+    compiler += ["-fdiagnostics-color=never", "-fmax-errors=3", "-o", code, "-c", made]
+    linker = [code if word == own else word for word in linking]
+    linker[linker.index("-o") + 1] = "/tmp/worker"
+
+    readable: Set[Path] = {rewriter, root / "common" / "include"}
+    readable.add(root / "common" / "cpu_device" / "include")
+    readable |= _headers(exercise)
+    for word in linking:
+        path = folder / word
+        is_linked = re.search(r"\.(o|a|so)$", word) and path.is_file() and word != own
+        if is_linked and not str(path).startswith("/usr/"):
+            readable.add(path)
+    for word in compiling:
+        if word.startswith("/") and not word.startswith("/usr/") and Path(word).is_dir():
+            readable.add(Path(word))
+    return Recipe(exercise, watched, rewritten, compiler, linker, tuple(sorted(readable)), folder)
+
+
+def _headers(exercise: Exercise) -> Set[Path]:
+    """The headers of labs/ that the solution includes, and those that they include."""
+    found: Set[Path] = set()
+    todo = [exercise.solution_file]
+    while todo:
+        file = todo.pop()
+        for name in _INCLUDE.findall(file.read_text(encoding="utf-8")):
+            for base in (file.parent, exercise.folder):
+                header = Path(os.path.normpath(base / name))
+                if header.is_file() and header not in found and header.suffix == ".hpp":
+                    found.add(header)
+                    todo.append(header)
+    return found
+
+
+@dataclass(frozen=True)
+class Made:
+    """A worker, or the sentence that says why there is none."""
+
+    worker: Optional[Path]
+    problem: str = ""
+    refused: bool = False  # for what the file says, not for what the compiler says
+
+
+def make(recipe: Recipe, text: str, place: Sandbox, worker: Path) -> Made:
+    """Compiles the text of a student's file. Never raises for what is in it."""
+    with tempfile.TemporaryDirectory(prefix="lab_grade_") as folder:
+        source = Path(folder) / f"{recipe.exercise.name}.cu"
+        source.write_text(text, encoding="utf-8", newline="")
+        if not recipe.watched:
+            refusal = _refusal(recipe, source, place)
+            if refusal:
+                return Made(None, refusal, True)
+        script = " && ".join(
+            [
+                *_begin(recipe),
+                _quoted([*recipe.rewrite]),
+                _quoted(recipe.compile),
+                _quoted(recipe.link) + " >&2",
+                "cat /tmp/worker",
+            ]
+        )
+        answer = _run(recipe, source, place, script, worker)
+    if answer.status == 0 and worker.stat().st_size > 0:
+        worker.chmod(0o755)
+        return Made(worker)
+    worker.unlink(missing_ok=True)
+    if answer.errors.startswith((b"bwrap:", b"prlimit:")):  # nobody's mistake but this machine's
+        raise LabError(f"the sandbox does not work: {answer.errors.decode('utf-8', 'replace')}")
+    return Made(None, _first_message(answer, recipe))
+
+
+def _begin(recipe: Recipe) -> List[str]:
+    file = f"{recipe.exercise.name}.cu"
+    return ["set -e", f"cd {shlex.quote(str(recipe.folder))}", f"cat /source > /tmp/{file}"]
+
+
+def _quoted(words: List[str]) -> str:
+    return " ".join(map(shlex.quote, words))
+
+
+def _run(recipe: Recipe, source: Path, place: Sandbox, script: str, output: Path) -> sandbox.Answer:
+    if not place.is_isolated:
+        folder = Path(tempfile.mkdtemp(dir=source.parent))
+        script = re.sub(r"(?<![\w/])/tmp/", f"{folder}/", script).replace("/source", str(source))
+    readable = [(path, str(path)) for path in recipe.readable]
+    command = place.command(
+        ["/bin/sh", "-c", script], sandbox.COMPILE, readable=[*readable, (source, "/source")]
+    )
+    return sandbox.run(command, wall_seconds=WALL_SECONDS, output=output)
+
+
+def _refusal(recipe: Recipe, source: Path, place: Sandbox) -> str:
+    """Looks at the file as the compiler sees it, so that no macro hides a word."""
+    # The student's own text: the rewriter's adds words of the CPU device.
+    at = recipe.compile.index("-o")
+    name = f"{recipe.exercise.name}.cu"
+    preprocess = [*recipe.compile[:at], "-E", "-x", "c++", f"/tmp/{name}"]
+    script = " && ".join([*_begin(recipe), _quoted(preprocess)])
+    output = source.parent / "preprocessed"
+    answer = _run(recipe, source, place, script, output)
+    if answer.status != 0:
+        return ""  # the compiler says it better
+    own: List[str] = []
+    is_own = False
+    with open(output, encoding="utf-8", errors="replace") as file:
+        for line in file:
+            marker = re.match(r'# \d+ "([^"]*)"', line)
+            if marker:
+                is_own = marker[1].endswith(f"/{name}")
+            elif is_own:
+                own.append(line)
+    return refused_word("".join(own)) or refused_word(source.read_text(encoding="utf-8"))
+
+
+def refused_word(text: str) -> str:
+    """The sentence about the first word that no solution needs; "" if there is none."""
+    for token in all_tokens(text):
+        words = [token.text] if token.kind == "name" else []
+        if token.kind == "string":
+            words = re.findall(r"\w*cpu_device\w*|CPU_DEVICE_\w+|\bno_sanitize\w*", token.text)
+            words = ["cpu_device" for _ in words]
+        for word in words:
+            if word in _REFUSED or word.startswith(("__tsan_", "__sanitizer_")):
+                why = _REFUSED.get(word, "talks to the checks")
+                return f"the file is refused: '{word}' {why}, and no exercise needs it."
+    if re.search(r"#\s*pragma\s+(GCC|clang)\s+(optimize|attribute|target|push_options)", text):
+        return "the file is refused: a #pragma changes how the compiler makes the checks."
+    return ""
+
+
+def _first_message(answer: sandbox.Answer, recipe: Recipe) -> str:
+    if answer.timed_out:
+        return f"it does not compile: the compiler was stopped after {WALL_SECONDS:g} s."
+    text = answer.errors.decode("utf-8", "replace")
+    text = re.sub(r"/\S*/(" + re.escape(recipe.exercise.name) + r"\.cu)", r"\1", text)
+    text = text.replace(str(recipe.exercise.root) + "/", "").replace("/tmp/", "")
+    for pattern in (r"[^\n]*(?:error|undefined)[^\n]*", r"[^\n]+"):
+        match = re.search(pattern, text)
+        if match:
+            return f"it does not compile: {match[0].strip()[:500]}"
+    return f"it does not compile: the compiler ended with status {answer.status}."

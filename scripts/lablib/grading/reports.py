@@ -1,0 +1,206 @@
+# SPDX-FileCopyrightText: The CUDA Labs authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""What people and other programs read of the records: a table, JUnit, and pages of HTML, which need
+no JavaScript and load nothing."""
+
+import csv
+import hashlib
+import html
+import io
+import re
+from pathlib import Path
+from typing import Dict, List, Sequence
+from xml.etree import ElementTree
+
+from lablib.exercises import Exercise
+from lablib.grading.grade import Record, write_text
+
+Table = Dict[str, Dict[str, Record]]  # by student, then by exercise
+
+_STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem; padding: 0 1rem;
+  color: #1a1a1a; background: #fff; }
+table { border-collapse: collapse; } th, td { border: 1px solid #bbb; padding: .3rem .6rem;
+  text-align: start; } td.points { text-align: end; font-variant-numeric: tabular-nums; }
+pre { background: #f3f3f3; padding: .8rem; overflow-x: auto; white-space: pre-wrap; }
+.note { border-inline-start: .3rem solid #b36b00; padding-inline-start: .8rem; }
+.scroll { overflow-x: auto; }
+"""
+
+
+def write_all(out: Path, table: Table, exercises: Sequence[Exercise], place: str) -> None:
+    write_text(out / "class.csv", as_csv(table, exercises))
+    write_text(out / "junit.xml", as_junit(table))
+    write_text(out / "index.html", class_page(table, exercises, place))
+    for student, records in table.items():
+        write_text(out / "students" / f"{page_name(student)}.html", page(student, records, place))
+
+
+def page_name(student: str) -> str:
+    """A file's name that says whose it is, and is the only one of its kind."""
+    key = hashlib.sha256(student.encode("utf-8", "surrogateescape")).hexdigest()[:8]
+    readable = re.sub(r"[^A-Za-z0-9]+", "-", student)[:40].strip("-")
+    return f"{readable}-{key}" if readable else key
+
+
+def shown(student: str) -> str:
+    """A name as text: what is no character is replaced."""
+    text = student.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return re.sub(r"[\x00-\x1f\x7f]", "\ufffd", text)
+
+
+def _points(value: float) -> str:
+    return f"{value:.1f}".rstrip("0").rstrip(".")
+
+
+def total(records: Dict[str, Record]) -> float:
+    return sum(float(record["points"]) for record in records.values())
+
+
+def as_csv(table: Table, exercises: Sequence[Exercise]) -> str:
+    to = io.StringIO()
+    writer = csv.writer(to, lineterminator="\n")
+    writer.writerow(["student", *(exercise.id for exercise in exercises), "total", "remarks"])
+    for student, records in table.items():
+        remarks = [
+            f"{id}: {record['state']}"
+            for id, record in records.items()
+            if record["state"] != "graded"
+        ]
+        remarks += [f"{id}: hazard" for id, record in records.items() if record["hazards"]]
+        name = shown(student)
+        if name[:1] in ("=", "+", "-", "@"):  # no formula of a spreadsheet
+            name = "'" + name
+        row = [_points(records[exercise.id]["points"]) for exercise in exercises]
+        writer.writerow([name, *row, _points(total(records)), "; ".join(remarks)])
+    return to.getvalue()
+
+
+def as_junit(table: Table) -> str:
+    root = ElementTree.Element("testsuites")
+    for student, records in table.items():
+        for id, record in records.items():
+            name = _xml(f"{shown(student)} {id}")
+            suite = ElementTree.SubElement(root, "testsuite", name=name)
+            told = {one["case"]: one["text"] for one in record["failures"]}
+            failures = 0
+            for case, state in record["cases"].items():
+                class_name, _, test = case.partition(".")
+                values = {"classname": _xml(class_name), "name": _xml(test)}
+                element = ElementTree.SubElement(suite, "testcase", values)
+                if state == "passed" and case not in record["hazards"]:
+                    continue
+                failures += 1
+                text = _xml(told.get(case, state))
+                ElementTree.SubElement(element, "failure", message=text.split("\n")[0]).text = text
+            if record["state"] != "graded":
+                values = {"classname": "submission", "name": record["state"]}
+                element = ElementTree.SubElement(suite, "testcase", values)
+                failures += 1
+                text = _xml("\n".join([record["problem"], *record["notes"]]).strip())
+                ElementTree.SubElement(element, "failure", message=text.split("\n")[0]).text = text
+            suite.set("tests", str(len(suite)))
+            suite.set("failures", str(failures))
+    ElementTree.indent(root)
+    text = ElementTree.tostring(root, encoding="unicode")
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
+
+
+def _xml(text: str) -> str:
+    return re.sub(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\ufffd", text)
+
+
+def _e(text: str) -> str:
+    return html.escape(_xml(text), quote=True)
+
+
+def _document(title: str, body: List[str]) -> str:
+    return "\n".join(
+        [
+            "<!DOCTYPE html>",
+            '<html lang="en"><head><meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f"<title>{_e(title)}</title><style>{_STYLE}</style></head><body>",
+            *body,
+            "</body></html>",
+            "",
+        ]
+    )
+
+
+def _isolation(place: str) -> str:
+    if place.startswith("no sandbox"):
+        return (
+            '<p class="note">Graded without a sandbox: nothing was isolated, so nothing here can'
+            " be relied on.</p>"
+        )
+    return ""
+
+
+def page(student: str, records: Dict[str, Record], place: str) -> str:
+    """What one student reads."""
+    body = [f'<h1 dir="auto">{_e(shown(student))}</h1>', _isolation(place)]
+    body.append(f"<p>{_points(total(records))} of {sum(r['of'] for r in records.values())} points")
+    body.append("in all.</p>")
+    for id, record in records.items():
+        body.append(f"<h2>{_e(id)} {_e(record['name'])}: {_points(record['points'])} points</h2>")
+        body += [f'<p class="note">{_e(note)}</p>' for note in record["notes"]]
+        if record["state"] != "graded":
+            body.append(f"<p>No points: {_e(record['state'])}.</p>")
+        if record["problem"]:
+            body.append(f"<pre>{_e(record['problem'])}</pre>")
+        if record["parts"]:
+            body.append("<table><tr><th>part</th><th>tests that pass</th><th>that fail</th></tr>")
+            for part in record["parts"]:
+                failed = ", ".join(part["failed"]) or "none"
+                body.append(
+                    f"<tr><td>{_e(part['name'])}</td><td class=points>{len(part['passed'])} of"
+                    f" {len(part['passed']) + len(part['failed'])}</td><td>{_e(failed)}</td></tr>"
+                )
+            body.append("</table>")
+        if record["hazards"]:
+            body.append(
+                '<p class="note">The CPU device, watching every access, found a mistake that'
+                " results need not show, such as a race. It takes half of the points.</p>"
+            )
+        for one in record["failures"]:
+            body.append(f"<h3>{_e(one['case'])}</h3><pre>{_e(one['text'])}</pre>")
+    return _document(shown(student), body)
+
+
+def class_page(table: Table, exercises: Sequence[Exercise], place: str) -> str:
+    """What the instructor reads first."""
+    body = ["<h1>The class</h1>", _isolation(place), f"<p>{len(table)} submissions.</p>"]
+    heads = "".join(f"<th>{_e(exercise.id)} {_e(exercise.name)}</th>" for exercise in exercises)
+    body.append(f'<div class="scroll"><table><tr><th>student</th>{heads}<th>total</th></tr>')
+    for student, records in table.items():
+        link = f"students/{page_name(student)}.html"
+        cells = "".join(_cell(records[exercise.id]) for exercise in exercises)
+        body.append(
+            f'<tr><td dir="auto"><a href="{_e(link)}">{_e(shown(student))}</a></td>{cells}'
+            f"<td class=points>{_points(total(records))}</td></tr>"
+        )
+    body.append("</table></div>")
+    for exercise in exercises:
+        body += _what_failed(exercise, table)
+    return _document("The class", body)
+
+
+def _cell(record: Record) -> str:
+    text = _points(record["points"]) if record["state"] == "graded" else record["state"]
+    mark = " (hazard)" if record["hazards"] else ""
+    return f"<td class=points>{_e(text)}{mark}</td>"
+
+
+def _what_failed(exercise: Exercise, table: Table) -> List[str]:
+    counts: Dict[str, int] = {}
+    for records in table.values():
+        for test in {t for part in records[exercise.id]["parts"] for t in part["failed"]}:
+            counts[test] = counts.get(test, 0) + 1
+    if not counts:
+        return []
+    most = sorted(counts.items(), key=lambda one: (-one[1], one[0]))[:5]
+    rows = "".join(f"<tr><td>{_e(test)}</td><td>{count}</td></tr>" for test, count in most)
+    title = f"<h2>{_e(exercise.id)}: what most got wrong</h2>"
+    return [title, f"<table><tr><th>test</th><th>submissions</th></tr>{rows}</table>"]
