@@ -198,12 +198,6 @@ void make_ready(worker& w, fiber* f) { w.ready[w.tail++ % kMaxThreads] = f; }
   publish(event_kind::barrier, &observer::barrier_passed, {w.serial, scope, threads, file, line});
 }
 
-/// The barrier of a block with one thread.
-void pass_alone(worker& w, const char* file, int line) {
-  ++w.block_epoch;
-  if (listening(event_kind::barrier)) publish_barrier(w, event_scope::block, 1, file, line);
-}
-
 /// Lets lanes go on whose warp function waits only for what can never come but need not.
 bool release_special_waiters(worker& w) {
   if (!w.at_active_mask.empty()) {
@@ -236,10 +230,15 @@ bool release_special_waiters(worker& w) {
   give_up_block(w);
 }
 
-/// The next thread that can go on; does not return when there is none.
-fiber* next_ready(worker& w) {
+[[gnu::noinline]] void release_waiters(worker& w) {
   while (w.head == w.tail)
     if (!release_special_waiters(w)) stuck(w);
+}
+
+/// The next thread that can go on; does not return when there is none.
+inline fiber* next_ready(worker& w) {
+  if (w.head == w.tail) [[unlikely]]
+    release_waiters(w);
   return w.ready[w.head++ % kMaxThreads];
 }
 
@@ -270,7 +269,10 @@ inline void wait_for_others(worker& w, fiber* me) {
 inline void note_place(fiber* me, const char* what, const char* file, int line) {
   const thread_position* position = progress.position;
   me->position = position;
-  if (position >= progress.next) progress.next = position + 1;
+  if (progress.stop != nullptr) {  // its first wait: other stacks start those behind it
+    progress.next = std::max(progress.next, position + 1);
+    progress.stop = nullptr;
+  }
   me->what = what;
   me->file = file;
   me->line = line;
@@ -341,7 +343,6 @@ void give_up_block(worker& w) { cpu_device_abort_to(w.abort_sp); }
 
 void block_barrier(const char* file, int line) {
   worker& w = worker_in_kernel("__syncthreads()");
-  if (progress.count == 1) return pass_alone(w, file, line);
   fiber* me = w.current;
   if (arrive(w, me, "__syncthreads()", file, line)) return pass_barrier(w, me);
   sleep_until_ready(w, me);
@@ -379,10 +380,6 @@ int block_vote(vote kind, int predicate, const char* file, int line) {
     default:
       w.vote_result |= predicate != 0;
       break;
-  }
-  if (progress.count == 1) {
-    pass_alone(w, file, line);
-    return static_cast<int>(w.vote_result);
   }
   if (arrive(w, me, "__syncthreads_count/_and/_or()", file, line)) {
     for (unsigned i = 0; i < w.arrived; ++i) w.waiting[i]->result = w.vote_result;
@@ -522,23 +519,29 @@ void yield(const char* file, int line) {
   }
 }
 
+namespace {
+/// Past the last thread that has started or that the running stack has claimed.
+const thread_position* first_unclaimed(const block_progress& p) {
+  return std::max(p.next, p.position < p.stop ? p.position + 1 : p.position);
+}
+}  // namespace
+
 bool others_can_run(const worker& w) {
-  const block_progress& p = progress;
-  // The running thread may be one that is only known from `position`.
-  return w.head != w.tail || std::max(p.next, p.position + 1) != p.end;
+  return w.head != w.tail || first_unclaimed(progress) != progress.end;
 }
 
 void take_turn(worker& w, const void* pc) {
   block_progress& p = progress;
   const uint3 index = threadIdx;
-  const thread_position* position = p.position;
-  const bool claims = position >= p.next;
-  if (claims) p.next = position + 1;
+  const thread_position* const position = p.position;
+  const thread_position* const stop = p.stop != nullptr ? std::min(p.stop, position + 1) : nullptr;
+  p.next = first_unclaimed(p);
+  p.stop = nullptr;
   fiber* me = w.current;
-  me->position = position;
+  me->position = &current_position();
   me->what = "a spin loop";
-  me->file = nullptr;
   me->pc = pc;
+  me->line = 0;
   make_ready(w, me);
   if (p.next != p.end)
     start_on_new_stack(w, me);
@@ -546,34 +549,40 @@ void take_turn(worker& w, const void* pc) {
     resume(w, me, w.ready[w.head++ % kMaxThreads]);
   threadIdx = index;
   p.position = position;
-  p.claimed = claims ? position : nullptr;
+  p.stop = stop;
 }
 
-bool still_to_start(const thread_position* thread) {
-  block_progress& p = progress;
-  const bool mine = p.claimed == thread;  // it was this stack that others found had claimed it
-  p.claimed = nullptr;
-  if (mine) return true;
-  if (thread != p.next) return false;
-  ++p.next;
-  return true;
-}
+namespace {
 
-void out_of_threads(unsigned finished) {
-  worker& w = *tls_worker;
-  progress.next = progress.end;
-  progress.finished += finished;
+/// The running stack has no threads to start: goes on with one that waits. Only the base stack
+/// comes back here, when the whole block has finished.
+void out_of_threads(worker& w) {
   fiber* me = w.current;
   const bool on_base = me == &w.base;
-  if (progress.finished == progress.count) {
-    if (on_base) return;
-    w.free_stacks.push_back(me);
-    change_stack(w, me, &w.base);
-  }
-  fiber* next = next_ready(w);
+  progress.stop = nullptr;
   if (!on_base) w.free_stacks.push_back(me);  // nothing starts any more, so it stays untouched
-  resume(w, me, next);
-  // Only the base stack comes back here: when the whole block has finished.
+  if (progress.finished != progress.count)
+    resume(w, me, next_ready(w));
+  else if (!on_base)
+    change_stack(w, me, &w.base);
+}
+
+}  // namespace
+
+// Not in the kernel's code, where a thread is preempted: what is claimed here stays together.
+bool next_threads(unsigned finished) {
+  block_progress& p = progress;
+  p.finished += finished;
+  p.next = std::max(p.next, p.position);  // this stack has run all before `position`
+  const thread_position* const t = p.next;
+  if (t == p.end) {
+    out_of_threads(*tls_worker);
+    return false;
+  }
+  threadIdx = {t->x, t->y, t->z};
+  p.position = t;
+  p.stop = t->x < p.row ? t + (p.row - t->x) : t + 1;
+  return true;
 }
 
 namespace {
@@ -649,7 +658,6 @@ void run_blocks(void* argument) {
     }
     w.serial = launch.first_serial + static_cast<std::uint32_t>(b);
     p.position = p.next = p.order;
-    p.claimed = nullptr;
     p.finished = 0;
     ++p.block_serial;
     ++w.block_epoch;

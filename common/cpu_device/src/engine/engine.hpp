@@ -81,19 +81,23 @@ launch_event event_of(const running_launch& launch, cudaError_t status = cudaSuc
 /// Blocks of the launch that no worker has begun.
 std::uint64_t blocks_to_start(const running_launch& launch);
 
-/// A stack, and the CUDA thread that waits on it.
+/// A stack, and the CUDA thread that waits on it. No larger than a cache line: those of a block
+/// with two lines each, of which one is used, would share half of the first cache's sets.
 struct alignas(64) fiber {
   void* sp = nullptr;
   const thread_position* position = nullptr;
   const char* what = nullptr;  // where the thread waits, for reports
-  const char* file = nullptr;
+  union {
+    const char* file = nullptr;
+    const void* pc;  // where it was preempted, when `line` is 0
+  };
   int line = 0;
-  const void* pc = nullptr;  // where it was preempted, when it has no file
-  unsigned result = 0;       // what a vote or __activemask gives the thread
-  char* low = nullptr;       // usable stack: low .. top
+  unsigned result = 0;  // what a vote or __activemask gives the thread
+  char* low = nullptr;  // usable stack: low .. top
   char* top = nullptr;
   char* own_top = nullptr;  // the thread's part of it; above lies what the host keeps there
 };
+static_assert(sizeof(fiber) == 64);
 
 /// Lanes that meet in one warp function.
 struct warp_group : warp_exchange {
@@ -248,6 +252,12 @@ struct engine_hooks {
   std::uint32_t (*new_time)() = nullptr;        ///< a later time of the clock of grid_meeting
 };
 extern engine_hooks hooks;
+
+/// The thread that runs on this OS thread. (When it has just ended, `position` is the next one, and
+/// there may be none.)
+inline const thread_position& current_position() {
+  return progress.position[progress.position == progress.end ? -1 : 0];
+}
 
 /// This OS thread's worker; created at its first launch.
 worker& this_worker();
