@@ -116,6 +116,8 @@ CPU_DEVICE_UNWATCHED void run_threads(const void* stored) {
   // A thread may be preempted at any instruction of this function, and other stacks start threads
   // then. Hence this order: claim a thread, then ask whether it was still to be had, and only then
   // run it. When a thread has waited or was preempted, the row ends with it.
+  const void* anything = &p;
+  asm("" : "+r"(anything));  // it may point anywhere, as far as the compiler can tell
   for (unsigned finished = 0; next_threads(finished);) {
     const thread_position* t = p.position;
     const thread_position* const first = t;
@@ -123,6 +125,10 @@ CPU_DEVICE_UNWATCHED void run_threads(const void* stored) {
     do {
       threadIdx.x = x++;
       call();
+      // What a thread writes is written now, not after the loop: a wrong address is reported with
+      // the thread and the line. (This reads memory, and changes none: what does not change from
+      // thread to thread, such as blockIdx, stays in registers.)
+      asm volatile("" : : "m"(*static_cast<const char(*)[]>(anything)));
       write_now(p.position, ++t);
     } while (t < read_now(p.stop));
     finished = static_cast<unsigned>(t - first);
