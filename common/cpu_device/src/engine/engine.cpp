@@ -232,7 +232,7 @@ bool release_special_waiters(worker& w) {
 
 [[gnu::noinline]] void release_waiters(worker& w) {
   while (w.head == w.tail)
-    if (!release_special_waiters(w)) stuck(w);
+    if (!release_special_waiters(w) && !(w.launch->hardware_barriers && release_stuck(w))) stuck(w);
 }
 
 /// The next thread that can go on; does not return when there is none.
@@ -244,7 +244,8 @@ inline fiber* next_ready(worker& w) {
 
 [[gnu::noinline]] void* sleep_while_none_is_ready(worker& w, fiber* me, void* result) {
   if (progress.next != progress.end) return start_on_new_stack(w, me, result);
-  return resume(w, me, next_ready(w), result);
+  fiber* next = next_ready(w);
+  return next == me ? result : resume(w, me, next, result);
 }
 
 /// Puts the running thread to sleep and lets others run. It stands in a list of waiting threads,
@@ -291,7 +292,10 @@ inline worker& worker_in_kernel(const char* what) {
 
 /// All threads of the block have come, or all of the grid; `last` is this block's last one.
 void release_barrier(worker& w, const fiber& last, event_scope scope = event_scope::block) {
-  if (w.mixed) stuck(w);
+  if (w.mixed) [[unlikely]] {
+    if (!w.launch->hardware_barriers || !meets_as_hardware(w)) stuck(w);
+    w.mixed = false;
+  }
   if (listening(event_kind::barrier)) [[unlikely]]
     publish_barrier(w, scope, w.arrived, last.file, last.line);
   std::swap(w.ready, w.waiting);
@@ -320,6 +324,8 @@ inline bool arrive(worker& w, fiber* me, const char* what, const char* file, int
 }
 
 }  // namespace
+
+void let_block_go(worker& w) { release_barrier(w, *w.waiting[w.arrived - 1]); }
 
 worker* current_worker() { return tls_worker; }
 worker& this_worker() {
@@ -354,11 +360,11 @@ bool launched_cooperatively() {
 }
 
 void grid_barrier(const char* file, int line) {
-  worker& w = worker_in_kernel("this_grid().sync()");
+  worker& w = worker_in_kernel(kGridBarrier);
   fiber* me = w.current;
   // The block's last thread waits for the other blocks: with the OS thread, since no thread of
   // this block could go on.
-  if (arrive(w, me, "this_grid().sync()", file, line)) {
+  if (arrive(w, me, kGridBarrier, file, line)) {
     if (w.mixed) stuck(w);
     meet_other_blocks(w, file, line);
     release_barrier(w, *me, event_scope::device);
@@ -426,9 +432,8 @@ warp_group* find_group(worker& w, unsigned warp, unsigned mask, const char* what
   return group;
 }
 
-/// The last lane has come: lets the others go on.
-[[gnu::noinline]] warp_exchange& complete_group(worker& w, unsigned warp, warp_group* group) {
-  if (group->mixed) stuck(w);
+/// The group's lanes have met: it is no longer open.
+void close_group(worker& w, unsigned warp, warp_group* group) {
   warp_group** link = &w.open_groups[warp];
   while (*link != group) link = &(*link)->next;
   *link = group->next;
@@ -437,6 +442,12 @@ warp_group* find_group(worker& w, unsigned warp, unsigned mask, const char* what
     const fiber& last = *group->waiting[group->count - 1];
     publish_barrier(w, event_scope::warp, group->count, last.file, last.line);
   }
+}
+
+/// The last lane has come: lets the others go on.
+[[gnu::noinline]] warp_exchange& complete_group(worker& w, unsigned warp, warp_group* group) {
+  if (group->mixed) stuck(w);
+  close_group(w, warp, group);
   for (unsigned i = 0; i + 1 < group->count; ++i) make_ready(w, group->waiting[i]);
   return *group;
 }
@@ -464,6 +475,11 @@ warp_group* find_group(worker& w, unsigned warp, unsigned mask, const char* what
 }
 
 }  // namespace
+
+void let_group_go(worker& w, unsigned warp, warp_group* group) {
+  close_group(w, warp, group);
+  for (unsigned i = 0; i < group->count; ++i) make_ready(w, group->waiting[i]);
+}
 
 // Each lane of each warp function comes through here, so the usual way is short: no frame on the
 // stack, and its last act is the change of stacks. Then no return is predicted wrongly, which would
@@ -503,6 +519,8 @@ void yield(const char* file, int line) {
   worker& w = worker_in_kernel("__nanosleep()");
   fiber* me = w.current;
   note_place(me, "a spin loop", file, line);
+  if (w.launch->hardware_barriers) [[unlikely]]
+    release_while_spinning(w, *me);
   const bool watched = w.notes.watched.load(std::memory_order_relaxed);
   if (watched) [[unlikely]]
     note_spin(w);
@@ -542,6 +560,8 @@ void take_turn(worker& w, const void* pc) {
   me->what = "a spin loop";
   me->pc = pc;
   me->line = 0;
+  if (w.launch->hardware_barriers) [[unlikely]]
+    release_while_spinning(w, *me);
   make_ready(w, me);
   if (p.next != p.end)
     start_on_new_stack(w, me);

@@ -54,6 +54,7 @@ struct running_launch {
   unsigned seed = 0;
   int device = 0;
   const void* stream = nullptr;  // the handle that the launch named
+  bool hardware_barriers = false;
 
   std::uint64_t block_count = 0;
   std::uint32_t first_serial = 1;  // block b of this launch has the serial number first_serial + b
@@ -281,6 +282,22 @@ void break_grid(running_launch& launch);
 /// Gives the running block up: writes nothing, jumps out of it.
 [[noreturn]] void give_up_block(worker& w);
 
+/// hardware_barriers.cpp. Whether launches that begin now have barrier_mode::hardware.
+bool hardware_barriers();
+/// The functions that follow are for launches that have.
+/// Whether the threads at the block's barrier, at several places or not all of them, pass it.
+/// Warns.
+bool meets_as_hardware(worker& w);
+/// No thread of the block can run: lets those go on that wait only for threads that have left the
+/// kernel. False if there are none.
+bool release_stuck(worker& w);
+/// The same for lanes of a warp, while the running thread spins.
+void release_while_spinning(worker& w, const fiber& running);
+/// engine.cpp. What lies in these lists is ready to go on.
+void let_block_go(worker& w);
+void let_group_go(worker& w, unsigned warp, warp_group* group);
+inline constexpr char kGridBarrier[] = "this_grid().sync()";
+
 /// workers.cpp. The workers that for_workers_of() visits.
 void register_worker(worker& w);
 void unregister_worker(worker& w);
@@ -335,6 +352,7 @@ constexpr std::size_t kSharedOptinLimit = 227 * 1024;  // the most a kernel may 
 
 // faults.cpp: texts
 std::string describe_stuck_block(worker& w);
+std::string describe_divergence(worker& w);  // of describe_stuck_block(): without the advice
 std::string describe_stuck_grid(worker& w);
 std::string describe_fault(worker& w, cudaError_t& error);
 std::string describe_time_limit(worker& w);

@@ -202,10 +202,11 @@ std::string describe_block(const worker& w) {
          place(w.launch->site.file, w.launch->site.line) + "), block " + position(blockIdx);
 }
 
-std::string describe_stuck_block(worker& w) {
+namespace {
+std::string describe_waiting(worker& w, bool& warp_function) {
   std::vector<waiting_place> places;
   std::set<unsigned> waiting;
-  bool warp_function = false;
+  warp_function = false;
   const auto add = [&](const fiber& f, const std::string& extra = {}) {
     add_place(places, f, extra);
     waiting.insert(f.position->linear);
@@ -230,6 +231,18 @@ std::string describe_stuck_block(worker& w) {
     text += "\n  " + many_threads(p.threads) + " wait in " + p.text;
   }
   if (!gone.empty()) text += "\n  " + many_threads(gone) + " have left the kernel";
+  return text;
+}
+}  // namespace
+
+std::string describe_divergence(worker& w) {
+  bool warp_function = false;
+  return describe_waiting(w, warp_function);
+}
+
+std::string describe_stuck_block(worker& w) {
+  bool warp_function = false;
+  std::string text = describe_waiting(w, warp_function);
   if (warp_function)
     text +=
         "\n  A warp function waits for every lane that its mask names. Try: name only the lanes "
