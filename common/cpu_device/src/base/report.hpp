@@ -16,6 +16,10 @@ void report(const std::string& text);
 /// provoke errors.
 void explain(const std::string& text);
 
+/// Around a fork: nobody is in the middle of a report.
+void hold_reports();
+void release_reports();
+
 /// "0-31, 64, 70-99" for sorted numbers.
 std::string ranges(const std::vector<unsigned>& numbers);
 

@@ -301,6 +301,9 @@ inline constexpr char kGridBarrier[] = "this_grid().sync()";
 /// workers.cpp. The workers that for_workers_of() visits.
 void register_worker(worker& w);
 void unregister_worker(worker& w);
+/// Around a fork: nobody changes the lists of OS threads.
+void hold_workers();
+void release_workers();
 /// Calls `visit` for each worker that runs blocks of the launch.
 void for_workers_of(const running_launch& launch, const std::function<void(worker&)>& visit);
 
