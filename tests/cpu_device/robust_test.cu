@@ -13,6 +13,7 @@
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
+#include <thread>
 
 #include "child_process.hpp"
 #include "cpu_device_testing.hpp"
@@ -177,6 +178,50 @@ TEST(Robust, AForkedProcessGoesOnWithADeviceOfItsOwn) {
   EXPECT_EQ(child.exit_code, 0) << child.output;
 }
 
+__global__ void wait_for_the_host(volatile int* flags) {
+  flags[0] = 1;
+  while (flags[1] == 0) {
+  }
+}
+
+/// In a child: a thread forks while another one is in the middle of a launch, which ends only
+/// afterwards. What the forked process finds is its code.
+int fork_in_a_launch() {
+  int* flags = nullptr;
+  if (cudaMallocHost(&flags, 2 * sizeof(int)) != cudaSuccess) return 10;
+  volatile int* const seen = flags;
+  seen[0] = 0;
+  seen[1] = 0;
+  std::thread launching([flags] {
+    wait_for_the_host<<<1, 1>>>(flags);
+    cudaDeviceSynchronize();
+  });
+  while (seen[0] == 0) std::this_thread::yield();
+  const pid_t forked = fork();
+  if (forked == 0) {
+    alarm(60);  // a hang is a failure, not a wait
+    int* memory = nullptr;
+    const cudaError_t first = cudaMalloc(&memory, 4), second = cudaDeviceSynchronize();
+    _exit(first == cudaErrorInitializationError && second == first ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(forked, &status, 0);
+  seen[1] = 1;
+  launching.join();
+  if (!WIFEXITED(status)) return 20;
+  if (WEXITSTATUS(status) != 0) return 30 + WEXITSTATUS(status);
+  return cudaFreeHost(flags) == cudaSuccess && sum_of_blocks() == 64 * 256 ? 0 : 40;
+}
+
+TEST(Robust, AProcessForkedInTheMiddleOfALaunchIsToldSo) {
+  const auto child = child_process::run("CPU_DEVICE_WORKERS=4", "fork_in_a_launch 2>&1");
+  EXPECT_EQ(child.exit_code, 0) << child.output;
+  const std::size_t first =
+      child.output.find("was forked while another thread was inside of a call");
+  EXPECT_NE(first, std::string::npos) << child.output;
+  EXPECT_EQ(child.output.find("was forked", first + 1), std::string::npos) << child.output;
+}
+
 TEST(Robust, ExceptionsOfHostCodeLeaveTheDeviceUsable) {
   for (int i = 0; i < 3; ++i) {
     try {
@@ -269,6 +314,7 @@ int main(int argc, char** argv) {
   if (argc == 3 && std::strcmp(argv[1], "--child") == 0) {
     if (std::strcmp(argv[2], "work") == 0) return work();
     if (std::strcmp(argv[2], "fork") == 0) return fork_and_work();
+    if (std::strcmp(argv[2], "fork_in_a_launch") == 0) return fork_in_a_launch();
     at_exit.begin();
     return 0;
   }

@@ -26,6 +26,14 @@ void set_thread_order(thread_order order, unsigned seed = 0);
 enum class stream_policy { eager, deferred, interleaved };
 void set_stream_policy(stream_policy policy);
 
+/// What becomes of barriers and warp functions that some threads never reach. `strict`: the launch
+/// fails with a report. `hardware`: as on a GPU since compute capability 7.0. Threads that have
+/// left the kernel are not waited for, and arrivals at different __syncthreads() of a block count
+/// together (which CUDA leaves undefined, and GPUs do). A warning names each place once. Holds for
+/// the launches that follow; CPU_DEVICE_BARRIERS (strict, hardware) sets the first one.
+enum class barrier_mode { strict, hardware };
+void set_barrier_mode(barrier_mode mode);
+
 /// Device, managed and pinned host allocations that have not been freed, over all devices.
 std::size_t live_allocations();
 std::size_t live_bytes();

@@ -49,8 +49,9 @@ struct block_progress {
   unsigned row = 0;  ///< where x counts up from thread to thread: how far. 0: nowhere
   /// The order in which the threads start: all before `next` have started, and the running one.
   const thread_position *order = nullptr, *next = nullptr, *end = nullptr;
-  const thread_position* claimed = nullptr;  ///< by the running stack, when it was preempted
-  unsigned block_serial = 0;                 ///< a number no two blocks of this OS thread share
+  /// Up to here the running stack may start threads itself: until one of them waits. Then null.
+  const thread_position* stop = nullptr;
+  unsigned block_serial = 0;  ///< a number no two blocks of this OS thread share
   void* dynamic_shared = nullptr;
   bool watching = false;   ///< check build: a kernel's code runs, and what it accesses is looked at
   worker* self = nullptr;  ///< who runs the block
@@ -87,11 +88,10 @@ struct kernel_call {
 /// returned, and found with cudaGetLastError(), as on a GPU.
 cudaError_t submit(const launch_site& site, const launch_shape& shape, const kernel_call& call);
 
-/// run_threads() has claimed a thread, and others have run meanwhile: have they started it?
-bool still_to_start(const thread_position* thread);
-/// The end of run_threads() on one stack, which has run `finished` threads to their ends: goes on
-/// with a waiting thread, or returns when the whole block has finished.
-void out_of_threads(unsigned finished);
+/// Ends `finished` threads of the running stack and gives it the next ones, from progress.position
+/// to progress.stop: of one row, with threadIdx of the first. If all have started, goes on with a
+/// thread that waits, and returns false when the whole block has finished.
+bool next_threads(unsigned finished);
 
 /// Accesses that stay where they stand in the program, and are done once.
 template <class T>
@@ -113,33 +113,26 @@ CPU_DEVICE_UNWATCHED void run_threads(const void* stored) {
 #ifdef CPU_DEVICE_CHECK
   p.watching = true;
 #endif
-  // A thread that spins is preempted, at any instruction of this function, and other stacks start
-  // threads then. Hence this order: claim a thread, then ask whether others have run since `waits`
-  // was read, and only then run it.
-  const thread_position* const end = p.end;
-  const unsigned row = p.row;
-  unsigned finished = 0, waits = read_now(p.waits);
-  for (const thread_position* t = read_now(p.next); t != end;) {
-    unsigned x = t->x;
-    const thread_position* const row_end = row > x ? t + (row - x) : t + 1;
-    threadIdx.y = t->y;
-    threadIdx.z = t->z;
+  // A thread may be preempted at any instruction of this function, and other stacks start threads
+  // then. Hence this order: claim a thread, then ask whether it was still to be had, and only then
+  // run it. When a thread has waited or was preempted, the row ends with it.
+  const void* anything = &p;
+  asm("" : "+r"(anything));  // it may point anywhere, as far as the compiler can tell
+  for (unsigned finished = 0; next_threads(finished);) {
+    const thread_position* t = p.position;
+    const thread_position* const first = t;
+    unsigned x = threadIdx.x;
     do {
-      write_now(p.position, t);
-      if (read_now(p.waits) != waits) [[unlikely]] {
-        waits = read_now(p.waits);
-        if (!still_to_start(t)) {
-          t = read_now(p.next);
-          break;
-        }
-      }
       threadIdx.x = x++;
       call();
-      ++finished;
-      ++t;
-    } while (t != row_end);
+      // What a thread writes is written now, not after the loop: a wrong address is reported with
+      // the thread and the line. (This reads memory, and changes none: what does not change from
+      // thread to thread, such as blockIdx, stays in registers.)
+      asm volatile("" : : "m"(*static_cast<const char(*)[]>(anything)));
+      write_now(p.position, ++t);
+    } while (t < read_now(p.stop));
+    finished = static_cast<unsigned>(t - first);
   }
-  out_of_threads(finished);
 #ifdef CPU_DEVICE_CHECK
   p.watching = false;
 #endif

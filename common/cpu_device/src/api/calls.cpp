@@ -7,6 +7,7 @@
 
 #include "api/capture.hpp"
 #include "api/faults.hpp"
+#include "api/forks.hpp"
 #include "base/events.hpp"
 #include "base/report.hpp"
 #include "context/device.hpp"
@@ -72,6 +73,11 @@ void running_call::begin() {
       refuse(info_.family->keep(info_.family->inside_kernel));
     }
     return;
+  }
+  if (lost_in_fork()) [[unlikely]] {
+    explain_loss(info_.name);
+    return refuse(info_.family == &kRuntime ? static_cast<int>(cudaErrorInitializationError)
+                                            : info_.family->inside_kernel);
   }
   api_mutex().lock();
   locked_ = true;

@@ -213,6 +213,7 @@ void execute(const launch_site& site, const launch_shape& shape, int device,
   if (shape.cooperative)
     launch.meeting = std::make_unique<grid_meeting>(shape.grid.x * shape.grid.y * shape.grid.z);
   launch.stream = shape.stream;
+  launch.hardware_barriers = hardware_barriers();
   const auto tell = [&](void (observer::*what)(const launch_event&), cudaError_t status) {
     if (listening(event_kind::launch)) publish(event_kind::launch, what, event_of(launch, status));
   };

@@ -45,6 +45,9 @@ void explain(const std::string& text) {
   print(text);
 }
 
+void hold_reports() { report_mutex.lock(); }
+void release_reports() { report_mutex.unlock(); }
+
 std::size_t report_count() {
   const std::lock_guard lock(report_mutex);
   return reports;

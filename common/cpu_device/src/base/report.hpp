@@ -12,8 +12,13 @@ namespace cpu_device {
 /// A mistake in a program: printed to stderr and counted (cpu_device::report_count()).
 void report(const std::string& text);
 
-/// Why a call of the API failed: printed to stderr, not counted, since programs may provoke errors.
+/// Why a call of the API failed, or a warning: printed to stderr, not counted, since programs may
+/// provoke errors.
 void explain(const std::string& text);
+
+/// Around a fork: nobody is in the middle of a report.
+void hold_reports();
+void release_reports();
 
 /// "0-31, 64, 70-99" for sorted numbers.
 std::string ranges(const std::vector<unsigned>& numbers);

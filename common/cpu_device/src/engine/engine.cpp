@@ -210,12 +210,6 @@ void make_ready(worker& w, fiber* f) { w.ready[w.tail++ % kMaxThreads] = f; }
   publish(event_kind::barrier, &observer::barrier_passed, {w.serial, scope, threads, file, line});
 }
 
-/// The barrier of a block with one thread.
-void pass_alone(worker& w, const char* file, int line) {
-  ++w.block_epoch;
-  if (listening(event_kind::barrier)) publish_barrier(w, event_scope::block, 1, file, line);
-}
-
 /// Lets lanes go on whose warp function waits only for what can never come but need not.
 bool release_special_waiters(worker& w) {
   if (!w.at_active_mask.empty()) {
@@ -248,16 +242,22 @@ bool release_special_waiters(worker& w) {
   give_up_block(w);
 }
 
-/// The next thread that can go on; does not return when there is none.
-fiber* next_ready(worker& w) {
+[[gnu::noinline]] void release_waiters(worker& w) {
   while (w.head == w.tail)
-    if (!release_special_waiters(w)) stuck(w);
+    if (!release_special_waiters(w) && !(w.launch->hardware_barriers && release_stuck(w))) stuck(w);
+}
+
+/// The next thread that can go on; does not return when there is none.
+inline fiber* next_ready(worker& w) {
+  if (w.head == w.tail) [[unlikely]]
+    release_waiters(w);
   return w.ready[w.head++ % kMaxThreads];
 }
 
 [[gnu::noinline]] void* sleep_while_none_is_ready(worker& w, fiber* me, void* result) {
   if (progress.next != progress.end) return start_on_new_stack(w, me, result);
-  return resume(w, me, next_ready(w), result);
+  fiber* next = next_ready(w);
+  return next == me ? result : resume(w, me, next, result);
 }
 
 /// Puts the running thread to sleep and lets others run. It stands in a list of waiting threads,
@@ -282,7 +282,10 @@ inline void wait_for_others(worker& w, fiber* me) {
 inline void note_place(fiber* me, const char* what, const char* file, int line) {
   const thread_position* position = progress.position;
   me->position = position;
-  if (position >= progress.next) progress.next = position + 1;
+  if (progress.stop != nullptr) {  // its first wait: other stacks start those behind it
+    progress.next = std::max(progress.next, position + 1);
+    progress.stop = nullptr;
+  }
   me->what = what;
   me->file = file;
   me->line = line;
@@ -301,7 +304,10 @@ inline worker& worker_in_kernel(const char* what) {
 
 /// All threads of the block have come, or all of the grid; `last` is this block's last one.
 void release_barrier(worker& w, const fiber& last, event_scope scope = event_scope::block) {
-  if (w.mixed) stuck(w);
+  if (w.mixed) [[unlikely]] {
+    if (!w.launch->hardware_barriers || !meets_as_hardware(w)) stuck(w);
+    w.mixed = false;
+  }
   if (listening(event_kind::barrier)) [[unlikely]]
     publish_barrier(w, scope, w.arrived, last.file, last.line);
   std::swap(w.ready, w.waiting);
@@ -331,6 +337,8 @@ inline bool arrive(worker& w, fiber* me, const char* what, const char* file, int
 
 }  // namespace
 
+void let_block_go(worker& w) { release_barrier(w, *w.waiting[w.arrived - 1]); }
+
 worker* current_worker() { return tls_worker; }
 worker& this_worker() {
   if (tls_worker == nullptr) create_worker();
@@ -353,7 +361,6 @@ void give_up_block(worker& w) { cpu_device_abort_to(w.abort_sp); }
 
 void block_barrier(const char* file, int line) {
   worker& w = worker_in_kernel("__syncthreads()");
-  if (progress.count == 1) return pass_alone(w, file, line);
   fiber* me = w.current;
   if (arrive(w, me, "__syncthreads()", file, line)) return pass_barrier(w, me);
   sleep_until_ready(w, me);
@@ -365,11 +372,11 @@ bool launched_cooperatively() {
 }
 
 void grid_barrier(const char* file, int line) {
-  worker& w = worker_in_kernel("this_grid().sync()");
+  worker& w = worker_in_kernel(kGridBarrier);
   fiber* me = w.current;
   // The block's last thread waits for the other blocks: with the OS thread, since no thread of
   // this block could go on.
-  if (arrive(w, me, "this_grid().sync()", file, line)) {
+  if (arrive(w, me, kGridBarrier, file, line)) {
     if (w.mixed) stuck(w);
     meet_other_blocks(w, file, line);
     release_barrier(w, *me, event_scope::device);
@@ -391,10 +398,6 @@ int block_vote(vote kind, int predicate, const char* file, int line) {
     default:
       w.vote_result |= predicate != 0;
       break;
-  }
-  if (progress.count == 1) {
-    pass_alone(w, file, line);
-    return static_cast<int>(w.vote_result);
   }
   if (arrive(w, me, "__syncthreads_count/_and/_or()", file, line)) {
     for (unsigned i = 0; i < w.arrived; ++i) w.waiting[i]->result = w.vote_result;
@@ -441,9 +444,8 @@ warp_group* find_group(worker& w, unsigned warp, unsigned mask, const char* what
   return group;
 }
 
-/// The last lane has come: lets the others go on.
-[[gnu::noinline]] warp_exchange& complete_group(worker& w, unsigned warp, warp_group* group) {
-  if (group->mixed) stuck(w);
+/// The group's lanes have met: it is no longer open.
+void close_group(worker& w, unsigned warp, warp_group* group) {
   warp_group** link = &w.open_groups[warp];
   while (*link != group) link = &(*link)->next;
   *link = group->next;
@@ -452,6 +454,12 @@ warp_group* find_group(worker& w, unsigned warp, unsigned mask, const char* what
     const fiber& last = *group->waiting[group->count - 1];
     publish_barrier(w, event_scope::warp, group->count, last.file, last.line);
   }
+}
+
+/// The last lane has come: lets the others go on.
+[[gnu::noinline]] warp_exchange& complete_group(worker& w, unsigned warp, warp_group* group) {
+  if (group->mixed) stuck(w);
+  close_group(w, warp, group);
   for (unsigned i = 0; i + 1 < group->count; ++i) make_ready(w, group->waiting[i]);
   return *group;
 }
@@ -479,6 +487,11 @@ warp_group* find_group(worker& w, unsigned warp, unsigned mask, const char* what
 }
 
 }  // namespace
+
+void let_group_go(worker& w, unsigned warp, warp_group* group) {
+  close_group(w, warp, group);
+  for (unsigned i = 0; i < group->count; ++i) make_ready(w, group->waiting[i]);
+}
 
 // Each lane of each warp function comes through here, so the usual way is short: no frame on the
 // stack, and its last act is the change of stacks. Then no return is predicted wrongly, which would
@@ -518,6 +531,8 @@ void yield(const char* file, int line) {
   worker& w = worker_in_kernel("__nanosleep()");
   fiber* me = w.current;
   note_place(me, "a spin loop", file, line);
+  if (w.launch->hardware_barriers) [[unlikely]]
+    release_while_spinning(w, *me);
   const bool watched = w.notes.watched.load(std::memory_order_relaxed);
   if (watched) [[unlikely]]
     note_spin(w);
@@ -534,23 +549,31 @@ void yield(const char* file, int line) {
   }
 }
 
+namespace {
+/// Past the last thread that has started or that the running stack has claimed.
+const thread_position* first_unclaimed(const block_progress& p) {
+  return std::max(p.next, p.position < p.stop ? p.position + 1 : p.position);
+}
+}  // namespace
+
 bool others_can_run(const worker& w) {
-  const block_progress& p = progress;
-  // The running thread may be one that is only known from `position`.
-  return w.head != w.tail || std::max(p.next, p.position + 1) != p.end;
+  return w.head != w.tail || first_unclaimed(progress) != progress.end;
 }
 
 void take_turn(worker& w, const void* pc) {
   block_progress& p = progress;
   const uint3 index = threadIdx;
-  const thread_position* position = p.position;
-  const bool claims = position >= p.next;
-  if (claims) p.next = position + 1;
+  const thread_position* const position = p.position;
+  const thread_position* const stop = p.stop != nullptr ? std::min(p.stop, position + 1) : nullptr;
+  p.next = first_unclaimed(p);
+  p.stop = nullptr;
   fiber* me = w.current;
-  me->position = position;
+  me->position = &current_position();
   me->what = "a spin loop";
-  me->file = nullptr;
   me->pc = pc;
+  me->line = 0;
+  if (w.launch->hardware_barriers) [[unlikely]]
+    release_while_spinning(w, *me);
   make_ready(w, me);
   if (p.next != p.end)
     start_on_new_stack(w, me);
@@ -558,34 +581,40 @@ void take_turn(worker& w, const void* pc) {
     resume(w, me, w.ready[w.head++ % kMaxThreads]);
   threadIdx = index;
   p.position = position;
-  p.claimed = claims ? position : nullptr;
+  p.stop = stop;
 }
 
-bool still_to_start(const thread_position* thread) {
-  block_progress& p = progress;
-  const bool mine = p.claimed == thread;  // it was this stack that others found had claimed it
-  p.claimed = nullptr;
-  if (mine) return true;
-  if (thread != p.next) return false;
-  ++p.next;
-  return true;
-}
+namespace {
 
-void out_of_threads(unsigned finished) {
-  worker& w = *tls_worker;
-  progress.next = progress.end;
-  progress.finished += finished;
+/// The running stack has no threads to start: goes on with one that waits. Only the base stack
+/// comes back here, when the whole block has finished.
+void out_of_threads(worker& w) {
   fiber* me = w.current;
   const bool on_base = me == &w.base;
-  if (progress.finished == progress.count) {
-    if (on_base) return;
-    free_own_stack(w, me);
-    change_stack(w, me, &w.base);
-  }
-  fiber* next = next_ready(w);
+  progress.stop = nullptr;
   if (!on_base) free_own_stack(w, me);  // nothing starts any more, so it stays untouched
-  resume(w, me, next);
-  // Only the base stack comes back here: when the whole block has finished.
+  if (progress.finished != progress.count)
+    resume(w, me, next_ready(w));
+  else if (!on_base)
+    change_stack(w, me, &w.base);
+}
+
+}  // namespace
+
+// Not in the kernel's code, where a thread is preempted: what is claimed here stays together.
+bool next_threads(unsigned finished) {
+  block_progress& p = progress;
+  p.finished += finished;
+  p.next = std::max(p.next, p.position);  // this stack has run all before `position`
+  const thread_position* const t = p.next;
+  if (t == p.end) {
+    out_of_threads(*tls_worker);
+    return false;
+  }
+  threadIdx = {t->x, t->y, t->z};
+  p.position = t;
+  p.stop = t->x < p.row ? t + (p.row - t->x) : t + 1;
+  return true;
 }
 
 namespace {
@@ -662,7 +691,6 @@ void run_blocks(void* argument) {
     }
     w.serial = launch.first_serial + static_cast<std::uint32_t>(b);
     p.position = p.next = p.order;
-    p.claimed = nullptr;
     p.finished = 0;
     ++p.block_serial;
     ++w.block_epoch;

@@ -54,6 +54,7 @@ struct running_launch {
   unsigned seed = 0;
   int device = 0;
   const void* stream = nullptr;  // the handle that the launch named
+  bool hardware_barriers = false;
 
   std::uint64_t block_count = 0;
   std::uint32_t first_serial = 1;  // block b of this launch has the serial number first_serial + b
@@ -81,19 +82,23 @@ launch_event event_of(const running_launch& launch, cudaError_t status = cudaSuc
 /// Blocks of the launch that no worker has begun.
 std::uint64_t blocks_to_start(const running_launch& launch);
 
-/// A stack, and the CUDA thread that waits on it.
+/// A stack, and the CUDA thread that waits on it. No larger than a cache line: those of a block
+/// with two lines each, of which one is used, would share half of the first cache's sets.
 struct alignas(64) fiber {
   void* sp = nullptr;
   const thread_position* position = nullptr;
   const char* what = nullptr;  // where the thread waits, for reports
-  const char* file = nullptr;
+  union {
+    const char* file = nullptr;
+    const void* pc;  // where it was preempted, when `line` is 0
+  };
   int line = 0;
-  const void* pc = nullptr;  // where it was preempted, when it has no file
-  unsigned result = 0;       // what a vote or __activemask gives the thread
-  char* low = nullptr;       // usable stack: low .. top
+  unsigned result = 0;  // what a vote or __activemask gives the thread
+  char* low = nullptr;  // usable stack: low .. top
   char* top = nullptr;
   char* own_top = nullptr;  // the thread's part of it; above lies what the host keeps there
 };
+static_assert(sizeof(fiber) == 64);
 
 /// Lanes that meet in one warp function.
 struct warp_group : warp_exchange {
@@ -249,6 +254,12 @@ struct engine_hooks {
 };
 extern engine_hooks hooks;
 
+/// The thread that runs on this OS thread. (When it has just ended, `position` is the next one, and
+/// there may be none.)
+inline const thread_position& current_position() {
+  return progress.position[progress.position == progress.end ? -1 : 0];
+}
+
 /// This OS thread's worker; created at its first launch.
 worker& this_worker();
 /// Null when this OS thread has never run a block.
@@ -271,9 +282,28 @@ void break_grid(running_launch& launch);
 /// Gives the running block up: writes nothing, jumps out of it.
 [[noreturn]] void give_up_block(worker& w);
 
+/// hardware_barriers.cpp. Whether launches that begin now have barrier_mode::hardware.
+bool hardware_barriers();
+/// The functions that follow are for launches that have.
+/// Whether the threads at the block's barrier, at several places or not all of them, pass it.
+/// Warns.
+bool meets_as_hardware(worker& w);
+/// No thread of the block can run: lets those go on that wait only for threads that have left the
+/// kernel. False if there are none.
+bool release_stuck(worker& w);
+/// The same for lanes of a warp, while the running thread spins.
+void release_while_spinning(worker& w, const fiber& running);
+/// engine.cpp. What lies in these lists is ready to go on.
+void let_block_go(worker& w);
+void let_group_go(worker& w, unsigned warp, warp_group* group);
+inline constexpr char kGridBarrier[] = "this_grid().sync()";
+
 /// workers.cpp. The workers that for_workers_of() visits.
 void register_worker(worker& w);
 void unregister_worker(worker& w);
+/// Around a fork: nobody changes the lists of OS threads.
+void hold_workers();
+void release_workers();
 /// Calls `visit` for each worker that runs blocks of the launch.
 void for_workers_of(const running_launch& launch, const std::function<void(worker&)>& visit);
 
@@ -325,6 +355,7 @@ constexpr std::size_t kSharedOptinLimit = 227 * 1024;  // the most a kernel may 
 
 // faults.cpp: texts
 std::string describe_stuck_block(worker& w);
+std::string describe_divergence(worker& w);  // of describe_stuck_block(): without the advice
 std::string describe_stuck_grid(worker& w);
 std::string describe_fault(worker& w, cudaError_t& error);
 std::string describe_time_limit(worker& w);

@@ -156,6 +156,11 @@ struct signal_stack {
 
 // --- texts --------------------------------------------------------------------------------------
 
+std::string running_position() {
+  const thread_position& t = current_position();  // threadIdx may be in a register
+  return position({t.x, t.y, t.z});
+}
+
 struct waiting_place {
   std::string text;
   std::vector<unsigned> threads;
@@ -197,10 +202,11 @@ std::string describe_block(const worker& w) {
          place(w.launch->site.file, w.launch->site.line) + "), block " + position(blockIdx);
 }
 
-std::string describe_stuck_block(worker& w) {
+namespace {
+std::string describe_waiting(worker& w, bool& warp_function) {
   std::vector<waiting_place> places;
   std::set<unsigned> waiting;
-  bool warp_function = false;
+  warp_function = false;
   const auto add = [&](const fiber& f, const std::string& extra = {}) {
     add_place(places, f, extra);
     waiting.insert(f.position->linear);
@@ -225,6 +231,18 @@ std::string describe_stuck_block(worker& w) {
     text += "\n  " + many_threads(p.threads) + " wait in " + p.text;
   }
   if (!gone.empty()) text += "\n  " + many_threads(gone) + " have left the kernel";
+  return text;
+}
+}  // namespace
+
+std::string describe_divergence(worker& w) {
+  bool warp_function = false;
+  return describe_waiting(w, warp_function);
+}
+
+std::string describe_stuck_block(worker& w) {
+  bool warp_function = false;
+  std::string text = describe_waiting(w, warp_function);
   if (warp_function)
     text +=
         "\n  A warp function waits for every lane that its mask names. Try: name only the lanes "
@@ -238,7 +256,7 @@ std::string describe_stuck_block(worker& w) {
 }
 
 std::string describe_fault(worker& w, cudaError_t& error) {
-  std::string where = describe_block(w) + ", thread " + position(threadIdx);
+  std::string where = describe_block(w) + ", thread " + running_position();
   const std::string line = source_place(static_cast<char*>(w.problem.pc) + 1);
   if (!line.empty()) where += ", at " + line;
   if (w.problem.signal == SIGFPE) {
@@ -289,11 +307,11 @@ std::string describe_fault(worker& w, cudaError_t& error) {
 }
 
 std::string describe_time_limit(worker& w) {
-  std::string text = "stopped " + describe_block(w) + ", thread " + position(threadIdx);
+  std::string text = "stopped " + describe_block(w) + ", thread " + running_position();
   const fiber& f = *w.current;
   const std::string line = source_places({static_cast<char*>(w.problem.pc) + 1}).front();
   const bool in_engine = line.find("/cpu_device/src/") != std::string::npos;
-  if (f.file != nullptr && (in_engine || f.position == progress.position)) {
+  if (f.line != 0 && (in_engine || f.position == progress.position)) {
     // It comes by a barrier again and again: a better place to name than one in the engine.
     text += ", which last waited in " + std::string(f.what) + " at " + place(f.file, f.line);
   } else if (!line.empty() && !in_engine) {
@@ -311,8 +329,8 @@ std::string describe_threads(worker& w) {
   std::set<unsigned> added;  // a thread that was stopped on its way to sleep stands in two lists
   const auto add = [&](const fiber& f, const thread_position* thread, const void* pc) {
     if (!added.insert(thread->linear).second) return;
-    const std::string where = f.file != nullptr ? place(f.file, f.line) : place_of_instruction(pc);
-    const bool spins = f.file == nullptr || std::string_view(f.what) == "a spin loop";
+    const std::string where = f.line != 0 ? place(f.file, f.line) : place_of_instruction(pc);
+    const bool spins = f.line == 0 || std::string_view(f.what) == "a spin loop";
     places[(spins ? "in a loop" : std::string("in ") + f.what) +
            (where.empty() ? "" : " at " + where)]
         .push_back(thread->linear);
@@ -334,7 +352,7 @@ std::string describe_threads(worker& w) {
       running.file = w.current->file;
       running.line = w.current->line;
     }
-    add(running, progress.position, w.notes.pc);
+    add(running, &current_position(), w.notes.pc);
   }
   std::string text;
   for (auto& [where, threads] : places) {

@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <new>
 #include <numeric>
 #include <set>
 #include <thread>
@@ -57,6 +58,9 @@ class worker_pool {
     work_.notify_all();
     return coming;
   }
+  void hold() { mutex_.lock(); }
+  void release() { mutex_.unlock(); }
+
   /// Waits until those who were called have done their work. Nobody comes any more.
   void dismiss(running_launch& launch) {
     std::unique_lock lock(mutex_);
@@ -102,6 +106,8 @@ class worker_pool {
     owner_ = getpid();
     threads_ = wanted_ = busy_ = 0;
     launch_ = nullptr;
+    new (&work_) std::condition_variable;  // they count those who wait
+    new (&done_) std::condition_variable;
   }
   bool start_thread() {
     pthread_attr_t attributes;
@@ -237,6 +243,17 @@ void for_workers_of(const running_launch& launch, const std::function<void(worke
   const std::lock_guard lock(registry_mutex);
   for (worker* w : registry())
     if (w->launch == &launch && w->in_kernel.load(std::memory_order_acquire)) visit(*w);
+}
+
+void hold_workers() {
+  worker_pool::cooperative().hold();
+  worker_pool::instance().hold();
+  registry_mutex.lock();
+}
+void release_workers() {
+  registry_mutex.unlock();
+  worker_pool::instance().release();
+  worker_pool::cooperative().release();
 }
 
 unsigned call_helpers(running_launch& launch, unsigned count) {

@@ -19,6 +19,7 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <new>
 #include <set>
 #include <thread>
 
@@ -108,6 +109,7 @@ class watch_thread {
       owner_ = getpid();
       running_ = asleep_ = false;
       launches_.clear();
+      new (&changed_) std::condition_variable;  // it counts those who wait
     }
     watched_launch& mine = launches_[&launch];
     mine = {};
@@ -122,6 +124,8 @@ class watch_thread {
       changed_.notify_all();
     }
   }
+  void hold() { mutex_.lock(); }
+  void release() { mutex_.unlock(); }
   void end(running_launch& launch) {
     const std::lock_guard lock(mutex_);
     launches_.erase(&launch);
@@ -244,6 +248,9 @@ class watch_thread {
 };
 
 }  // namespace
+
+void hold_watchdog() { watch_thread::instance().hold(); }
+void release_watchdog() { watch_thread::instance().release(); }
 
 watchdog::watchdog(running_launch& launch) : launch_(launch) {
   watch_thread::instance().begin(launch_);

@@ -21,4 +21,8 @@ class watchdog {
   running_launch& launch_;
 };
 
+/// Around a fork: the watchdog is not in the middle of a look.
+void hold_watchdog();
+void release_watchdog();
+
 }  // namespace cpu_device
