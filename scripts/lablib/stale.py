@@ -11,6 +11,7 @@ not be run as if it were the new one. CTest reports what is removed as "Not Run"
 
 import fcntl
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -32,7 +33,7 @@ def stale_programs(ninja: str, build: Path) -> List[Path]:
         check=False,
     )
     if done.returncode != 0:
-        raise OSError(f"Ninja cannot say what is up to date:\n{done.stdout.strip()}")
+        raise OSError(f"Ninja cannot say which programs are up to date:\n{done.stdout.strip()}")
     outputs = re.findall(r" -o (bin/(?:tests|bugs)/\S+)", done.stdout)
     return [build / output for output in outputs]
 
@@ -42,6 +43,8 @@ def main(arguments: List[str]) -> int:
         print(__doc__.strip(), file=sys.stderr)
         return 2
     build = Path(arguments[1])
+    command = f"cmake --build {shlex.quote(str(build))}"
+    build_it_again = f"Next: build it again, `{command}`, then the tests."
     removed = 0
     try:
         with open(build / ".lab_lock", "w") as lock:
@@ -52,10 +55,10 @@ def main(arguments: List[str]) -> int:
                     removed += 1
                     print(f"removed, as its sources have changed: {program.relative_to(build)}")
     except OSError as error:
-        print(f"stale: {error}", file=sys.stderr)
+        print(f"stale: {error}\n{build_it_again}", file=sys.stderr)
         return 1
     if removed:
-        print(f"Next: `cmake --build {build}` builds what is missing, then the tests again.")
+        print(build_it_again)
     return 0
 
 

@@ -6,6 +6,7 @@
 import io
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -468,6 +469,7 @@ class StaleTest(unittest.TestCase):
             capture_output=True,
             text=True,
         )
+        self.said = done.stdout + done.stderr
         programs = ("bin/tests/a_test", "bin/bugs/b")
         there = [path for path in programs if (self.build / path).exists()]
         return done.returncode, there
@@ -480,6 +482,8 @@ class StaleTest(unittest.TestCase):
         self.assertNotEqual(0, self.ninja())
         self.assertTrue((self.build / "bin/tests/a_test").exists())  # that of before
         self.assertEqual((0, ["bin/bugs/b"]), self.programs())
+        self.assertIn("bin/tests/a_test", self.said)
+        self.assertIn(f"build it again, `cmake --build {shlex.quote(str(self.build))}`", self.said)
 
     def test_what_nobody_has_built_since_the_edit_goes(self):
         (self.build / "b.cpp").write_text("new\n")
@@ -490,6 +494,8 @@ class StaleTest(unittest.TestCase):
     def test_where_nothing_is_known_it_fails(self):
         (self.build / "a.cpp").unlink()
         self.assertEqual(1, self.programs()[0])
+        self.assertIn("'a.cpp', needed by 'a.o', missing", self.said)
+        self.assertIn("Next: build it again", self.said)
 
 
 class ConsoleTest(unittest.TestCase):
