@@ -87,7 +87,7 @@ float time_sample(detail::work_ref launch, int launches, bool* may_hold_back, co
 
 }  // namespace
 
-float detail::time_on_device(work_ref launch, work_ref restore, const char* file, int line) {
+float detail::time_on_device(work_ref launch, work_ref restore, const char* file, int line) try {
   // The CPU device runs a host function in the thread that waits for it: the gate would stay shut.
   bool may_hold_back = false;
   if (restore) restore();
@@ -108,6 +108,10 @@ float detail::time_on_device(work_ref launch, work_ref restore, const char* file
   }
   repeating->timings_.push_back(summarize(times));
   return static_cast<float>(repeating->timings_.back().median_ms);
+} catch (...) {
+  // What was launched may use what the caller's destructors are about to destroy.
+  CUDA_CHECK_NOTHROW(cudaStreamSynchronize(nullptr));
+  throw;
 }
 
 repeated_timing::repeated_timing(int samples) : samples_(samples) {

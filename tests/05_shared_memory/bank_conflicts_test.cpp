@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "counted.hpp"
+#include "fault_tests.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
@@ -29,6 +30,7 @@ using lab::bank_conflicts::reference_sums;
 using lab::bank_conflicts::reference_wavefronts;
 using lab::bank_conflicts::row_sums;
 using lab::bank_conflicts::wavefronts;
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 
 // --- predictions ---------------------------------------------------------------------------------
@@ -245,6 +247,16 @@ TEST(RowSums, TakeAsManyWavefrontsAsPredicted) {
     expect_as_many_wavefronts_as_predicted<short>(columns);
     expect_as_many_wavefronts_as_predicted<float>(columns);
   }
+}
+
+FAULT_TEST(RowSums, ReportEveryCallThatFails) {
+  const auto sums_of = [](const auto& table) {
+    for (const layout how : kLayouts)
+      expect_failures_reported([&] { return row_sums(how, std::span(table), 5).sums; }, table);
+  };
+  sums_of(numbers<signed char>(33 * 5, 1));
+  sums_of(numbers<short>(33 * 5, 2));
+  sums_of(numbers<float>(33 * 5, 3));
 }
 
 }  // namespace

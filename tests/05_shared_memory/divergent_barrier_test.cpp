@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "fault_tests.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/device_limits.hpp"
 #include "lab/errors.hpp"
@@ -26,6 +27,7 @@ using lab::divergent_barrier::reference_means;
 using lab::divergent_barrier::reference_sums;
 using lab::divergent_barrier::sum_bound;
 using lab::divergent_barrier::sums_of_blocks;
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using vector = std::vector<float>;
 
@@ -166,6 +168,12 @@ TEST(BothKernels, SayHowLongTheyTook) {
     EXPECT_GT(milliseconds, 0.0F);
     EXPECT_LT(milliseconds, 60'000.0F);
   }
+}
+
+FAULT_TEST(BothKernels, ReportEveryCallThatFails) {
+  const vector values = whole_numbers(3 * kBlock, 1, -9, 9);
+  expect_failures_reported([&] { return sums_of_blocks(values).values; }, values);
+  expect_failures_reported([&] { return minus_column_means(values).values; }, values);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <tuple>
 #include <vector>
 
+#include "fault_tests.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
@@ -22,6 +23,7 @@ using lab::euclidean_norm::error_bound;
 using lab::euclidean_norm::norm;
 using lab::euclidean_norm::reference;
 using lab::euclidean_norm::step;
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using vector = std::vector<float>;
 
@@ -242,6 +244,11 @@ TEST_P(SafeStep, IsInfiniteOnlyWhereTheNormIsNoFloat) {
   EXPECT_EQ(norm(which(), vector{kLargest}).value, kLargest);
   EXPECT_EQ(norm(which(), vector{-kLargest, kSmallest}).value, kLargest);
   EXPECT_EQ(norm(which(), vector{kLargest, kLargest}).value, kInfinity);
+}
+
+FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
+  const vector x = lab::random_floats(1000, 1, -1, 1);
+  expect_failures_reported([&] { return is_within_the_bound(which(), x); }, x);
 }
 
 }  // namespace

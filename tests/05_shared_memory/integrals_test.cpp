@@ -10,6 +10,7 @@
 #include <string>
 #include <tuple>
 
+#include "fault_tests.hpp"
 #include "lab/errors.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
@@ -21,6 +22,7 @@ using lab::integrals::integrand;
 using lab::integrals::integrate;
 using lab::integrals::reference;
 using lab::integrals::rule;
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 
 struct named_rule {
@@ -212,6 +214,11 @@ TEST(Simpson, IsOfOrderSixForPi) {
     EXPECT_NEAR(error / (-5.0 / 8064 * std::pow(h, 6)), 1, 0.01 + 1e-15 / std::fabs(error))
         << "n = " << n;
   }
+}
+
+FAULT_TEST_P(EachRule, ReportsEveryCallThatFails) {
+  const rule how = GetParam().value;
+  expect_failures_reported([&] { return is_the_rule(how, integrand::bell, 0, 1, 1000); });
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <limits>
 #include <vector>
 
+#include "fault_tests.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
@@ -19,6 +20,7 @@ namespace {
 using lab::jacobi::kMaxSide;
 using lab::jacobi::reference;
 using lab::jacobi::relax;
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using matrix = std::vector<float>;
 
@@ -155,6 +157,11 @@ TEST(JacobiBlock, ForgetsThePreviousCall) {
 
 TEST(JacobiBlock, SaysHowLongItTook) {
   EXPECT_GT(relax(random_matrix(8, 3), 8, 10).kernel_ms, 0.0F);
+}
+
+FAULT_TEST(JacobiBlock, ReportsEveryCallThatFails) {
+  const matrix cells = random_matrix(5, 1);
+  expect_failures_reported([&] { return relax(cells, 5, 3).matrix; }, cells);
 }
 
 }  // namespace

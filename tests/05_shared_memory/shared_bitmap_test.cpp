@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "fault_tests.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
@@ -20,6 +21,7 @@ namespace {
 using lab::shared_bitmap::draw;
 using lab::shared_bitmap::reference;
 using lab::shared_bitmap::sine_wave;
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using wave = std::vector<int>;
 
@@ -125,6 +127,11 @@ TEST(Draw, ForgetsThePreviousCall) {
 TEST(Draw, SaysHowLongItTook) {
   const wave ones(4, 1);
   EXPECT_GT(draw(64, 64, ones, ones).kernel_ms, 0.0F);
+}
+
+FAULT_TEST(Draw, ReportsEveryCallThatFails) {
+  const wave across = random_wave(7, 1), down = random_wave(11, 2);
+  expect_failures_reported([&] { return is_right(17, 33, across, down); }, across, down);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "examples.hpp"
+#include "fault_tests.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
@@ -26,6 +27,7 @@ using lab::commuting_matrices::polynomial;
 using lab::commuting_matrices::reference;
 using lab::commuting_matrices::rounding_allowance;
 using lab::commuting_matrices::whole_numbers;
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -209,6 +211,11 @@ TEST(Check, ExpectsFewDoubtfulEntriesOfRealNumbers) {
   const expectation expected = reference(a, b, 61, rounding_allowance(61));
   EXPECT_GT(expected.least, 3700U);
   EXPECT_LE(expected.most, 61U * 61U);
+}
+
+FAULT_TEST(CommutingMatrices, ReportsEveryCallThatFails) {
+  const auto a = whole_numbers(17, 1), b = whole_numbers(17, 2);
+  expect_failures_reported([&] { return compare_products(a, b, 17, kExact).differing; }, a, b);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <tuple>
 #include <vector>
 
+#include "fault_tests.hpp"
 #include "lab/closeness.hpp"
 #include "lab/errors.hpp"
 #include "lab/launch_limits.hpp"
@@ -34,6 +35,7 @@ using lab::create_matrix::covering;
 using lab::create_matrix::create;
 using lab::create_matrix::launch_shape;
 using lab::create_matrix::reference;
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 
 struct matrix_size {
@@ -203,6 +205,10 @@ TEST(Create, SaysHowLongItTook) {
   const float milliseconds = create(40, 50, covering(40, 50)).kernel_ms;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
+}
+
+FAULT_TEST(Create, ReportsEveryCallThatFails) {
+  expect_failures_reported([] { return create(17, 33, {2, 3, 4, 5}).elements; });
 }
 
 }  // namespace

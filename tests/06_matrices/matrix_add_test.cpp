@@ -14,6 +14,7 @@
 #include <tuple>
 #include <vector>
 
+#include "fault_tests.hpp"
 #include "lab/closeness.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
@@ -26,6 +27,7 @@ namespace {
 using lab::matrix_add::add;
 using lab::matrix_add::reference;
 using lab::matrix_add::step;
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 
 struct named_step {
@@ -206,6 +208,11 @@ TEST_P(EachStep, SaysHowLongItTook) {
   const float milliseconds = operands({40, 50}, 1).sum(which()).kernel_ms;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
+}
+
+FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
+  const operands of({17, 33}, 1);
+  expect_failures_reported([&] { return of.sum(which()).sum; }, of.a, of.b);
 }
 
 }  // namespace

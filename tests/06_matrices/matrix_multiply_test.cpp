@@ -14,6 +14,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "fault_tests.hpp"
 #include "lab/closeness.hpp"
 #include "lab/errors.hpp"
 #include "lab/launch_limits.hpp"
@@ -33,6 +34,7 @@ namespace {
 
 using lab::matrix_multiply::multiply;
 using lab::matrix_multiply::shape;
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 
 template <class T>
@@ -228,6 +230,17 @@ TYPED_TEST(Precision, CheckSeesOneWrongElementAndNamesIt) {
   EXPECT_FALSE(check(c, a, b, size, 100)) << "the last row is always checked";
   c.pop_back();
   EXPECT_FALSE(check(c, a, b, size));
+}
+
+template <class T>
+void expect_failures_reported_in() {
+  const auto a = random_matrix<T>(5 * 7, 1, -1, 1), b = random_matrix<T>(7 * 3, 2, -1, 1);
+  expect_failures_reported([&] { return multiply(view(a), view(b), {5, 3, 7}).c; }, a, b);
+}
+
+FAULT_TEST(Multiply, ReportsEveryCallThatFails) {
+  expect_failures_reported_in<float>();
+  expect_failures_reported_in<double>();
 }
 
 }  // namespace

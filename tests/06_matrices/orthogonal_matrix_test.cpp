@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "examples.hpp"
+#include "fault_tests.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
@@ -44,6 +45,7 @@ using lab::orthogonal_matrix::reflection;
 using lab::orthogonal_matrix::result;
 using lab::orthogonal_matrix::rotation;
 using lab::orthogonal_matrix::tolerance;
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -254,6 +256,11 @@ TEST(Check, SeesWrongResults) {
   EXPECT_FALSE(check({false, 8, 0, 2}, a, 2));
   EXPECT_FALSE(check({false, kNan, 0, 0}, a, 2));
   EXPECT_FALSE(check({true, 0, 0, 1}, a, 2));
+}
+
+FAULT_TEST(OrthogonalMatrix, ReportsEveryCallThatFails) {
+  const auto a = permutation(17, 1);
+  expect_failures_reported([&] { return examine(a, 17, 17); }, a);
 }
 
 }  // namespace

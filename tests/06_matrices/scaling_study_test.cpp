@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "fault_tests.hpp"
 #include "lab/errors.hpp"
 #include "lab/launch_limits.hpp"
 #include "lab_testing.hpp"
@@ -41,6 +42,7 @@ using lab::scaling_study::row;
 using lab::scaling_study::shape;
 using lab::scaling_study::study;
 using lab::scaling_study::wrong_product;
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 
 constexpr plan kQuick{.samples = 3, .sample_ms = 0};  // no batches: one launch a sample
@@ -303,6 +305,12 @@ TEST(Check, SeesRowsThatAreNotWhatWasAskedFor) {
   EXPECT_FALSE(is_right(with([](row& r) { r.ms = 2; })));
   EXPECT_FALSE(is_right(with([](row& r) { r.ms = std::numeric_limits<double>::quiet_NaN(); })));
   EXPECT_FALSE(is_right(with([](row& r) { r.gflops *= 1.001; })));
+}
+
+FAULT_TEST(Study, ReportsEveryCallThatFails) {
+  const std::vector<problem> problems = {make_problem({5, 3, 7}, 1)};
+  expect_failures_reported(
+      [&] { return matches(check(study(problems, kAll, kQuick), problems, kAll, kQuick)); });
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include <tuple>
 #include <vector>
 
+#include "fault_tests.hpp"
 #include "lab/closeness.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
@@ -31,6 +32,7 @@ void PrintTo(const shape& size, std::ostream* out) {
 
 namespace {
 
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::tiled_matmul::check;
 using lab::tiled_matmul::multiply;
@@ -239,6 +241,11 @@ TEST(Check, SeesOneWrongElementAndNamesIt) {
   EXPECT_FALSE(check(c, a, b, size, 100)) << "the last row is always checked";
   c.pop_back();
   EXPECT_FALSE(check(c, a, b, size));
+}
+
+FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
+  const auto a = lab::random_floats(5 * 7, 1, -1, 3), b = lab::random_floats(7 * 3, 2, -9, 5);
+  expect_failures_reported([&] { return multiply(which(), a, b, {5, 3, 7}).c; }, a, b);
 }
 
 }  // namespace

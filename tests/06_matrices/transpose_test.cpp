@@ -14,6 +14,7 @@
 #include <tuple>
 #include <vector>
 
+#include "fault_tests.hpp"
 #include "lab/closeness.hpp"
 #include "lab/errors.hpp"
 #include "lab/launch_limits.hpp"
@@ -23,6 +24,7 @@
 
 namespace {
 
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::transpose::reference;
 using lab::transpose::step;
@@ -175,6 +177,11 @@ TEST_P(EachStep, SaysHowLongItTook) {
   const float milliseconds = transpose(which(), matrix, 40, 40).kernel_ms;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
+}
+
+FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
+  const auto matrix = lab::random_floats(5 * 7, 1, -1, 3);
+  expect_failures_reported([&] { return transpose(which(), matrix, 5, 7).transposed; }, matrix);
 }
 
 }  // namespace

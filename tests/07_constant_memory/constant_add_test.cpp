@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "fault_tests.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
@@ -20,6 +21,7 @@ using lab::constant_add::add_each;
 using lab::constant_add::current_addend;
 using lab::constant_add::reference;
 using lab::constant_add::reference_each;
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using vector = std::vector<int>;
 
@@ -123,6 +125,17 @@ TEST(ConstantAddEach, IsTheSameTwice) {
   EXPECT_TRUE(are_right(a, b, {4, -4, 44}));
   EXPECT_TRUE(are_right(b, a, {-9, 1'000'000'000}));
   EXPECT_TRUE(are_right(a, b, {4, -4, 44}));
+}
+
+FAULT_TEST(ConstantAdd, ReportsEveryCallThatFails) {
+  const vector a = {1, 2, 3}, b = {5, 7, 11};
+  expect_failures_reported([&] { return add(a, b, 4).sum; }, a, b);
+  expect_failures_reported([] { return current_addend(); });
+}
+
+FAULT_TEST(ConstantAddEach, ReportsEveryCallThatFails) {
+  const vector a = {1, 2, 3}, b = {5, 7, 11}, addends = {-1, 4};
+  expect_failures_reported([&] { return add_each(a, b, addends); }, a, b, addends);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <tuple>
 #include <vector>
 
+#include "fault_tests.hpp"
 #include "lab/bitmap.hpp"
 #include "lab/closeness.hpp"
 #include "lab/errors.hpp"
@@ -27,6 +28,7 @@ using lab::ray_tracer::reference;
 using lab::ray_tracer::render;
 using lab::ray_tracer::sphere;
 using lab::ray_tracer::step;
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 
 using scene_of_spheres = std::vector<sphere>;
@@ -345,6 +347,11 @@ TEST(Scene, DependsOnTheSeedAlone) {
   };
   EXPECT_EQ(picture(3), picture(3));
   EXPECT_NE(picture(3), picture(4));
+}
+
+FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
+  const scene_of_spheres scene = scene_for(17, 5, 3, 1);
+  expect_failures_reported([&] { return is_exact(which(), scene, 17, 5); });
 }
 
 }  // namespace

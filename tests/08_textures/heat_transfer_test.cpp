@@ -15,6 +15,7 @@
 #include <tuple>
 #include <vector>
 
+#include "fault_tests.hpp"
 #include "lab/closeness.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
@@ -31,6 +32,7 @@ using lab::heat_transfer::kRounding;
 using lab::heat_transfer::reference;
 using lab::heat_transfer::simulate;
 using lab::heat_transfer::step;
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 
 struct named_step {
@@ -313,6 +315,11 @@ TEST(Scene, FitsOnTheSmallestPlates) {
     EXPECT_EQ(initial.size(), static_cast<std::size_t>(extent.width * extent.height));
     EXPECT_EQ(heaters.size(), initial.size());
   }
+}
+
+FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
+  const plate p = random_plate(17, 5, 1);
+  expect_failures_reported([&] { return is_right(which(), p, 2); }, p.initial, p.heaters);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <tuple>
 #include <vector>
 
+#include "fault_tests.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab/texture.hpp"
@@ -21,6 +22,7 @@
 
 namespace {
 
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::texture_1d::compare_samples;
 using lab::texture_1d::fetch;
@@ -250,6 +252,13 @@ TEST(Textures, SeeWhatIsThereNow) {
 TEST(Textures, SayHowLongTheKernelTook) {
   EXPECT_GT(fetch(vector{1, 2}, std::vector<int>(1000, 1)).kernel_ms, 0.0F);
   EXPECT_GT(sample(vector{1, 2}, {}, vector(1000, 0.5F)).kernel_ms, 0.0F);
+}
+
+FAULT_TEST(Textures, ReportEveryCallThatFails) {
+  const vector texels = {1, 5, 2, 8, 3}, places = {0.5F, 1.5F, -1, 7};
+  const std::vector<int> indices = {0, 4, 2, 9};
+  expect_failures_reported([&] { return fetch(texels, indices).values; }, texels, indices);
+  expect_failures_reported([&] { return sample(texels, {}, places).values; }, texels, places);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include <tuple>
 #include <vector>
 
+#include "fault_tests.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab/texture.hpp"
@@ -23,6 +24,7 @@
 
 namespace {
 
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::texture_integral::exact;
 using lab::texture_integral::integrand;
@@ -183,6 +185,11 @@ TEST(Midpoint, IsAsGoodAsItsSamplesInTheEnd) {
     const auto [value, noise] = error_of(f, 0, 1, 100'003);
     EXPECT_LE(std::fabs(value), noise + 2e-11);
   }
+}
+
+FAULT_TEST(Integral, ReportsEveryCallThatFails) {
+  const vector samples = lab::random_floats(1000, 1, -1, 1);
+  expect_failures_reported([&] { return is_the_rule(samples, 0, 1); }, samples);
 }
 
 }  // namespace

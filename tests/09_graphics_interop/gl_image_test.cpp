@@ -11,6 +11,7 @@
 #include <string>
 #include <tuple>
 
+#include "fault_tests.hpp"
 #include "lab/errors.hpp"
 #include "lab/opengl.hpp"
 #include "lab/random.hpp"
@@ -27,6 +28,7 @@ using lab::bitmap;
 using lab::rgba;
 using lab::gl_image::compare_with_reference;
 using lab::gl_image::draw;
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 
 std::unique_ptr<lab::gl_context> context;
@@ -197,6 +199,10 @@ TEST(Comparison, RejectsOtherSizesAndThePictureUpsideDown) {
   for (int y = 0; y < 30; ++y)
     for (int x = 0; x < 40; ++x) turned.at(x, y) = good.at(x, 29 - y);
   EXPECT_FALSE(compare_with_reference(turned, 40, 30).ok);
+}
+
+FAULT_TEST(GlImage, ReportsEveryCallThatFails) {
+  expect_failures_reported([] { return is_right(17, 5); });
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include <tuple>
 #include <vector>
 
+#include "fault_tests.hpp"
 #include "lab/errors.hpp"
 #include "lab/opengl.hpp"
 #include "lab/random.hpp"
@@ -37,6 +38,7 @@ using lab::heat_interop::kHottest;
 using lab::heat_interop::kLongestSide;
 using lab::heat_interop::reference;
 using lab::heat_interop::step;
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 
 std::unique_ptr<lab::gl_context> context;
@@ -326,6 +328,11 @@ TEST(Colours, AreThoseOf084) {
   ASSERT_EQ(colours.size(), 256U);
   EXPECT_EQ(colours.front(), lab::heat_transfer::colour_of(0));
   EXPECT_EQ(colours.back(), lab::heat_transfer::colour_of(1));
+}
+
+FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
+  const plate p = random_plate(17, 5, 1);
+  expect_failures_reported([&] { return is_right(which(), p, 2, 2); }, p.initial, p.heaters);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <string>
 #include <tuple>
 
+#include "fault_tests.hpp"
 #include "lab/errors.hpp"
 #include "lab/opengl.hpp"
 #include "lab/random.hpp"
@@ -31,6 +32,7 @@ using lab::ripple_interop::compare_with_reference;
 using lab::ripple_interop::frame;
 using lab::ripple_interop::frame_callback;
 using lab::ripple_interop::step;
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 
 std::unique_ptr<lab::gl_context> context;
@@ -231,6 +233,15 @@ TEST_P(EachStep, RefusesPicturesThatCannotBe) {
     EXPECT_THROW(animate(which(), extent.width, extent.height), lab::invalid_input)
         << extent.width << " x " << extent.height;
   }
+}
+
+FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
+  expect_failures_reported([&] { return is_right(which(), 17, 5, 3); });
+}
+
+FAULT_TEST_P(EachStep, AnimationReportsEveryCallThatFails) {
+  const gl_canvas canvas(17, 5);
+  expect_failures_reported([&] { return draws(animate(which(), 17, 5), canvas, 17, 5, 3); });
 }
 
 }  // namespace

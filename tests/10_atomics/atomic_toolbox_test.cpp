@@ -15,6 +15,7 @@
 #include <tuple>
 #include <vector>
 
+#include "fault_tests.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
@@ -37,6 +38,7 @@ using lab::atomic_toolbox::reference_sums;
 using lab::atomic_toolbox::request;
 using lab::atomic_toolbox::sums_of_groups;
 using lab::testing::bytes_of;
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
 using requests = std::vector<request>;
@@ -388,6 +390,25 @@ TEST(AddTogether, LosesNothing) {
           << threads << " threads, the host " << host_times << " times";
     }
   EXPECT_EQ(add_together(kLargest, 2, 1, 1), 2U) << "it wraps around";
+}
+
+FAULT_TEST_P(EachOperation, ReportsEveryCallThatFails) {
+  const auto asked = random_requests(100, 3, 0, 100);
+  expect_failures_reported([&] { return can_be_explained(which(), 50, asked); });
+}
+
+FAULT_TEST(FloatMaxOf, ReportsEveryCallThatFails) {
+  const floats values = {1, -3, 7, 2};
+  expect_failures_reported([&] { return float_max(values); }, values);
+}
+
+FAULT_TEST(SumsOfGroups, ReportEveryCallThatFails) {
+  const std::vector<std::uint32_t> values(300, 7);
+  expect_failures_reported([&] { return sums_of_groups(values); }, values);
+}
+
+FAULT_TEST(AddTogether, ReportsEveryCallThatFails) {
+  expect_failures_reported([] { return add_together(5, 100, 10, 3); });
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <string>
 #include <tuple>
 
+#include "fault_tests.hpp"
 #include "lab/errors.hpp"
 #include "lab/launch_limits.hpp"
 #include "lab_testing.hpp"
@@ -26,6 +27,7 @@ using lab::count_threads::count;
 using lab::count_threads::extent;
 using lab::count_threads::shape;
 using lab::testing::work_of;
+using lab::testing::expect_failures_reported;
 
 struct named_condition {
   condition value;
@@ -168,6 +170,10 @@ TEST(CountThreads, RefusesWhatTheDeviceCannotLaunchAndNamesTheLimit) {
   }
   EXPECT_EQ(count(condition::every_thread, {{1, 1}, {block, 1}}).count, block)
       << "and it works again";
+}
+
+FAULT_TEST_P(EachCondition, ReportsEveryCallThatFails) {
+  expect_failures_reported([] { return count(GetParam().value, {{3, 2}, {5, 7}}).count; });
 }
 
 }  // namespace

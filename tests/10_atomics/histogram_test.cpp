@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "data.hpp"
+#include "fault_tests.hpp"
 #include "lab/errors.hpp"
 #include "lab/launch_limits.hpp"
 #include "lab_testing.hpp"
@@ -28,6 +29,7 @@ using lab::histogram::data;
 using lab::histogram::kBins;
 using lab::histogram::make_bytes;
 using lab::histogram::step;
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
 
@@ -244,6 +246,12 @@ TEST(Data, IsAsUnevenAsItSays) {
   std::size_t used = 0;
   for (const std::uint64_t one : counts_of(data::constant)) used += one != 0 ? 1 : 0;
   EXPECT_EQ(used, 1U);
+}
+
+FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
+  if (which() == step::cpu) return;  // which makes no calls
+  const auto bytes = make_bytes(data::random, 1000, 1);
+  expect_failures_reported([&] { return count(which(), bytes).count; }, bytes);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <tuple>
 #include <vector>
 
+#include "fault_tests.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
@@ -32,6 +33,7 @@ using lab::lost_update::replay;
 using lab::lost_update::turn;
 using lab::testing::bytes_of;
 using lab::testing::work_of;
+using lab::testing::expect_failures_reported;
 
 constexpr auto kRead = operation::read;
 constexpr auto kAdd = operation::add;
@@ -205,6 +207,15 @@ TEST(CountEverybody, SaysHowLongItTook) {
   const float milliseconds = count(10, 100, 1).kernel_ms;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
+}
+
+FAULT_TEST(Replay, ReportsEveryCallThatFails) {
+  const auto turns = random_turns(10, 2, 1);
+  expect_failures_reported([&] { return replay(turns, 2, 7); });
+}
+
+FAULT_TEST(CountEverybody, ReportsEveryCallThatFails) {
+  expect_failures_reported([] { return count(3, 33, 2).count; });
 }
 
 }  // namespace

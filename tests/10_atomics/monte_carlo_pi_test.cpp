@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "fault_tests.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
 #include "lab_testing.hpp"
@@ -35,6 +36,7 @@ using lab::monte_carlo_pi::reference_number;
 using lab::monte_carlo_pi::sigma;
 using lab::monte_carlo_pi::step;
 using lab::testing::work_of;
+using lab::testing::expect_failures_reported;
 using numbers = std::vector<std::uint64_t>;
 
 struct named_step {
@@ -233,6 +235,14 @@ TEST(Sigma, IsWhatTheEstimatesShow) {
   }
   EXPECT_NEAR(within, 0.683 * 400, 5 * 9.3);
   EXPECT_NEAR(sum / 400, std::numbers::pi, 5 * sigma(kPoints) / 20);
+}
+
+FAULT_TEST(DrawFromTwoSeeds, ReportsEveryCallThatFails) {
+  expect_failures_reported([] { return draw(1, 2, 100); });
+}
+
+FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
+  expect_failures_reported([&] { return count_hits(which(), 1000, 1).hits; });
 }
 
 }  // namespace

@@ -12,6 +12,11 @@
 #include <tuple>
 #include <vector>
 
+#ifdef __CPU_DEVICE__
+#include <cpu_device.h>
+#endif
+
+#include "fault_tests.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
@@ -23,6 +28,7 @@ namespace {
 using lab::single_stream::process;
 using lab::single_stream::reference;
 using lab::testing::bytes_of;
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
 using vector = std::vector<int>;
@@ -145,6 +151,11 @@ TEST(Refusal, OfAChunkThatTearsGroupsApart) {
   for (const std::size_t chunk : {0, 1, 255, 257, 1000})
     EXPECT_THROW(process(a, a, chunk), lab::invalid_input) << chunk;
   EXPECT_TRUE(is_right(a, a, 256));  // and works again afterwards
+}
+
+FAULT_TEST(Refusal, OfEveryCallThatFails) {
+  const vector a = lab::random_ints(1000, 1, 0, 99), b = lab::random_ints(1000, 2, 0, 99);
+  expect_failures_reported([&] { return process(a, b, 256).c; }, a, b);
 }
 
 }  // namespace

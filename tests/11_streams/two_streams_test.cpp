@@ -12,6 +12,11 @@
 #include <tuple>
 #include <vector>
 
+#ifdef __CPU_DEVICE__
+#include <cpu_device.h>
+#endif
+
+#include "fault_tests.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
@@ -21,6 +26,7 @@
 namespace {
 
 using lab::testing::bytes_of;
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
 using lab::two_streams::process;
@@ -160,6 +166,11 @@ TEST_P(EachStep, RefusesAChunkThatTearsGroupsApart) {
   for (const std::size_t chunk : {0, 1, 255, 257, 1000})
     EXPECT_THROW(process(which(), a, a, chunk), lab::invalid_input) << chunk;
   EXPECT_TRUE(is_right(which(), a, a, 256));  // and works again afterwards
+}
+
+FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
+  const vector a = lab::random_ints(1000, 1, 0, 99), b = lab::random_ints(1000, 2, 0, 99);
+  expect_failures_reported([&] { return process(which(), a, b, 256).c; }, a, b);
 }
 
 }  // namespace

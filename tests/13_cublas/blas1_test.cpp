@@ -11,6 +11,7 @@
 #include <tuple>
 #include <vector>
 
+#include "fault_tests.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
@@ -19,6 +20,7 @@
 namespace {
 
 using namespace lab::blas1;
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using array = std::vector<double>;
 
@@ -212,6 +214,15 @@ TEST(Times, AreThere) {
     EXPECT_GT(ms, 0.0F);
     EXPECT_LT(ms, 60'000.0F);
   }
+}
+
+FAULT_TEST(Errors, OfEveryCallAreReported) {
+  const array x = random_array(9, 1), y = random_array(13, 2);
+  expect_failures_reported([&] { return copy(4, {x, 2}, {y, 3}).data; }, x, y);
+  expect_failures_reported([&] { return scale(4, 3, {x, 2}).data; }, x);
+  for (const step where : {step::host_result, step::device_result})
+    expect_failures_reported([&] { return dot(where, 4, {x, 2}, {y, 3}).value; }, x, y);
+  expect_failures_reported([&] { return norm(4, {x, 2}).value; }, x);
 }
 
 }  // namespace

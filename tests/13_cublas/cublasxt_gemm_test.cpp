@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "fault_tests.hpp"
 #include "full_device.hpp"
 #include "lab/cublas_check.hpp"
 #include "lab/errors.hpp"
@@ -30,6 +31,7 @@ using lab::cublasxt_gemm::plan;
 using lab::cublasxt_gemm::row_of_product;
 using lab::cublasxt_gemm::row_of_sum_times_product;
 using lab::cublasxt_gemm::sum_times_product;
+using lab::testing::expect_failures_reported;
 using lab::testing::full_device;
 using lab::testing::matches;
 
@@ -307,6 +309,19 @@ TEST(Multiply, SaysHowLongItTook) {
   const matrix a = whole_numbers(5, 5, 1, -9, 9);
   EXPECT_GT(multiply(op::none, a, a).host_ms, 0);
   EXPECT_GT(sum_times_product(op::none, a, a).host_ms, 0);
+}
+
+FAULT_TEST(Errors, OfEveryCallAreReported) {
+  const matrix a = whole_numbers(33, 33, 1, -9, 9), b = whole_numbers(33, 33, 2, -9, 9);
+  expect_failures_reported(
+      [&] { return is_product(multiply(op::none, a, b, tiles_of(32)).c, op::none, a, b); },
+      a.elements, b.elements);
+  expect_failures_reported(
+      [&] {
+        return is_sum_times_product(sum_times_product(op::none, a, b, tiles_of(32)).c, op::none, a,
+                                    b);
+      },
+      a.elements, b.elements);
 }
 
 }  // namespace

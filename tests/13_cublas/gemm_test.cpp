@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "fault_tests.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
@@ -18,6 +19,7 @@
 namespace {
 
 using namespace lab::gemm;
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using vector = std::vector<float>;
 
@@ -236,6 +238,16 @@ TEST_P(EachStep, SaysHowLongItTook) {
       multiply(which(), 1, a(six, 2, 3), b(six, 3, 2), 0, {four, 2, 2, 2}).kernel_ms;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
+}
+
+FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
+  const vector left = lab::random_floats(8, 1, -1, 1), right = lab::random_floats(12, 2, -1, 1);
+  const vector c = lab::random_floats(6, 3, -1, 1);
+  expect_failures_reported(
+      [&] {
+        return multiply(which(), 3, a(left, 2, 4), b(right, 4, 3), -2, {c, 2, 3, 3}).c;
+      },
+      left, right, c);
 }
 
 }  // namespace

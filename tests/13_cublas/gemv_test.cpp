@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "fault_tests.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
@@ -18,6 +19,7 @@
 namespace {
 
 using namespace lab::gemv;
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using vector = std::vector<float>;
 
@@ -197,6 +199,14 @@ TEST_P(EachStep, SaysHowLongItTook) {
   const float milliseconds = multiply(which(), 1, {a, 3, 4, 4}, x, 1, y).kernel_ms;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
+}
+
+FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
+  const bool normal = which() == step::normal;
+  const vector a = whole_numbers(6, 1, -9, 9), two = {1, 2}, three = {3, 4, 5};
+  const row_major m{a, 2, 3, 3};
+  const vector &x = normal ? three : two, &y = normal ? two : three;
+  expect_failures_reported([&] { return multiply(which(), 3, m, x, -2, y).y; }, a, two, three);
 }
 
 }  // namespace

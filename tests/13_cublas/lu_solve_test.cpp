@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "fault_tests.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
@@ -26,6 +27,7 @@ using lab::lu_solve::random_numbers;
 using lab::lu_solve::shape;
 using lab::lu_solve::solution;
 using lab::lu_solve::solve;
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using vector = std::vector<double>;
 
@@ -296,6 +298,16 @@ TEST(Check, RejectsWhatIsNoSolution) {
   other.zero_pivot = 3;
   EXPECT_FALSE(check(other, a, b, n, 2).ok);
   EXPECT_FALSE(check({0, vector(2 * n)}, a, b, n, 2).ok);
+}
+
+FAULT_TEST(Solve, ReportsEveryCallThatFails) {
+  const vector a = random_numbers(2 * 9, 1), b = random_numbers(2 * 6, 2);
+  expect_failures_reported(
+      [&] {
+        const auto result = solve(a, b, {2, 3, 2});
+        return std::pair(result.solutions[0].x, result.solutions[1].x);
+      },
+      a, b);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "fault_tests.hpp"
 #include "full_device.hpp"
 #include "lab/cublas_check.hpp"
 #include "lab/errors.hpp"
@@ -26,6 +27,7 @@ using lab::matmul_race::kRacers;
 using lab::matmul_race::race;
 using lab::matmul_race::racer;
 using lab::matmul_race::shape;
+using lab::testing::expect_failures_reported;
 using lab::testing::full_device;
 using lab::testing::matches;
 using vector = std::vector<float>;
@@ -186,6 +188,16 @@ TEST(Check, RejectsWhatIsNoProduct) {
   }
   EXPECT_FALSE(check(vector(35), a, b, size).ok);
   EXPECT_FALSE(check(vector(34), a, b, size).ok);
+}
+
+FAULT_TEST_P(EachRacer, ReportsEveryCallThatFails) {
+  if (GetParam() == racer::host) return;  // which makes no calls
+  const auto given = make_known_product(5, 3, 7, 1);
+  expect_failures_reported(
+      [&] {
+        return race(GetParam(), given.a, given.b, {5, 3, 7}, 2).c;
+      },
+      given.a, given.b);
 }
 
 }  // namespace

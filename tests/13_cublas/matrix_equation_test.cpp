@@ -12,6 +12,7 @@
 #include <tuple>
 #include <vector>
 
+#include "fault_tests.hpp"
 #include "lab/errors.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
@@ -26,6 +27,7 @@ using lab::matrix_equation::problem;
 using lab::matrix_equation::shape;
 using lab::matrix_equation::solve;
 using lab::matrix_equation::zero;
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using vector = std::vector<double>;
 
@@ -231,6 +233,10 @@ TEST(Check, RejectsWhatIsNoSolution) {
   }
   EXPECT_FALSE(check(vector(60), 2, given.a, given.c, given.b, size).ok);
   EXPECT_FALSE(check(vector(59), 2, given.a, given.c, given.b, size).ok);
+}
+
+FAULT_TEST(Solve, ReportsEveryCallThatFails) {
+  expect_failures_reported([] { return solve(1, kA, kC, kB, {2, 2}).x; }, kA, kB, kC);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "fault_tests.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
@@ -21,6 +22,7 @@
 namespace {
 
 using namespace lab::mixed_precision_dot;
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using vector = std::vector<float>;
 
@@ -180,6 +182,11 @@ TEST_P(EachStep, SaysHowLongItTook) {
   const float milliseconds = dot(GetParam(), ones, ones).kernel_ms;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
+}
+
+FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
+  const vector x = whole_numbers(1000, 1, -9, 9), y = whole_numbers(1000, 2, -9, 9);
+  expect_failures_reported([&] { return dot(GetParam(), x, y).value; }, x, y);
 }
 
 }  // namespace

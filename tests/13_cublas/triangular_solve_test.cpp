@@ -12,6 +12,7 @@
 #include <tuple>
 #include <vector>
 
+#include "fault_tests.hpp"
 #include "lab/cublas_check.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
@@ -22,6 +23,7 @@
 namespace {
 
 using namespace lab::triangular_solve;
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using array = std::vector<double>;
 
@@ -292,6 +294,13 @@ TEST(Lengths, AreNotCountedInInts) {
   const int huge = std::numeric_limits<int>::max();
   EXPECT_NE(refusal({3, text.a, huge, text.b, 1}).find("4294967297"), std::string::npos);
   EXPECT_NE(refusal({5, text.a, 6, text.b, 1 << 30}).find("4294967297"), std::string::npos);
+}
+
+FAULT_TEST_P(Solve, ReportsEveryCallThatFails) {
+  const auto& [which, s] = GetParam();
+  const random_system system(which, s.n, s.padding, s.increment, 1);
+  expect_failures_reported(
+      [&] { return matches(check(solve(which, system.view()).x, which, system.view())); });
 }
 
 }  // namespace

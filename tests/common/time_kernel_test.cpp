@@ -5,6 +5,9 @@
 
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
+#ifdef __CPU_DEVICE__
+#include <cpu_device.h>
+#endif
 
 #include <stdexcept>
 #include <string>
@@ -114,6 +117,21 @@ TEST(TimeKernel, IsRightAgainAfterAFailure) {
   }
   (void)time_kernel([&] { work.run(); });
   EXPECT_EQ(work.calls, 1);
+}
+
+TEST(TimeKernel, HasDoneTheWorkWhenAFailureLeavesIt) {
+  // Or the caller's destructors would destroy what the device still uses.
+  bool done = false;
+#ifdef __CPU_DEVICE__
+  cpu_device::set_stream_policy(cpu_device::stream_policy::deferred);
+#endif
+  EXPECT_THROW((void)time_kernel([&] {
+                 CUDA_CHECK(cudaLaunchHostFunc(
+                     nullptr, [](void* flag) { *static_cast<bool*>(flag) = true; }, &done));
+                 throw std::runtime_error("after a launch");
+               }),
+               std::runtime_error);
+  EXPECT_TRUE(done);
 }
 
 TEST(RepeatedTiming, RefusesNoSamplesAndASecondOne) {
