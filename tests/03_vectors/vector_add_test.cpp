@@ -83,8 +83,9 @@ REQUIRED_WORK(TheGridThatEachStepIsNamedFor) {
   for (const auto& k : one.kernels) EXPECT_EQ(k.blocks, 1U) << "one block does it all";
   // A grid that is smaller than the device leaves multiprocessors idle.
   const std::size_t processors = device_limit(cudaDevAttrMultiProcessorCount);
+  const std::size_t resident = device_limit(cudaDevAttrMaxThreadsPerMultiProcessor);
   EXPECT_TRUE(as_required(done_by(step::grid_stride, a.size()),
-                          asks_for(processors, 256 * processors, a.size())));
+                          asks_for(processors, processors * resident / 2, a.size())));
 }
 
 // --- every step, at every size

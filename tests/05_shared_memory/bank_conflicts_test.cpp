@@ -17,6 +17,7 @@
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
@@ -31,7 +32,26 @@ using lab::bank_conflicts::reference_wavefronts;
 using lab::bank_conflicts::row_sums;
 using lab::bank_conflicts::wavefronts;
 using lab::testing::expect_failures_reported;
+using lab::testing::bytes_of;
 using lab::testing::matches;
+using lab::testing::work_of;
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(AThreadForEachRowInSharedMemory) {
+  const std::vector<float> table = lab::random_floats(256 * 32, 1, -1, 1);
+  const std::span<const float> view(table);
+  for (const layout how : {layout::packed, layout::padded})
+    EXPECT_TRUE(as_required(work_of([&] { row_sums(how, view, 32, 4); }),
+                            {.threads = 256,
+                             .blocks = 2,
+                             .sent = bytes_of(table),
+                             .fetched = 256 * sizeof(float),
+                             .reads = bytes_of(table),
+                             .shared_memory = true,
+                             .sectors = 1.1,
+                             .wavefronts = how == layout::padded ? 1.1 : 0}));
+}
 
 // --- predictions ---------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
@@ -28,7 +29,9 @@ using lab::divergent_barrier::reference_sums;
 using lab::divergent_barrier::sum_bound;
 using lab::divergent_barrier::sums_of_blocks;
 using lab::testing::expect_failures_reported;
+using lab::testing::bytes_of;
 using lab::testing::matches;
+using lab::testing::work_of;
 using vector = std::vector<float>;
 
 vector whole_numbers(std::size_t n, std::uint64_t seed, int low, int high) {
@@ -48,6 +51,32 @@ std::span<const float> pretended(std::size_t n) {
 constexpr const char* kTooEarly =
     "\nA sum that is not complete was read: some threads were let past the last barrier while "
     "others were still adding. Which barriers did the two groups wait at?";
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(BlocksThatWorkInSharedMemory) {
+  const vector values = whole_numbers(10 * kBlock + 1, 1, -9, 14);
+  EXPECT_TRUE(as_required(work_of([&] {
+                            return matches(lab::compare(sums_of_blocks(values).values,
+                                                        reference_sums(values), {}));
+                          }),
+                          {.threads = 10 * kBlock,
+                           .blocks = 11,
+                           .sent = bytes_of(values),
+                           .fetched = 11 * sizeof(float),
+                           .reads = bytes_of(values),
+                           .shared_memory = true,
+                           .sectors = 1.1}));
+  const vector table = whole_numbers(kRows * 320, 2, -9, 14);
+  EXPECT_TRUE(as_required(work_of([&] { minus_column_means(table); }), {.threads = 320,
+                                                                        .blocks = 2,
+                                                                        .sent = bytes_of(table),
+                                                                        .fetched = bytes_of(table),
+                                                                        .reads = bytes_of(table),
+                                                                        .writes = bytes_of(table),
+                                                                        .shared_memory = true,
+                                                                        .sectors = 1.1}));
+}
 
 // --- sums ----------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
@@ -24,7 +25,9 @@ using lab::euclidean_norm::norm;
 using lab::euclidean_norm::reference;
 using lab::euclidean_norm::step;
 using lab::testing::expect_failures_reported;
+using lab::testing::bytes_of;
 using lab::testing::matches;
+using lab::testing::work_of;
 using vector = std::vector<float>;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -58,6 +61,25 @@ const auto kSizes =
 
 std::string name_of(const named_step& which, std::size_t n) {
   return std::string(which.name) + "_n" + std::to_string(n);
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(ReductionsInSharedMemory) {
+  const vector x = powers_of_two(20'011, 3);
+  for (const auto& [which, name] : kSteps) {
+    const std::size_t passes = which == step::scaled_by_max ? 2 : 1;
+    EXPECT_TRUE(as_required(work_of([&] { return is_within_the_bound(which, x); }),
+                            {.threads = 1024,
+                             .blocks = 4,
+                             .kernels = passes,
+                             .sent = bytes_of(x),
+                             .reads = passes * bytes_of(x),
+                             .reads_at_most = passes * bytes_of(x) * 3 / 2,
+                             .shared_memory = true,
+                             .sectors = 1.1}))
+        << name;
+  }
 }
 
 // --- all steps, where squares are floats ---------------------------------------------------------

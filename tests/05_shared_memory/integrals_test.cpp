@@ -14,6 +14,7 @@
 #include "lab/errors.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
@@ -24,6 +25,7 @@ using lab::integrals::reference;
 using lab::integrals::rule;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
+using lab::testing::work_of;
 
 struct named_rule {
   rule value;
@@ -53,6 +55,20 @@ constexpr named_integral kIntegrals[] = {{integrand::bell, 0, 1, "bell"},
 
 double error_of(rule how, integrand f, double a, double b, std::size_t n) {
   return integrate(how, f, a, b, n).value - exact(f, a, b);
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(AKernelWhoseThreadsSharePanels) {
+  for (const auto& [how, name] : kRules)
+    EXPECT_TRUE(
+        as_required(work_of([&] { return is_the_rule(how, integrand::sine, -0.7, 2.9, 10'241); }),
+                    {.threads = 1024,
+                     .blocks = 4,
+                     .fetched = sizeof(double),
+                     .writes = sizeof(double),
+                     .shared_memory = true}))
+        << name;
 }
 
 class Integral

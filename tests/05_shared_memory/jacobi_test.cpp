@@ -14,6 +14,7 @@
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
@@ -21,7 +22,9 @@ using lab::jacobi::kMaxSide;
 using lab::jacobi::reference;
 using lab::jacobi::relax;
 using lab::testing::expect_failures_reported;
+using lab::testing::bytes_of;
 using lab::testing::matches;
+using lab::testing::work_of;
 using matrix = std::vector<float>;
 
 std::size_t elements(std::size_t side) { return (side + 2) * (side + 2); }
@@ -39,6 +42,23 @@ matrix filled(std::size_t side, Function value) {
     for (std::size_t column = 0; column < side + 2; ++column)
       cells.push_back(static_cast<float>(value(static_cast<int>(row), static_cast<int>(column))));
   return cells;
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(AThreadForEachCellAndTheMatrixInSharedMemory) {
+  const matrix start = random_matrix(22, 1);
+  EXPECT_TRUE(as_required(work_of([&] {
+                            return matches(lab::compare_exact(relax(start, 22, 6).matrix,
+                                                              reference(start, 22, 6)));
+                          }),
+                          {.threads = 22 * 22,
+                           .sent = bytes_of(start),
+                           .fetched = bytes_of(start),
+                           .reads = 22 * 22 * sizeof(float),
+                           .writes = 22 * 22 * sizeof(float),
+                           .reads_at_most = 3 * bytes_of(start),
+                           .shared_memory = true}));
 }
 
 class Jacobi : public ::testing::TestWithParam<std::size_t> {

@@ -15,6 +15,7 @@
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
@@ -23,6 +24,7 @@ using lab::shared_bitmap::reference;
 using lab::shared_bitmap::sine_wave;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
+using lab::testing::work_of;
 using wave = std::vector<int>;
 
 ::testing::AssertionResult is_right(int width, int height, const wave& across, const wave& down) {
@@ -34,6 +36,18 @@ using wave = std::vector<int>;
 /// neighbours, so what another block left in shared memory is not right by chance.
 wave random_wave(std::size_t period, std::uint64_t seed) {
   return lab::random_ints(period, seed, 0, 255);
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(TilesInSharedMemory) {
+  const wave across = random_wave(101, 1), down = random_wave(67, 2);
+  EXPECT_TRUE(as_required(work_of([&] { return is_right(97, 80, across, down); }),
+                          {.threads = 97 * 80,
+                           .blocks = 8,
+                           .fetched = 97 * 80 * sizeof(int),
+                           .writes = 97 * 80 * sizeof(int),
+                           .shared_memory = true}));
 }
 
 class Picture : public ::testing::TestWithParam<std::pair<int, int>> {};

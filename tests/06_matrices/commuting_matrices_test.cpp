@@ -3,6 +3,7 @@
 
 #include "commuting_matrices.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -16,6 +17,7 @@
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
@@ -28,7 +30,9 @@ using lab::commuting_matrices::reference;
 using lab::commuting_matrices::rounding_allowance;
 using lab::commuting_matrices::whole_numbers;
 using lab::testing::expect_failures_reported;
+using lab::testing::bytes_of;
 using lab::testing::matches;
+using lab::testing::work_of;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
@@ -36,6 +40,19 @@ constexpr float kLargest = std::numeric_limits<float>::max();
 
 /// A block is 16 x 16: on both sides of it, several of them, and a prime.
 constexpr std::size_t kSizes[] = {1, 2, 15, 16, 17, 31, 32, 33, 48, 61};
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(AKernelWhoseThreadsShareTheEntries) {
+  const auto a = whole_numbers(61, 1), b = whole_numbers(61, 2);
+  const lab::testing::work done = work_of([&] { compare_products(a, b, 61, kExact); });
+  EXPECT_TRUE(as_required(
+      done, {.threads = 61 * 61, .blocks = 4, .sent = 2 * bytes_of(a), .reads = 2 * bytes_of(a)}));
+  EXPECT_LE(std::ranges::count_if(done.device_memory,
+                                  [&](std::size_t bytes) { return bytes >= bytes_of(a); }),
+            2)
+      << "neither product is stored";
+}
 
 class EachSize : public ::testing::TestWithParam<std::size_t> {
  protected:

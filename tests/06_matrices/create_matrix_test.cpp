@@ -18,6 +18,7 @@
 #include "lab/launch_limits.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace lab::create_matrix {
 
@@ -37,6 +38,7 @@ using lab::create_matrix::launch_shape;
 using lab::create_matrix::reference;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
+using lab::testing::work_of;
 
 struct matrix_size {
   std::size_t rows, columns;
@@ -55,6 +57,21 @@ std::string name_of(matrix_size size, launch_shape shape) {
 void expect_right_matrix(matrix_size size, launch_shape shape) {
   EXPECT_TRUE(matches(lab::compare_exact(create(size.rows, size.columns, shape).elements,
                                          reference(size.rows, size.columns))));
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(ALaunchOfTheShapeThatWasAskedFor) {
+  const lab::testing::work done = work_of([] {
+    expect_right_matrix({101, 67}, {.grid_x = 3, .grid_y = 2, .block_x = 8, .block_y = 16});
+  });
+  EXPECT_TRUE(as_required(done, {.threads = 3 * 2 * 8 * 16,
+                                 .blocks = 3 * 2,
+                                 .fetched = 101 * 67 * sizeof(int),
+                                 .writes = 101 * 67 * sizeof(int),
+                                 .sectors = 2.5}));
+  for (const auto& k : done.kernels)
+    EXPECT_EQ(std::tuple(k.blocks, k.block_x, k.block_y), std::tuple(6U, 8U, 16U));
 }
 
 // --- every matrix, every launch ------------------------------------------------------------------

@@ -21,6 +21,7 @@
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
@@ -28,7 +29,9 @@ using lab::matrix_add::add;
 using lab::matrix_add::reference;
 using lab::matrix_add::step;
 using lab::testing::expect_failures_reported;
+using lab::testing::bytes_of;
 using lab::testing::matches;
+using lab::testing::work_of;
 
 struct named_step {
   step value;
@@ -70,6 +73,29 @@ std::size_t pitch_of_the_device(matrix_size size) {
   CUDA_CHECK(cudaMallocPitch(&memory, &pitch, size.columns * sizeof(float), size.rows));
   CUDA_CHECK(cudaFree(memory));
   return pitch;
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(AThreadForEachElementInMemoryOfItsKind) {
+  const operands of({60, 100}, 1);
+  for (const auto& [which, name] : kSteps) {
+    const bool flat = which == step::flat;
+    lab::testing::required what{.threads = 60 * 100,
+                                .blocks = 4,
+                                .sent = 2 * bytes_of(of.a),
+                                .fetched = bytes_of(of.a),
+                                .reads = 2 * bytes_of(of.a),
+                                .writes = bytes_of(of.a),
+                                .sectors = 1.5};
+    if (!flat) what.calls = {"cudaMallocPitch|cudaMalloc3D", "cudaMemcpy2D|cudaMemcpy2DAsync"};
+    EXPECT_TRUE(as_required(work_of([&] {
+                              return matches(
+                                  lab::compare_exact(of.sum(which).sum, reference(of.a, of.b)));
+                            }),
+                            what))
+        << name;
+  }
 }
 
 // --- every step, every shape ---------------------------------------------------------------------

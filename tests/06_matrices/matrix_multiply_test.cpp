@@ -21,6 +21,7 @@
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace lab::matrix_multiply {
 
@@ -35,7 +36,9 @@ namespace {
 using lab::matrix_multiply::multiply;
 using lab::matrix_multiply::shape;
 using lab::testing::expect_failures_reported;
+using lab::testing::bytes_of;
 using lab::testing::matches;
+using lab::testing::work_of;
 
 template <class T>
 std::span<const T> view(const std::vector<T>& values) {
@@ -86,6 +89,22 @@ void expect_exact_product(shape size) {
 std::string name_of(shape size) {
   return "m" + std::to_string(size.m) + "_n" + std::to_string(size.n) + "_k" +
          std::to_string(size.k);
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(AThreadForEachElement) {
+  const shape size{33, 47, 20};
+  const auto a = random_matrix<float>(size.m * size.k, 1, -1, 3);
+  const auto b = random_matrix<float>(size.k * size.n, 2, -20, 10);
+  EXPECT_TRUE(as_required(
+      work_of([&] { return matches(check(multiply(view(a), view(b), size).c, a, b, size)); }),
+      {.threads = size.m * size.n,
+       .blocks = 4,
+       .sent = bytes_of(a) + bytes_of(b),
+       .fetched = size.m * size.n * sizeof(float),
+       .reads = bytes_of(a) + bytes_of(b),
+       .writes = size.m * size.n * sizeof(float)}));
 }
 
 // --- every shape, in both precisions -------------------------------------------------------------

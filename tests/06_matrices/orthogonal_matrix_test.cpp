@@ -3,6 +3,7 @@
 
 #include "orthogonal_matrix.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -18,6 +19,7 @@
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace lab::orthogonal_matrix {
 
@@ -46,13 +48,29 @@ using lab::orthogonal_matrix::result;
 using lab::orthogonal_matrix::rotation;
 using lab::orthogonal_matrix::tolerance;
 using lab::testing::expect_failures_reported;
+using lab::testing::bytes_of;
 using lab::testing::matches;
+using lab::testing::work_of;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 /// A block is 16 x 16: on both sides of it, several of them, and a prime.
 constexpr std::size_t kSizes[] = {1, 2, 15, 16, 17, 31, 32, 33, 48, 61};
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(AKernelWhoseThreadsShareTheEntries) {
+  const auto a = rotation(61, 1);
+  const lab::testing::work done =
+      work_of([&] { return matches(check(examine(a, 61, 61), a, 61)); });
+  EXPECT_TRUE(as_required(
+      done, {.threads = 61 * 61, .blocks = 4, .sent = bytes_of(a), .reads = bytes_of(a)}));
+  EXPECT_LE(std::ranges::count_if(done.device_memory,
+                                  [&](std::size_t bytes) { return bytes >= bytes_of(a); }),
+            1)
+      << "neither the transpose nor the product is stored";
+}
 
 class EachSize : public ::testing::TestWithParam<std::size_t> {
  protected:

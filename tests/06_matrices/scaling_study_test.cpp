@@ -22,6 +22,7 @@
 #include "lab/launch_limits.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace lab::scaling_study {
 
@@ -44,9 +45,28 @@ using lab::scaling_study::study;
 using lab::scaling_study::wrong_product;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
+using lab::testing::work_of;
 
 constexpr plan kQuick{.samples = 3, .sample_ms = 0};  // no batches: one launch a sample
 const std::vector<unsigned> kAll(std::begin(kBlocks), std::end(kBlocks));
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(LaunchesOfEveryBlockSize) {
+  const std::vector<problem> problems = {make_problem({64, 48, 32}, 1)};
+  const lab::testing::work done = work_of(
+      [&] { return matches(check(study(problems, kAll, kQuick), problems, kAll, kQuick)); });
+  EXPECT_TRUE(as_required(done, {.threads = 64 * 48,
+                                 .blocks = 4,
+                                 .kernels = kAll.size() * (1 + kQuick.samples),
+                                 .shared_memory = true}));
+  for (const unsigned block : kAll)
+    EXPECT_GE(
+        std::ranges::count_if(done.kernels,
+                              [&](const auto& k) { return k.threads_per_block == block * block; }),
+        1 + kQuick.samples)
+        << block << " x " << block << " threads";
+}
 
 // --- every product is right, and therefore has rows ----------------------------------------------
 

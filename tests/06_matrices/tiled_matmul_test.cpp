@@ -21,6 +21,7 @@
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace lab::tiled_matmul {
 
@@ -33,7 +34,9 @@ void PrintTo(const shape& size, std::ostream* out) {
 namespace {
 
 using lab::testing::expect_failures_reported;
+using lab::testing::bytes_of;
 using lab::testing::matches;
+using lab::testing::work_of;
 using lab::tiled_matmul::check;
 using lab::tiled_matmul::multiply;
 using lab::tiled_matmul::shape;
@@ -59,6 +62,27 @@ void expect_right_product(step which, shape size, std::uint64_t seed) {
   const auto a = lab::random_floats(size.m * size.k, seed, -1, 3);
   const auto b = lab::random_floats(size.k * size.n, seed + 1, -20, 10);
   EXPECT_TRUE(matches(check(multiply(which, a, b, size).c, a, b, size)));
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(TilesThatAreReadOnce) {
+  const shape size{128, 128, 32};  // one block of register_tiles
+  const auto a = lab::random_floats(size.m * size.k, 1, -1, 3);
+  const auto b = lab::random_floats(size.k * size.n, 2, -20, 10);
+  const std::size_t untiled = 2 * size.m * size.n * size.k * sizeof(float);
+  for (const auto& [which, name, rows] : kSteps)
+    EXPECT_TRUE(as_required(
+        work_of([&] { return matches(check(multiply(which, a, b, size).c, a, b, size)); }),
+        {.threads = 256,
+         .blocks = rows == 128 ? 1U : 2U,
+         .sent = bytes_of(a) + bytes_of(b),
+         .fetched = size.m * size.n * sizeof(float),
+         .reads = bytes_of(a) + bytes_of(b),
+         .writes = size.m * size.n * sizeof(float),
+         .reads_at_most = untiled / rows * 5 / 4,
+         .shared_memory = true}))
+        << name;
 }
 
 // --- every step, every shape ---------------------------------------------------------------------

@@ -21,11 +21,14 @@
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
 using lab::testing::expect_failures_reported;
+using lab::testing::bytes_of;
 using lab::testing::matches;
+using lab::testing::work_of;
 using lab::transpose::reference;
 using lab::transpose::step;
 using lab::transpose::transpose;
@@ -53,6 +56,28 @@ void expect_right_transpose(step which, matrix_size size, std::uint64_t seed) {
   EXPECT_TRUE(
       matches(lab::compare_exact(transpose(which, matrix, size.rows, size.columns).transposed,
                                  reference(matrix, size.rows, size.columns))));
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(TilesThatMakeLoadsAndStoresCoalesced) {
+  const auto matrix = lab::random_floats(128 * 192, 1, -100, 1);
+  for (const auto& [which, name, rows] : kSteps)
+    EXPECT_TRUE(as_required(work_of([&] {
+                              return matches(
+                                  lab::compare_exact(transpose(which, matrix, 128, 192).transposed,
+                                                     reference(matrix, 128, 192)));
+                            }),
+                            {.threads = 1024,
+                             .blocks = 2,
+                             .sent = bytes_of(matrix),
+                             .fetched = bytes_of(matrix),
+                             .reads = bytes_of(matrix),
+                             .writes = bytes_of(matrix),
+                             .shared_memory = which != step::naive,
+                             .sectors = which == step::naive ? 0 : 1.1,
+                             .wavefronts = which == step::padded_tile ? 1.1 : 0}))
+        << name;
 }
 
 // --- every step, every shape ---------------------------------------------------------------------

@@ -13,6 +13,7 @@
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
@@ -22,7 +23,9 @@ using lab::constant_add::current_addend;
 using lab::constant_add::reference;
 using lab::constant_add::reference_each;
 using lab::testing::expect_failures_reported;
+using lab::testing::bytes_of;
 using lab::testing::matches;
+using lab::testing::work_of;
 using vector = std::vector<int>;
 
 constexpr int kLeast = std::numeric_limits<int>::min();
@@ -33,6 +36,23 @@ constexpr int kMost = std::numeric_limits<int>::max();
 }
 ::testing::AssertionResult are_right(const vector& a, const vector& b, const vector& addends) {
   return matches(lab::compare_exact(add_each(a, b, addends), reference_each(a, b, addends)));
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(AKernelThatReadsTheConstant) {
+  const vector a = lab::random_ints(5000, 1, -9, 90), b = lab::random_ints(5000, 2, -9, 5);
+  EXPECT_TRUE(
+      as_required(work_of([&] { return is_right(a, b, 77); }),
+                  {.threads = 5000,
+                   .blocks = 4,
+                   .sent = 2 * bytes_of(a),
+                   .fetched = bytes_of(a),
+                   .calls = {"cudaMemcpyToSymbol|cudaMemcpyToSymbolAsync|cudaGetSymbolAddress"},
+                   .reads = 2 * bytes_of(a),
+                   .writes = bytes_of(a),
+                   .constant_memory = true,
+                   .sectors = 1.1}));
 }
 
 class Length : public ::testing::TestWithParam<std::size_t> {};

@@ -3,6 +3,7 @@
 
 #include "constant_dot.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -16,6 +17,7 @@
 #include "lab/timer.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
@@ -24,7 +26,9 @@ using lab::constant_dot::error_bound;
 using lab::constant_dot::kMostInAPass;
 using lab::constant_dot::reference;
 using lab::constant_dot::step;
+using lab::testing::bytes_of;
 using lab::testing::matches;
+using lab::testing::work_of;
 using vector = std::vector<float>;
 
 struct named_step {
@@ -43,6 +47,29 @@ vector whole_numbers(std::size_t n, std::uint64_t seed, int low, int high) {
 
 ::testing::AssertionResult is_exact(step which, const vector& a, const vector& b) {
   return matches(lab::compare(dot(which, a, b).value, reference(a, b), lab::tolerance{}));
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(PassesThroughConstantMemory) {
+  const vector a = whole_numbers(20'011, 1, -9, 14), b = whole_numbers(20'011, 2, -4, 5);
+  for (const auto& [which, name] : kSteps) {
+    const bool constant = which == step::constant_memory;
+    lab::testing::required what{.threads = 1024,
+                                .blocks = 4,
+                                .kernels = constant ? std::size_t{2} : 1,
+                                .sent = (constant ? 1 : 2) * bytes_of(a),
+                                .reads = (constant ? 1 : 2) * bytes_of(a),
+
+                                .constant_memory = constant,
+                                .sectors = 1.1};
+    const lab::testing::work done = work_of([&] { return is_exact(which, a, b); });
+    EXPECT_TRUE(as_required(done, what)) << name;
+    EXPECT_EQ(std::ranges::count_if(done.device_memory,
+                                    [&](std::size_t bytes) { return bytes >= bytes_of(b); }),
+              constant ? 1 : 2)
+        << name << ": vectors in device memory";
+  }
 }
 
 class Dot : public ::testing::TestWithParam<std::tuple<named_step, std::size_t>> {};

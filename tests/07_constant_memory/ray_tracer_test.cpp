@@ -18,6 +18,7 @@
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 #include "scene.hpp"
 
 namespace {
@@ -29,7 +30,9 @@ using lab::ray_tracer::render;
 using lab::ray_tracer::sphere;
 using lab::ray_tracer::step;
 using lab::testing::expect_failures_reported;
+using lab::testing::bytes_of;
 using lab::testing::matches;
+using lab::testing::work_of;
 
 using scene_of_spheres = std::vector<sphere>;
 
@@ -67,6 +70,33 @@ scene_of_spheres scene_for(int width, int height, std::size_t count, std::uint64
 
 std::ptrdiff_t black_pixels(const lab::bitmap& picture) {
   return std::ranges::count(picture.pixels(), rgba{0, 0, 0, 255});
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(SpheresInMemoryOfTheKindThatWasAskedFor) {
+  const auto scene = scene_for(100, 37, 20, 1);
+  for (const auto& [which, name] : kSteps) {
+    lab::testing::required what{.threads = 100 * 37,
+                                .blocks = 4,
+                                .fetched = 100 * 37 * sizeof(rgba),
+                                .writes = 100 * 37 * sizeof(rgba)};
+    const std::string to_symbol = "cudaMemcpyToSymbol|cudaMemcpyToSymbolAsync|cudaGetSymbolAddress";
+    if (which == step::constant_memory) {
+      what.calls = {to_symbol};
+      what.constant_memory = true;
+    } else {
+      what.not_called = {to_symbol};
+      what.sent = bytes_of(scene);
+      what.reads = bytes_of(scene);
+    }
+    const lab::testing::work done = work_of([&] { return is_exact(which, scene, 100, 37); });
+    EXPECT_TRUE(as_required(done, what)) << name;
+    if (which == step::constant_memory) {
+      EXPECT_EQ(std::ranges::count(done.device_memory, bytes_of(scene)), 0)
+          << "the spheres are in device memory, too";
+    }
+  }
 }
 
 // --- every step, at every size -------------------------------------------------------------------

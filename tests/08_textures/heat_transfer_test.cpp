@@ -21,6 +21,7 @@
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 #include "scene.hpp"
 
 namespace {
@@ -33,7 +34,9 @@ using lab::heat_transfer::reference;
 using lab::heat_transfer::simulate;
 using lab::heat_transfer::step;
 using lab::testing::expect_failures_reported;
+using lab::testing::bytes_of;
 using lab::testing::matches;
+using lab::testing::work_of;
 
 struct named_step {
   step value;
@@ -70,6 +73,35 @@ plate random_plate(int width, int height, std::uint64_t seed) {
 struct size {
   int width, height;
 };
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(KernelsForEveryStep) {
+  constexpr std::size_t kTimes = 10;
+  const plate p = random_plate(67, 35, 1);
+  const std::size_t bytes = bytes_of(p.initial);
+  for (const auto& [which, name] : kSteps) {
+    const bool fused = which == step::fused;
+    lab::testing::required what{.threads = 67 * 35 / 8,
+                                .blocks = 2,
+                                .kernels = fused ? kTimes : 2 * kTimes,
+                                .sent = 2 * bytes,
+                                .fetched = bytes,
+                                .writes = kTimes * bytes};
+    if (which == step::texture_1d || which == step::texture_2d) {
+      what.calls = {"cudaCreateTextureObject"};
+      what.reads_at_most = kTimes * bytes;
+    } else {
+      what.not_called = {"cudaCreateTextureObject"};
+      what.reads = 2 * kTimes * bytes;
+    }
+    const lab::testing::work done = work_of([&] { return is_right(which, p, kTimes); });
+    EXPECT_TRUE(as_required(done, what)) << name;
+    if (fused) {
+      EXPECT_LT(done.kernels.size(), 2U * kTimes) << "one kernel a step";
+    }
+  }
+}
 
 class Cells : public ::testing::TestWithParam<std::tuple<named_step, size>> {};
 

@@ -19,11 +19,14 @@
 #include "lab/texture.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
 using lab::testing::expect_failures_reported;
+using lab::testing::bytes_of;
 using lab::testing::matches;
+using lab::testing::work_of;
 using lab::texture_1d::compare_samples;
 using lab::texture_1d::fetch;
 using lab::texture_1d::reference_fetch;
@@ -32,6 +35,36 @@ using lab::texture_1d::settings;
 using vector = std::vector<float>;
 
 constexpr float kBorder = -200.5F;  // no texel is like it
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(KernelsThatReadTexturesOnly) {
+  const vector texels = lab::random_floats(3000, 1, -9, 20);
+  const auto indices = lab::random_ints(2000, 2, -50, 3050);
+  EXPECT_TRUE(as_required(work_of([&] {
+                            return matches(lab::compare_exact(fetch(texels, indices).values,
+                                                              reference_fetch(texels, indices)));
+                          }),
+                          {.threads = 2000,
+                           .blocks = 2,
+                           .sent = bytes_of(texels) + bytes_of(indices),
+                           .fetched = bytes_of(indices),
+                           .calls = {"cudaCreateTextureObject"},
+                           .reads = bytes_of(indices),
+                           .writes = bytes_of(indices),
+                           .reads_at_most = bytes_of(indices) * 3 / 2}));
+  const vector places = lab::random_floats(2000, 3, -10, 3010);
+  EXPECT_TRUE(
+      as_required(work_of([&] { sample(texels, {}, places); }),
+                  {.threads = 2000,
+                   .blocks = 2,
+                   .sent = bytes_of(texels) + bytes_of(places),
+                   .fetched = bytes_of(places),
+                   .calls = {"cudaCreateTextureObject", "cudaMallocArray|cudaMalloc3DArray"},
+                   .reads = bytes_of(places),
+                   .writes = bytes_of(places),
+                   .reads_at_most = bytes_of(places) * 3 / 2}));
+}
 
 // --- linear memory -------------------------------------------------------------------------------
 

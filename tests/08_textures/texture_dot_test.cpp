@@ -15,10 +15,13 @@
 #include "lab/texture.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
+using lab::testing::bytes_of;
 using lab::testing::matches;
+using lab::testing::work_of;
 using lab::texture_dot::dot;
 using lab::texture_dot::error_bound;
 using lab::texture_dot::longest;
@@ -43,6 +46,23 @@ vector whole_numbers(std::size_t n, std::uint64_t seed, int low, int high) {
 
 ::testing::AssertionResult is_exact(step which, const vector& a, const vector& b) {
   return matches(lab::compare(dot(which, a, b).value, reference(a, b), lab::tolerance{}));
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(AKernelThatReadsTextures) {
+  const vector a = whole_numbers(20'011, 1, -9, 14), b = whole_numbers(20'011, 2, -4, 5);
+  const std::string array = "cudaMallocArray|cudaMalloc3DArray";
+  for (const auto& [which, name] : kSteps) {
+    lab::testing::required what{.threads = 1024,
+                                .blocks = 4,
+                                .sent = 2 * bytes_of(a),
+                                .calls = {"cudaCreateTextureObject"},
+                                .writes = sizeof(float),
+                                .reads_at_most = bytes_of(a) / 2};
+    (which == step::linear_linear ? what.not_called : what.calls).push_back(array);
+    EXPECT_TRUE(as_required(work_of([&] { return is_exact(which, a, b); }), what)) << name;
+  }
 }
 
 class Dot : public ::testing::TestWithParam<std::tuple<named_step, std::size_t>> {};

@@ -20,12 +20,15 @@
 #include "lab/texture.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 #include "samples.hpp"
 
 namespace {
 
 using lab::testing::expect_failures_reported;
+using lab::testing::bytes_of;
 using lab::testing::matches;
+using lab::testing::work_of;
 using lab::texture_integral::exact;
 using lab::texture_integral::integrand;
 using lab::texture_integral::integrate;
@@ -48,6 +51,19 @@ error error_of(integrand f, double from, double to, std::size_t n) {
   const auto expected = reference(samples, from, to);
   return {integrate(samples, from, to).value - exact(f, from, to),
           expected.sampling + expected.bound};
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(AKernelThatReadsATexture) {
+  const vector samples = lab::random_floats(20'011, 1, -1, 3);
+  EXPECT_TRUE(as_required(work_of([&] { return is_the_rule(samples, -0.7, 2.9); }),
+                          {.threads = 1024,
+                           .blocks = 4,
+                           .sent = bytes_of(samples),
+                           .calls = {"cudaCreateTextureObject"},
+                           .writes = sizeof(double),
+                           .reads_at_most = bytes_of(samples) / 2}));
 }
 
 // --- any samples ---------------------------------------------------------------------------------

@@ -17,6 +17,7 @@
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 #ifdef __CPU_DEVICE__
 #include <cpu_device.h>
@@ -30,6 +31,7 @@ using lab::gl_image::compare_with_reference;
 using lab::gl_image::draw;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
+using lab::testing::work_of;
 
 std::unique_ptr<lab::gl_context> context;
 const lab::testing::needs needs_opengl([] { context = std::make_unique<lab::gl_context>(); });
@@ -41,6 +43,20 @@ const lab::testing::needs needs_opengl([] { context = std::make_unique<lab::gl_c
 struct size {
   int width, height;
 };
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(AKernelThatDrawsIntoTheBufferOfOpenGl) {
+  const lab::testing::work done = work_of([] { return is_right(150, 47); });
+  EXPECT_TRUE(as_required(
+      done, {.threads = 150 * 47,
+             .blocks = 4,
+             .calls = {"cudaGraphicsGLRegisterBuffer", "cudaGraphicsMapResources",
+                       "cudaGraphicsResourceGetMappedPointer", "cudaGraphicsUnmapResources"},
+             .writes = 150 * 47 * sizeof(rgba)}));
+  EXPECT_LT(done.bytes_copied(cudaMemcpyDeviceToHost), 150 * 47 * sizeof(rgba))
+      << "the pixels came to the host";
+}
 
 class Pixels : public ::testing::TestWithParam<size> {};
 

@@ -20,6 +20,7 @@
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 #ifdef __CPU_DEVICE__
 #include <cpu_device.h>
@@ -40,6 +41,7 @@ using lab::heat_interop::reference;
 using lab::heat_interop::step;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
+using lab::testing::work_of;
 
 std::unique_ptr<lab::gl_context> context;
 const lab::testing::needs needs_opengl([] { context = std::make_unique<lab::gl_context>(); });
@@ -93,6 +95,26 @@ std::vector<rgba> test_colours() {
 struct size {
   int width, height;
 };
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(APathForThePixels) {
+  const plate p = random_plate(150, 47, 1);
+  constexpr std::size_t kBytes = 2 * 150 * 47 * sizeof(rgba);  // two frames
+  const std::string registers = "cudaGraphicsGLRegisterBuffer";
+  for (const auto& [which, name] : kSteps) {
+    lab::testing::required what{
+        .threads = 150 * 47 / 8, .blocks = 4, .kernels = 2 * (3 + 1), .writes = kBytes};
+    if (which == step::interop)
+      what.calls = {registers, "cudaGraphicsMapResources", "cudaGraphicsResourceGetMappedPointer"};
+    else
+      what.not_called = {registers};
+    const lab::testing::work done = work_of([&] { return is_right(which, p, 3, 2); });
+    EXPECT_TRUE(as_required(done, what)) << name;
+    EXPECT_EQ(done.bytes_copied(cudaMemcpyDeviceToHost) >= kBytes, which == step::through_host)
+        << name << ": do the pixels come to the host?";
+  }
+}
 
 class Pixels : public ::testing::TestWithParam<std::tuple<named_step, size>> {};
 

@@ -17,6 +17,7 @@
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 #ifdef __CPU_DEVICE__
 #include <cpu_device.h>
@@ -34,6 +35,7 @@ using lab::ripple_interop::frame_callback;
 using lab::ripple_interop::step;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
+using lab::testing::work_of;
 
 std::unique_ptr<lab::gl_context> context;
 const lab::testing::needs needs_opengl([] { context = std::make_unique<lab::gl_context>(); });
@@ -59,6 +61,24 @@ constexpr named_step kSteps[] = {{step::through_host, "through_host"}, {step::in
 struct size {
   int width, height;
 };
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(APathForThePixels) {
+  constexpr std::size_t kBytes = 150 * 47 * sizeof(rgba);
+  const std::string registers = "cudaGraphicsGLRegisterBuffer";
+  for (const auto& [which, name] : kSteps) {
+    lab::testing::required what{.threads = 150 * 47, .blocks = 4, .writes = kBytes};
+    if (which == step::interop)
+      what.calls = {registers, "cudaGraphicsMapResources", "cudaGraphicsResourceGetMappedPointer"};
+    else
+      what.not_called = {registers};
+    const lab::testing::work done = work_of([&] { return is_right(which, 150, 47, 22); });
+    EXPECT_TRUE(as_required(done, what)) << name;
+    EXPECT_EQ(done.bytes_copied(cudaMemcpyDeviceToHost) >= kBytes, which == step::through_host)
+        << name << ": do the pixels come to the host?";
+  }
+}
 
 class Pixels : public ::testing::TestWithParam<std::tuple<named_step, size>> {};
 

@@ -16,9 +16,12 @@
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
+using lab::testing::bytes_of;
+using lab::testing::work_of;
 using namespace lab::blas1;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
@@ -40,6 +43,22 @@ array whole_numbers(std::size_t size, std::uint64_t seed, int low, int high) {
 
 std::size_t length(std::size_t n, int increment) {
   return n == 0 ? 0 : (n - 1) * static_cast<std::size_t>(increment) + 1;
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(TheRoutinesOfCublas) {
+  const array x = random_array(5003, 1), y = random_array(5003, 2);
+  const strided vx{x, 1}, vy{y, 1};
+  const auto asks_for = [&](std::size_t vectors, const std::string& routine) {
+    return lab::testing::required{
+        .kernels = 0, .sent = vectors * bytes_of(x), .calls = {routine}, .library = true};
+  };
+  EXPECT_TRUE(as_required(work_of([&] { copy(5003, vx, vy); }), asks_for(2, "cublasDcopy")));
+  EXPECT_TRUE(as_required(work_of([&] { scale(5003, 2.5, vx); }), asks_for(1, "cublasDscal")));
+  for (const step where : {step::host_result, step::device_result})
+    EXPECT_TRUE(as_required(work_of([&] { dot(where, 5003, vx, vy); }), asks_for(2, "cublasDdot")));
+  EXPECT_TRUE(as_required(work_of([&] { norm(5003, vx); }), asks_for(1, "cublasDnrm2")));
 }
 
 // --- every size and increment --------------------------------------------------------------------

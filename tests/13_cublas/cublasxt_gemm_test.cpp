@@ -19,6 +19,7 @@
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
@@ -34,6 +35,7 @@ using lab::cublasxt_gemm::sum_times_product;
 using lab::testing::expect_failures_reported;
 using lab::testing::full_device;
 using lab::testing::matches;
+using lab::testing::work_of;
 
 #ifdef __CPU_DEVICE__
 // Three devices that are soon full, as in chapter 12, but with room for tiles of the default size.
@@ -75,6 +77,17 @@ std::string name_of(op which) { return which == op::none ? "none" : "transpose";
 struct shape {
   std::size_t m, n, k;
 };
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(TheProductInCublasXt) {
+  const matrix a = whole_numbers(40, 70, 1, -9, 14), b = whole_numbers(70, 33, 2, -9, 5);
+  EXPECT_TRUE(as_required(
+      work_of([&] { return is_product(multiply(op::none, a, b, tiles_of(32)).c, op::none, a, b); }),
+      {.kernels = 0,
+       .calls = {"cublasXtDeviceSelect", "cublasXtSetBlockDim", "cublasXtSgemm"},
+       .library = true}));
+}
+
 class Shapes : public ::testing::TestWithParam<std::tuple<op, shape>> {};
 // All sides different; rows, columns; on both sides of a tile of 32, and primes.
 INSTANTIATE_TEST_SUITE_P(

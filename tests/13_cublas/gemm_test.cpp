@@ -15,9 +15,12 @@
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
+using lab::testing::bytes_of;
+using lab::testing::work_of;
 using namespace lab::gemm;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
@@ -58,6 +61,23 @@ constexpr named_step kSteps[] = {{step::product, "product"},
                                  {step::transposed_a, "transposed_a"},
                                  {step::transposed_b, "transposed_b"},
                                  {step::transposed_both, "transposed_both"}};
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(OneCallOfCublas) {
+  const matrix a = whole_numbers(40, 40, 0, 1, -9, 14), b = whole_numbers(40, 40, 0, 2, -9, 5);
+  for (const auto& [which, name] : kSteps) {
+    const lab::testing::work done =
+        work_of([&] { multiply(which, 1, a.view(), b.view(), 0, a.view()); });
+    EXPECT_TRUE(as_required(done, {.kernels = 0,
+                                   .sent = 2 * bytes_of(a.array),
+                                   .fetched = bytes_of(a.array),
+                                   .calls = {"cublasSgemm"},
+                                   .library = true}))
+        << name;
+    EXPECT_TRUE(done.kernels.empty()) << name;
+  }
+}
 
 // --- every step, at every shape ------------------------------------------------------------------
 

@@ -15,9 +15,12 @@
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
+using lab::testing::bytes_of;
+using lab::testing::work_of;
 using namespace lab::gemv;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
@@ -50,6 +53,24 @@ std::size_t x_length(step which, std::size_t rows, std::size_t cols) {
 }
 std::size_t y_length(step which, std::size_t rows, std::size_t cols) {
   return which == step::normal ? rows : cols;
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(OneCallOfCublas) {
+  const vector a = whole_numbers(40 * 70, 1, -9, 14);
+  for (const auto& [which, name] : kSteps) {
+    const vector x = whole_numbers(x_length(which, 40, 70), 2, -9, 14);
+    const vector y(y_length(which, 40, 70), 1);
+    const lab::testing::work done = work_of([&] { multiply(which, 2, {a, 40, 70, 70}, x, 3, y); });
+    EXPECT_TRUE(as_required(done, {.kernels = 0,
+                                   .sent = bytes_of(a) + bytes_of(x) + bytes_of(y),
+                                   .fetched = bytes_of(y),
+                                   .calls = {"cublasSgemv"},
+                                   .library = true}))
+        << name;
+    EXPECT_TRUE(done.kernels.empty()) << name;
+  }
 }
 
 // --- every step, at every shape ------------------------------------------------------------------

@@ -17,6 +17,7 @@
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
@@ -28,7 +29,9 @@ using lab::lu_solve::shape;
 using lab::lu_solve::solution;
 using lab::lu_solve::solve;
 using lab::testing::expect_failures_reported;
+using lab::testing::bytes_of;
 using lab::testing::matches;
+using lab::testing::work_of;
 using vector = std::vector<double>;
 
 void append(vector& to, const vector& more) { to.insert(to.end(), more.begin(), more.end()); }
@@ -62,6 +65,23 @@ void expect_solved(const vector& a, const vector& b, shape size) {
     EXPECT_TRUE(matches(check(result.solutions[k], std::span(a).subspan(k * of_a, of_a),
                               std::span(b).subspan(k * of_b, of_b), size.n, size.right_sides)))
         << "system " << k;
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(TheBatchInCublasAndAKernelThatTransposes) {
+  const vector a = random_numbers(5 * 33 * 33, 1), b = random_numbers(5 * 33 * 3, 2);
+  const lab::testing::work done = work_of([&] { expect_solved(a, b, {5, 33, 3}); });
+  EXPECT_TRUE(as_required(done, {.threads = 512,
+                                 .blocks = 2,
+                                 .sent = bytes_of(a) + bytes_of(b),
+                                 .fetched = bytes_of(b),
+                                 .calls = {"cublasDgetrfBatched", "cublasDgetrsBatched"},
+                                 .library = true,
+                                 .reads = bytes_of(a) + bytes_of(b)}));
+  EXPECT_EQ(done.calls.contains("cublasDgetrfBatched") ? done.calls.at("cublasDgetrfBatched") : 0,
+            1U)
+      << "calls, for five systems";
 }
 
 // --- sizes ---------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
@@ -28,8 +29,10 @@ using lab::matmul_race::race;
 using lab::matmul_race::racer;
 using lab::matmul_race::shape;
 using lab::testing::expect_failures_reported;
+using lab::testing::bytes_of;
 using lab::testing::full_device;
 using lab::testing::matches;
+using lab::testing::work_of;
 using vector = std::vector<float>;
 
 #ifdef __CPU_DEVICE__
@@ -40,6 +43,32 @@ const lab::testing::setting kRoomForTiles("CPU_DEVICE_MEMORY_MB", "64");
 std::string name_of(racer who) {
   const char* const names[] = {"own_kernel", "cublas", "cublas_xt", "host"};
   return names[static_cast<int>(who)];
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(EveryRacerByItsOwnMeans) {
+  const shape size{64, 48, 32};
+  const auto given = make_known_product(size.m, size.n, size.k, 1);
+  const auto runs = [&](racer who) {
+    return work_of([&] {
+      return matches(lab::compare_exact(race(who, given.a, given.b, size, 1).c, given.c));
+    });
+  };
+  EXPECT_TRUE(as_required(runs(racer::own_kernel),
+                          {.threads = 256,
+                           .blocks = 2,
+                           .sent = bytes_of(given.a) + bytes_of(given.b),
+                           .fetched = bytes_of(given.c),
+                           .reads = bytes_of(given.a) + bytes_of(given.b),
+                           .writes = bytes_of(given.c),
+                           .reads_at_most = 2 * size.m * size.n * size.k * sizeof(float) / 4,
+                           .shared_memory = true}));
+  EXPECT_TRUE(
+      as_required(runs(racer::cublas), {.kernels = 0, .calls = {"cublasSgemm"}, .library = true}));
+  EXPECT_TRUE(as_required(runs(racer::cublas_xt),
+                          {.kernels = 0, .calls = {"cublasXtSgemm"}, .library = true}));
+  EXPECT_TRUE(runs(racer::host).kernels.empty());
 }
 
 class Race : public ::testing::TestWithParam<std::tuple<racer, shape>> {};

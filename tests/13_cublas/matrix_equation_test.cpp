@@ -16,6 +16,7 @@
 #include "lab/errors.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
@@ -28,7 +29,9 @@ using lab::matrix_equation::shape;
 using lab::matrix_equation::solve;
 using lab::matrix_equation::zero;
 using lab::testing::expect_failures_reported;
+using lab::testing::bytes_of;
 using lab::testing::matches;
+using lab::testing::work_of;
 using vector = std::vector<double>;
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -36,6 +39,18 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // The text's matrices.
 const vector kA{1, 1, 0, 1}, kC{1, -1, 0, 1}, kB{12, 10, 6, 8};
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(TheRoutinesOfCublas) {
+  const problem p = make_problem(2, {33, 7}, 1);
+  const lab::testing::work done = work_of([&] { solve(2, p.a, p.c, p.b, {33, 7}); });
+  EXPECT_TRUE(as_required(done, {.kernels = 0,
+                                 .sent = 2 * bytes_of(p.a) + bytes_of(p.b),
+                                 .fetched = bytes_of(p.b),
+                                 .calls = {"cublasDgeam", "cublasDtrsm"},
+                                 .library = true}));
+}
 
 TEST(TheText, HasThisSolution) {
   const auto result = solve(1, kA, kC, kB, {2, 2});

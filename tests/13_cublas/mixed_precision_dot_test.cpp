@@ -18,9 +18,12 @@
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
+using lab::testing::bytes_of;
+using lab::testing::work_of;
 using namespace lab::mixed_precision_dot;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
@@ -32,6 +35,24 @@ vector whole_numbers(std::size_t n, std::uint64_t seed, int low, int high) {
 }
 
 bool is_a_float(double value) { return static_cast<double>(static_cast<float>(value)) == value; }
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(CallsOfCublasAndAKernelThatWidens) {
+  const vector x = whole_numbers(20'011, 1, -9, 14), y = whole_numbers(20'011, 2, -9, 14);
+  for (const step which : {step::in_float, step::in_double}) {
+    const bool wide = which == step::in_double;
+    EXPECT_TRUE(as_required(work_of([&] { EXPECT_EQ(dot(which, x, y).value, reference(x, y)); }),
+                            {.threads = 1024,
+                             .blocks = 4,
+                             .kernels = wide ? std::size_t{1} : 0,
+                             .sent = 2 * bytes_of(x),
+                             .calls = {"cublasDotEx"},
+                             .library = true,
+                             .reads = wide ? 2 * bytes_of(x) : 0,
+                             .writes = wide ? 4 * bytes_of(x) : 0}));
+  }
+}
 
 // --- every size ----------------------------------------------------------------------------------
 

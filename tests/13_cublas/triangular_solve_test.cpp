@@ -19,9 +19,12 @@
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
+using lab::testing::bytes_of;
+using lab::testing::work_of;
 using namespace lab::triangular_solve;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
@@ -58,6 +61,23 @@ struct random_system {
 struct shape {
   int n, padding, increment;
 };
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(OneCallOfCublas) {
+  for (const step which : {step::lower, step::upper}) {
+    const random_system system(which, 64, 0, 1, 1);
+    EXPECT_TRUE(as_required(work_of([&] {
+                              return matches(
+                                  check(solve(which, system.view()).x, which, system.view()));
+                            }),
+                            {.kernels = 0,
+                             .sent = bytes_of(system.a),
+                             .fetched = 64 * sizeof(double),
+                             .calls = {"cublasDtrsv"},
+                             .library = true}));
+  }
+}
 
 class Solve : public ::testing::TestWithParam<std::tuple<step, shape>> {};
 INSTANTIATE_TEST_SUITE_P(

@@ -16,6 +16,7 @@
 #include "lab/errors.hpp"
 #include "lab/key_value.hpp"
 #include "lab_testing.hpp"
+#include "required_work.hpp"
 
 namespace {
 
@@ -24,7 +25,9 @@ using lab::check_sorted;
 using lab::direction;
 using lab::key_values;
 using lab::make_key_values;
+using lab::testing::bytes_of;
 using lab::testing::matches;
+using lab::testing::work_of;
 using network::sort;
 using network::step;
 
@@ -34,6 +37,25 @@ constexpr direction kDirections[] = {direction::ascending, direction::descending
                                  direction way = direction::ascending) {
   return matches(
       check_sorted(sort(which, input.keys, input.values, arrays, way).sorted, input, arrays, way));
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(KernelsThatSortTilesInSharedMemory) {
+  const key_values input = make_key_values(16384, 1);
+  for (const auto& [which, name] : kSteps)
+    EXPECT_TRUE(as_required(work_of([&] {
+                              return sorts(which, input, {2, 8192});
+                            }),
+                            {.threads = 512,
+                             .blocks = 4,
+                             .kernels = 2,
+                             .sent = 2 * bytes_of(input.keys),
+                             .fetched = 2 * bytes_of(input.keys),
+                             .reads = 2 * 2 * bytes_of(input.keys),
+                             .writes = 2 * 2 * bytes_of(input.keys),
+                             .shared_memory = true}))
+        << name;
 }
 
 // --- every step, every length, both directions ---------------------------------------------------

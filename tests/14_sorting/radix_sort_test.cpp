@@ -23,6 +23,7 @@
 #include "lab/key_value.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
@@ -35,8 +36,10 @@ using lab::radix_sort::result;
 using lab::radix_sort::sort;
 using lab::radix_sort::sort_by_digit;
 using lab::radix_sort::step;
+using lab::testing::bytes_of;
 using lab::testing::full_device;
 using lab::testing::matches;
+using lab::testing::work_of;
 
 #ifdef __CPU_DEVICE__
 // A device that is soon full, as in chapter 12, but with room for all tests on many processors.
@@ -67,6 +70,23 @@ template <class Key>
 template <class Key>
 ::testing::AssertionResult sorts_keys_alone(step which, const std::vector<Key>& keys) {
   return matches(check_keys(sort(which, keys, {}), std::span<const Key>(keys)));
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(FourPassesOfOwnKernels) {
+  const auto keys = random_keys<std::uint32_t>(20'011, 1);
+  EXPECT_TRUE(as_required(work_of([&] { return sorts(step::digits, keys); }),
+                          {.threads = 512,
+                           .blocks = 2,
+                           .kernels = 4,
+                           .sent = 2 * bytes_of(keys),
+                           .fetched = 2 * bytes_of(keys),
+                           .reads = 4 * 2 * bytes_of(keys),
+                           .writes = 4 * 2 * bytes_of(keys),
+                           .shared_memory = true}));
+  EXPECT_TRUE(work_of([&] { return sorts(step::thrust, keys); }).kernels.empty())
+      << "step thrust is Thrust's";
 }
 
 // --- every step, every size, every type of key ---------------------------------------------------

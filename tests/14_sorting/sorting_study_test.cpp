@@ -14,6 +14,7 @@
 #include "lab/errors.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
@@ -28,8 +29,27 @@ using lab::sorting_study::row;
 using lab::sorting_study::study;
 using lab::sorting_study::wrong_order;
 using lab::testing::matches;
+using lab::testing::work_of;
 
 const std::vector<method> kAll(std::begin(kMethods), std::end(kMethods));
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(EveryMethodByItsOwnMeans) {
+  const std::vector<problem> problems = {make_problem({2, 2048}, 1)};
+  for (const method how : {method::bitonic, method::odd_even})
+    EXPECT_TRUE(as_required(work_of([&] {
+                              return matches(check(study(problems, std::vector{how}, 2), problems,
+                                                   std::vector{how}, 2));
+                            }),
+                            {.threads = 1024,
+                             .blocks = 2,
+                             .kernels = 3 * 2,  // the check and two samples, two launches at least
+                             .sent = 2 * 4096 * sizeof(std::uint32_t),
+                             .reads = 3 * 2 * 4096 * sizeof(std::uint32_t),
+                             .writes = 3 * 2 * 4096 * sizeof(std::uint32_t),
+                             .shared_memory = true}));
+}
 
 // --- rows ----------------------------------------------------------------------------------------
 

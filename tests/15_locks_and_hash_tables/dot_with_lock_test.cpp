@@ -20,6 +20,7 @@
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
@@ -30,8 +31,10 @@ using lab::dot_with_lock::kThreads;
 using lab::dot_with_lock::reference;
 using lab::dot_with_lock::step;
 using lab::dot_with_lock::sum_in_order;
+using lab::testing::bytes_of;
 using lab::testing::matches;
 using lab::testing::setting;
+using lab::testing::work_of;
 using vector = std::vector<float>;
 
 // A lock that is never given back, or a block that waits for one that has not begun, makes the
@@ -55,6 +58,26 @@ vector whole_numbers(std::size_t n, std::uint64_t seed, int low, int high) {
 
 ::testing::AssertionResult is_exact(step which, const vector& a, const vector& b, unsigned blocks) {
   return matches(lab::compare(dot(which, a, b, blocks).value, reference(a, b), lab::tolerance{}));
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(AGridThatEndsWithTheSum) {
+  const vector a = whole_numbers(20'011, 1, -9, 14), b = whole_numbers(20'011, 2, -4, 5);
+  for (const auto& [which, name] : kSteps) {
+    const lab::testing::work done = work_of([&] { return is_exact(which, a, b, 12); });
+    EXPECT_TRUE(as_required(done, {.threads = 12 * kThreads,
+                                   .blocks = 12,
+                                   .sent = 2 * bytes_of(a),
+                                   .fetched = sizeof(float),
+                                   .reads = 2 * bytes_of(a),
+                                   .shared_memory = true,
+                                   .atomics = true}))
+        << name;
+    for (const auto& k : done.kernels) EXPECT_EQ(k.blocks, 12U) << name;
+    EXPECT_LT(done.bytes_copied(cudaMemcpyDeviceToHost), 12 * sizeof(float))
+        << name << ": the sums of the blocks came to the host";
+  }
 }
 
 // --- the sum -------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@
 #include "lab/errors.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
@@ -26,6 +27,7 @@ using lab::hash_table_cpu::kEnd;
 using lab::hash_table_cpu::random_numbers;
 using lab::hash_table_cpu::table;
 using lab::testing::matches;
+using lab::testing::work_of;
 using numbers = std::vector<std::uint32_t>;
 
 void expect_right_table(const numbers& keys, const numbers& values, std::size_t buckets) {
@@ -43,6 +45,12 @@ table right_table(const numbers& keys, const numbers& values, std::size_t bucket
   if (const auto result = check(built, keys, values, buckets); !result.ok)
     throw std::runtime_error("build() made a wrong table: " + result.message);
   return built;
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(TheHostAlone) {
+  EXPECT_TRUE(work_of([] { expect_right_table({1, 2, 1}, {7, 8, 9}, 4); }).calls.empty());
 }
 
 class Table : public ::testing::TestWithParam<std::tuple<std::size_t, std::size_t>> {};

@@ -16,6 +16,7 @@
 #include "lab/launch_limits.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
@@ -25,8 +26,10 @@ using lab::hash_table_gpu::check;
 using lab::hash_table_gpu::kEnd;
 using lab::hash_table_gpu::random_numbers;
 using lab::hash_table_gpu::step;
+using lab::testing::bytes_of;
 using lab::testing::matches;
 using lab::testing::setting;
+using lab::testing::work_of;
 using numbers = std::vector<std::uint32_t>;
 
 // A lock that is never given back makes the kernel wait for ever. The CPU device ends it; 30
@@ -46,6 +49,26 @@ void expect_right_table(step which, const numbers& keys, const numbers& values,
   for (std::size_t i = 0; i < keys.size(); ++i) {  // the contract says which entry is whose
     ASSERT_EQ(built.pool[i].key, keys[i]) << "of entry " << i;
     ASSERT_EQ(built.pool[i].value, values[i]) << "of entry " << i;
+  }
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(AKernelWhoseThreadsInsert) {
+  const numbers keys = random_numbers(2003, 1), values = random_numbers(2003, 2);
+  for (const auto& [which, name] : kSteps) {
+    const lab::testing::work done = work_of([&] { expect_right_table(which, keys, values, 64); });
+    EXPECT_TRUE(as_required(done, {.threads = 512,
+                                   .blocks = 2,
+                                   .sent = 2 * bytes_of(keys),
+                                   .fetched = 3 * bytes_of(keys),
+                                   .reads = 2 * bytes_of(keys),
+                                   .writes = 3 * bytes_of(keys),
+                                   .atomics = true}))
+        << name;
+    if (which == step::lock_free && done.watched) {
+      for (const auto& k : done.kernels) EXPECT_LE(k.atomics, keys.size()) << "one a key";
+    }
   }
 }
 

@@ -12,6 +12,7 @@
 #include "lab/launch_limits.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
@@ -21,6 +22,7 @@ using lab::lock::expected_count;
 using lab::lock::expected_entries;
 using lab::lock::step;
 using lab::lock::work;
+using lab::testing::work_of;
 
 // A lock that is never given back makes the kernel wait for ever. The CPU device ends it; 30
 // seconds, its default, would be a long time for a student to wait.
@@ -39,6 +41,25 @@ void expect_exact(step which, const work& what) {
   const auto result = count(which, what);
   EXPECT_EQ(result.count, expected_count(what)) << "threads that were counted";
   EXPECT_EQ(result.entries, expected_entries(which, what)) << "times that the lock was taken";
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(AGridThatTakesALock) {
+  const work what{4, 64, 2};
+  for (const auto& [which, name] : kSteps) {
+    const lab::testing::work done = work_of([&] { expect_exact(which, what); });
+    EXPECT_TRUE(
+        as_required(done, {.threads = 4, .blocks = 4, .fetched = 4, .writes = 4, .atomics = true}))
+        << name;
+    for (const auto& k : done.kernels) {
+      EXPECT_EQ(std::pair(k.blocks, k.threads_per_block), std::pair(4UL, 64UL)) << name;
+      if (done.watched) {
+        EXPECT_GE(k.atomics, expected_entries(which, what))
+            << name << ": each entry takes the lock";
+      }
+    }
+  }
 }
 
 // --- every step, in every shape ------------------------------------------------------------------

@@ -53,10 +53,10 @@ struct work {
     const void* stream = nullptr;
     bool of_library = false;  ///< cub's
     // Watched:
-    std::uint64_t reads = 0, writes = 0;         ///< bytes of global memory
-    std::uint64_t shared = 0, atomics = 0;       ///< accesses; an atomic is one, wherever it is
-    std::uint64_t shared_atomics = 0;            ///< of these, in shared memory
-    std::uint64_t accesses = 0, busiest = 0;     ///< of all threads, and of the one that has most
+    std::uint64_t reads = 0, writes = 0;      ///< bytes of global memory
+    std::uint64_t shared = 0, atomics = 0;    ///< accesses; atomics: in global memory
+    std::uint64_t shared_atomics = 0;         ///< of `shared`
+    std::uint64_t accesses = 0, busiest = 0;  ///< to global memory: of all threads, of the busiest
     std::uint64_t threads = 0, busy_blocks = 0;  ///< that access any memory
     std::uint64_t all_threads() const { return blocks * threads_per_block; }
   };

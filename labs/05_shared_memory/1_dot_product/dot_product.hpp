@@ -29,6 +29,9 @@ struct result {
 /// Throws lab::invalid_input when the lengths differ; lab::cuda_error when CUDA reports an error.
 /// Neither leaves device memory behind.
 ///
+/// Requires: a kernel whose threads share the sum, and whose blocks add up in shared memory; the
+/// host adds only what the blocks have, and no library does it.
+///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, 5.3.1; the step dynamic_shared from the
 /// classroom task of the Kazan course on CUDA programming technology, chapter 7.
 result dot(step which, std::span<const float> a, std::span<const float> b);

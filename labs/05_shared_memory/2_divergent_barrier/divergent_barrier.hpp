@@ -26,6 +26,9 @@ struct result {
 /// Throws lab::invalid_input when one grid cannot hold so many blocks; lab::cuda_error when CUDA
 /// reports an error. Neither leaves device memory behind.
 ///
+/// Requires: in each function one kernel whose threads share the work of a block in shared memory,
+/// and meet at barriers that all of them reach.
+///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, 5.3.2: the optimisation that is none.
 result sums_of_blocks(std::span<const float> values);
 

@@ -50,6 +50,9 @@ struct result {
 /// kMostRounds, and the table's length a multiple of `columns`; lab::cuda_error when CUDA reports
 /// an error. Neither leaves device memory behind.
 ///
+/// Requires: in row_sums() a kernel that reads the rows from shared memory, a thread for each; in
+/// layout padded without bank conflicts.
+///
 /// From: the Kazan course on CUDA programming technology, chapter 7.
 result row_sums(layout how, std::span<const signed char> table, std::size_t columns,
                 unsigned rounds = 1);

@@ -43,6 +43,9 @@ struct result {
 /// Throws lab::invalid_input when a, b or b - a is not finite, when n is 0 or above kMaxPanels, and
 /// when half_circle is to be integrated beyond -1 or 1; lab::cuda_error when CUDA reports an error.
 ///
+/// Requires: a kernel whose threads share the panels, and add up in shared memory, in double; the
+/// host adds what the blocks have.
+///
 /// From: the midpoint rule and the comparison with trapezoid and Simpson's from the Kazan course on
 /// CUDA programming technology, chapter 7; one Simpson panel a thread, and π, from the course on
 /// parallel programming with C++ of Ulm University. (There n must be a multiple of the block.)

@@ -32,6 +32,9 @@ struct result {
 ///
 /// Throws lab::cuda_error when CUDA reports an error, and leaves no device memory behind.
 ///
+/// Requires: a kernel whose threads share the elements and reduce in shared memory; scaled_by_max
+/// reduces twice, one_pass reads x once.
+///
 /// From: the homework of the Kazan course on CUDA programming technology, chapter 7.
 result norm(step which, std::span<const float> x);
 

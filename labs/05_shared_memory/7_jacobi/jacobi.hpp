@@ -32,6 +32,9 @@ struct result {
 /// Throws lab::invalid_input when side is 0 or above kMaxSide, or the matrix has another number of
 /// elements; lab::cuda_error when CUDA reports an error. Neither leaves device memory behind.
 ///
+/// Requires: a kernel with a thread for each cell of the interior, and the matrix in shared memory
+/// for all sweeps.
+///
 /// From: the course on parallel programming with C++ of Ulm University, CUDA part (there side is 16
 /// or 22).
 result relax(std::span<const float> matrix, std::size_t side, std::size_t sweeps);

@@ -34,6 +34,8 @@ launch_shape covering(std::size_t rows, std::size_t columns);
 /// or too much of something: the sentence names the limit), or when the last element would not fit
 /// into an int; lab::cuda_error when CUDA reports an error. Neither leaves device memory behind.
 ///
+/// Requires: a launch of exactly the shape that was asked for, whose threads share the elements.
+///
 /// From: the Kazan course on CUDA programming technology, chapter 6, which makes a 10 x 10 matrix
 /// and asks to try other grids and blocks.
 result create(std::size_t rows, std::size_t columns, launch_shape shape);

@@ -29,6 +29,9 @@ struct result {
 /// the blocks of the step can cover in the current device's largest grid; lab::cuda_error when CUDA
 /// reports an error. Neither leaves device memory behind.
 ///
+/// Requires: a kernel that moves every element; in the steps tile and padded_tile through shared
+/// memory, so that loads and stores are both coalesced, in padded_tile without bank conflicts.
+///
 /// From: the Kazan course on CUDA programming technology, chapter 6 (1000 x 2000 floats, blocks of
 /// 16 x 16). The tiles are ours.
 result transpose(step which, std::span<const float> matrix, std::size_t rows, std::size_t columns);

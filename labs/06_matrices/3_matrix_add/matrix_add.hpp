@@ -35,6 +35,9 @@ struct result {
 /// Throws lab::invalid_input when a or b has not rows * columns elements; lab::cuda_error when CUDA
 /// reports an error. Neither leaves device memory behind.
 ///
+/// Requires: a kernel with a thread for each element; in step pitched all three matrices in pitched
+/// memory, filled and fetched row by row.
+///
 /// From: the Kazan course on CUDA programming technology, chapter 6 (the sum, and the homework to
 /// add two M x N arrays). cudaMallocPitch is our addition.
 result add(step which, std::span<const float> a, std::span<const float> b, std::size_t rows,

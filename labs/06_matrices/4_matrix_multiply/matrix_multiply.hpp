@@ -34,6 +34,8 @@ struct result {
 /// rows of blocks (of 16 rows each) than the current device's grid can have; lab::cuda_error when
 /// CUDA reports an error. Neither leaves device memory behind.
 ///
+/// Requires: a kernel with a thread for each element of C; no library multiplies.
+///
 /// From: the Kazan course on CUDA programming technology, chapter 6 (doubles, 100 x 200 times
 /// 200 x 150, blocks of 16 x 16), and the examples of the Ulm course ("mmm-ab").
 result<float> multiply(std::span<const float> a, std::span<const float> b, shape size);

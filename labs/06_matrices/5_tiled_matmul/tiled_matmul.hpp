@@ -40,6 +40,10 @@ struct result {
 /// that the step would need more rows of blocks than the current device's grid can have;
 /// lab::cuda_error when CUDA reports an error. Neither leaves device memory behind.
 ///
+/// Requires: a kernel that keeps tiles of A and B in shared memory, as large as the step says, so
+/// that global memory is read that many times less often; register_tiles also in registers. No
+/// library multiplies.
+///
 /// From: the Kazan course on CUDA programming technology, chapter 7 (tiles in shared memory), with
 /// the tile as a template parameter and the sizes of the UVT report on data parallelism. The step
 /// register_tiles is ours.

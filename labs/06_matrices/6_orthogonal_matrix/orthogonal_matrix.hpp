@@ -43,6 +43,9 @@ struct result {
 /// Throws lab::invalid_input when A is not square, or has not rows * columns elements;
 /// lab::cuda_error when CUDA reports an error. Neither leaves device memory behind.
 ///
+/// Requires: a kernel whose threads share the entries, with A as the only matrix in device memory;
+/// no library multiplies.
+///
 /// From: the Kazan course on CUDA programming technology, chapter 6, the lab.
 result examine(std::span<const float> a, std::size_t rows, std::size_t columns);
 

@@ -41,6 +41,9 @@ struct result {
 /// number of at least 0; lab::cuda_error when CUDA reports an error. Neither leaves device memory
 /// behind.
 ///
+/// Requires: a kernel whose threads share the entries, with A and B as the only matrices in device
+/// memory; no library multiplies.
+///
 /// From: the Kazan course on CUDA programming technology, chapter 6, homework.
 result compare_products(std::span<const float> a, std::span<const float> b, std::size_t n,
                         float relative);

@@ -72,6 +72,9 @@ class wrong_product : public std::runtime_error {
 /// is measured then. Throws wrong_product as said above, and lab::cuda_error when CUDA reports an
 /// error. None of them leaves device memory behind.
 ///
+/// Requires: for each block size a launch of blocks as large, with tiles in shared memory, for each
+/// sample; the host compares and takes the time.
+///
 /// From: the UVT report on data parallelism, which asks how the rate of a matrix product depends on
 /// its size and on the number of threads in a block.
 std::vector<row> study(std::span<const problem> problems, std::span<const unsigned> blocks,

@@ -23,6 +23,9 @@ struct result {
 /// Throws lab::invalid_input when the lengths differ; lab::cuda_error when CUDA reports an error.
 /// Neither leaves device memory behind. The other functions do the same.
 ///
+/// Requires: a kernel with a thread for each element, which reads the addend from a `__constant__`
+/// variable.
+///
 /// From: the Kazan course on CUDA programming technology, chapter 8 (c = a + b + add, with one
 /// addend).
 result add(std::span<const int> a, std::span<const int> b, int addend);

@@ -63,6 +63,9 @@ inline constexpr float kSmallestRadius = 1e-9F;
 /// for constant_memory has more than kMostInConstantMemory spheres; lab::cuda_error when CUDA
 /// reports an error. Neither leaves device memory behind.
 ///
+/// Requires: a kernel with a thread for each pixel, which reads the spheres from an array in device
+/// memory, or from a `__constant__` one.
+///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, 6.2 and 6.3.
 result render(step which, std::span<const sphere> scene, int width, int height);
 

@@ -31,6 +31,9 @@ struct result {
 /// can have on this device (most_texels_in_linear_memory() of lab/texture.hpp); lab::cuda_error
 /// when CUDA reports an error. Neither leaves memory or a texture object behind.
 ///
+/// Requires: kernels that read the texels by tex1Dfetch and tex1D, through texture objects; no
+/// pointer leads there.
+///
 /// From: the Kazan course on CUDA programming technology, chapter 8 (there with texture references,
 /// which are gone). So is sample().
 result fetch(std::span<const float> texels, std::span<const int> indices);

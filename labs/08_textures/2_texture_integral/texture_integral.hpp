@@ -31,6 +31,9 @@ struct result {
 /// or to - from is not finite; lab::cuda_error when CUDA reports an error. Neither leaves memory or
 /// a texture object behind.
 ///
+/// Requires: a kernel whose threads share the sum, and read the samples through a texture object;
+/// the host adds what the blocks have.
+///
 /// From: the classroom task of the Kazan course on CUDA programming technology, chapter 8.
 result integrate(std::span<const float> samples, double from, double to);
 

@@ -36,6 +36,9 @@ struct result {
 /// with a sentence that has both numbers; lab::cuda_error when CUDA reports an error. Neither
 /// leaves memory or a texture object behind.
 ///
+/// Requires: a kernel whose threads share the sum, and read both vectors through texture objects,
+/// over arrays or linear memory as the step says.
+///
 /// From: the homework of the Kazan course on CUDA programming technology, chapter 8.
 result dot(step which, std::span<const float> a, std::span<const float> b);
 

@@ -48,6 +48,9 @@ inline constexpr float kHottest = 1e30F;      ///< so that no sum becomes infini
 /// kHottest, when steps is negative, or when the plate is larger than the device's textures can be;
 /// lab::cuda_error when CUDA reports an error. Neither leaves device memory or textures behind.
 ///
+/// Requires: kernels with a thread for every few cells: two a step, one in fused; in texture_1d and
+/// texture_2d they read through texture objects only.
+///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, 7.3.
 result simulate(step which, int width, int height, std::span<const float> initial,
                 std::span<const float> heaters, int steps);

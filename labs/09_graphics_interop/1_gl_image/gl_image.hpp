@@ -31,6 +31,9 @@ inline constexpr int kLongestSide = 8192;  ///< of a picture: what any OpenGL of
 /// can draw; lab::not_possible when no context is current; lab::cuda_error and lab::gl_error when
 /// CUDA or OpenGL report an error. On no way is a buffer left, or left registered.
 ///
+/// Requires: a kernel with a thread for each pixel, which draws into the buffer of OpenGL, mapped;
+/// no pixel goes through the host.
+///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, 8.2. (The blue is ours.)
 result draw(int width, int height);
 

@@ -36,6 +36,9 @@ using frame_callback = std::function<float(int tick)>;
 /// Throws lab::invalid_input when a side is less than 1 or more than kLongestSide; lab::cuda_error
 /// and lab::gl_error when CUDA or OpenGL report an error. Neither leaves anything behind.
 ///
+/// Requires: in both steps a kernel with a thread for each pixel; in step interop it draws into the
+/// buffer of OpenGL, mapped, and no pixel goes through the host.
+///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, 8.3.
 frame_callback animate(step which, int width, int height);
 

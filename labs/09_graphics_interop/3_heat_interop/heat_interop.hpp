@@ -53,6 +53,9 @@ using frame_callback = std::function<float()>;
 /// lab::cuda_error and lab::gl_error when CUDA or OpenGL report an error. Neither leaves anything
 /// behind.
 ///
+/// Requires: in both steps kernels for the time steps and one for the colours; in step interop the
+/// colours are made in the buffer of OpenGL, mapped, and no pixel goes through the host.
+///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, 8.4. (The colours are ours.)
 frame_callback animate(step which, const plate& start, std::span<const rgba> colours,
                        int steps_per_frame);

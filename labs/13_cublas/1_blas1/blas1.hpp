@@ -38,6 +38,9 @@ enum class step {
 /// elements, or when n is more than an int can count; lab::cublas_error when cuBLAS reports a
 /// failure; lab::cuda_error when CUDA does. Neither device memory nor a handle is left behind.
 ///
+/// Requires: a call of cuBLAS on vectors in device memory: cublasDcopy, cublasDscal, cublasDdot and
+/// cublasDnrm2; the host computes nothing.
+///
 /// From: the Kazan course on CUDA programming technology, chapter 9, example 1 (y = x, y = alpha y,
 /// the dot product, all in double); the norm and the increments are ours.
 vector_result copy(std::size_t n, strided x, strided y);

@@ -45,6 +45,8 @@ struct result {
 /// lab::cublas_error when cuBLAS reports a failure; lab::cuda_error when CUDA does. Neither device
 /// memory nor a handle is left behind.
 ///
+/// Requires: one call of cublasSgemm on device memory; nothing is transposed before or after it.
+///
 /// From: the Kazan course on CUDA programming technology, chapter 9, example 3 (C = A B); factors,
 /// transposes and pitches are ours.
 result multiply(step which, float alpha, row_major a, row_major b, float beta, row_major c);

@@ -50,6 +50,8 @@ struct result {
 ///   the diagonal, with the first row that has one.
 /// Whatever happens, neither device memory nor a handle is left behind.
 ///
+/// Requires: cublasDtrsv on device memory; the host checks, and solves nothing.
+///
 /// From: the Kazan course on CUDA programming technology, chapter 9: the listing of trsv (6 x 6),
 /// and the classroom task, which asks for the handling of all errors.
 result solve(step which, const linear_system& system, const circumstances& where = {});

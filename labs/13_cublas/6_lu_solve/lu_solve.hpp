@@ -47,6 +47,9 @@ struct result {
 /// than the library's int can count; lab::cublas_error when cuBLAS, lab::cuda_error when CUDA
 /// reports an error. None of them leaves device memory or a handle behind.
 ///
+/// Requires: cublasDgetrfBatched and cublasDgetrsBatched for the whole batch, and a kernel of yours
+/// that transposes.
+///
 /// From: the Kazan course on CUDA programming technology, chapter 9, first homework.
 result solve(std::span<const double> a, std::span<const double> b, shape size);
 

@@ -50,6 +50,8 @@ result multiply(op first, const matrix& a, const matrix& b, const plan& how = {}
 /// and exceptions as above; matrices that are not square, or of different sizes, are
 /// lab::invalid_input.
 ///
+/// Requires: cublasXtSgemm on host memory, with the devices and the tiles that were asked for.
+///
 /// From: the same chapter, second classroom task.
 result sum_times_product(op first, const matrix& a, const matrix& b, const plan& how = {});
 

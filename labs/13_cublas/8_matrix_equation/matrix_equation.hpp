@@ -49,6 +49,9 @@ struct result {
 /// lab::cuda_error when CUDA reports an error. None of them leaves device memory or a handle
 /// behind.
 ///
+/// Requires: cublasDgeam for the sum and cublasDtrsm for each of the two divisions, on device
+/// memory.
+///
 /// From: the Kazan course on CUDA programming technology, chapter 9, second homework.
 result solve(double alpha, std::span<const double> a, std::span<const double> c,
              std::span<const double> b, shape size);

@@ -51,6 +51,9 @@ struct result {
 /// lab::cuda_error when CUDA reports an error. None of them leaves device memory or a handle
 /// behind.
 ///
+/// Requires: each racer runs by its own means: a kernel with tiles in shared memory, cublasSgemm,
+/// cublasXtSgemm, the host.
+///
 /// From: the Kazan course on CUDA programming technology, chapter 9, third homework.
 result race(racer who, std::span<const float> a, std::span<const float> b, shape size,
             std::size_t laps);

@@ -35,6 +35,9 @@ struct result {
 /// CUDA reports an error, std::bad_alloc when Thrust finds no memory. None leaves device memory
 /// behind.
 ///
+/// Requires: in step digits four passes of kernels of yours, without a library; in step thrust the
+/// calls of Thrust.
+///
 /// From: the UVT report on data parallelism, which sorts 1,048,576 and 524,288 keys (uint and
 /// float) and their values with Thrust. The step digits is ours.
 result<std::uint32_t> sort(step which, std::span<const std::uint32_t> keys,

@@ -61,6 +61,9 @@ class wrong_order : public std::runtime_error {
 /// = 0. Nothing is measured then. Throws wrong_order as said above, lab::cuda_error when CUDA
 /// reports an error, std::bad_alloc when Thrust finds no memory. None leaves device memory behind.
 ///
+/// Requires: for the methods bitonic and odd_even kernels of yours, with tiles in shared memory;
+/// for radix Thrust; each sample sorts again.
+///
 /// From: the UVT report on data parallelism, which gives times of three sorts over the length of
 /// the arrays.
 std::vector<row> study(std::span<const problem> problems, std::span<const method> methods,

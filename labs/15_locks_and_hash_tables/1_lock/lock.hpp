@@ -36,6 +36,9 @@ struct result {
 /// Throws lab::invalid_input when the device cannot have such a grid or such blocks;
 /// lab::cuda_error when CUDA reports an error. Neither leaves device memory behind.
 ///
+/// Requires: a kernel of the shape that was asked for, which takes a lock made of atomics around a
+/// plain number.
+///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, A.1.1.
 result count(step which, const work& what);
 

@@ -43,6 +43,9 @@ struct result {
 /// Throws lab::invalid_input when the lengths differ, or unless blocks is from 1 to kMostBlocks;
 /// lab::cuda_error when CUDA reports an error. Neither leaves device memory behind.
 ///
+/// Requires: a kernel of as many blocks as were asked for, which ends with the whole sum: the host
+/// adds nothing.
+///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, A.1.2; the fixed order is an exercise that it
 /// suggests.
 result dot(step which, std::span<const float> a, std::span<const float> b, unsigned blocks);

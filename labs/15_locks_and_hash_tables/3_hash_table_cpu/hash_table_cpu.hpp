@@ -41,6 +41,8 @@ struct result {
 /// Throws lab::invalid_input when there are not as many values as keys, when there are no buckets,
 /// or when there are more than kEnd keys or buckets.
 ///
+/// Requires: plain C++ on the host: the table that 15.4 builds on the device.
+///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, A.2.2 (which stored no values).
 result build(std::span<const std::uint32_t> keys, std::span<const std::uint32_t> values,
              std::size_t buckets);

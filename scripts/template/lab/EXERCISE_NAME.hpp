@@ -23,6 +23,8 @@ struct result {
 /// Throws lab::invalid_input when there are more elements than a grid has threads;
 /// lab::cuda_error when CUDA reports an error. Neither leaves device memory behind.
 ///
+/// Requires: a kernel whose threads share the elements; the host computes none.
+///
 /// From: the template of a new exercise.
 result twice(std::span<const float> input);
 

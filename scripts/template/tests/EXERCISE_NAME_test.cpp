@@ -15,17 +15,32 @@
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
+#include "required_work.hpp"
 
 namespace {
 
 using lab::EXERCISE_NAME::reference;
 using lab::EXERCISE_NAME::twice;
+using lab::testing::bytes_of;
 using lab::testing::matches;
+using lab::testing::work_of;
 
 /// Doubles random numbers and compares bit for bit.
 void expect_right(std::size_t n, std::uint64_t seed) {
   const auto input = lab::random_floats(n, seed, -1000, 3000);
   EXPECT_TRUE(matches(lab::compare_exact(twice(input).values, reference(input))));
+}
+
+REQUIRED_WORK(AKernelWhoseThreadsShareTheElements) {
+  const auto input = lab::random_floats(5000, 1, -1000, 3000);
+  EXPECT_TRUE(as_required(
+      work_of([&] { return matches(lab::compare_exact(twice(input).values, reference(input))); }),
+      {.threads = 1024,
+       .blocks = 4,
+       .sent = bytes_of(input),
+       .fetched = bytes_of(input),
+       .reads = bytes_of(input),
+       .writes = bytes_of(input)}));
 }
 
 class EachSize : public ::testing::TestWithParam<std::size_t> {};
