@@ -258,6 +258,10 @@ _PREDICATE = re.compile(
     r"Value of: ((?:\w+::)*(\w+)\((.*)\))\n +Actual: false \((.*)\)\nExpected: true(.*)",
     re.DOTALL,
 )
+# Any other condition, with what the test says of it.
+_CONDITION = re.compile(
+    r"Value of: (.*)\n +Actual: (?:false|true)\nExpected: (?:true|false)\n(.+)", re.DOTALL
+)
 
 
 def thrown(failure: Said) -> str:
@@ -276,6 +280,9 @@ def sentence(failure: Said) -> str:
         call = said[3] if said[2] == "matches" else said[1]
         added = f"\n  {said[5].strip()}" if said[5].strip() else ""
         return f"{said[4]}\n  checked at {failure.place}: {call}{added}"
+    said = _CONDITION.fullmatch(failure.text)
+    if said:
+        return f"{said[2].strip()}\n  checked at {failure.place}: {said[1]}"
     text = re.sub(r"^Failed\n", "", failure.text).rstrip("\n")
     # What the tests' main function finds after a case: its place says nothing.
     if not failure.place or os.path.basename(failure.file) == "test_main.cpp":

@@ -177,7 +177,8 @@ TEST_P(EachStep, PassesNaNAndInfinityOn) {
   a[999] = std::numeric_limits<float>::infinity();
   EXPECT_EQ(dot(which(), a, b).value, std::numeric_limits<float>::infinity());
   b[500] = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_TRUE(std::isnan(dot(which(), a, b).value));
+  const float sum = dot(which(), a, b).value;
+  EXPECT_TRUE(std::isnan(sum)) << "got " << sum << ", expected NaN, as one of the products is";
 }
 
 TEST_P(EachStep, ForgetsThePreviousCall) {

@@ -106,7 +106,8 @@ INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
 
 TEST_P(EachStep, EmptyVectorsGiveAnEmptyOne) {
   const auto result = process(which(), {}, {}, 256);
-  EXPECT_TRUE(result.c.empty());
+  EXPECT_TRUE(result.c.empty()) << "the result of empty vectors has " << result.c.size()
+                                << " elements";
   EXPECT_EQ(result.total_ms, 0.0F) << "there is nothing that could take time";
 }
 

@@ -227,6 +227,14 @@ class WordsTest(unittest.TestCase):
             test_program.sentence(said),
         )
 
+    def test_a_condition_of_which_the_test_says_what_it_means(self):
+        text = "Value of: std::isnan(sum)\n  Actual: false\nExpected: true"
+        self.assertEqual(
+            "got 3, expected NaN\n  checked at t.cpp:7: std::isnan(sum)",
+            test_program.sentence(Said(f"{text}\ngot 3, expected NaN", True, "t.cpp", 7)),
+        )
+        self.assertEqual(f"t.cpp:7: {text}", test_program.sentence(Said(text, True, "t.cpp", 7)))
+
 
 if __name__ == "__main__":
     unittest.main()
