@@ -34,7 +34,10 @@ from lablib.exercises import Exercise, find_exercises
 SECTIONS = {
     "Begin": ["start", "map", "systems"],
     "Chapters": [r"\d\d_\w+"],
-    "Explorers": [r"explorers/\w+"],
+    "Explorers": [
+        f"explorers/{name}"
+        for name in ("launch", "access", "reduction", "streams", "occupancy", "roofline")
+    ],
     "Reference": ["glossary", "tools", "debugging", "editors"],
     "The project": [
         "instructors",

@@ -3,6 +3,7 @@
 
 """Sphinx's configuration. build.py starts Sphinx, and says in LAB_SITE where it builds."""
 
+import hashlib
 import html
 import json
 import os
@@ -33,6 +34,7 @@ pygments_dark_style = "github-dark"
 
 html_theme = "furo"
 html_title = "CUDA Labs"
+templates_path = ["templates"]
 html_static_path = ["static", str(Path(json.loads(os.environ["LAB_SITE"])["folder"]) / "static")]
 html_css_files = ["site.css", "diagrams.css"]
 html_js_files = ["site.js"]
@@ -64,6 +66,7 @@ def _drawings_into_pages(app, doctree):
         match = re.search(r"images/diagrams/(\w+)\.svg$", image["uri"])
         if not match:
             continue
+        app.env.note_dependency(str(ROOT / drawings.FOLDER / f"{match[1]}.svg"))
         svg = drawings.inline(match[1])
         label = html.escape(image.get("alt", ""), quote=True)
         raw = nodes.raw(
@@ -91,7 +94,28 @@ def _wide_tables_scroll(app, doctree):
         table["classes"].append("scrolls")
 
 
+def _explorers(app, pagename, templatename, context, doctree):
+    if pagename.startswith("explorers/"):
+        for script in ("models", "page", pagename.partition("/")[2]):
+            app.add_js_file(f"explorers/{script}.js", loading_method="defer")
+        app.add_css_file("explorers/explorers.css")
+
+
+def _levels_in_the_contents(app, pagename, templatename, context, doctree):
+    """The contents' captions are headings without a level, which readers of screens need."""
+    tree = context.get("furo_navigation_tree")
+    if tree:
+        context["furo_navigation_tree"] = tree.replace(
+            'role="heading"', 'role="heading" aria-level="2"'
+        )
+
+
 def setup(app):
+    # Pages are written again when what makes them changes: this file, or a drawing of theirs.
+    code = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
+    app.add_config_value("lab_code", code, "html")
+    app.connect("html-page-context", _explorers)
+    app.connect("html-page-context", _levels_in_the_contents, priority=900)  # after the theme's
     app.connect("doctree-read", _drawings_into_pages, priority=100)
     app.connect("doctree-read", _wide_tables_scroll)
     app.connect("doctree-read", _repository_anchors, priority=100)

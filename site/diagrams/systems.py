@@ -363,21 +363,21 @@ def course_map(c: Canvas) -> None:
     places = {
         "01": (20, 140, "Getting started"),
         "02": (20, 210, "Measuring"),
-        "03": (170, 175, "Vectors"),
-        "04": (300, 40, "Images"),
-        "05": (300, 175, "Shared memory"),
-        "11": (300, 270, "Streams"),
-        "07": (450, 20, "Constant memory"),
-        "08": (450, 75, "Textures"),
-        "06": (450, 130, "Matrices"),
-        "10": (450, 200, "Atomics"),
-        "12": (450, 270, "Several GPUs"),
-        "09": (590, 75, "Graphics interop"),
-        "13": (590, 130, "cuBLAS"),
-        "14": (590, 185, "Sorting"),
-        "15": (590, 235, "Locks, hash tables"),
+        "03": (156, 175, "Vectors"),
+        "04": (306, 40, "Images"),
+        "05": (306, 175, "Shared memory"),
+        "11": (306, 270, "Streams"),
+        "07": (454, 20, "Constant memory"),
+        "08": (454, 75, "Textures"),
+        "06": (454, 130, "Matrices"),
+        "10": (454, 200, "Atomics"),
+        "12": (454, 270, "Several GPUs"),
+        "09": (596, 75, "Graphics interop"),
+        "13": (596, 130, "cuBLAS"),
+        "14": (596, 185, "Sorting"),
+        "15": (596, 235, "Locks, hash tables"),
     }
-    width, height = 118.0, 42.0
+    width, height = 112.0, 42.0
     fills = {"01": "green", "02": "green", "03": "green", "05": "orange"}
     links = ["01 02", "02 03", "03 04", "03 05", "03 11", "04 07", "04 08", "05 07", "05 08"]
     links += ["05 06", "05 10", "05 12", "11 12", "08 09", "06 13", "10 14", "10 15"]

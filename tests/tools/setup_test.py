@@ -40,6 +40,10 @@ AUTHOR = {
     "shellcheck": "0.9.0-1",
     "ccache": "4.8-1",
 }
+BROWSER = {
+    "chromium": "150.0.7871.100-1~deb12u1",
+    "chromium-driver": "150.0.7871.100-1~deb12u1",
+}
 NIGHTLY = {
     "debootstrap": "1.0.128",
     "qemu-user-static": "1:7.2",
@@ -399,17 +403,18 @@ exit 0
         sets = ("--student", "--author", "--all")
         sizes = [len(self.setup(name, "--list").stdout.splitlines()) for name in sets]
         student = len(REQUIRED) + len(OPTIONAL)
-        author = student + len(AUTHOR) + 1  # those of PyPI
+        author = student + len(AUTHOR) + len(BROWSER) + 1  # those of PyPI
         self.assertEqual([student, author, author + len(NIGHTLY)], sizes)
 
     def test_authors_get_packages_and_tools_from_pypi(self):
         course = self.course()
-        for package, version in {**AUTHOR, **NIGHTLY}.items():
+        for package, version in {**AUTHOR, **BROWSER, **NIGHTLY}.items():
             (self.offered / package).write_text(version)
         self.assert_status(1, self.setup_in(course, "--author", "--check"))
         done = self.setup_in(course, "--author")
         self.assert_status(0, done)
         self.assertIn(f"{INSTALL} {' '.join(AUTHOR)}; noninteractive", self.calls())
+        self.assertIn(f"{INSTALL} {' '.join(BROWSER)}; noninteractive", self.calls())
         tools = course / ".lab/tools"
         self.assertIn(f"python3 -m venv {tools}", self.calls())
         self.assertIn(f"--requirement {course}/scripts/author_tools.txt", self.calls()[-1])

@@ -1,0 +1,487 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The CUDA Labs authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""The built site, as it is read from a file: its links, and its pages in a browser.
+
+`.ci/lanes/site` builds it and runs this with the tools of site/tools.txt; Chromium and its driver
+come from the system.
+"""
+
+import re
+import shutil
+import sys
+import unittest
+import urllib.parse
+import xml.etree.ElementTree as ElementTree
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any, Dict, List, Tuple
+
+import axe_core_python
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select, WebDriverWait
+
+ROOT = Path(__file__).resolve().parents[2]
+SITE = ROOT / "build/site/html"
+sys.path.insert(0, str(ROOT / "site"))
+
+from diagrams import drawings, registry, style
+
+# Words, and a page that the search must name for each.
+SEARCHES = {
+    "occupancy": "03_vectors",
+    "coalescing": "03_vectors",
+    "barrier": "05_shared_memory",
+    "reduction": "05_shared_memory",
+    "wavefront": "05_shared_memory",
+    "pitch": "06_matrices",
+    "tiling": "06_matrices",
+    "broadcast": "07_constant_memory",
+    "mirror": "08_textures",
+    "stencil": "08_textures",
+    "OpenGL": "09_graphics_interop",
+    "privatization": "10_atomics",
+    "shuffle": "10_atomics",
+    "histogram": "10_atomics",
+    "cudaMemcpyAsync": "11_streams",
+    "pinned": "02_measuring",
+    "portable": "12_multi_gpu",
+    "residual": "13_cublas",
+    "comparator": "14_sorting",
+    "deadlock": "15_locks_and_hash_tables",
+    "fibers": "decisions",
+    "WSL": "systems",
+}
+
+WIDTHS = (360, 768, 1440)
+
+
+class Page(HTMLParser):
+    """What a page links to, loads, and has as anchors."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.links: List[str] = []
+        self.loads: List[str] = []
+        self.ids: List[str] = []
+        self.without_alt: List[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attributes: List[Tuple[str, Any]]) -> None:
+        values = dict(attributes)
+        if values.get("id"):
+            self.ids.append(values["id"])
+        if tag == "a" and values.get("href"):
+            self.links.append(values["href"])
+        if tag == "link" and values.get("href"):
+            self.loads.append(values["href"])
+        if tag in ("img", "script", "iframe", "source", "video", "audio") and values.get("src"):
+            self.loads.append(values["src"])
+        if tag == "img" and not values.get("alt", "").strip():
+            self.without_alt.append(values.get("src", ""))
+
+    handle_startendtag = handle_starttag
+
+
+def built_pages() -> Dict[str, Page]:
+    return {
+        path.relative_to(SITE).as_posix(): Page(path.read_text(encoding="utf-8"))
+        for path in sorted(SITE.rglob("*.html"))
+        if "_static" not in path.relative_to(SITE).parts
+    }
+
+
+class FilesTest(unittest.TestCase):
+    """Without a browser."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.pages = built_pages()
+
+    def test_there_are_pages(self) -> None:
+        self.assertGreater(len(self.pages), 100)
+        chapters = [name for name in self.pages if re.match(r"\d\d_", name)]
+        self.assertEqual(len(chapters), len(list((ROOT / "docs").glob("[0-9][0-9]_*.md"))))
+
+    def test_links_and_anchors_lead_somewhere(self) -> None:
+        problems = []
+        for name, page in self.pages.items():
+            for link in page.links:
+                parts = urllib.parse.urlsplit(link)
+                if parts.scheme in ("http", "https", "mailto"):
+                    continue
+                to = name
+                if parts.path:
+                    path = (SITE / name).parent / urllib.parse.unquote(parts.path)
+                    if not path.resolve().is_file():
+                        problems.append(f"{name}: {link}: no such file")
+                        continue
+                    to = path.resolve().relative_to(SITE.resolve()).as_posix()
+                anchor = urllib.parse.unquote(parts.fragment)
+                if anchor and to in self.pages and anchor not in (*self.pages[to].ids, "top"):
+                    problems.append(f"{name}: {link}: no such anchor")
+        self.assertEqual(problems, [])
+
+    def test_nothing_is_loaded_from_elsewhere_and_all_of_it_is_there(self) -> None:
+        problems = []
+        for name, page in self.pages.items():
+            for load in page.loads:
+                parts = urllib.parse.urlsplit(load)
+                if parts.scheme == "data" or load == "#":  # itself: where it is in the contents
+                    continue
+                path = (SITE / name).parent / urllib.parse.unquote(parts.path)
+                if parts.scheme or parts.netloc or not path.is_file():
+                    problems.append(f"{name}: {load}")
+        for sheet in (SITE / "_static").rglob("*.css"):
+            text = sheet.read_text(encoding="utf-8")
+            for url in re.findall(r"url\(\s*['\"]?(?!data:)([^)'\"]+)", text):
+                if re.match(r"(https?:)?//", url):
+                    problems.append(f"{sheet.name}: {url}")
+        self.assertEqual(problems, [])
+
+    def test_anchors_are_used_once_in_a_page(self) -> None:
+        for name, page in self.pages.items():
+            twice = {i for i in page.ids if page.ids.count(i) > 1}
+            self.assertEqual(twice, set(), name)
+
+    def test_pictures_say_what_they_show(self) -> None:
+        for name, page in self.pages.items():
+            self.assertEqual(page.without_alt, [], name)
+
+
+class DrawingsTest(unittest.TestCase):
+    def test_files_are_what_would_be_drawn(self) -> None:
+        self.assertEqual(drawings.stale(ROOT), [], "scripts/lab docs --draw")
+
+    def test_every_drawing_is_shown_and_has_words(self) -> None:
+        pages = " ".join(p.read_text(encoding="utf-8") for p in (ROOT / "docs").rglob("*.md"))
+        for name in drawings.names():
+            self.assertIn(f"images/diagrams/{name}.svg)", pages, "no page shows it")
+            drawing = registry.DRAWINGS[name]
+            self.assertGreater(len(drawing.title), 8, name)
+            self.assertGreater(len(drawing.description), 60, name)
+            ElementTree.fromstring(drawings.standalone(name))
+
+    def test_a_chapter_has_at_least_three(self) -> None:
+        for page in sorted((ROOT / "docs").glob("[0-9][0-9]_*.md")):
+            count = page.read_text(encoding="utf-8").count("images/diagrams/")
+            self.assertGreaterEqual(count, 3, page.name)
+
+    def test_words_can_be_read_on_every_colour(self) -> None:
+        for scheme in (style.LIGHT, style.DARK):
+            for fill in ("page", *style.FILLS):
+                self.assertGreaterEqual(contrast(scheme["ink"], scheme[fill]), 7, fill)
+            for fill in ("page", "panel"):
+                self.assertGreaterEqual(contrast(scheme["muted"], scheme[fill]), 4.5, fill)
+                for colour in style.FILLS[1:]:
+                    edge = scheme[f"{colour}-edge"]
+                    self.assertGreaterEqual(contrast(edge, scheme[fill]), 4.5, colour)
+
+
+def contrast(one: str, other: str) -> float:
+    """As the Web Content Accessibility Guidelines define it."""
+
+    def luminance(colour: str) -> float:
+        parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+class Browser(webdriver.Chrome):
+    def __init__(self) -> None:
+        options = webdriver.ChromeOptions()
+        options.binary_location = shutil.which("chromium") or ""
+        for argument in ("headless=new", "no-sandbox", "disable-gpu", "disable-dev-shm-usage"):
+            options.add_argument(f"--{argument}")
+        # file:// pages that ask for a network get an error at once, and the console says so.
+        options.add_argument("--host-resolver-rules=MAP * ~NOTFOUND")
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        super().__init__(options, webdriver.ChromeService(shutil.which("chromedriver") or ""))
+        self.set_page_load_timeout(30)
+
+    def open(self, page: str) -> None:
+        self.get((SITE / page).as_uri() if "?" not in page else f"{SITE.as_uri()}/{page}")
+
+    def width(self, width: int) -> None:
+        metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        self.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+
+    def messages(self) -> List[str]:
+        return [entry["message"] for entry in self.get_log("browser")]
+
+
+class BrowserTest(unittest.TestCase):
+    browser: Browser
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.browser = Browser()
+        cls.addClassCleanup(cls.browser.quit)
+        cls.browser.width(1440)
+
+    def test_pages_load_quietly_and_fit_every_width(self) -> None:
+        """Overflow is what a reader could scroll to, sideways; scrolling boxes are none."""
+        problems: List[str] = []
+        for name in built_pages():
+            self.browser.open(name)
+            for width in WIDTHS:
+                self.browser.width(width)
+                wide, there = self.browser.execute_script(
+                    "const d = document.documentElement; return [d.scrollWidth, d.clientWidth];"
+                )
+                if wide > there:
+                    problems.append(f"{name}: {wide} of {width} pixels")
+            problems += [f"{name}: {message}" for message in self.browser.messages()]
+        self.browser.width(1440)
+        self.assertEqual(problems, [])
+
+    def test_words_of_drawings_stay_within_them(self) -> None:
+        problems = []
+        for name, page in built_pages().items():
+            if not any(i.endswith("-title") for i in page.ids):
+                continue
+            self.browser.open(name)
+            problems += self.browser.execute_script(
+                """
+                const found = [];
+                for (const svg of document.querySelectorAll("svg.drawing")) {
+                  const {width, height} = svg.viewBox.baseVal;
+                  for (const text of svg.querySelectorAll("text")) {
+                    const b = text.getBBox();
+                    if (b.x < 0 || b.y < 0 || b.x + b.width > width || b.y + b.height > height)
+                      found.push(`${svg.querySelector("title").textContent}: ${text.textContent}`);
+                  }
+                }
+                return found;
+                """
+            )
+        self.assertEqual(problems, [])
+
+    def test_search_finds_what_it_should(self) -> None:
+        for word, page in SEARCHES.items():
+            with self.subTest(word):
+                self.browser.open(f"search.html?q={word}")
+                # Results come in one by one; then the summary says how many there are.
+                WebDriverWait(self.browser, 20).until(
+                    lambda b: re.search(
+                        r"found|did not match", b.find_element(By.ID, "search-results").text
+                    )
+                )
+                WebDriverWait(self.browser, 20).until(
+                    lambda b, page=page: b.find_elements(
+                        By.CSS_SELECTOR, f'#search-results a[href^="{page}.html"]'
+                    ),
+                    f"{word}: not in {page}",
+                )
+
+    def test_readers_with_disabilities_can_use_it(self) -> None:
+        """axe's rules, and those of contrast in the dark as well. On a page of each kind: what is
+        wrong is wrong in all of them, and axe takes seconds a page."""
+        script = (Path(axe_core_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
+        names = [n for n in built_pages() if n.startswith("explorers/")]
+        names += [f"{n}.html" for n in ("index", "map", "search", "05_shared_memory", "tools")]
+        names += ["files/01.1_hello_gpu.html"]
+        problems = []
+        for name in names:
+            self.browser.open(name)
+            self.browser.execute_script(script)
+            for theme, options in (("light", {}), ("dark", {"runOnly": ["color-contrast"]})):
+                self.browser.execute_script(f"document.body.dataset.theme = '{theme}';")
+                found = self.browser.execute_async_script(
+                    """
+                    const done = arguments[arguments.length - 1];
+                    axe.run(document, arguments[0]).then((r) => done(
+                      r.violations.flatMap((v) => v.nodes.map(
+                        (n) => `${v.id}: ${n.target.join(" ")}: ${n.failureSummary}`))));
+                    """,
+                    {**options, "resultTypes": ["violations"]},
+                )
+                problems += [f"{name}, {theme}: {problem}" for problem in found]
+        self.assertEqual(problems, [])
+
+    def test_a_copy_button_and_the_permalinks_are_there(self) -> None:
+        self.browser.open("01_getting_started.html")
+        self.assertTrue(self.browser.find_elements(By.CSS_SELECTOR, "button.copybtn"))
+        self.assertTrue(self.browser.find_elements(By.CSS_SELECTOR, "h2 a.headerlink"))
+        self.assertTrue(self.browser.find_elements(By.CSS_SELECTOR, ".toc-tree a"))
+        self.assertTrue(self.browser.find_elements(By.CSS_SELECTOR, "a.next-page"))
+
+
+class ExplorersTest(unittest.TestCase):
+    browser: Browser
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.browser = Browser()
+        cls.addClassCleanup(cls.browser.quit)
+        cls.browser.width(1024)
+
+    def open(self, name: str) -> None:
+        self.browser.open(f"explorers/{name}.html")
+        WebDriverWait(self.browser, 10).until(
+            lambda b: b.find_elements(By.CSS_SELECTOR, "[data-explorer][data-ready]")
+        )
+
+    def model(self, call: str, *arguments: Any) -> Any:
+        return self.browser.execute_script(f"return LabModels.{call};", *arguments)
+
+    def facts(self) -> Dict[str, str]:
+        rows = self.browser.find_elements(By.CSS_SELECTOR, ".facts > div")
+        return {
+            row.find_element(By.TAG_NAME, "dt").text: row.find_element(By.TAG_NAME, "dd").text
+            for row in rows
+        }
+
+    def control(self, label: str) -> Any:
+        labels = self.browser.find_elements(By.CSS_SELECTOR, ".explorer .control label")
+        found = next(element for element in labels if element.text.startswith(label))
+        return self.browser.find_element(By.ID, found.get_attribute("for"))
+
+    def test_accesses_cost_what_the_cpu_device_counts(self) -> None:
+        self.open("access")
+        table = (ROOT / "site/tests/access_costs.csv").read_text(encoding="utf-8").splitlines()
+        rows = [line for line in table if not line.startswith("#")]
+        self.assertGreaterEqual(len(rows), 100)
+        for row in rows:
+            expression, numbers = row.split(";")
+            lanes, size, sectors, ideal, used, wavefronts, *indices = map(int, numbers.split())
+            cost = self.model(
+                """access(Array.from({length: 32}, (_, i) => i < arguments[1]
+                  ? LabModels.parse(arguments[0])({i, blockDim: 32, blockIdx: 0}) : null),
+                  arguments[2])""",
+                expression,
+                lanes,
+                size,
+            )
+            self.assertEqual(
+                [cost[k] for k in ("sectors", "idealSectors", "bytesUsed", "wavefronts")],
+                [sectors, ideal, used, wavefronts],
+                row,
+            )
+            self.assertEqual([a // size for a in cost["addresses"] if a is not None], indices, row)
+
+    def test_an_access_is_typed(self) -> None:
+        self.open("access")
+        field = self.control("Index of lane i")
+        field.clear()
+        field.send_keys("32*i")
+        facts = self.facts()
+        self.assertEqual(facts["in global memory: sectors"], "32 (best: 4)")
+        self.assertEqual(facts["in shared memory: wavefronts"], "32 (best: 1)")
+        field.send_keys(" +")
+        alert = self.browser.find_element(By.CSS_SELECTOR, ".problem")
+        self.assertEqual(alert.text, "The expression ends too early.")
+        field.clear()
+        field.send_keys("i / 0")
+        self.assertEqual(alert.text, "Division by zero.")
+        field.clear()
+        field.send_keys("i - 1")
+        self.assertIn("Lane 0 has the index -1", alert.text)
+
+    def test_a_launch_is_changed_by_keyboard(self) -> None:
+        self.open("launch")
+        self.assertEqual(self.facts()["threads"], "24")
+        self.assertEqual(self.facts()["threads that the guard stops"], "4")
+        self.control("gridDim.x").send_keys(Keys.ARROW_LEFT)  # 2 blocks of 8 for 20 elements
+        facts = self.facts()
+        self.assertEqual(facts["threads"], "16")
+        self.assertEqual(facts["elements that nobody computes"], "4")
+        Select(self.control("Kernel")).select_by_value("stride")
+        facts = self.facts()
+        self.assertEqual(facts["rounds"], "2")
+        self.assertEqual(facts["elements that nobody computes"], "0")
+        first = self.browser.find_element(By.CSS_SELECTOR, ".thread")
+        first.send_keys(Keys.ARROW_RIGHT)
+        about = self.browser.find_element(By.CSS_SELECTOR, ".about").text
+        self.assertEqual(
+            about,
+            "blockIdx.x = 0, threadIdx.x = 1: index 0 * 8 + 1 = 1; computes elements 1, 17",
+        )
+        Select(self.control("Kernel")).select_by_value("two")
+        self.assertEqual(self.facts()["threads"], "96")  # 3 × 2 blocks of 4 × 4
+        self.assertEqual(self.facts()["threads that the guard stops"], "36")  # 10 × 6 pixels
+
+    def test_a_reduction_needs_its_barrier(self) -> None:
+        self.open("reduction")
+        last = self.browser.find_element(By.XPATH, "//button[.='To the end']")
+        last.send_keys(Keys.ENTER)
+        self.assertEqual(self.facts()["sum"], "25: right")
+        self.control("__syncthreads()").send_keys(Keys.SPACE)
+        last.send_keys(Keys.ENTER)
+        self.assertEqual(self.facts()["sum"], "15: wrong")
+        Select(self.control("Order")).select_by_value("down")
+        last.send_keys(Keys.ENTER)
+        self.assertEqual(self.facts()["sum"], "25: right", "luck")
+
+    def test_streams_are_scheduled_as_in_chapter_11(self) -> None:
+        self.open("streams")
+        chunk = "{0} in 2\n{0} in 2\n{0} kernel 4\n{0} out 2\n"
+        depth = chunk.format(0) + chunk.format(1)
+        lines = [chunk.format(s).splitlines() for s in (0, 1)]
+        breadth = "\n".join(line for pair in zip(*lines) for line in pair)
+        for calls, engines, time in ((depth, 1, 20), (breadth, 1, 16), (depth, 2, 14)):
+            plan = self.model(
+                "schedule(LabModels.parseCalls(arguments[0]), arguments[1])", calls, engines
+            )
+            self.assertEqual(plan["end"], time, (calls, engines))
+        field = self.control("Calls of the host")
+        field.clear()
+        field.send_keys("0 in 3\n1 kernel 5")
+        self.assertEqual(self.facts()["time"], "5")
+        field.send_keys("\nx")
+        alert = self.browser.find_element(By.CSS_SELECTOR, ".problem")
+        self.assertIn("Line 3: “x” is not a call", alert.text)
+
+    def test_occupancy_follows_the_limits(self) -> None:
+        self.open("occupancy")
+        for capability, threads, registers, shared, blocks, limit in (
+            ("9.0", 256, 32, 0, 8, "warps"),
+            ("9.0", 32, 32, 0, 32, "blocks"),
+            ("9.0", 1024, 64, 0, 1, "registers"),
+            ("9.0", 1024, 65, 0, 0, "registers"),
+            ("9.0", 256, 40, 0, 6, "registers"),  # 1280 for a warp: 12 a quarter, 48 in all
+            ("9.0", 256, 32, 100 * 1024, 2, "shared memory"),
+            ("9.0", 256, 32, 228 * 1024, 0, "shared memory"),
+            ("8.6", 256, 32, 0, 6, "warps"),
+            ("8.6", 32, 32, 0, 16, "blocks"),
+            ("7.5", 1024, 32, 0, 1, "warps"),
+            ("8.9", 33, 32, 0, 24, "warps"),  # 33 threads are two warps
+        ):
+            fit = self.model(
+                "occupancy(arguments[0],"
+                " {threads: arguments[1], registers: arguments[2], shared: arguments[3]})",
+                capability,
+                threads,
+                registers,
+                shared,
+            )
+            self.assertEqual(fit["blocks"], blocks, (capability, threads, registers, shared))
+            self.assertIn(limit, fit["limitedBy"])
+        self.assertEqual(self.facts()["occupancy"], "100 %")
+        self.control("Registers").send_keys(Keys.END)  # 255: 8192 for a warp, 8 warps in all
+        self.assertEqual(self.facts()["occupancy"], "13 %")
+
+    def test_the_roof_has_two_sides(self) -> None:
+        self.open("roofline")
+        self.assertEqual(self.facts()["it is"], "memory bound")
+        self.assertEqual(self.facts()["your kernel reaches at most"], "4,800 GFLOP/s")
+        field = self.control("Your kernel")
+        field.clear()
+        field.send_keys("100")
+        self.assertEqual(self.facts()["it is"], "compute bound")
+        self.assertEqual(self.facts()["your kernel reaches at most"], "67,000 GFLOP/s")
+        field.send_keys(Keys.CONTROL, "a")
+        field.send_keys(Keys.BACKSPACE)
+        alert = self.browser.find_element(By.CSS_SELECTOR, ".problem")
+        self.assertEqual(alert.text, "All three must be numbers above 0.")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
