@@ -31,8 +31,8 @@ using lab::bank_conflicts::reference_sums;
 using lab::bank_conflicts::reference_wavefronts;
 using lab::bank_conflicts::row_sums;
 using lab::bank_conflicts::wavefronts;
-using lab::testing::expect_failures_reported;
 using lab::testing::bytes_of;
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
 

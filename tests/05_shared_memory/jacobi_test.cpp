@@ -21,8 +21,8 @@ namespace {
 using lab::jacobi::kMaxSide;
 using lab::jacobi::reference;
 using lab::jacobi::relax;
-using lab::testing::expect_failures_reported;
 using lab::testing::bytes_of;
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
 using matrix = std::vector<float>;

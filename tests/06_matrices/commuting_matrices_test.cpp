@@ -29,8 +29,8 @@ using lab::commuting_matrices::polynomial;
 using lab::commuting_matrices::reference;
 using lab::commuting_matrices::rounding_allowance;
 using lab::commuting_matrices::whole_numbers;
-using lab::testing::expect_failures_reported;
 using lab::testing::bytes_of;
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
 

@@ -28,8 +28,8 @@ namespace {
 using lab::matrix_add::add;
 using lab::matrix_add::reference;
 using lab::matrix_add::step;
-using lab::testing::expect_failures_reported;
 using lab::testing::bytes_of;
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
 

@@ -35,8 +35,8 @@ namespace {
 
 using lab::matrix_multiply::multiply;
 using lab::matrix_multiply::shape;
-using lab::testing::expect_failures_reported;
 using lab::testing::bytes_of;
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
 

@@ -47,8 +47,8 @@ using lab::orthogonal_matrix::reflection;
 using lab::orthogonal_matrix::result;
 using lab::orthogonal_matrix::rotation;
 using lab::orthogonal_matrix::tolerance;
-using lab::testing::expect_failures_reported;
 using lab::testing::bytes_of;
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
 

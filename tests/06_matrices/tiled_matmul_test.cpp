@@ -33,8 +33,8 @@ void PrintTo(const shape& size, std::ostream* out) {
 
 namespace {
 
-using lab::testing::expect_failures_reported;
 using lab::testing::bytes_of;
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
 using lab::tiled_matmul::check;

@@ -29,8 +29,8 @@ using lab::ray_tracer::reference;
 using lab::ray_tracer::render;
 using lab::ray_tracer::sphere;
 using lab::ray_tracer::step;
-using lab::testing::expect_failures_reported;
 using lab::testing::bytes_of;
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
 

@@ -33,8 +33,8 @@ using lab::heat_transfer::kRounding;
 using lab::heat_transfer::reference;
 using lab::heat_transfer::simulate;
 using lab::heat_transfer::step;
-using lab::testing::expect_failures_reported;
 using lab::testing::bytes_of;
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
 

@@ -23,8 +23,8 @@
 
 namespace {
 
-using lab::testing::expect_failures_reported;
 using lab::testing::bytes_of;
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
 using lab::texture_1d::compare_samples;

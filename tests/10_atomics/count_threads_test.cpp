@@ -26,8 +26,8 @@ using lab::count_threads::condition;
 using lab::count_threads::count;
 using lab::count_threads::extent;
 using lab::count_threads::shape;
-using lab::testing::work_of;
 using lab::testing::expect_failures_reported;
+using lab::testing::work_of;
 
 struct named_condition {
   condition value;

@@ -32,8 +32,8 @@ using lab::lost_update::reference;
 using lab::lost_update::replay;
 using lab::lost_update::turn;
 using lab::testing::bytes_of;
-using lab::testing::work_of;
 using lab::testing::expect_failures_reported;
+using lab::testing::work_of;
 
 constexpr auto kRead = operation::read;
 constexpr auto kAdd = operation::add;

@@ -35,8 +35,8 @@ using lab::monte_carlo_pi::reference_hits;
 using lab::monte_carlo_pi::reference_number;
 using lab::monte_carlo_pi::sigma;
 using lab::monte_carlo_pi::step;
-using lab::testing::work_of;
 using lab::testing::expect_failures_reported;
+using lab::testing::work_of;
 using numbers = std::vector<std::uint64_t>;
 
 struct named_step {
