@@ -128,7 +128,7 @@ CPU_DEVICE_UNWATCHED void run_threads(const void* stored) {
       // What a thread writes is written now, not after the loop: a wrong address is reported with
       // the thread and the line. (This reads memory, and changes none: what does not change from
       // thread to thread, such as blockIdx, stays in registers.)
-      asm volatile("" : : "m"(*static_cast<const char(*)[]>(anything)));
+      asm volatile("" : : "m"(*static_cast<const char*>(anything)));
       write_now(p.position, ++t);
     } while (t < read_now(p.stop));
     finished = static_cast<unsigned>(t - first);

@@ -328,8 +328,7 @@ void give_back_blocks(worker& w);
 /// Whether another thread of the running block could go on now.
 bool others_can_run(const worker& w);
 /// Lets another thread of the block run in place of the running one, which stands at `pc` in the
-/// kernel's code: called by a signal handler, or in place of an access that the check build looks
-/// at. Returns when the thread has its next turn.
+/// kernel's code: called by a signal handler. Returns when the thread has its next turn.
 void take_turn(worker& w, const void* pc);
 
 /// Installs the fault handlers for this process and the alternate signal stack for this OS thread.
