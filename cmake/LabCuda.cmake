@@ -39,6 +39,24 @@ function(lab_cpu_device_options variable)
   set(${variable} "${options}" PARENT_SCOPE)
 endfunction()
 
+# lab_cuda_headers(<target> [CHECK] [QUICK] [AND <header>...])
+# Makes, once, a target that compiles cuda_runtime.h for the CPU device, and other headers with it, for
+# lab_cuda_sources(… HEADERS <target>). All CUDA files begin with cuda_runtime.h, and without a compiled
+# copy of it that is most of the time which a short one takes.
+function(lab_cuda_headers target)
+  if(TARGET ${target} OR LAB_DEVICE STREQUAL "gpu")
+    return()
+  endif()
+  cmake_parse_arguments(PARSE_ARGV 1 arg "CHECK;QUICK" "" "AND")
+  set(empty "${CMAKE_BINARY_DIR}/${target}.cpp")
+  file(CONFIGURE OUTPUT "${empty}" CONTENT "// Only there to compile the headers with.\n")
+  add_library(${target} OBJECT EXCLUDE_FROM_ALL "${empty}")
+  target_link_libraries(${target} PRIVATE lab_settings lab_strict lab_common cpu_device)
+  lab_cpu_device_options(options ${ARGN})
+  target_compile_options(${target} PRIVATE ${options})
+  target_precompile_headers(${target} PRIVATE <cuda_runtime.h> ${arg_AND})
+endfunction()
+
 # lab_includes(<variable> <regular expression> <file>...)
 # Whether one of the files, or a header that it includes by "name", includes what the expression
 # matches behind the opening quote or bracket.
@@ -97,7 +115,7 @@ function(lab_uses_opengl variable)
   set(${variable} ${uses} PARENT_SCOPE)
 endfunction()
 
-# lab_cuda_sources(<target> <file.cu>... [CHECK] [CONTRACT] [FORGIVING] [HEADERS <other target>])
+# lab_cuda_sources(<target> <file.cu>... [CHECK] [CONTRACT] [QUICK] [FORGIVING] [HEADERS <other target>])
 #
 # Adds CUDA files to a target, for the device chosen by LAB_DEVICE.
 #   gpu: nvcc compiles them.
@@ -107,11 +125,12 @@ endfunction()
 # CHECK, or LAB_CHECK=ON, has the CPU device watch every access that these files make.
 # CONTRACT, or LAB_CONTRACT=ON, has a*b+c rounded once, as nvcc does it: what must round twice is seen
 #   to fail. (In these files, that is: code of main.cpp and the references rounds twice as ever.)
-# HEADERS takes the precompiled headers of another target, which was compiled with the options
-#   QUICK; cuda_runtime.h must be the first of them.
+# QUICK: lab_cpu_device_options().
+# HEADERS takes the headers that were compiled for lab_cuda_headers(<other target>), with the same CHECK
+#   and QUICK, for all files of the target.
 # FORGIVING: warnings are shown and are no errors. A student's file is like that while it grows.
 function(lab_cuda_sources target)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "CHECK;CONTRACT;FORGIVING" "HEADERS" "")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "CHECK;CONTRACT;QUICK;FORGIVING" "HEADERS" "")
   target_link_libraries(${target} PRIVATE lab_settings)
   if(NOT arg_FORGIVING)
     target_link_libraries(${target} PRIVATE lab_strict)
@@ -122,18 +141,13 @@ function(lab_cuda_sources target)
     return()
   endif()
 
-  set(check)
-  if(arg_CHECK)
-    set(check CHECK)
-  endif()
-  if(arg_CONTRACT)
-    list(APPEND check CONTRACT)
-  endif()
-  set(quick)
-  if(arg_HEADERS)
-    set(quick QUICK)
-  endif()
-  lab_cpu_device_options(options ${check} ${quick})
+  set(how)
+  foreach(option IN ITEMS CHECK CONTRACT QUICK)
+    if(arg_${option})
+      list(APPEND how ${option})
+    endif()
+  endforeach()
+  lab_cpu_device_options(options ${how})
   if(arg_HEADERS)
     target_precompile_headers(${target} REUSE_FROM ${arg_HEADERS})
   else()

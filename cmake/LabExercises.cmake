@@ -148,6 +148,9 @@ function(lab_add_exercise folder)
         list(APPEND how CONTRACT)
       endif()
     endif()
+    if(NOT kind MATCHES "^watched_")
+      list(APPEND how HEADERS cuda_headers)
+    endif()
     # The CUDA file, too, is compiled once: for the program and for the test.
     add_library(${kind}_code.${id} OBJECT EXCLUDE_FROM_ALL)
     target_include_directories(${kind}_code.${id} PRIVATE "${folder}")
@@ -217,29 +220,6 @@ function(lab_test_options target)
   target_precompile_headers(${target} REUSE_FROM test_headers)
 endfunction()
 
-# lab_bug_headers(<variable> [CHECK])
-# The target whose compiled copy of the headers all bugs share. Only bugs do: a solution is compiled
-# without it, so an #include that it forgets is noticed.
-function(lab_bug_headers variable)
-  set(headers bug_headers)
-  if("CHECK" IN_LIST ARGN)
-    set(headers bug_headers_check)
-  endif()
-  set(${variable} ${headers} PARENT_SCOPE)
-  if(TARGET ${headers})
-    return()
-  endif()
-  set(empty "${CMAKE_BINARY_DIR}/${headers}.cpp")
-  file(CONFIGURE OUTPUT "${empty}" CONTENT "// Only there to compile the headers with.\n")
-  add_library(${headers} OBJECT EXCLUDE_FROM_ALL "${empty}")
-  target_link_libraries(${headers} PRIVATE lab_settings lab_strict lab_common cpu_device)
-  lab_cpu_device_options(options QUICK ${ARGN})
-  target_compile_options(${headers} PRIVATE ${options})
-  target_precompile_headers(${headers} PRIVATE <cuda_runtime.h>
-    <algorithm> <array> <cmath> <cstddef> <cstdint> <memory> <span> <string> <vector>
-    <lab/cuda_check.hpp> <lab/device_buffer.hpp> <lab/errors.hpp> <lab/timer.hpp>)
-endfunction()
-
 # lab_add_bugs(<id> <chapter number> <lab folder> <solution.cu> <name.bugs> <libraries>)
 # Each bug is an edit of the solution. Its test passes when the bug is caught as the file says.
 function(lab_add_bugs id cc folder solution_file bugs_file libraries)
@@ -261,15 +241,21 @@ function(lab_add_bugs id cc folder solution_file bugs_file libraries)
     list(GET fields 2 file)
     set(target bug.${id}.${bug})
     set(check)
+    set(headers bug_headers)
     if(how STREQUAL "check")
       set(check CHECK)
+      set(headers bug_headers_check)
     endif()
+    # Only bugs share more headers than cuda_runtime.h: a solution is compiled without that, so an
+    # #include that it forgets is noticed.
+    lab_cuda_headers(${headers} QUICK ${check} AND
+      <algorithm> <array> <cmath> <cstddef> <cstdint> <memory> <span> <string> <vector>
+      <lab/cuda_check.hpp> <lab/device_buffer.hpp> <lab/errors.hpp> <lab/timer.hpp>)
     lab_program(${target} SOURCES $<TARGET_OBJECTS:test_objects.${id}>
       INCLUDE "${folder}" LINK lab_test_main ${libraries} OUTPUT "${bug}" FOLDER "bugs/${id}")
     # There are a thousand of these, and with what debuggers need they would fill 20 gigabytes.
     target_link_options(${target} PRIVATE LINKER:--strip-debug)
-    lab_bug_headers(headers ${check})
-    lab_cuda_sources(${target} "${file}" ${check} HEADERS ${headers})
+    lab_cuda_sources(${target} "${file}" QUICK ${check} HEADERS ${headers})
     if(how STREQUAL "compiler")
       set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)
       add_test(NAME ${target} COMMAND ${bugs} expect-compile-error --name ${bug} --

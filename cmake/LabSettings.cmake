@@ -13,10 +13,11 @@ option(LAB_FILES_AT_ONCE "Compile several files of a library at a time: quicker,
 option(LAB_BUGS "Build the wrong-on-purpose versions, which the tests must reject" OFF)
 
 # Ninja reads the compilers' lists of headers, and cannot read such a path there (its own limit: there
-# is no way to write one down). It takes everything for changed, then.
+# is no way to write one down). It takes everything for changed, then. scripts/lab goes through a link.
 if("${CMAKE_SOURCE_DIR}" MATCHES "['&\"`;<>|*?^]")
   message(WARNING "The path of this folder has a '${CMAKE_MATCH_0}' in it, which Ninja cannot read in a list "
-                  "of headers: everything is built anew at every command. Give the folder another name.")
+                  "of headers: everything is built anew at every command. Use scripts/lab, which knows a way "
+                  "around that, or give the folder another name.")
 endif()
 
 if(NOT LAB_DEVICE MATCHES "^(cpu|gpu)$")

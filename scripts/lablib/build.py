@@ -5,10 +5,12 @@
 
 import contextlib
 import fcntl
+import hashlib
 import os
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Callable, Iterator, List, Optional, Sequence, Tuple
 
@@ -65,6 +67,34 @@ def test_path(
     return tests / f"{kind(solution, watched)}s" / f"{exercise.full_name}_test"
 
 
+# Ninja cannot read such paths in the compilers' lists of headers, and builds all anew at each
+# command. CMake's own lists have their trouble with some of them, too.
+_UNREADABLE = re.compile(r"""['&"`;<>|*?^$\\\n]""")
+
+
+def source_folder(root: Path) -> Path:
+    """The path by which CMake and the compilers know the repository: `root` itself, or a symbolic
+    link to it, in the folder for temporary files, if its own path has characters that Ninja
+    cannot read. The link is made where it is missing."""
+    if not _UNREADABLE.search(str(root)):
+        return root
+    name = hashlib.sha256(os.fsencode(root)).hexdigest()[:16]
+    link = Path(tempfile.gettempdir()) / f"cuda-labs-{os.getuid()}-{name}"
+    try:
+        link.symlink_to(root)
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise LabError(
+            f"cannot make {link}, a link to this folder, whose name Ninja cannot read:"
+            f" {error.strerror}. Next: give this folder a name without quotes and the like."
+        ) from error
+    # The folder is everybody's: what lies there must be ours.
+    if link.lstat().st_uid != os.getuid() or os.readlink(link) != str(root):
+        raise LabError(f"{link} is not the link to {root} that it should be. Next: remove it.")
+    return link
+
+
 def require_packages(root: Path) -> None:
     """Installs what is missing, once per run of lab, through scripts/setup."""
     if os.environ.get("LAB_SETUP") == "skip":
@@ -114,7 +144,7 @@ def why_configure(root: Path, preset: str) -> Optional[str]:
         return f"it was made for another folder ({home})"
     if _cache_value(cache, "CMAKE_CACHEFILE_DIR") not in (
         None,
-        str(build),
+        str(folder(source_folder(root), preset)),
         os.path.realpath(build),
     ):
         return "it was moved here from another folder"
@@ -149,6 +179,9 @@ def configure(root: Path, preset: str, device: Device, force: bool = False) -> N
     if reason is None and not force:
         return
     command = ["cmake", "--preset", preset]
+    source = source_folder(root)
+    if source != root:
+        command += ["-S", str(source), "-B", str(folder(source, preset))]
     if reason:
         say(f"build/{preset} cannot be used: {reason}. Configuring it afresh.")
         command.append("--fresh")
@@ -163,7 +196,7 @@ def configure(root: Path, preset: str, device: Device, force: bool = False) -> N
     progress = Progress(f"configuring build/{preset}")
 
     def on_line(line: str) -> None:
-        log.add(line)
+        log.add(line.replace(str(source), str(root)))
         progress.update()
 
     with log:
@@ -288,7 +321,8 @@ def _ninja(
     jobs: Optional[int],
     stop_when: Optional[Callable[[], bool]],
 ) -> Tuple[int, _Log]:
-    command = ["cmake", "--build", str(folder(root, preset))]
+    source = source_folder(root)
+    command = ["cmake", "--build", str(folder(source, preset))]
     if jobs:
         command += ["--parallel", str(jobs)]
     if targets:
@@ -297,7 +331,7 @@ def _ninja(
     progress = Progress(f"building {title}")
 
     def on_line(line: str) -> None:
-        log.add(line)
+        log.add(line.replace(str(source), str(root)))
         step = re.match(r"\[(\d+/\d+)\]", line)
         progress.update(f"[{step[1]}]" if step else None)
 

@@ -39,6 +39,7 @@ AUTHOR = {
     "clang-tidy-14": "1:14.0.6-12",
     "shellcheck": "0.9.0-1",
     "ccache": "4.8-1",
+    "mold": "1.10.1",
 }
 BROWSER = {
     "chromium": "150.0.7871.100-1~deb12u1",
