@@ -5,17 +5,12 @@
 
 #include <cuda_runtime.h>
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <numeric>
-#include <string>
-#include <tuple>
 #include <vector>
 
 #include "lab/cuda_check.hpp"
-#include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
@@ -52,51 +47,21 @@ vector whole_numbers(std::size_t n, std::uint64_t seed, int low, int high) {
       lab::compare(dot(which, a, b).value, reference(a, b), {.absolute = error_bound(a, b)}));
 }
 
-// --- every step, at every size
-// --------------------------------------------------------------------
-
-class Dot : public ::testing::TestWithParam<std::tuple<named_step, std::size_t>> {};
-
-// Around a warp (32), blocks of 256 and 512, and 32 blocks of 256 (8192), where the threads of
-// static_shared begin to stride; primes; the book's 33 * 1024.
-INSTANTIATE_TEST_SUITE_P(
-    Steps, Dot,
-    ::testing::Combine(::testing::ValuesIn(kSteps),
-                       ::testing::Values(0, 1, 2, 31, 32, 33, 63, 65, 127, 255, 256, 257, 511, 512,
-                                         513, 1021, 10 * 256 + 1, 8191, 8192, 8193, 33 * 1024)),
-    [](const auto& test) {
-      return std::string(std::get<0>(test.param).name) + "_n" +
-             std::to_string(std::get<1>(test.param));
-    });
-
-TEST_P(Dot, IsExactForWholeNumbers) {
-  const auto& [which, n] = GetParam();
-  // At most 33 * 1024 products of at most 14 * 29: below 2^24 in every order.
-  EXPECT_TRUE(
-      is_exact(which.value, whole_numbers(n, n + 1, -9, 14), whole_numbers(n, n + 2, 1, 29)));
-}
-
-TEST_P(Dot, IsWithinTheBoundForRandomNumbers) {
-  const auto& [which, n] = GetParam();
-  EXPECT_TRUE(is_within_the_bound(which.value, lab::random_floats(n, n + 3, -1, 1),
-                                  lab::random_floats(n, n + 4, -100, 300)));
-}
-
 class EachStep : public ::testing::TestWithParam<named_step> {
  protected:
   step which() const { return GetParam().value; }
+  float sum(const vector& a, const vector& b) const { return dot(which(), a, b).value; }
+  double bound(const vector& a, const vector& b) const { return error_bound(a, b); }
+  static std::size_t most() { return 1'000'007; }
 };
 INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
                          [](const auto& test) { return test.param.name; });
 
-TEST_P(EachStep, IsZeroForEmptyVectors) { EXPECT_EQ(dot(which(), {}, {}).value, 0.0F); }
+}  // namespace
 
-TEST_P(EachStep, RefusesVectorsOfDifferentLengths) {
-  const vector three(3, 1.0F), four(4, 1.0F), none;
-  EXPECT_THROW(dot(which(), three, four), lab::invalid_input);
-  EXPECT_THROW(dot(which(), four, three), lab::invalid_input);
-  EXPECT_THROW(dot(which(), none, four), lab::invalid_input);
-}
+#include "sum_tests.hpp"  // needs EachStep
+
+namespace {
 
 TEST_P(EachStep, GivesTheResultOfTheBook) {
   vector a(33 * 1024), b(33 * 1024);
@@ -104,23 +69,6 @@ TEST_P(EachStep, GivesTheResultOfTheBook) {
   for (std::size_t i = 0; i < b.size(); ++i) b[i] = 2 * a[i];
   EXPECT_EQ(reference(a, b), 25'723'564'731'392.0);
   EXPECT_TRUE(is_within_the_bound(which(), a, b));
-}
-
-TEST_P(EachStep, AddsAMillionAndSevenProductsExactly) {
-  constexpr std::size_t kSize = 1'000'007;  // 16 times that is below 2^24
-  EXPECT_TRUE(is_exact(which(), whole_numbers(kSize, 1, -3, 4), whole_numbers(kSize, 2, -4, 2)));
-}
-
-TEST_P(EachStep, CountsEveryElementOfTheLastRoundsOnce) {
-  // One element that is not 0, at every place where a thread, a warp, a block or a round begins
-  // or ends: it has to come out as it went in.
-  constexpr std::size_t kSize = 2 * 8192 + 259;
-  for (const int place : {0, 1, 31, 32, 255, 256, 511, 512, 8191, 8192, 16383, 16384, 16384 + 255,
-                          16384 + 256, 16384 + 258}) {
-    vector a(kSize), b(kSize, 3.0F);
-    a[static_cast<std::size_t>(place)] = static_cast<float>(place) + 7;
-    EXPECT_TRUE(is_exact(which(), a, b)) << "the element is at " << place;
-  }
 }
 
 TEST_P(EachStep, ReadsNothingBehindTheLastElement) {
@@ -153,41 +101,11 @@ TEST_P(EachStep, LosesNoSmallTermsBesideLargeOnesThatCancel) {
   EXPECT_EQ(dot(which(), a, b).value, 1.5F);
 }
 
-TEST_P(EachStep, PassesNaNAndInfinityOn) {
-  vector a(1000, 1.0F), b(1000, 1.0F);
-  a[999] = std::numeric_limits<float>::infinity();
-  EXPECT_EQ(dot(which(), a, b).value, std::numeric_limits<float>::infinity());
-  b[500] = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_TRUE(std::isnan(dot(which(), a, b).value));
-}
-
-TEST_P(EachStep, ForgetsThePreviousCall) {
-  const vector ones(5000, 1.0F), few(3, 2.0F);
-  EXPECT_EQ(dot(which(), ones, ones).value, 5000.0F);
-  EXPECT_EQ(dot(which(), few, few).value, 12.0F);
-  EXPECT_EQ(dot(which(), ones, ones).value, 5000.0F);
-}
-
 TEST_P(EachStep, SaysHowLongItTook) {
   const vector ones(1000, 1.0F);
   const float milliseconds = dot(which(), ones, ones).kernel_ms;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
-}
-
-class EachSeed : public ::testing::TestWithParam<std::tuple<named_step, std::uint64_t>> {};
-INSTANTIATE_TEST_SUITE_P(Steps, EachSeed,
-                         ::testing::Combine(::testing::ValuesIn(kSteps),
-                                            ::testing::Values(1, 2, 3)),
-                         [](const auto& test) {
-                           return std::string(std::get<0>(test.param).name) + "_seed" +
-                                  std::to_string(std::get<1>(test.param));
-                         });
-
-TEST_P(EachSeed, MultipliesRandomVectors) {
-  const auto& [which, seed] = GetParam();
-  EXPECT_TRUE(is_exact(which.value, whole_numbers(20'011, seed * 10, -20, 20),
-                       whole_numbers(20'011, seed * 10 + 1, -5, 30)));
 }
 
 }  // namespace
