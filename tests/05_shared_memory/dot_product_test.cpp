@@ -5,17 +5,12 @@
 
 #include <cuda_runtime.h>
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <numeric>
-#include <string>
-#include <tuple>
 #include <vector>
 
 #include "lab/cuda_check.hpp"
-#include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
@@ -104,18 +99,18 @@ TEST_P(Dot, IsWithinTheBoundForRandomNumbers) {
 class EachStep : public ::testing::TestWithParam<named_step> {
  protected:
   step which() const { return GetParam().value; }
+  float sum(const vector& a, const vector& b) const { return dot(which(), a, b).value; }
+  double bound(const vector& a, const vector& b) const { return error_bound(a, b); }
+  static std::size_t most() { return 1'000'007; }
 };
 INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
                          [](const auto& test) { return test.param.name; });
 
-TEST_P(EachStep, IsZeroForEmptyVectors) { EXPECT_EQ(dot(which(), {}, {}).value, 0.0F); }
+}  // namespace
 
-TEST_P(EachStep, RefusesVectorsOfDifferentLengths) {
-  const vector three(3, 1.0F), four(4, 1.0F), none;
-  EXPECT_THROW(dot(which(), three, four), lab::invalid_input);
-  EXPECT_THROW(dot(which(), four, three), lab::invalid_input);
-  EXPECT_THROW(dot(which(), none, four), lab::invalid_input);
-}
+#include "sum_tests.hpp"  // needs EachStep
+
+namespace {
 
 TEST_P(EachStep, GivesTheResultOfTheBook) {
   vector a(33 * 1024), b(33 * 1024);
@@ -123,23 +118,6 @@ TEST_P(EachStep, GivesTheResultOfTheBook) {
   for (std::size_t i = 0; i < b.size(); ++i) b[i] = 2 * a[i];
   EXPECT_EQ(reference(a, b), 25'723'564'731'392.0);
   EXPECT_TRUE(is_within_the_bound(which(), a, b));
-}
-
-TEST_P(EachStep, AddsAMillionAndSevenProductsExactly) {
-  constexpr std::size_t kSize = 1'000'007;  // 16 times that is below 2^24
-  EXPECT_TRUE(is_exact(which(), whole_numbers(kSize, 1, -3, 4), whole_numbers(kSize, 2, -4, 2)));
-}
-
-TEST_P(EachStep, CountsEveryElementOfTheLastRoundsOnce) {
-  // One element that is not 0, at every place where a thread, a warp, a block or a round begins
-  // or ends: it has to come out as it went in.
-  constexpr std::size_t kSize = 2 * 8192 + 259;
-  for (const int place : {0, 1, 31, 32, 255, 256, 511, 512, 8191, 8192, 16383, 16384, 16384 + 255,
-                          16384 + 256, 16384 + 258}) {
-    vector a(kSize), b(kSize, 3.0F);
-    a[static_cast<std::size_t>(place)] = static_cast<float>(place) + 7;
-    EXPECT_TRUE(is_exact(which(), a, b)) << "the element is at " << place;
-  }
 }
 
 TEST_P(EachStep, ReadsNothingBehindTheLastElement) {
@@ -193,21 +171,6 @@ TEST_P(EachStep, SaysHowLongItTook) {
   const float milliseconds = dot(which(), ones, ones).kernel_ms;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
-}
-
-class EachSeed : public ::testing::TestWithParam<std::tuple<named_step, std::uint64_t>> {};
-INSTANTIATE_TEST_SUITE_P(Steps, EachSeed,
-                         ::testing::Combine(::testing::ValuesIn(kSteps),
-                                            ::testing::Values(1, 2, 3)),
-                         [](const auto& test) {
-                           return std::string(std::get<0>(test.param).name) + "_seed" +
-                                  std::to_string(std::get<1>(test.param));
-                         });
-
-TEST_P(EachSeed, MultipliesRandomVectors) {
-  const auto& [which, seed] = GetParam();
-  EXPECT_TRUE(is_exact(which.value, whole_numbers(20'011, seed * 10, -20, 20),
-                       whole_numbers(20'011, seed * 10 + 1, -5, 30)));
 }
 
 }  // namespace

@@ -78,20 +78,6 @@ INSTANTIATE_TEST_SUITE_P(Steps, Dot,
                                   std::to_string(std::get<1>(test.param));
                          });
 
-TEST_P(Dot, IsExactForWholeNumbers) {
-  const auto& [which, n] = GetParam();
-  // Products up to 406 of either sign, on average some 11: their sums stay far below 2^24.
-  EXPECT_TRUE(
-      is_exact(which.value, whole_numbers(n, n + 1, -9, 14), whole_numbers(n, n + 2, -20, 29)));
-}
-
-TEST_P(Dot, IsWithinTheBoundForRandomNumbers) {
-  const auto& [which, n] = GetParam();
-  const vector a = lab::random_floats(n, n + 3, -1, 1), b = lab::random_floats(n, n + 4, -100, 300);
-  EXPECT_TRUE(matches(lab::compare(dot(which.value, a, b).value, reference(a, b),
-                                   {.absolute = error_bound(a, b)})));
-}
-
 TEST_P(Dot, HasTheSameBitsWhereverTheVectorsAre) {
   const auto& [which, n] = GetParam();
   const vector a = lab::random_floats(n, n + 5, -1, 1), b = lab::random_floats(n, n + 6, -1, 1);
@@ -101,9 +87,18 @@ TEST_P(Dot, HasTheSameBitsWhereverTheVectorsAre) {
 class EachStep : public ::testing::TestWithParam<named_step> {
  protected:
   step which() const { return GetParam().value; }
+  float sum(const vector& a, const vector& b) const { return dot(which(), a, b).value; }
+  double bound(const vector& a, const vector& b) const { return error_bound(a, b); }
+  std::size_t most() const { return longest(which()); }
 };
 INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
                          [](const auto& test) { return test.param.name; });
+
+}  // namespace
+
+#include "sum_tests.hpp"  // needs EachStep
+
+namespace {
 
 TEST_P(EachStep, MultipliesWhatBelongsTogether) {
   // One element of a is 1 and the others are 0: the result is the one of b that belongs to it. And
@@ -116,20 +111,6 @@ TEST_P(EachStep, MultipliesWhatBelongsTogether) {
     EXPECT_EQ(dot(which(), unit, values).value, values[place]) << "b at " << place;
     EXPECT_EQ(dot(which(), values, unit).value, values[place]) << "a at " << place;
   }
-}
-
-TEST_P(EachStep, ForgetsThePreviousCall) {
-  const vector a = whole_numbers(5000, 6, -9, 14), b = whole_numbers(5000, 7, -9, 14);
-  EXPECT_TRUE(is_exact(which(), a, b));
-  EXPECT_TRUE(is_exact(which(), vector{1, 2}, vector{10, 20}));
-  EXPECT_TRUE(is_exact(which(), b, b));
-}
-
-TEST_P(EachStep, RefusesVectorsOfDifferentLengths) {
-  const vector three(3, 1.0F), four(4, 1.0F), none;
-  EXPECT_THROW(dot(which(), three, four), lab::invalid_input);
-  EXPECT_THROW(dot(which(), four, three), lab::invalid_input);
-  EXPECT_THROW(dot(which(), none, four), lab::invalid_input);
 }
 
 TEST_P(EachStep, SaysHowLongItTook) {

@@ -190,16 +190,18 @@ TEST_P(Dot, IsWithinTheBoundForRandomNumbersAndUnevenSpeeds) {
 class EachStep : public ::testing::TestWithParam<named_step> {
  protected:
   step which() const { return GetParam().value; }
+  float sum(const vector& a, const vector& b) const { return dot(which(), a, b).value; }
+  double bound(const vector& a, const vector& b) const { return error_bound(a, b); }
+  static std::size_t most() { return 1'000'007; }
 };
 INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
                          [](const auto& test) { return test.param.name; });
 
-TEST_P(EachStep, RefusesVectorsOfDifferentLengths) {
-  const vector three(3, 1.0F), four(4, 1.0F), none;
-  EXPECT_THROW(dot(which(), three, four), lab::invalid_input);
-  EXPECT_THROW(dot(which(), four, three), lab::invalid_input);
-  EXPECT_THROW(dot(which(), none, four), lab::invalid_input);
-}
+}  // namespace
+
+#include "sum_tests.hpp"  // needs EachStep
+
+namespace {
 
 TEST_P(EachStep, RefusesMoreSharesThanDevices) {
   const vector ones(10, 1.0F);
@@ -214,16 +216,6 @@ TEST_P(EachStep, RefusesMoreSharesThanDevices) {
         << refusal.what();
   }
   EXPECT_THROW(dot(which(), ones, ones, shares{-1}), lab::invalid_input);
-}
-
-TEST_P(EachStep, LosesAndRepeatsNoElement) {
-  // One element that is not 0, everywhere: at the cuts, too, it has to come out as it went in.
-  constexpr std::size_t kSize = 37;
-  for (std::size_t place = 0; place < kSize; ++place) {
-    vector a(kSize), b(kSize, 3.0F);
-    a[place] = static_cast<float>(place) + 7;
-    EXPECT_TRUE(is_exact(which(), a, b)) << "the element is at " << place;
-  }
 }
 
 TEST_P(EachStep, EveryDeviceCanDoItAlone) {
@@ -245,24 +237,6 @@ TEST_P(EachStep, ReadsNothingBehindTheEndInItsLastRound) {
     EXPECT_TRUE(
         is_exact(which(), whole_numbers(n, 1, -3, 4), whole_numbers(n, 2, -1, 1), shares{1}))
         << n << " elements";
-}
-
-TEST_P(EachStep, MultipliesRandomVectorsOfSeveralSeeds) {
-  for (const std::uint64_t seed : {1, 2, 3})
-    EXPECT_TRUE(is_exact(which(), whole_numbers(20'011, seed * 10, -20, 20),
-                         whole_numbers(20'011, seed * 10 + 1, -5, 30)))
-        << "seed " << seed;
-}
-
-TEST_P(EachStep, AddsAMillionAndSevenProductsExactly) {
-  constexpr std::size_t kSize = 1'000'007;  // 16 times that is below 2^24
-  EXPECT_TRUE(is_exact(which(), whole_numbers(kSize, 1, -3, 4), whole_numbers(kSize, 2, -4, 2)));
-}
-
-TEST_P(EachStep, PassesNaNOn) {
-  vector a(1000, 1.0F), b(1000, 1.0F);
-  b[999] = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_TRUE(std::isnan(dot(which(), a, b).value));
 }
 
 TEST_P(EachStep, SaysHowLongItTook) {

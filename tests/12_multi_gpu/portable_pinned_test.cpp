@@ -9,10 +9,8 @@
 #endif
 
 #include <chrono>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <thread>
 #include <tuple>
@@ -131,61 +129,25 @@ TEST_P(Dot, IsWithinTheBoundForRandomNumbers) {
         << devices << " devices";
 }
 
-class EachVersion : public ::testing::TestWithParam<named_version> {
+class EachStep : public ::testing::TestWithParam<named_version> {
  protected:
   lab::portable_pinned::result run(const vector& a, const vector& b, int devices = 0) const {
     return dot(GetParam().which, GetParam().how, a, b, devices);
   }
+  float sum(const vector& a, const vector& b) const { return run(a, b).value; }
+  double bound(const vector& a, const vector& b) const { return error_bound(a, b); }
+  static std::size_t most() { return 1'000'007; }
 };
-INSTANTIATE_TEST_SUITE_P(Versions, EachVersion, ::testing::ValuesIn(kVersions),
+INSTANTIATE_TEST_SUITE_P(Versions, EachStep, ::testing::ValuesIn(kVersions),
                          [](const auto& test) { return test.param.name; });
 
-TEST_P(EachVersion, LosesAndRepeatsNoElement) {
-  // One element that is not 0, everywhere: where one device's part ends and the next one's begins,
-  // too, it has to come out as it went in.
-  constexpr std::size_t kSize = 37;
-  for (std::size_t place = 0; place < kSize; ++place) {
-    vector a(kSize), b(kSize, 3.0F);
-    a[place] = static_cast<float>(place) + 7;
-    EXPECT_TRUE(is_exact(GetParam(), a, b)) << "the element is at " << place;
-  }
-}
+}  // namespace
 
-TEST_P(EachVersion, MultipliesRandomVectorsOfSeveralSeeds) {
-  for (const std::uint64_t seed : {1, 2, 3})
-    EXPECT_TRUE(is_exact(GetParam(), whole_numbers(20'011, seed * 10, -20, 20),
-                         whole_numbers(20'011, seed * 10 + 1, -5, 30)))
-        << "seed " << seed;
-}
+#include "sum_tests.hpp"  // needs EachStep
 
-TEST_P(EachVersion, AddsAMillionAndSevenProductsExactly) {
-  constexpr std::size_t kSize = 1'000'007;  // 16 times that is below 2^24
-  EXPECT_TRUE(is_exact(GetParam(), whole_numbers(kSize, 1, -3, 4), whole_numbers(kSize, 2, -4, 2)));
-}
+namespace {
 
-TEST_P(EachVersion, PassesNaNAndInfinityOn) {
-  vector a(1000, 1.0F), b(1000, 1.0F);
-  a[999] = std::numeric_limits<float>::infinity();
-  EXPECT_EQ(run(a, b).value, std::numeric_limits<float>::infinity());
-  b[500] = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_TRUE(std::isnan(run(a, b).value));
-}
-
-TEST_P(EachVersion, ForgetsThePreviousCall) {
-  const vector ones(5000, 1.0F), few(3, 2.0F);
-  EXPECT_EQ(run(ones, ones).value, 5000.0F);
-  EXPECT_EQ(run(few, few).value, 12.0F);
-  EXPECT_EQ(run(ones, ones).value, 5000.0F);
-}
-
-TEST_P(EachVersion, RefusesVectorsOfDifferentLengths) {
-  const vector three(3, 1.0F), four(4, 1.0F), none;
-  EXPECT_THROW(run(three, four), lab::invalid_input);
-  EXPECT_THROW(run(four, three), lab::invalid_input);
-  EXPECT_THROW(run(none, four), lab::invalid_input);
-}
-
-TEST_P(EachVersion, RefusesMoreDevicesThanThereAreAndSaysHowManyThatIs) {
+TEST_P(EachStep, RefusesMoreDevicesThanThereAreAndSaysHowManyThatIs) {
   const vector ones(10, 1.0F);
   EXPECT_THROW(run(ones, ones, -1), lab::invalid_input);
   EXPECT_THROW(run({}, {}, lab::device_count() + 1), lab::invalid_input);
@@ -199,7 +161,7 @@ TEST_P(EachVersion, RefusesMoreDevicesThanThereAreAndSaysHowManyThatIs) {
   }
 }
 
-TEST_P(EachVersion, SaysHowLongItTook) {
+TEST_P(EachStep, SaysHowLongItTook) {
   const vector ones(100'000, 1.0F);
   const auto result = run(ones, ones);
   for (const device_report& device : result.devices) {
@@ -211,7 +173,7 @@ TEST_P(EachVersion, SaysHowLongItTook) {
 
 // --- what the devices see ------------------------------------------------------------------------
 
-TEST_P(EachVersion, EachDeviceReportsItsElementsAndAnEmptyOneNothing) {
+TEST_P(EachStep, EachDeviceReportsItsElementsAndAnEmptyOneNothing) {
   for (const std::size_t n : {0, 1, 2, 5, 1000}) {
     const vector ones(n, 1.0F);
     for (int devices = 1; devices <= lab::device_count(); ++devices) {
@@ -231,7 +193,7 @@ TEST_P(EachVersion, EachDeviceReportsItsElementsAndAnEmptyOneNothing) {
   EXPECT_EQ(run({}, {}).devices.size(), static_cast<std::size_t>(lab::device_count()));
 }
 
-TEST_P(EachVersion, TheMemoryIsPinnedAndMappedForEveryDeviceWhoeverAllocatedIt) {
+TEST_P(EachStep, TheMemoryIsPinnedAndMappedForEveryDeviceWhoeverAllocatedIt) {
   const vector ones(1000, 1.0F);
   for (int owner = 0; owner < lab::device_count(); ++owner) {
     const on_device here(owner);
@@ -257,7 +219,7 @@ TEST_P(EachVersion, TheMemoryIsPinnedAndMappedForEveryDeviceWhoeverAllocatedIt) 
 
 // --- the current device, and whose memory is used ------------------------------------------------
 
-TEST_P(EachVersion, KeepsTheCurrentDevice) {
+TEST_P(EachStep, KeepsTheCurrentDevice) {
   const vector ones(1000, 1.0F);
   for (int device = 0; device < lab::device_count(); ++device) {
     const on_device here(device);
@@ -266,7 +228,7 @@ TEST_P(EachVersion, KeepsTheCurrentDevice) {
   }
 }
 
-TEST_P(EachVersion, OnlyTheCopiesNeedRoomOnTheDevices) {
+TEST_P(EachStep, OnlyTheCopiesNeedRoomOnTheDevices) {
   const std::size_t n =
       lab::testing::size_that_fits_once() * static_cast<std::size_t>(lab::device_count());
   vector a(n), b(n, 1.0F);

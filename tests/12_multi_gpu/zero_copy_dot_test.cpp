@@ -9,17 +9,12 @@
 #endif
 
 #include <chrono>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
-#include <string>
 #include <thread>
-#include <tuple>
 #include <vector>
 
 #include "full_device.hpp"
-#include "lab/errors.hpp"
 #include "lab/launch_limits.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
@@ -105,23 +100,18 @@ TEST_P(Dot, IsWithinTheBoundForRandomNumbers) {
 class EachStep : public ::testing::TestWithParam<named_step> {
  protected:
   step which() const { return GetParam().value; }
+  float sum(const vector& a, const vector& b) const { return dot(which(), a, b).value; }
+  double bound(const vector& a, const vector& b) const { return error_bound(a, b); }
+  static std::size_t most() { return 1'000'007; }
 };
 INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
                          [](const auto& test) { return test.param.name; });
 
-TEST_P(EachStep, IsZeroForEmptyVectors) { EXPECT_EQ(dot(which(), {}, {}).value, 0.0F); }
+}  // namespace
 
-TEST_P(EachStep, RefusesVectorsOfDifferentLengths) {
-  const vector three(3, 1.0F), four(4, 1.0F), none;
-  EXPECT_THROW(dot(which(), three, four), lab::invalid_input);
-  EXPECT_THROW(dot(which(), four, three), lab::invalid_input);
-  EXPECT_THROW(dot(which(), none, four), lab::invalid_input);
-}
+#include "sum_tests.hpp"  // needs EachStep
 
-TEST_P(EachStep, AddsAMillionAndSevenProductsExactly) {
-  constexpr std::size_t kSize = 1'000'007;  // 16 times that is below 2^24
-  EXPECT_TRUE(is_exact(which(), whole_numbers(kSize, 1, -3, 4), whole_numbers(kSize, 2, -4, 2)));
-}
+namespace {
 
 TEST_P(EachStep, ReadsNothingBehindTheEndInItsLastRound) {
   // A thread adds four products at a time, a stride of the grid apart, while all four are there.
@@ -132,28 +122,6 @@ TEST_P(EachStep, ReadsNothingBehindTheEndInItsLastRound) {
                               4 * stride + 1, 7 * stride, 8 * stride - 1})
     EXPECT_TRUE(is_exact(which(), whole_numbers(n, 1, -3, 4), whole_numbers(n, 2, -1, 1)))
         << n << " elements";
-}
-
-TEST_P(EachStep, MultipliesRandomVectorsOfSeveralSeeds) {
-  for (const std::uint64_t seed : {1, 2, 3})
-    EXPECT_TRUE(is_exact(which(), whole_numbers(20'011, seed * 10, -20, 20),
-                         whole_numbers(20'011, seed * 10 + 1, -5, 30)))
-        << "seed " << seed;
-}
-
-TEST_P(EachStep, PassesNaNAndInfinityOn) {
-  vector a(1000, 1.0F), b(1000, 1.0F);
-  a[999] = std::numeric_limits<float>::infinity();
-  EXPECT_EQ(dot(which(), a, b).value, std::numeric_limits<float>::infinity());
-  b[500] = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_TRUE(std::isnan(dot(which(), a, b).value));
-}
-
-TEST_P(EachStep, ForgetsThePreviousCall) {
-  const vector ones(5000, 1.0F), few(3, 2.0F);
-  EXPECT_EQ(dot(which(), ones, ones).value, 5000.0F);
-  EXPECT_EQ(dot(which(), few, few).value, 12.0F);
-  EXPECT_EQ(dot(which(), ones, ones).value, 5000.0F);
 }
 
 TEST_P(EachStep, SaysHowLongItTook) {

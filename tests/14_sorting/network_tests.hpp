@@ -13,6 +13,7 @@
 #include <tuple>
 #include <vector>
 
+#include "fault_tests.hpp"
 #include "lab/errors.hpp"
 #include "lab/key_value.hpp"
 #include "lab_testing.hpp"
@@ -223,6 +224,15 @@ TEST_P(EachStep, CountsItsLaunchesAndTakesItsTime) {
   EXPECT_GT(result.kernel_ms, 0.0F);
   EXPECT_LT(result.kernel_ms, 60'000.0F);
   EXPECT_EQ(sort(which(), input.keys, input.values, {16384 / 64, 64}).launches, 1U);
+}
+
+FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
+  const key_values input = make_key_values(2 * 2048, 1);
+  lab::testing::expect_failures_reported(
+      [&] {
+        return sorts(which(), input, {2, 2048});
+      },
+      input.keys, input.values);
 }
 
 }  // namespace

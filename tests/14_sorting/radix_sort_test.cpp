@@ -9,6 +9,8 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <new>
 #include <span>
@@ -16,6 +18,7 @@
 #include <tuple>
 #include <vector>
 
+#include "fault_tests.hpp"
 #include "full_device.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/device_limits.hpp"
@@ -37,6 +40,7 @@ using lab::radix_sort::sort;
 using lab::radix_sort::sort_by_digit;
 using lab::radix_sort::step;
 using lab::testing::bytes_of;
+using lab::testing::expect_failures_reported;
 using lab::testing::full_device;
 using lab::testing::matches;
 using lab::testing::work_of;
@@ -292,6 +296,33 @@ TEST(Check, SeesWhatIsWrong) {
   EXPECT_FALSE(is_right({7, 3, 7}, {0, 1, 2}));  // nobody sorted
   EXPECT_FALSE(is_right({3, 7, 7}, {0, 1, 2}));  // the values stayed where they were
   EXPECT_FALSE(is_right({3, 7}, {1, 0}));
+}
+
+/// Of a cudaMalloc that fails Thrust makes a bad_alloc, which the contract passes on. It names the
+/// error.
+template <class Sort>
+::testing::AssertionResult as_cuda_error(const Sort& sorts_right) {
+  try {
+    return sorts_right();
+  } catch (const std::bad_alloc& error) {
+    int code = 1;
+    while (code < 1000 &&
+           std::strstr(error.what(), cudaGetErrorName(static_cast<cudaError_t>(code))) == nullptr)
+      ++code;
+    lab::detail::throw_cuda_error(static_cast<cudaError_t>(code), "thrust", __FILE__, __LINE__);
+  }
+}
+
+FAULT_TEST(Thrust, ReportsEveryCallThatFails) {
+  const auto keys = random_keys<float>(100, 1);
+  expect_failures_reported([&] { return as_cuda_error([&] { return sorts(step::thrust, keys); }); },
+                           keys);
+}
+
+// One of the four passes of step digits: what they do on the host is the same.
+FAULT_TEST(Digits, ReportEveryCallThatFails) {
+  const auto keys = random_keys<std::uint32_t>(100, 1);
+  expect_failures_reported([&] { return sort_by_digit(keys, places(100), 1).keys; }, keys);
 }
 
 }  // namespace

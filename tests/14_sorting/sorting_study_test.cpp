@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "fault_tests.hpp"
 #include "lab/errors.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
@@ -28,6 +29,7 @@ using lab::sorting_study::problem;
 using lab::sorting_study::row;
 using lab::sorting_study::study;
 using lab::sorting_study::wrong_order;
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
 
@@ -180,6 +182,15 @@ TEST(Comparators, AreCounted) {
   EXPECT_EQ(comparators(method::odd_even, {1, 8}), 19);
   EXPECT_EQ(comparators(method::odd_even, {3, 16}), 3 * 63);
   EXPECT_EQ(comparators(method::radix, {3, 16}), 0);
+}
+
+FAULT_TEST(Study, ReportsEveryCallThatFails) {
+  const std::vector<problem> problems = {make_problem({2, 32}, 1)};
+  for (const method how : kAll)
+    expect_failures_reported([&] {
+      const std::vector<method> one = {how};
+      return matches(check(study(problems, one, 2), problems, one, 2));
+    });
 }
 
 }  // namespace

@@ -7,11 +7,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <numeric>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -116,9 +114,19 @@ TEST_P(Dot, IsWithinTheBoundForRandomNumbers) {
 class EachStep : public ::testing::TestWithParam<named_step> {
  protected:
   step which() const { return GetParam().value; }
+  static constexpr unsigned kBlocks = 137;
+  float sum(const vector& a, const vector& b) const { return dot(which(), a, b, kBlocks).value; }
+  double bound(const vector& a, const vector& b) const { return error_bound(a, b, kBlocks); }
+  static std::size_t most() { return 1'000'007; }
 };
 INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
                          [](const auto& test) { return test.param.name; });
+
+}  // namespace
+
+#include "sum_tests.hpp"  // needs EachStep
+
+namespace {
 
 TEST_P(EachStep, CountsEachBlockOnceWhereAllCompete) {
   // Blocks with next to nothing to do before they meet: who is not kept out gets in between.
@@ -128,37 +136,10 @@ TEST_P(EachStep, CountsEachBlockOnceWhereAllCompete) {
   }
 }
 
-TEST_P(EachStep, CountsEveryElementOnce) {
-  // One element that is not 0, where a thread, a warp, a part or a round of the parts begins or
-  // ends: it has to come out as it went in.
-  constexpr unsigned kBlocks = 4;
-  constexpr std::size_t kSize = 2 * kBlocks * kThreads + 259;
-  for (const std::size_t place :
-       {0, 1, 31, 32, 255, 256, 511, 512, 1023, 1024, 1025, 2047, 2048, 2303, 2304, 2306}) {
-    vector a(kSize), b(kSize, 3.0F);
-    a[place] = static_cast<float>(place) + 7;
-    EXPECT_TRUE(is_exact(which(), a, b, kBlocks)) << "the element is at " << place;
-  }
-}
-
-TEST_P(EachStep, MultipliesRandomVectorsOfSeveralSeeds) {
-  for (const std::uint64_t seed : {1, 2, 3})
-    EXPECT_TRUE(is_exact(which(), whole_numbers(20'011, seed * 10, -20, 20),
-                         whole_numbers(20'011, seed * 10 + 1, -5, 30), 13))
-        << "seed " << seed;
-}
-
 TEST_P(EachStep, IsZeroForEmptyVectorsWithoutAKernel) {
   const auto result = dot(which(), {}, {}, 32);
   EXPECT_EQ(result.value, 0.0F);
   EXPECT_EQ(result.kernel_ms, 0.0F);
-}
-
-TEST_P(EachStep, RefusesVectorsOfDifferentLengths) {
-  const vector three(3, 1.0F), four(4, 1.0F), none;
-  EXPECT_THROW(dot(which(), three, four, 1), lab::invalid_input);
-  EXPECT_THROW(dot(which(), four, three, 1), lab::invalid_input);
-  EXPECT_THROW(dot(which(), none, four, 1), lab::invalid_input);
 }
 
 TEST_P(EachStep, RefusesGridsThatItDoesNotKnow) {
@@ -174,14 +155,6 @@ TEST_P(EachStep, BeginsAtZeroWithAFreeLockEachTime) {
   EXPECT_EQ(dot(which(), ones, ones, 7).value, 5000.0F);
   EXPECT_EQ(dot(which(), few, few, 7).value, 12.0F);
   EXPECT_EQ(dot(which(), ones, ones, 7).value, 5000.0F);
-}
-
-TEST_P(EachStep, PassesNaNAndInfinityOn) {
-  vector a(1000, 1.0F), b(1000, 1.0F);
-  a[999] = std::numeric_limits<float>::infinity();
-  EXPECT_EQ(dot(which(), a, b, 4).value, std::numeric_limits<float>::infinity());
-  b[500] = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_TRUE(std::isnan(dot(which(), a, b, 4).value));
 }
 
 TEST_P(EachStep, SaysHowLongItTook) {

@@ -12,6 +12,7 @@
 #include <tuple>
 #include <vector>
 
+#include "fault_tests.hpp"
 #include "lab/errors.hpp"
 #include "lab/launch_limits.hpp"
 #include "lab_testing.hpp"
@@ -27,6 +28,7 @@ using lab::hash_table_gpu::kEnd;
 using lab::hash_table_gpu::random_numbers;
 using lab::hash_table_gpu::step;
 using lab::testing::bytes_of;
+using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::setting;
 using lab::testing::work_of;
@@ -178,6 +180,13 @@ TEST_P(EachStep, SaysHowLongItTook) {
   EXPECT_GT(result.kernel_ms, 0.0F);
   EXPECT_GE(result.whole_ms, 0.0F);
   EXPECT_LT(result.kernel_ms, 60'000.0F);
+}
+
+FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
+  const numbers keys = random_numbers(100, 1), values = random_numbers(100, 2);
+  expect_failures_reported(
+      [&] { return matches(check(build(which(), keys, values, 7).built, keys, values, 7)); }, keys,
+      values);
 }
 
 }  // namespace

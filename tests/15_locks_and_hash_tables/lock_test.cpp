@@ -8,6 +8,7 @@
 #include <string>
 #include <tuple>
 
+#include "fault_tests.hpp"
 #include "lab/errors.hpp"
 #include "lab/launch_limits.hpp"
 #include "lab_testing.hpp"
@@ -23,6 +24,7 @@ using lab::lock::expected_entries;
 using lab::lock::step;
 using lab::lock::work;
 using lab::testing::work_of;
+using lab::testing::expect_failures_reported;
 
 // A lock that is never given back makes the kernel wait for ever. The CPU device ends it; 30
 // seconds, its default, would be a long time for a student to wait.
@@ -130,6 +132,10 @@ TEST_P(EachStep, SaysHowLongItTook) {
   const float milliseconds = count(which(), {2, 32, 1}).kernel_ms;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
+}
+
+FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
+  expect_failures_reported([&] { return count(which(), {3, 33, 2}).count; });
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -44,6 +45,43 @@ TEST(DotErrorBound, HoldsForAChainOfAMillionRoundingsThatAllGoTheSameWay) {
   const double bound = lab::dot_error_bound(one, one, 1 << 20);
   EXPECT_GT(bound, 0x1p20 * 0x1p-24) << "what is left out to first order counts here";
   EXPECT_NEAR(bound, rounded_up - 1, 1e-9);
+}
+
+TEST(ExactVectors, HaveTheirDotProductInAnyOrder) {
+  for (const std::size_t n : {0, 1, 2, 255, 1000, 100'003}) {
+    const auto [a, b, dot] = lab::make_exact_vectors(n, 7);
+    float forwards = 0, backwards = 0, minus_ones = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      forwards += a[i] * b[i];
+      backwards += a[n - 1 - i] * b[n - 1 - i];
+      ASSERT_EQ(std::fabs(a[i] * b[i]), 1.0F);
+      if (a[i] * b[i] < 0) ++minus_ones;
+    }
+    EXPECT_EQ(forwards, dot);
+    EXPECT_EQ(backwards, dot);
+    if (n >= 1000) {
+      EXPECT_NEAR(minus_ones / static_cast<float>(n), 0.25, 0.05);
+    }
+  }
+}
+
+TEST(ExactDot, SeesOneProductOfAMillionThatIsLostDoubledOrAnothers) {
+  constexpr std::size_t kMany = 1'000'000;
+  const auto check = [](auto&& change) {
+    return lab::check_exact_dot(kMany, 3, [&](std::vector<float> a, std::vector<float> b) {
+      change(a, b);
+      return lab::dot_in_double(a, b);
+    });
+  };
+  using vector = std::vector<float>;
+  EXPECT_TRUE(check([](vector&, vector&) {}).ok);
+  EXPECT_FALSE(check([](vector& a, vector&) { a[999'999] = 0; }).ok) << "lost";
+  EXPECT_FALSE(check([](vector& a, vector&) { a[500'000] *= 2; }).ok) << "counted twice";
+  EXPECT_FALSE(check([](vector& a, vector& b) { b = a; }).ok) << "a with itself";
+  EXPECT_FALSE(check([](vector&, vector& b) { std::rotate(b.begin(), b.begin() + 1, b.end()); }).ok)
+      << "each with its neighbour";
+  EXPECT_FALSE(check([](vector& a, vector&) { std::fill_n(a.begin() + 512, 256, 0.0F); }).ok)
+      << "a block lost";
 }
 
 template <class T>

@@ -318,6 +318,17 @@ TEST(Thrust, ThrowsTheErrorOfAKernelBeforeIt) {
   EXPECT_EQ(cudaDeviceReset(), cudaSuccess);
 }
 
+TEST(Thrust, LeavesNoErrorBehindThatItThrows) {
+  using cpu_device::stream_policy;
+  thrust::device_vector<int> v(1000, 1);
+  cpu_device::set_stream_policy(stream_policy::deferred);  // so that there is something to wait for
+  EXPECT_EQ(cudaMemsetAsync(thrust::raw_pointer_cast(v.data()), 0, 4), cudaSuccess);
+  cpu_device::fail_call("cudaStreamSynchronize", 1, cudaErrorUnknown);
+  EXPECT_THROW(thrust::reduce(v.begin(), v.end()), thrust::system_error);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+  cpu_device::set_stream_policy(stream_policy::eager);
+}
+
 #endif
 
 }  // namespace

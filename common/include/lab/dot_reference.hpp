@@ -1,13 +1,21 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The dot product on the host, and how far one in floats may be from it.
+// The dot product on the host, how far one in floats may be from it, and vectors for which it has
+// to be exact.
 #pragma once
 
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <numeric>
 #include <span>
+#include <string>
+#include <vector>
+
+#include "lab/closeness.hpp"
+#include "lab/random.hpp"
 
 namespace lab {
 
@@ -37,6 +45,48 @@ inline double dot_error_bound(std::span<const float> a, std::span<const float> b
   const double of_the_result = std::expm1(roundings * std::log1p(0x1p-24));
   const double of_the_reference = static_cast<double>(a.size()) * 0x1p-53;
   return (of_the_result + of_the_reference) * magnitude;
+}
+
+/// Vectors whose products are all 1 or -1, so that floats add them exactly: one product that is
+/// lost, or counted twice, changes the dot product, however many there are.
+struct exact_vectors {
+  std::vector<float> a, b;
+  double dot = 0;
+};
+
+/// Up to 2^24 products, three of four are 1: no sum of any of them in any order is rounded, and to
+/// lose a whole block of them cannot go unnoticed either. Of more products, one half is 1: what is
+/// then far from 2^24 are the sums of a random half, that is, those of any order that does not
+/// depend on the signs.
+inline exact_vectors make_exact_vectors(std::size_t n, std::uint64_t seed) {
+  exact_vectors made{std::vector<float>(n), std::vector<float>(n)};
+  random_source random(seed);
+  const std::uint64_t share_of_minus_ones = n <= (std::size_t{1} << 24) ? 1 : 2;  // of 4
+  std::int64_t sum = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::uint64_t bits = random.bits();
+    const bool minus = bits % 4 < share_of_minus_ones;
+    // Not 1 and 1: whoever multiplies a[i] by something else than b[i] gets something else.
+    const float size = bits / 4 % 2 == 0 ? 2.0F : 0.5F;
+    made.a[i] = bits / 8 % 2 == 0 ? size : -size;
+    made.b[i] = (minus ? -1.0F : 1.0F) / made.a[i];
+    sum += minus ? -1 : 1;
+  }
+  made.dot = static_cast<double>(sum);
+  return made;
+}
+
+/// Whether `dot`, a function of two vectors, counts each of n products once. A bound for rounding
+/// errors cannot tell: with many elements, one of them is less than the bound.
+template <class Dot>
+comparison check_exact_dot(std::size_t n, std::uint64_t seed, const Dot& dot) {
+  const exact_vectors vectors = make_exact_vectors(n, seed);
+  comparison result =
+      compare(static_cast<double>(dot(vectors.a, vectors.b)), vectors.dot, tolerance{});
+  result.message =
+      result.ok ? "each of " + std::to_string(n) + " products of 1 or -1 was added once"
+                : "the sum of " + std::to_string(n) + " products of 1 or -1: " + result.message;
+  return result;
 }
 
 }  // namespace lab

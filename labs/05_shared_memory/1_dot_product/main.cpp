@@ -11,6 +11,7 @@
 #include "dot_product.hpp"
 #include "lab/command_line.hpp"
 #include "lab/device_limits.hpp"
+#include "lab/dot_reference.hpp"
 #include "lab/random.hpp"
 #include "reference.hpp"
 
@@ -45,6 +46,12 @@ int main(int argc, char** argv) {
 
   return program.run(argc, argv, [&] {
     program.require_memory(2 * size * sizeof(float), 2 * size * sizeof(float));
+    if (!program.verdict(
+            lab::check_exact_dot(size, program.seed(), [&](const auto& a, const auto& b) {
+              return lab::dot_product::dot(chosen_step, a, b).value;
+            })))
+      return false;
+
     std::vector<float> a, b;
     if (chosen_data == data::random) {
       // None is negative, or a result of 0 would be within the bound when there are many.

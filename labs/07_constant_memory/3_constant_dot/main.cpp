@@ -10,6 +10,7 @@
 
 #include "constant_dot.hpp"
 #include "lab/command_line.hpp"
+#include "lab/dot_reference.hpp"
 #include "lab/random.hpp"
 #include "lab/report.hpp"
 #include "reference.hpp"
@@ -27,6 +28,12 @@ int main(int argc, char** argv) {
 
   return program.run(argc, argv, [&] {
     program.require_memory(3 * size * sizeof(float), 3 * size * sizeof(float));
+    if (!program.verdict(
+            lab::check_exact_dot(size, program.seed(), [&](const auto& a, const auto& b) {
+              return lab::constant_dot::dot(chosen_step, a, b).value;
+            })))
+      return false;
+
     const std::vector<float> a = lab::random_floats(size, program.seed(), -1, 1);
     const std::vector<float> b = lab::random_floats(size, program.seed() + 1, -1, 1);
 

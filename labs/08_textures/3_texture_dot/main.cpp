@@ -16,6 +16,7 @@
 
 #include "lab/command_line.hpp"
 #include "lab/device_limits.hpp"
+#include "lab/dot_reference.hpp"
 #include "lab/random.hpp"
 #include "lab/report.hpp"
 #include "reference.hpp"
@@ -93,6 +94,11 @@ int main(int argc, char** argv) {
   return program.run(argc, argv, [&] {
     const std::size_t most = std::max(size, up_to);
     program.require_memory(2 * most * sizeof(float), 2 * most * sizeof(float));
+    if (!program.verdict(lab::check_exact_dot(
+            size, program.seed(),
+            [&](const auto& a, const auto& b) { return dot(chosen_step, a, b).value; })))
+      return false;
+
     // None is negative: the sum is then far from 0, and far larger than its bound.
     const std::vector<float> all_a = lab::random_floats(most, program.seed(), 0, 1);
     const std::vector<float> all_b = lab::random_floats(most, program.seed() + 1, 0, 1);

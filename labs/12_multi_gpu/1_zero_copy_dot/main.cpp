@@ -11,6 +11,7 @@
 
 #include "lab/command_line.hpp"
 #include "lab/device_limits.hpp"
+#include "lab/dot_reference.hpp"
 #include "lab/random.hpp"
 #include "reference.hpp"
 #include "zero_copy_dot.hpp"
@@ -41,6 +42,12 @@ int main(int argc, char** argv) {
     const std::size_t input_bytes = 2 * size * sizeof(float);
     const bool copies = chosen_step == step::copies;
     program.require_memory(copies ? input_bytes : 2 * input_bytes, copies ? input_bytes : 0);
+    if (!program.verdict(
+            lab::check_exact_dot(size, program.seed(), [&](const auto& a, const auto& b) {
+              return lab::zero_copy_dot::dot(chosen_step, a, b).value;
+            })))
+      return false;
+
     std::vector<float> a, b;
     if (chosen_data == data::random) {
       // None is negative: else the sum could be smaller than its bound, and 0 as good a result.

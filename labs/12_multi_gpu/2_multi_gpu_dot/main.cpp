@@ -15,6 +15,7 @@
 
 #include "lab/command_line.hpp"
 #include "lab/device_limits.hpp"
+#include "lab/dot_reference.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "multi_gpu_dot.hpp"
@@ -62,6 +63,12 @@ int main(int argc, char** argv) {
     const std::vector<double> shares = read_shares(share_list);
     const std::size_t input_bytes = 2 * size * sizeof(float);
     program.require_memory(input_bytes, lab::on_cpu_device() ? input_bytes : 0);
+    if (!program.verdict(
+            lab::check_exact_dot(size, program.seed(), [&](const auto& a, const auto& b) {
+              return lab::multi_gpu_dot::dot(chosen_step, a, b, shares).value;
+            })))
+      return false;
+
     std::vector<float> a, b;
     if (chosen_data == data::random) {
       // None is negative: else the sum could be smaller than its bound, and 0 as good a result.

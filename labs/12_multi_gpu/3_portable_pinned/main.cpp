@@ -16,6 +16,7 @@
 
 #include "lab/command_line.hpp"
 #include "lab/device_limits.hpp"
+#include "lab/dot_reference.hpp"
 #include "lab/random.hpp"
 #include "lab/table.hpp"
 #include "portable_pinned.hpp"
@@ -86,6 +87,12 @@ int main(int argc, char** argv) {
     const bool copies = chosen_step == step::copies;
     // The vectors, the same in pinned memory, and on the CPU device the devices' copies as well.
     program.require_memory((copies && lab::on_cpu_device() ? 3 : 2) * input_bytes, 0);
+    if (!program.verdict(
+            lab::check_exact_dot(size, program.seed(), [&](const auto& a, const auto& b) {
+              return lab::portable_pinned::dot(chosen_step, chosen_pinning, a, b, devices).value;
+            })))
+      return false;
+
     std::vector<float> a, b;
     if (chosen_data == data::random) {
       // None is negative: else the sum could be smaller than its bound, and 0 as good a result.

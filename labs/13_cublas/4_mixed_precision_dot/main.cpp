@@ -10,6 +10,7 @@
 
 #include "lab/closeness.hpp"
 #include "lab/command_line.hpp"
+#include "lab/dot_reference.hpp"
 #include "lab/random.hpp"
 #include "mixed_precision_dot.hpp"
 #include "reference.hpp"
@@ -39,6 +40,11 @@ int main(int argc, char** argv) {
   return program.run(argc, argv, [&] {
     program.require_memory(2 * size * sizeof(float),
                            2 * size * sizeof(float) + (std::size_t{8} << 19));
+    if (!program.verdict(lab::check_exact_dot(
+            size, program.seed(),
+            [&](const auto& a, const auto& b) { return dot(which, a, b).value; })))
+      return false;
+
     std::vector<float> x(size, 1.0F), y(size, 1.0F);
     if (kind != data::one_large) {
       x = lab::random_floats(size, program.seed(), -1, 1);

@@ -16,6 +16,7 @@
 #include "dot_with_lock.hpp"
 #include "lab/command_line.hpp"
 #include "lab/device_limits.hpp"
+#include "lab/dot_reference.hpp"
 #include "lab/random.hpp"
 #include "lab/table.hpp"
 #include "reference.hpp"
@@ -98,17 +99,13 @@ int main(int argc, char** argv) {
     const auto grid = static_cast<unsigned>(blocks);
     std::printf("step %s, %zu elements, %u blocks\n", program.step_name().c_str(), size, grid);
 
-    // A single 1 in each part: whatever the order, the sum is exact. The bound of the sums below
-    // grows with the number of blocks, and one block's sum that is lost could hide in it.
-    std::vector<float> a(size), b(size, 1.0F);
-    std::size_t parts = 0;
-    for (std::size_t i = 0; i < size && parts < grid; i += exercise::kThreads, ++parts) a[i] = 1;
-    const float counted = exercise::dot(chosen_step, a, b, grid).value;
-    char sentence[100];
-    std::snprintf(sentence, sizeof sentence, "a 1 in each of %zu parts adds up to %.9g", parts,
-                  static_cast<double>(counted));
-    if (!program.verdict(counted == static_cast<float>(parts), sentence)) return false;
+    if (!program.verdict(
+            lab::check_exact_dot(size, program.seed(), [&](const auto& a, const auto& b) {
+              return exercise::dot(chosen_step, a, b, grid).value;
+            })))
+      return false;
 
+    std::vector<float> a(size), b(size);
     if (chosen_data == data::random) {
       a = lab::random_floats(size, program.seed(), -1, 1);
       b = lab::random_floats(size, program.seed() + 1, -1, 1);

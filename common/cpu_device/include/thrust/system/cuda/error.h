@@ -45,8 +45,10 @@ void wait_for(cudaStream_t stream, Policy&) {
   using error = std::conditional_t<std::is_void_v<Policy>, void, system_error>;
   const cudaError_t status = ::cpu_device::catch_up(stream);
   // While another exception is on its way a destructor stands above, which must not throw.
-  if (status != cudaSuccess && std::uncaught_exceptions() == 0)
+  if (status != cudaSuccess && std::uncaught_exceptions() == 0) {
+    cudaGetLastError();  // reported by the exception
     throw error(static_cast<int>(status), cuda_category(), "a kernel or copy before this failed");
+  }
 }
 }  // namespace cuda::detail
 

@@ -39,7 +39,9 @@ class runtime_memory final : public thrust::mr::memory_resource<Pointer> {
     return Pointer(memory);
   }
   // Not an error worth an exception in a destructor: after a failed kernel nothing can be freed.
-  void do_deallocate(Pointer memory, std::size_t, std::size_t) override { Give(memory.get()); }
+  void do_deallocate(Pointer memory, std::size_t, std::size_t) override {
+    if (Give(memory.get()) != cudaSuccess) cudaGetLastError();
+  }
 };
 
 }  // namespace detail
