@@ -47,8 +47,8 @@ void put_text(writer& to, what kind, const char* text) {
 
 }  // namespace
 
-pinned_memory& pinned() {
-  static pinned_memory here;
+host_memory& pinned() {
+  static host_memory here;
   return here;
 }
 side& this_side() {
