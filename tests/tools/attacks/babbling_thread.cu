@@ -5,7 +5,6 @@
 // base: solution
 // state: graded
 // points: 0
-// says: no test ran
 
 #include <unistd.h>
 
