@@ -29,6 +29,7 @@
 
 #include "../wire/exceptions.hpp"
 #include "../wire/messages.hpp"
+#include "lab/cuda_check.hpp"
 #include "lab_testing.hpp"
 
 extern char** environ;
@@ -39,8 +40,9 @@ namespace {
 using clock = std::chrono::steady_clock;
 using wire::message;
 
-constexpr double kCallLimit = 30;                        // seconds
+constexpr double kCallLimit = 20;                        // seconds
 constexpr std::size_t kPrinted = std::size_t{8} << 20U;  // bytes in one call
+constexpr int kMostLate = 2;                             // answers to one question
 constexpr std::size_t kMostKept = 10'000;                // callbacks
 
 std::string signal_of(int status) {
@@ -68,6 +70,13 @@ class worker {
                              wire::writer& arguments) {
     const std::lock_guard lock(mutex_);
     require();
+    // A step that never ends costs its own cases, and not the time of all others.
+    const std::string question = what + first_of(arguments);
+    if (late_[question] >= kMostLate) {
+      what_ = what;
+      lose("is not asked again what took too long " + std::to_string(kMostLate) + " times");
+    }
+    question_ = question;
     wire::writer to;
     put_head(to, kind);
     if (kind == message::call)
@@ -94,13 +103,30 @@ class worker {
           throw wire::malformed("a message of no known kind");
         if (wire::get<std::uint64_t>(from, memory) != serial_)
           throw wire::malformed("an answer to another question");
-        if (answer == message::exception) wire::throw_exception(from);
+        if (answer == message::exception) throw_what_came(from);
         const auto rest = from.bytes(from.left());
         return {rest.begin(), rest.end()};
       } catch (const wire::malformed& error) {
         babbles(error.what());
       }
     }
+  }
+
+  [[noreturn]] void throw_what_came(wire::reader& from) {
+    try {
+      wire::throw_exception(from);
+    } catch (const lab::cuda_error& error) {
+      if (error.code() != cudaErrorLaunchTimeout) throw;
+      // Its device is of no use any more.
+      ++late_[question_];
+      lose("had a kernel that never ended (" + std::string(error.what()) + ")");
+    }
+  }
+
+  /// The bytes of the first argument, such as a step.
+  static std::string first_of(wire::writer& arguments) {
+    const std::size_t n = std::min<std::size_t>(arguments.data().size(), 4);
+    return {reinterpret_cast<const char*>(arguments.data().data()), n};
   }
 
   [[noreturn]] void babbles(const std::string& why) {
@@ -112,6 +138,14 @@ class worker {
       if (generation != generation_ || !loss_.empty()) return;
       wire::writer nothing;
       (void)ask(message::release, "the end of a function that was returned", number, nothing);
+    } catch (...) {  // the loss is noted
+    }
+  }
+
+  void give_up(const std::string& how) noexcept {
+    try {
+      const std::lock_guard lock(mutex_);
+      lose(how);
     } catch (...) {  // the loss is noted
     }
   }
@@ -176,6 +210,8 @@ class worker {
     arguments.push_back(nullptr);
     // The worker gets of the environment what the CPU device wants to know, and a path.
     std::vector<std::string> variables = {"PATH=/usr/bin:/bin", "LANG=C.UTF-8", "HOME=/tmp"};
+    if (std::getenv("CPU_DEVICE_TIME_LIMIT") == nullptr)
+      variables.emplace_back("CPU_DEVICE_TIME_LIMIT=10");
     for (char** each = environ; *each != nullptr; ++each)
       if (std::string_view(*each).starts_with("CPU_DEVICE_") ||
           std::string_view(*each).starts_with("CUDA_VISIBLE_DEVICES="))
@@ -274,6 +310,7 @@ class worker {
       const auto left =
           std::chrono::duration_cast<std::chrono::milliseconds>(deadline_ - clock::now()).count();
       if (left <= 0) {
+        ++late_[question_];
         std::array<char, 32> seconds{};
         std::snprintf(seconds.data(), seconds.size(), "%g", call_limit());
         lose("took longer than " + std::string(seconds.data()) + " s");
@@ -379,7 +416,8 @@ class worker {
   std::uint32_t thread_ = 0;  // that calls
   std::size_t printed_ = 0;
   clock::time_point deadline_;
-  std::string what_, loss_;
+  std::string what_, question_, loss_;
+  std::map<std::string, int> late_;  // how often what was asked took too long
   std::map<std::uint64_t, std::function<void()>> callbacks_;
   std::vector<std::function<void()>> set_ups_;
 };
@@ -432,6 +470,8 @@ std::uint64_t add_callback(std::function<void()> callback) {
 }
 
 void on_new_worker(std::function<void()> set_up) { the_worker().add_set_up(std::move(set_up)); }
+
+void give_up(const std::string& how) noexcept { the_worker().give_up(how); }
 
 const std::string& loss() { return the_worker().loss(); }
 

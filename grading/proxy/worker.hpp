@@ -36,6 +36,9 @@ std::uint64_t add_callback(std::function<void()> callback);
 /// had been told.
 void on_new_worker(std::function<void()> set_up);
 
+/// Ends the worker of the running test, which fails with this reason. Throws nothing.
+void give_up(const std::string& how) noexcept;
+
 /// Why the worker of the running test is lost; empty while it is not.
 const std::string& loss();
 

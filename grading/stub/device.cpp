@@ -5,6 +5,7 @@
 
 #include <cpu_device.h>
 #include <cuda_runtime.h>
+#include <sys/mman.h>
 
 #include "../wire/raw.hpp"
 #include "stub.hpp"
@@ -117,6 +118,15 @@ const bool kPrepared = [] {
     void* memory = nullptr;
     if (cudaHostAlloc(&memory, bytes, flags) != cudaSuccess) throw std::bad_alloc();
     return {memory, [](void* there) { (void)cudaFreeHost(there); }};
+  };
+  wire::pinned().pretend = [](std::size_t bytes) -> std::shared_ptr<void> {
+    // Where that is more than there are addresses, one page has to do.
+    for (const std::size_t size : {bytes, std::size_t{4096}}) {
+      void* const there =
+          ::mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      if (there != MAP_FAILED) return {there, [size](void* at) { ::munmap(at, size); }};
+    }
+    throw std::bad_alloc();
   };
   return true;
 }();

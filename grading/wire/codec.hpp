@@ -31,6 +31,9 @@
 
 namespace wire {
 
+/// Bytes of a message. A worker that says more than this is not believed.
+inline constexpr std::size_t kLongestMessage = std::size_t{256} << 20U;
+
 /// Bytes that are no message of ours.
 class malformed : public std::runtime_error {
  public:
@@ -84,15 +87,20 @@ class arena {
   std::deque<std::shared_ptr<void>> kept_;
 };
 
-/// Host memory that CUDA has pinned is pinned on the other side, too: how copies from it behave is
-/// part of what some exercises teach.
-struct pinned_memory {
+/// What a span's memory is like. Host memory that CUDA has pinned is pinned on the other side, too:
+/// how copies from it behave is part of what some exercises teach. A span that is longer than any
+/// memory is only pretended, to be refused: its length crosses, and reading from it is a crash.
+enum class memory_kind : std::uint8_t { ordinary, pinned, pretended };
+
+struct host_memory {
+  /// Addresses without memory behind them.
+  std::function<std::shared_ptr<void>(std::size_t bytes)> pretend;
   /// The flags of cudaHostAlloc if the memory is pinned.
   std::function<std::optional<unsigned>(const void*)> flags_of;
   /// Pinned memory of so many bytes.
   std::function<std::shared_ptr<void>(std::size_t bytes, unsigned flags)> allocate;
 };
-pinned_memory& pinned();
+host_memory& pinned();
 
 template <class T>
 struct codec;
@@ -179,16 +187,27 @@ struct codec<std::span<T>> {
   static void put(writer& to, std::span<T> values) {
     std::optional<unsigned> flags;
     if (!values.empty() && wire::pinned().flags_of) flags = wire::pinned().flags_of(values.data());
-    wire::put(to, flags.has_value());
+    auto kind = flags ? memory_kind::pinned : memory_kind::ordinary;
+    if (values.size() > kLongestMessage / sizeof(value)) kind = memory_kind::pretended;
+    wire::put(to, kind);
     wire::put(to, flags.value_or(0));
+    if (kind == memory_kind::pretended) return wire::put(to, values.size());
     put_elements(to, values.data(), values.size());
   }
   static std::span<T> get(reader& from, arena& memory) {
-    const bool is_pinned = wire::get<bool>(from, memory);
+    const auto kind = wire::get<memory_kind>(from, memory);
     const auto flags = wire::get<unsigned>(from, memory);
+    if (kind == memory_kind::pretended) {
+      const auto n = wire::get<std::size_t>(from, memory);
+      if (!wire::pinned().pretend) throw malformed("a span that is only pretended");
+      auto there = wire::pinned().pretend(n * sizeof(value));
+      auto* first = static_cast<value*>(there.get());
+      memory.keep(std::move(there));
+      return {first, n};
+    }
     std::vector<value>& values = memory.keep(wire::get<std::vector<value>>(from, memory));
     if constexpr (plain<value>) {
-      if (is_pinned && !values.empty() && wire::pinned().allocate) {
+      if (kind == memory_kind::pinned && !values.empty() && wire::pinned().allocate) {
         auto there = wire::pinned().allocate(values.size() * sizeof(value), flags);
         auto* first = static_cast<value*>(there.get());
         std::memcpy(first, values.data(), values.size() * sizeof(value));

@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "call.hpp"
+#include "lab/cublas_check.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
 
@@ -20,6 +21,7 @@ enum class what : std::uint8_t {
   not_possible,
   not_written,
   cuda_error,
+  cublas_error,
   bad_alloc,
   out_of_range,
   invalid_argument,
@@ -45,10 +47,28 @@ void put_text(writer& to, what kind, const char* text) {
   put(to, std::string(text));
 }
 
+/// The errors of calls that failed, of CUDA and of cuBLAS.
+template <class Code, class Error>
+void put_call(writer& to, what kind, Code code, const Error& error) {
+  put(to, kind);
+  put(to, code);
+  put(to, error.expression());
+  put(to, error.file());
+  put(to, error.line());
+}
+
+template <class Error, class Code>
+[[noreturn]] void throw_call(reader& from, arena& memory) {
+  const auto code = get<Code>(from, memory);
+  const auto expression = get<std::string>(from, memory);
+  const auto file = get<std::string>(from, memory);
+  throw Error(code, expression.c_str(), file.c_str(), get<int>(from, memory));
+}
+
 }  // namespace
 
-pinned_memory& pinned() {
-  static pinned_memory here;
+host_memory& pinned() {
+  static host_memory here;
   return here;
 }
 side& this_side() {
@@ -77,11 +97,9 @@ void put_exception(writer& to) {
   } catch (const lab::not_written& error) {
     put_text(to, what::not_written, error.what());
   } catch (const lab::cuda_error& error) {
-    put(to, what::cuda_error);
-    put(to, error.code());
-    put(to, error.expression());
-    put(to, error.file());
-    put(to, error.line());
+    put_call(to, what::cuda_error, error.code(), error);
+  } catch (const lab::cublas_error& error) {
+    put_call(to, what::cublas_error, error.status(), error);
   } catch (const std::bad_alloc& error) {
     put_text(to, what::bad_alloc, error.what());
   } catch (const std::out_of_range& error) {
@@ -105,12 +123,8 @@ void throw_exception(reader& from) {
     if (i >= own_exceptions().size()) throw malformed("an exception of no known class");
     own_exceptions()[i].raise(from);
   }
-  if (kind == what::cuda_error) {
-    const auto code = get<cudaError_t>(from, memory);
-    const auto expression = get<std::string>(from, memory);
-    const auto file = get<std::string>(from, memory);
-    throw lab::cuda_error(code, expression.c_str(), file.c_str(), get<int>(from, memory));
-  }
+  if (kind == what::cuda_error) throw_call<lab::cuda_error, cudaError_t>(from, memory);
+  if (kind == what::cublas_error) throw_call<lab::cublas_error, cublasStatus_t>(from, memory);
   const auto text = get<std::string>(from, memory);
   switch (kind) {
     case what::invalid_input:

@@ -22,8 +22,7 @@ namespace wire {
 
 enum class message : std::uint8_t { call, call_kept, release, called, value, exception, callback };
 
-inline constexpr int kSocket = 3;  // the worker's
-inline constexpr std::size_t kLongestMessage = std::size_t{256} << 20U;
+inline constexpr int kSocket = 3;                        // the worker's
 inline constexpr std::uint32_t kNoThread = 0xFFFF'FFFF;  // of a callback: none of the grader's
 
 }  // namespace wire

@@ -26,6 +26,7 @@ from lablib.grading import sandbox
 from lablib.grading.sandbox import Sandbox
 
 WALL_SECONDS = 180.0
+_WORK = "/tmp/lab_grade_work"  # in the sandbox
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
 
 # What a solution needs none of: the CPU device itself, code that no check sees, other languages.
@@ -117,7 +118,11 @@ def _for_another_file(
     compiling: List[str],
     linking: List[str],
 ) -> Recipe:
-    file, made, code = f"/tmp/{exercise.name}.cu", f"/tmp/{exercise.name}.cu.cpp", "/tmp/code.o"
+    file, made, code = (
+        f"{_WORK}/{exercise.name}.cu",
+        f"{_WORK}/{exercise.name}.cu.cpp",
+        f"{_WORK}/code.o",
+    )
     own = compiling[compiling.index("-o") + 1]
     rewriter = Path(rewrite[0])
     includes = [word for word in rewrite if word.startswith("-I")]
@@ -133,7 +138,7 @@ def _for_another_file(
             compiler.append(word)
     compiler += ["-fdiagnostics-color=never", "-fmax-errors=3", "-o", code, "-c", made]
     linker = [code if word == own else word for word in linking]
-    linker[linker.index("-o") + 1] = "/tmp/worker"
+    linker[linker.index("-o") + 1] = f"{_WORK}/worker"
 
     readable: Set[Path] = {rewriter, root / "common" / "include"}
     readable.add(root / "common" / "cpu_device" / "include")
@@ -188,7 +193,7 @@ def make(recipe: Recipe, text: str, place: Sandbox, worker: Path) -> Made:
                 _quoted([*recipe.rewrite]),
                 _quoted(recipe.compile),
                 _quoted(recipe.link) + " >&2",
-                "cat /tmp/worker",
+                f"cat {_WORK}/worker",
             ]
         )
         answer = _run(recipe, source, place, script, worker)
@@ -203,7 +208,12 @@ def make(recipe: Recipe, text: str, place: Sandbox, worker: Path) -> Made:
 
 def _begin(recipe: Recipe) -> List[str]:
     file = f"{recipe.exercise.name}.cu"
-    return ["set -e", f"cd {shlex.quote(str(recipe.folder))}", f"cat /source > /tmp/{file}"]
+    return [
+        "set -e",
+        f"cd {shlex.quote(str(recipe.folder))}",
+        f"mkdir -p {_WORK}",
+        f"cat /source > {_WORK}/{file}",
+    ]
 
 
 def _quoted(words: List[str]) -> str:
@@ -213,7 +223,7 @@ def _quoted(words: List[str]) -> str:
 def _run(recipe: Recipe, source: Path, place: Sandbox, script: str, output: Path) -> sandbox.Answer:
     if not place.is_isolated:
         folder = Path(tempfile.mkdtemp(dir=source.parent))
-        script = re.sub(r"(?<![\w/])/tmp/", f"{folder}/", script).replace("/source", str(source))
+        script = script.replace(_WORK, str(folder)).replace("cat /source", f"cat {source}")
     readable = [(path, str(path)) for path in recipe.readable]
     command = place.command(
         ["/bin/sh", "-c", script], sandbox.COMPILE, readable=[*readable, (source, "/source")]
@@ -226,7 +236,7 @@ def _refusal(recipe: Recipe, source: Path, place: Sandbox) -> str:
     # The student's own text: the rewriter's adds words of the CPU device.
     at = recipe.compile.index("-o")
     name = f"{recipe.exercise.name}.cu"
-    preprocess = [*recipe.compile[:at], "-E", "-x", "c++", f"/tmp/{name}"]
+    preprocess = [*recipe.compile[:at], "-E", "-x", "c++", f"{_WORK}/{name}"]
     script = " && ".join([*_begin(recipe), _quoted(preprocess)])
     output = source.parent / "preprocessed"
     answer = _run(recipe, source, place, script, output)
@@ -265,7 +275,7 @@ def _first_message(answer: sandbox.Answer, recipe: Recipe) -> str:
         return f"it does not compile: the compiler was stopped after {WALL_SECONDS:g} s."
     text = answer.errors.decode("utf-8", "replace")
     text = re.sub(r"/\S*/(" + re.escape(recipe.exercise.name) + r"\.cu)", r"\1", text)
-    text = text.replace(str(recipe.exercise.root) + "/", "").replace("/tmp/", "")
+    text = text.replace(str(recipe.exercise.root) + "/", "").replace(f"{_WORK}/", "")
     for pattern in (r"[^\n]*(?:error|undefined)[^\n]*", r"[^\n]+"):
         match = re.search(pattern, text)
         if match:

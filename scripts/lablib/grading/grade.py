@@ -25,6 +25,7 @@ from lablib.grading import collect, compiling, points, sandbox
 from lablib.grading.compiling import Recipe
 from lablib.grading.sandbox import Sandbox
 
+CALL_SECONDS = 20.0
 CASE_SECONDS = 60.0
 EXERCISE_SECONDS = 600.0
 FORMAT = 1  # of records
@@ -117,8 +118,9 @@ def run(
     worker: Path,
     place: Sandbox,
     stop_when: Optional[Callable[[], bool]] = None,
+    call_seconds: float = CALL_SECONDS,
 ) -> test_program.Result:
-    """Runs an exercise's tests against a worker."""
+    """Runs an exercise's tests against a worker, which has so long for each call."""
     command = place.command(
         ["/worker"] if place.is_isolated else [str(worker)],
         sandbox.RUN,
@@ -134,6 +136,7 @@ def run(
             if not name.startswith(("GTEST_", "CPU_DEVICE_", "LAB_", "TESTBRIDGE_"))
         }
         environment["LAB_GRADING_WORKER"] = file.name
+        environment["LAB_GRADING_CALL_LIMIT"] = f"{call_seconds:g}"
         return test_program.run(
             [str(program)],
             case_limit=CASE_SECONDS,
@@ -220,7 +223,11 @@ def _record(
 
 
 def judge(
-    one: Prepared, source: collect.Source, place: Sandbox, stop: Callable[[], bool]
+    one: Prepared,
+    source: collect.Source,
+    place: Sandbox,
+    stop: Callable[[], bool],
+    call_seconds: float = CALL_SECONDS,
 ) -> Record:
     """The verdict on one file."""
     if not source.found:
@@ -230,7 +237,7 @@ def judge(
         made = compiling.make(one.fast, source.text, place, worker)
         if made.worker is None:
             return _nothing("refused" if made.refused else "does not compile", made.problem)
-        result = run(one.grader, worker, place, stop)
+        result = run(one.grader, worker, place, stop, call_seconds)
         states = {name: case.state for name, case in result.cases.items()}
         passed = {
             name: state == test_program.PASSED
@@ -243,7 +250,7 @@ def judge(
             made = compiling.make(one.watched, source.text, place, worker)
             if made.worker is None:
                 return _nothing("does not compile", "with its accesses watched, " + made.problem)
-            watched = run(one.grader, worker, place, stop)
+            watched = run(one.grader, worker, place, stop, call_seconds)
             hazards = [
                 case.name
                 for case in watched.failures
@@ -273,8 +280,13 @@ def judge(
         "cases": states,
         "hazards": hazards,
         "failures": failures,
-        "problem": "" if result.cases else f"no test ran: {result.ending}",
+        "problem": "" if result.something_ran else _why_nothing_ran(result),
     }
+
+
+def _why_nothing_ran(result: test_program.Result) -> str:
+    said = result.outside[-1] if result.outside else result.ending
+    return f"no test ran: the submission's process did not answer ({said})"[:MOST_TEXT]
 
 
 def _number(value: Fraction) -> float:

@@ -45,7 +45,7 @@ class Limits:
 
 
 COMPILE = Limits(cpu_seconds=120, memory_bytes=3 << 30)
-RUN = Limits(cpu_seconds=600, memory_bytes=4 << 30)
+RUN = Limits(cpu_seconds=600, memory_bytes=3 << 30)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,19 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// attack: leaves a core behind
+// base: alone
+// state: graded
+// points: 0
+// says: SIGABRT
+
+#include <cstdlib>
+
+#include "add_numbers.hpp"
+
+namespace lab::add_numbers {
+int add(step, int a, int b, unsigned) {
+  (void)a, (void)b;
+  std::abort();
+}
+}  // namespace lab::add_numbers

@@ -1,0 +1,17 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// attack: leaves a process behind; the sums are right
+// base: solution
+// state: graded
+// points: 100
+
+#include <signal.h>
+#include <unistd.h>
+
+__attribute__((constructor)) static void attack() {
+  if (fork() != 0) return;
+  setsid();
+  signal(SIGTERM, SIG_IGN);
+  for (;;) pause();
+}

@@ -1,0 +1,17 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// attack: follows a null pointer on the host
+// base: alone
+// state: graded
+// points: 0
+// says: SIGSEGV
+
+#include "add_numbers.hpp"
+
+namespace lab::add_numbers {
+int add(step, int a, int b, unsigned) {
+  volatile int* nowhere = nullptr;
+  return *nowhere + a + b;
+}
+}  // namespace lab::add_numbers

@@ -1,0 +1,19 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// attack: never returns
+// base: alone
+// state: graded
+// points: 0
+// says: took longer
+
+#include "add_numbers.hpp"
+
+namespace lab::add_numbers {
+int add(step, int a, int b, unsigned) {
+  volatile bool ever = true;
+  while (ever) {
+  }
+  return a + b;
+}
+}  // namespace lab::add_numbers

@@ -1,0 +1,13 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// attack: keeps the compiler busy
+// base: solution
+// state: does not compile
+// points: 0
+
+template <unsigned n>
+struct endless {
+  static constexpr unsigned value = endless<n + 1>::value;
+};
+unsigned never = endless<0>::value;

@@ -1,0 +1,12 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// attack: ends the process before anything is tested, as if all were well
+// base: starter
+// state: graded
+// points: 0
+// says: no test ran
+
+#include <unistd.h>
+
+__attribute__((constructor)) static void attack() { _exit(0); }

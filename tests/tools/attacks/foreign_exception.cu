@@ -1,0 +1,17 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// attack: throws what is no exception
+// base: alone
+// state: graded
+// points: 0
+// says: no std::exception
+
+#include "add_numbers.hpp"
+
+namespace lab::add_numbers {
+int add(step, int a, int b, unsigned) {
+  (void)a, (void)b;
+  throw 42;
+}
+}  // namespace lab::add_numbers

@@ -1,0 +1,15 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// attack: the same, behind macros
+// base: solution
+// state: refused
+// points: 0
+// says: cpu_device
+
+#define GLUE(a, b) a##b
+#include <cpu_device.h>
+
+__attribute__((constructor)) static void attack() {
+  GLUE(cpu_, device)::set_thread_order(GLUE(cpu_, device)::thread_order::forward);
+}

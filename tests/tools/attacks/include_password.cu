@@ -1,0 +1,10 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// attack: shows a file of the host in the compiler's message
+// base: alone
+// state: does not compile
+// points: 0
+// says: No such file
+
+#include "/etc/passwd"

@@ -1,0 +1,9 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// attack: replaces a function of CUDA, to say that there is no device
+// base: starter
+// state: does not compile|graded
+// points: 0
+
+cudaError_t cudaGetDeviceCount(int*) { return cudaErrorNoDevice; }

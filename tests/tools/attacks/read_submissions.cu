@@ -1,0 +1,17 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// attack: reads the folder of another submission; computes the right sums only if it can
+// base: alone
+// state: graded
+// points: 0
+
+#include <fstream>
+
+#include "add_numbers.hpp"
+
+namespace lab::add_numbers {
+int add(step, int a, int b, unsigned) {
+  return std::ifstream("@FOLDER@/secret").good() ? a + b : 123456789;
+}
+}  // namespace lab::add_numbers

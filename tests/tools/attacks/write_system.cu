@@ -1,0 +1,17 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// attack: writes outside of /tmp; computes the right sums only if it can
+// base: alone
+// state: graded
+// points: 0
+
+#include <fstream>
+
+#include "add_numbers.hpp"
+
+namespace lab::add_numbers {
+int add(step, int a, int b, unsigned) {
+  return std::ofstream("/usr/attack").good() || std::ofstream("/attack").good() ? a + b : 123456789;
+}
+}  // namespace lab::add_numbers

@@ -1,0 +1,153 @@
+# SPDX-FileCopyrightText: The CUDA Labs authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Submissions that want points without the work, or harm: each must get the record that its head
+says, and the submission after it is graded as if it had not been there.
+
+    attacks_test.py BUILD_FOLDER [NAME…]
+
+Each file of attacks/ is one. `base` says what it is added to: `solution`, `starter`, or `alone`.
+"""
+
+import os
+import re
+import sys
+import tempfile
+import threading
+import unittest
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+from lablib import build, device, starters  # noqa: E402
+from lablib.errors import NOT_POSSIBLE, LabError  # noqa: E402
+from lablib.exercises import resolve_one  # noqa: E402
+from lablib.grading import collect, compiling, grade, sandbox  # noqa: E402
+
+CALL_SECONDS = 4.0  # of a call: those that never end should not take the afternoon
+
+
+def head(text):
+    return dict(re.findall(r"^// (attack|base|state|points|says): (.*)$", text, re.MULTILINE))
+
+
+class AttacksTest(unittest.TestCase):
+    only = []
+
+    @classmethod
+    def setUpClass(cls):
+        cls.place = sandbox.find()
+        cls.folder = tempfile.TemporaryDirectory(prefix="lab_attacks_")
+        cls.addClassCleanup(cls.folder.cleanup)
+        (Path(cls.folder.name) / "secret").write_text("another student's work")
+        os.environ["LAB_DEVICE"] = "cpu"
+        exercise = resolve_one(ROOT, "01.2")
+        work = Path(cls.folder.name)
+        (cls.one,) = grade.prepare(ROOT, device.choose("cpu"), [exercise], cls.place, work)
+        cls.solution = exercise.solution_file.read_text()
+        cls.starter = starters.generate_file(exercise.solution_file)
+
+    def judge(self, text):
+        source = collect.Source(text, True)
+        return grade.judge(self.one, source, self.place, lambda: False, CALL_SECONDS)
+
+    def test_each_attack_gets_the_record_that_its_head_says(self):
+        files = sorted((HERE / "attacks").glob("*.cu"))
+        self.assertGreater(len(files), 30)
+        for file in files:
+            if self.only and file.stem not in self.only:
+                continue
+            with self.subTest(file.stem):
+                self.try_attack(file)
+
+    def try_attack(self, file):
+        text = file.read_text()
+        expected = head(text)
+        text = text.replace("@ROOT@", str(ROOT)).replace("@FOLDER@", self.folder.name)
+        base = {"solution": self.solution, "starter": self.starter, "alone": ""}[expected["base"]]
+        record = self.judge(base + text)
+        problem, failures = record["problem"], record["failures"]
+        said = "\n".join([problem, *(one["text"] for one in failures)])
+        self.assertIn(record["state"], expected["state"].split("|"), said)
+        low, _, high = expected["points"].partition("..")
+        self.assertGreaterEqual(record["points"], float(low), said)
+        self.assertLessEqual(record["points"], float(high or low), said)
+        self.assertIn(expected.get("says", ""), said)
+        self.assertLess(len(said), 20_000)
+        self.assertNotIn("root:", said)  # of /etc/passwd
+        self.assertEqual(self.left_behind(), [])
+
+    def left_behind(self):
+        """Processes that still run a worker: in a sandbox its file is called /worker."""
+        found = []
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                command = (folder / "cmdline").read_bytes().split(b"\0")
+                parent = re.search(r"PPid:\t(\d+)", (folder / "status").read_text())
+            except OSError:
+                continue
+            is_ours = parent is not None and int(parent[1]) in (1, os.getpid())
+            if command[0] == b"/worker" and is_ours:
+                found.append(folder.name)
+        return found
+
+    def test_what_comes_after_an_attack_is_graded_as_ever(self):
+        before = self.judge(self.solution)
+        self.assertEqual(before["points"], 100)
+        for name in ("fills_tmp", "crash"):
+            self.judge(self.solution + (HERE / "attacks" / f"{name}.cu").read_text())
+        self.assertEqual(self.judge(self.solution), before)
+
+    def test_two_at_a_time_are_graded_as_one_after_the_other(self):
+        alone = [self.judge(text) for text in (self.solution, self.starter)]
+        together = [None, None]
+
+        def work(i, text):
+            together[i] = self.judge(text)
+
+        threads = [
+            threading.Thread(target=work, args=(i, text))
+            for i, text in enumerate((self.solution, self.starter))
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(together, alone)
+
+    def test_the_starter_gets_nothing(self):
+        self.assertEqual(self.judge(self.starter)["points"], 0)
+
+
+class RefusedWordsTest(unittest.TestCase):
+    def test_no_solution_and_no_starter_is_refused(self):
+        files = [*ROOT.glob("solutions/*/*/*.cu"), *ROOT.glob("labs/*/*/*.cu")]
+        self.assertGreater(len(files), 100)
+        for file in files:
+            self.assertEqual(compiling.refused_word(file.read_text()), "", file)
+
+    def test_words_in_comments_are_free(self):
+        self.assertEqual(compiling.refused_word("// asm, no_sanitize\nint x;"), "")
+        self.assertIn("asm", compiling.refused_word('void f() { asm("nop"); }'))
+
+
+def main():
+    folder, *names = sys.argv[1:]
+    AttacksTest.only = names
+    place = Path(folder).resolve()
+    if place.name != "cpu":
+        # The same build folder that CTest uses.
+        build.folder = lambda root, preset: place
+    try:
+        sandbox.find()
+    except LabError as error:
+        print(f"SKIPPED: {error}")
+        return NOT_POSSIBLE
+    program = unittest.main(sys.modules[__name__], argv=[sys.argv[0], "-v"], exit=False)
+    return 0 if program.result.testsRun and program.result.wasSuccessful() else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
