@@ -8,7 +8,7 @@ A file tests/CC_chapter/<name>.bugs holds any number of these:
     # a comment
     bug: no_barrier_before_the_tree
     why: a thread adds its neighbour's product before the neighbour has written it
-    caught by: test          # test, check or compiler
+    caught by: test          # test, check, watched or compiler
     file: dot_product.cu     # where the edit is made; <name>.cu if this is left out
     --- find
         __syncthreads();  // all products are in place
@@ -16,13 +16,16 @@ A file tests/CC_chapter/<name>.bugs holds any number of these:
         // nothing
     --- end
 
+Caught by `test`: a case fails. By `check`: the CPU device's checks report it. `watched`: a case fails
+in the check build, which alone sees who accessed what (required_work.hpp).
+
 The text to find occurs exactly once in the file. Several pairs of `--- find` and `--- replace`
 before one `--- end` are one bug with several edits.
 
 As a program (the build's own checks):
     bugs.py emit BUGS SOLUTION_FOLDER OUTPUT_FOLDER
         writes OUTPUT_FOLDER/<bug>/ and prints a line `bug;caught by;path` for each
-    bugs.py expect-caught --how test|check --name BUG [--bugs FILE] [--time-limit S] -- PROGRAM…
+    bugs.py expect-caught --how test|check|watched --name BUG [--bugs FILE] [--time-limit S] -- PROGRAM…
     bugs.py expect-compile-error --name BUG [--bugs FILE] -- COMMAND…
 """
 
@@ -42,7 +45,7 @@ from lablib import processes, test_program  # noqa: E402
 from lablib.cuda_tokens import code_only  # noqa: E402
 from lablib.errors import FAILED, OK, USAGE, LabError  # noqa: E402
 
-WAYS = ("test", "check", "compiler")
+WAYS = ("test", "check", "watched", "compiler")
 TIME_LIMIT = 60.0  # seconds
 # Seconds for a kernel of a bug that a failing test has to catch: one that never ends is noticed
 # sooner. Those of the right versions take milliseconds. (The checks make kernels slower.)
@@ -160,7 +163,7 @@ def parse_lines(lines: List[str], name: str, default_file: str) -> List[Bug]:
                 bug.file = value
             elif value not in WAYS:
                 raise error(
-                    number, f"'caught by: {value}' is unknown: it must be test, check or compiler"
+                    number, f"'caught by: {value}' is unknown: it must be test, check, watched or compiler"
                 )
             else:
                 bug.caught_by = value
@@ -176,7 +179,7 @@ def _complete(bug: Bug, error: Callable[[int, str], LabError]) -> None:
     if not bug.why:
         raise error(bug.line, f"{bug.name} has no 'why:', a sentence on what goes wrong")
     if not bug.caught_by:
-        raise error(bug.line, f"{bug.name} has no 'caught by:' (test, check or compiler)")
+        raise error(bug.line, f"{bug.name} has no 'caught by:' (test, check, watched or compiler)")
     if not bug.edits:
         raise error(bug.line, f"{bug.name} has no edit (--- find … --- replace … --- end)")
 
@@ -282,7 +285,8 @@ def judge(how: str, result: test_program.Result, time_limit: float = TIME_LIMIT)
         return Verdict(
             False,
             "the tests failed but the CPU device reported nothing, and its checks are what should"
-            " catch it (if a failing test is enough, write `caught by: test`)",
+            " catch it (if a failing test is enough, write `caught by: test`, or `watched` if only"
+            " the check build has one)",
         )
     if result.timed_out:
         return Verdict(True, f"caught by a time-out: the tests did not end within {time_limit:g} s")
@@ -323,8 +327,9 @@ def expect_caught(
 ) -> str:
     # The first test that fails is enough; where a report is asked for, the first that has one.
     environment = dict(os.environ)
-    if how == "test":
+    if how != "check":
         command = [*command, "--gtest_fail_fast"]
+    if how == "test":
         environment.setdefault("CPU_DEVICE_TIME_LIMIT", LAUNCH_LIMIT)
     result = test_program.run(
         command,
@@ -368,7 +373,7 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("solution_folder", type=Path)
     command.add_argument("output_folder", type=Path)
     command = commands.add_parser("expect-caught")
-    command.add_argument("--how", choices=("test", "check"), required=True)
+    command.add_argument("--how", choices=("test", "check", "watched"), required=True)
     command.add_argument("--time-limit", type=float, default=TIME_LIMIT)
     command.add_argument("--name", required=True)
     command.add_argument("--bugs", type=Path)

@@ -1,11 +1,13 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "lab/new_memory.hpp"
 #include "lab/pinned_buffer.hpp"
 
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <cstddef>
 #include <limits>
 #include <type_traits>
@@ -33,12 +35,14 @@ TEST(PinnedBuffer, IsPinnedAsItWasAskedTo) {
   }
 }
 
-TEST(PinnedBuffer, BeginsWithMinusOnesInAllItsElements) {
+TEST(PinnedBuffer, BeginsWithTheFillOfNewMemoryInAllItsElements) {
   pinned_buffer<int> buffer(1000);
   ASSERT_EQ(buffer.size(), 1000U);
   EXPECT_EQ(buffer.size_bytes(), 4000U);
+  int fill = 0;
+  std::memset(&fill, lab::detail::new_memory_byte, sizeof fill);
   for (int& value : buffer.span()) {
-    EXPECT_EQ(value, -1);
+    EXPECT_EQ(value, fill);
     value = 7;
   }
   EXPECT_EQ(std::as_const(buffer).span()[999], 7);

@@ -17,7 +17,7 @@ GOOD = """\
 # Each bug is an edit.
 bug: no_barrier
 why: a neighbour's value is read before it is there  # not a comment
-caught by: check         # test | check | compiler
+caught by: check         # test | check | watched | compiler
 --- find
   __syncthreads();
 --- replace
@@ -280,6 +280,12 @@ class VerdictTest(unittest.TestCase):
                 (0, "no_barrier: caught by a report of the CPU device: race on s[3]\n"),
                 (done.returncode, done.stdout),
             )
+
+    def test_a_failing_test_of_the_watched_build(self):
+        done = self.caught("fails('Expected 1')", how="watched")
+        self.assertEqual("no_barrier: caught by a failing test: Suite.A\n", done.stdout)
+        done = self.caught("fails('Expected 1')", how="check")
+        self.assertEqual(1, done.returncode)
 
     def test_a_crash(self):
         done = self.caught("crashes(signal.SIGSEGV)")
