@@ -23,8 +23,8 @@ using lab::lock::expected_count;
 using lab::lock::expected_entries;
 using lab::lock::step;
 using lab::lock::work;
-using lab::testing::work_of;
 using lab::testing::expect_failures_reported;
+using lab::testing::work_of;
 
 // A lock that is never given back makes the kernel wait for ever. The CPU device ends it; 30
 // seconds, its default, would be a long time for a student to wait.

@@ -1,19 +1,19 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lab/new_memory.hpp"
 #include "lab/pinned_buffer.hpp"
 
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <cstddef>
+#include <cstring>
 #include <limits>
 #include <type_traits>
 #include <utility>
 
 #include "lab/errors.hpp"
+#include "lab/new_memory.hpp"
 
 namespace {
 
