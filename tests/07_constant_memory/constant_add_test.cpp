@@ -55,6 +55,16 @@ REQUIRED_WORK(AKernelThatReadsTheConstant) {
                    .sectors = 1.1}));
 }
 
+TEST(LongVectors, AreAddedToTheEnd) {
+  // More than 65,535 blocks of 256 threads, and more elements than a float can count. (Not where
+  // every access is watched: there it would take a minute.)
+  const bool watched = work_of([] { add(vector(1), vector(1), 0); }).watched;
+  const std::size_t size = watched ? 100'003 : (std::size_t{1} << 24) + 257;
+  vector a(size, 5);
+  a.back() = -9;
+  EXPECT_TRUE(is_right(a, vector(size, 3), -77));
+}
+
 class Length : public ::testing::TestWithParam<std::size_t> {};
 
 // Around a warp and a block of 256; many blocks and one; a prime.

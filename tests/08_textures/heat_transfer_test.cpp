@@ -103,6 +103,11 @@ REQUIRED_WORK(KernelsForEveryStep) {
   }
 }
 
+TEST(ManySteps, AreAllTaken) {
+  const plate p = random_plate(19, 17, 2);
+  for (const auto& [which, name] : kSteps) EXPECT_TRUE(is_right(which, p, 300)) << name;
+}
+
 class Cells : public ::testing::TestWithParam<std::tuple<named_step, size>> {};
 
 // One cell, one row, one column; around 16 and 32 in each direction; wide, high and odd ones.

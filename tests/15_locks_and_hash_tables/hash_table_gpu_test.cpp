@@ -74,6 +74,13 @@ REQUIRED_WORK(AKernelWhoseThreadsInsert) {
   }
 }
 
+TEST(LargeTable, IsRightToo) {
+  for (const auto& [which, name] : kSteps) {
+    const std::size_t keys = which == step::lock_free ? 120'011 : 20'011;
+    expect_right_table(which, random_numbers(keys, 5), random_numbers(keys, 6), 1024);
+  }
+}
+
 // --- every step, at every size -------------------------------------------------------------------
 
 class Table : public ::testing::TestWithParam<std::tuple<named_step, std::size_t, std::size_t>> {};
