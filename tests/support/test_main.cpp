@@ -193,10 +193,6 @@ class device_watch : public ::testing::EmptyTestEventListener {
 
 int prepare([[maybe_unused]] bool repetition_is_given) {
   for (const variable& one : settings()) ::setenv(one.name, one.value, one.overwrite ? 1 : 0);
-#ifdef __CPU_DEVICE__
-  // Counting has begun already. (The call has the linker take what counts.)
-  if (is_set("CPU_DEVICE_COUNTERS")) cpu_device::count_accesses(true);
-#endif
   try {
     lab::device_count();
   } catch (const lab::not_possible& error) {

@@ -19,6 +19,7 @@
 #include <cstring>
 
 #include "base/events.hpp"
+#include "cpu_device.h"
 #include "cpu_device/atomics.h"
 #include "observers/alignment_check.hpp"
 #include "observers/local_arrays.hpp"
@@ -28,6 +29,10 @@
 #include "observers/watched_memory.hpp"
 
 namespace cpu_device {
+
+/// What counts begins with a variable of the environment, CPU_DEVICE_COUNTERS, and no code need ask
+/// for it: this has the linker take it.
+[[gnu::used]] void (*const counts)(bool) = count_accesses;
 
 /// Before any static object of the program's, which may count or allocate.
 __attribute__((constructor(101))) void announce_accesses() { accesses_are_published = true; }
