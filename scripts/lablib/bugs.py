@@ -16,8 +16,8 @@ A file tests/CC_chapter/<name>.bugs holds any number of these:
         // nothing
     --- end
 
-Caught by `test`: a case fails. By `check`: the CPU device's checks report it. `watched`: a case fails
-in the check build, which alone sees who accessed what (required_work.hpp).
+Caught by `test`: a case fails. By `check`: the CPU device's checks report it. `watched`: a case
+fails in the check build, which alone sees who accessed what (required_work.hpp).
 
 The text to find occurs exactly once in the file. Several pairs of `--- find` and `--- replace`
 before one `--- end` are one bug with several edits.
@@ -25,7 +25,8 @@ before one `--- end` are one bug with several edits.
 As a program (the build's own checks):
     bugs.py emit BUGS SOLUTION_FOLDER OUTPUT_FOLDER
         writes OUTPUT_FOLDER/<bug>/ and prints a line `bug;caught by;path` for each
-    bugs.py expect-caught --how test|check|watched --name BUG [--bugs FILE] [--time-limit S] -- PROGRAM…
+    bugs.py expect-caught --how test|check|watched --name BUG [--bugs FILE] [--time-limit S]
+        -- PROGRAM…
     bugs.py expect-compile-error --name BUG [--bugs FILE] -- COMMAND…
 """
 
@@ -163,7 +164,8 @@ def parse_lines(lines: List[str], name: str, default_file: str) -> List[Bug]:
                 bug.file = value
             elif value not in WAYS:
                 raise error(
-                    number, f"'caught by: {value}' is unknown: it must be test, check, watched or compiler"
+                    number,
+                    f"'caught by: {value}' is unknown: it must be test, check, watched or compiler",
                 )
             else:
                 bug.caught_by = value

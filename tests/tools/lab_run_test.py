@@ -124,6 +124,7 @@ class StreamsTest(LabTest):
 
     def test_closed_streams(self):
         self.gtest("lab_test.05.1", ["A"])
+        self.lab_file().write_text("// mine\n")
         self.assert_quiet(0, "lab list >&-")
         self.assert_quiet(0, "lab list 2>&-")
         self.assert_quiet(2, "lab nonsense >&- 2>&-")
