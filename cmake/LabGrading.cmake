@@ -16,7 +16,8 @@ list(FILTER sources EXCLUDE REGEX "/opengl\\.cpp$")
 add_library(grading_proxy OBJECT EXCLUDE_FROM_ALL ${sources})
 file(GLOB sources CONFIGURE_DEPENDS "${grading}/stub/*.cpp" "${grading}/wire/*.cpp")
 list(FILTER sources EXCLUDE REGEX "/opengl\\.cpp$")
-add_library(grading_stub OBJECT EXCLUDE_FROM_ALL ${sources})
+add_library(grading_stub OBJECT EXCLUDE_FROM_ALL ${sources}
+  "${PROJECT_SOURCE_DIR}/tests/support/recording.cpp")
 set(libraries grading_common grading_proxy grading_stub)
 if(LAB_HAVE_OPENGL)
   foreach(side IN ITEMS proxy stub)
@@ -84,7 +85,8 @@ function(lab_add_grading id name folder uses_opengl libraries)
     add_executable(${kind}worker.${id} EXCLUDE_FROM_ALL $<TARGET_OBJECTS:stub.${id}>
       $<TARGET_OBJECTS:grading_stub> ${opengl_stub}
       $<TARGET_OBJECTS:${kind}solution_code.${id}>)
-    target_link_libraries(${kind}worker.${id} PRIVATE lab_settings lab_common ${libraries})
+    target_link_libraries(${kind}worker.${id} PRIVATE lab_settings cpu_device_checks lab_common
+      ${libraries})
     set_target_properties(${kind}worker.${id} PROPERTIES LINKER_LANGUAGE CXX
       OUTPUT_NAME "${id}_${name}" RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin/${kind}workers")
   endforeach()

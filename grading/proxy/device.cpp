@@ -93,6 +93,7 @@ pinned_ranges& ranges() {
 struct settings {
   std::optional<std::pair<cpu_device::thread_order, unsigned>> order;
   std::optional<cpu_device::stream_policy> policy;
+  std::optional<unsigned char> fill;
 };
 settings& chosen() {
   static settings one;
@@ -105,6 +106,7 @@ const bool kPrepared = [] {
     if (const auto order = chosen().order)
       cpu_device::set_thread_order(order->first, order->second);
     if (const auto policy = chosen().policy) cpu_device::set_stream_policy(*policy);
+    if (const auto fill = chosen().fill) cpu_device::fill_new_memory_with(*fill);
   });
   return true;
 }();
@@ -201,6 +203,10 @@ namespace cpu_device {
 void set_thread_order(thread_order order, unsigned seed) {
   grading::chosen().order = {order, seed};
   (void)grading::ask<bool, thread_order, unsigned>("set_thread_order", false, order, seed);
+}
+void fill_new_memory_with(unsigned char byte) {
+  grading::chosen().fill = byte;
+  (void)grading::ask<bool, unsigned char>("fill_new_memory_with", false, byte);
 }
 void set_stream_policy(stream_policy policy) {
   grading::chosen().policy = policy;

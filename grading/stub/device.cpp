@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "../wire/raw.hpp"
+#include "lab/new_memory.hpp"
 #include "stub.hpp"
 
 namespace worker {
@@ -101,6 +102,11 @@ const offer kOffers[] = {
 
     setting<cpu_device::thread_order, unsigned>("set_thread_order", cpu_device::set_thread_order),
     setting<cpu_device::stream_policy>("set_stream_policy", cpu_device::set_stream_policy),
+    setting<unsigned char>("fill_new_memory_with",
+                           [](unsigned char byte) {
+                             lab::detail::new_memory_byte = byte;
+                             cpu_device::fill_new_memory_with(byte);
+                           }),
     setting<bool>("count_accesses", cpu_device::count_accesses),
     setting<>("reset_counters", cpu_device::reset_counters),
     answer<std::size_t>("live_allocations", cpu_device::live_allocations),

@@ -4,147 +4,12 @@
 #include "required_work.hpp"
 
 #include <cuda_runtime.h>
-#ifdef __CPU_DEVICE__
-#include <cpu_device.h>
-#include <cpu_device/events.h>
-#endif
 
 #include <algorithm>
-#include <mutex>
 #include <sstream>
-#include <thread>
-#include <unordered_map>
-#include <unordered_set>
 
 namespace lab::testing {
 namespace detail {
-
-#ifdef __CPU_DEVICE__
-
-namespace {
-
-constexpr bool starts_a_library(std::string_view name) {
-  return name.starts_with("cub::") || name.starts_with("thrust::");
-}
-
-/// All counters, by kind; `complete` is false when some accesses found no room.
-std::map<std::string, work::cost> read_costs(bool& complete) {
-  std::map<std::string, work::cost> costs;
-  for (const cpu_device::access_counters& row : cpu_device::read_counters()) {
-    work::cost& sum = costs[cpu_device::name_of(row.kind)];
-    sum.requests += row.requests;
-    sum.sectors += row.sectors;
-    sum.ideal_sectors += row.ideal_sectors;
-    sum.wavefronts += row.wavefronts;
-    sum.ideal_wavefronts += row.ideal_wavefronts;
-    sum.turns += row.turns;
-    if (row.not_counted != 0) complete = false;
-  }
-  return costs;
-}
-
-}  // namespace
-
-struct recording::recorder final : cpu_device::observer {
-  recorder() {
-    using cpu_device::event_kind;
-    cpu_device::reset_counters();
-    cpu_device::count_accesses(true);
-    cpu_device::add_observer(*this, event_kind::launch | event_kind::allocation | event_kind::copy |
-                                        event_kind::call | event_kind::access);
-  }
-  ~recorder() override {
-    cpu_device::remove_observer(*this);
-    cpu_device::count_accesses(false);
-  }
-
-  void launch_begins(const cpu_device::launch_event& e) override {
-    const std::lock_guard lock(mutex);
-    work::kernel k;
-    k.name = e.kernel;
-    k.blocks = std::uint64_t{e.grid.x} * e.grid.y * e.grid.z;
-    k.threads_per_block = std::uint64_t{e.block.x} * e.block.y * e.block.z;
-    k.block_x = e.block.x;
-    k.block_y = e.block.y;
-    k.shared_bytes = e.shared_bytes;
-    k.device = e.device;
-    k.stream = e.stream;
-    k.of_library = starts_a_library(e.kernel);
-    done.kernels.push_back(k);
-    by_thread.clear();
-  }
-  void launch_ends(const cpu_device::launch_event&) override {
-    const std::lock_guard lock(mutex);
-    if (done.kernels.empty()) return;
-    work::kernel& k = done.kernels.back();
-    std::unordered_set<std::uint64_t> blocks;
-    for (const auto& [thread, accesses] : by_thread) {
-      blocks.insert(thread >> 32);
-      k.accesses += accesses;
-      k.busiest = std::max(k.busiest, accesses);
-    }
-    k.threads = by_thread.size();
-    k.busy_blocks = blocks.size();
-    by_thread.clear();
-  }
-  void accessed(const cpu_device::access_event& e) override {
-    const std::lock_guard lock(mutex);
-    done.watched = true;
-    if (done.kernels.empty()) return;
-    work::kernel& k = done.kernels.back();
-    std::uint64_t& its_own = by_thread[std::uint64_t{e.block} << 32 | e.thread];
-    if (e.shared) {
-      ++k.shared;
-    } else {
-      ++its_own;
-      (e.writes ? k.writes : k.reads) += e.bytes;
-    }
-    if (e.atomic) ++(e.shared ? k.shared_atomics : k.atomics);
-  }
-  void allocated(const cpu_device::allocation_event& e) override {
-    const std::lock_guard lock(mutex);
-    const bool of_host =
-        e.kind != cpu_device::memory_kind::device && e.kind != cpu_device::memory_kind::symbol;
-    (of_host ? done.host_memory : done.device_memory).push_back(e.bytes);
-  }
-  void copied(const cpu_device::copy_event& e) override {
-    const std::lock_guard lock(mutex);
-    if (e.from != nullptr) done.copies.push_back({e.bytes, e.kind, e.stream});
-  }
-  int call_begins(const cpu_device::call_event& e) override {
-    const std::lock_guard lock(mutex);
-    ++done.calls[e.function];
-    done.sequence.emplace_back(e.function);
-    callers.insert(std::this_thread::get_id());
-    return 0;
-  }
-
-  std::mutex mutex;
-  work done;
-  std::set<std::thread::id> callers;
-  std::unordered_map<std::uint64_t, std::uint64_t>
-      by_thread;  // block << 32 | thread: to global memory
-};
-
-work recording::finish() {
-  work done = recorder_->done;
-  done.host_threads = recorder_->callers.size();
-  recorder_.reset();
-  bool complete = true;
-  done.costs = read_costs(complete);
-  if (!complete) done.costs.clear();
-  return done;
-}
-
-#else
-
-struct recording::recorder {};
-work recording::finish() { return {}; }
-
-#endif
-
-recording::recording() : recorder_(std::make_unique<recorder>()) {}
-recording::~recording() = default;
 
 namespace {
 
@@ -312,20 +177,20 @@ std::string complaint(const work& done, const required& what) {
 }  // namespace
 }  // namespace detail
 
-std::uint64_t work::bytes_copied(int kind) const {
+std::uint64_t recorded_work::bytes_copied(int kind) const {
   std::uint64_t bytes = 0;
   for (const copy& c : copies)
     if (c.kind == kind) bytes += c.bytes;
   return bytes;
 }
 
-std::size_t work::streams() const {
+std::size_t recorded_work::streams() const {
   std::set<const void*> all;
   for (const kernel& k : kernels) all.insert(k.stream);
   return all.size();
 }
 
-std::size_t work::devices() const {
+std::size_t recorded_work::devices() const {
   std::set<int> all;
   for (const kernel& k : kernels) all.insert(k.device);
   return all.size();

@@ -34,6 +34,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "recording.hpp"
+
 #ifdef __CPU_DEVICE__
 /// A case on who does the work. Not on a GPU: there it is compiled and never run.
 #define REQUIRED_WORK(name) TEST(Requires, name)
@@ -43,49 +45,8 @@
 
 namespace lab::testing {
 
-/// What the device did during a call.
-struct work {
-  struct kernel {
-    std::string name;
-    std::uint64_t blocks = 0, threads_per_block = 0, shared_bytes = 0;  ///< shared_bytes: dynamic
-    unsigned block_x = 0, block_y = 0;                                  ///< threads of a block
-    int device = 0;
-    const void* stream = nullptr;
-    bool of_library = false;  ///< cub's
-    // Watched:
-    std::uint64_t reads = 0, writes = 0;      ///< bytes of global memory
-    std::uint64_t shared = 0, atomics = 0;    ///< accesses; atomics: in global memory
-    std::uint64_t shared_atomics = 0;         ///< of `shared`
-    std::uint64_t accesses = 0, busiest = 0;  ///< to global memory: of all threads, of the busiest
-    std::uint64_t threads = 0, busy_blocks = 0;  ///< that access any memory
-    std::uint64_t all_threads() const { return blocks * threads_per_block; }
-  };
-  struct copy {
-    std::size_t bytes = 0;
-    int kind = 0;  ///< a cudaMemcpyKind: the direction that it really has
-    const void* stream = nullptr;
-  };
-  /// Requests to memory as a GPU counts them, of one kind ("global load").
-  struct cost {
-    std::uint64_t requests = 0, sectors = 0, ideal_sectors = 0, wavefronts = 0,
-                  ideal_wavefronts = 0, turns = 0;
-  };
-
-  std::vector<kernel> kernels;
-  std::vector<copy> copies;                ///< memset is none
-  std::vector<std::size_t> device_memory;  ///< bytes of each allocation
-  std::vector<std::size_t> host_memory;    ///< pinned or managed: both sides reach it
-  std::map<std::string, unsigned> calls;   ///< of the API, by name
-  std::vector<std::string> sequence;       ///< the same, in their order
-  std::size_t host_threads = 0;            ///< that called the API
-  std::map<std::string, cost> costs;       ///< watched; empty where the counters had no room
-  bool watched = false;
-  std::optional<::testing::AssertionResult> values;  ///< what the call said of its own result
-
-  std::uint64_t bytes_copied(int kind) const;
-  /// Streams that kernels ran in, and devices that they ran on.
-  std::size_t streams() const;
-  std::size_t devices() const;
+struct work : recorded_work {
+  std::optional<::testing::AssertionResult> values = {};  ///< what the call said of its own result
 };
 
 /// What a call has to do. What is left out is not asked for.
@@ -113,22 +74,6 @@ struct required {
   double wavefronts = 0;  ///< at most, for each that is needed, of loads and stores
 };
 
-namespace detail {
-/// Records while it lives.
-class recording {
- public:
-  recording();
-  recording(const recording&) = delete;
-  recording& operator=(const recording&) = delete;
-  ~recording();
-  work finish();
-
- private:
-  struct recorder;
-  std::unique_ptr<recorder> recorder_;
-};
-}  // namespace detail
-
 /// What the device does while `call` runs. It may return whether its values are right; a result
 /// that is wrong is not as_required() either.
 template <class Call>
@@ -136,10 +81,10 @@ work work_of(const Call& call) {
   detail::recording seen;
   if constexpr (std::is_void_v<decltype(call())>) {
     call();
-    return seen.finish();
+    return {seen.finish()};
   } else {
     const ::testing::AssertionResult values(call());
-    work done = seen.finish();
+    work done{seen.finish()};
     done.values.emplace(values);
     return done;
   }

@@ -74,7 +74,8 @@ TEST_P(EachStep, PassesNaNAndInfinityOn) {
   a[999] = std::numeric_limits<float>::infinity();
   EXPECT_EQ(sum(a, b), std::numeric_limits<float>::infinity());
   b[500] = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_TRUE(std::isnan(sum(a, b)));
+  const float nan = sum(a, b);
+  EXPECT_TRUE(std::isnan(nan)) << "got " << nan << ", expected NaN, as one of the products is";
 }
 
 TEST_P(EachStep, ForgetsThePreviousCall) {

@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The tests' own means that stand beside the device: what a call gave it to do is written down in
+// the worker. stub/recording.cpp has the other end.
+
+#include "recording.hpp"
+
+#include <gtest/gtest.h>
+
+#include "../wire/work.hpp"
+#include "fault_tests.hpp"
+#include "worker.hpp"
+
+namespace lab::testing::detail {
+
+struct recording::recorder {
+  recorder() { (void)wire::call<bool>(grading::function("begin_recording")); }
+};
+recording::recording() : recorder_(std::make_unique<recorder>()) {}
+recording::~recording() = default;  // the worker ends it when the next one begins
+recorded_work recording::finish() {
+  return wire::call<recorded_work>(grading::function("finish_recording"));
+}
+
+/// Calls fail where an observer of the device says so, and that does not cross. Such a case takes
+/// no part in grading, neither for the solution nor for a student.
+void fail_each_call(const fault_subject&) {
+  GTEST_SKIP() << "which calls fail cannot be chosen across processes";
+}
+
+}  // namespace lab::testing::detail

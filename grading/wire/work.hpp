@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What a worker's device was given to do, on its way to the test that judges it.
+#pragma once
+
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "codec.hpp"
+#include "recording.hpp"
+
+namespace wire {
+
+/// Streams are told apart by their addresses, which are never followed.
+template <>
+struct codec<const void*> {
+  static void put(writer& to, const void* value) {
+    wire::put(to, static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(value)));
+  }
+  static const void* get(reader& from, arena& memory) {
+    return reinterpret_cast<const void*>(
+        static_cast<std::uintptr_t>(wire::get<std::uint64_t>(from, memory)));
+  }
+};
+
+template <class Value>
+struct codec<std::map<std::string, Value>> {
+  using map = std::map<std::string, Value>;
+  static void put(writer& to, const map& values) {
+    wire::put(to, std::vector<std::pair<std::string, Value>>(values.begin(), values.end()));
+  }
+  static map get(reader& from, arena& memory) {
+    const auto values = wire::get<std::vector<std::pair<std::string, Value>>>(from, memory);
+    return map(values.begin(), values.end());
+  }
+};
+
+template <class K>
+auto members_of_kernel(K& k) {
+  return std::tie(k.name, k.blocks, k.threads_per_block, k.shared_bytes, k.block_x, k.block_y,
+                  k.device, k.stream, k.of_library, k.reads, k.writes, k.shared, k.atomics,
+                  k.shared_atomics, k.accesses, k.busiest, k.threads, k.busy_blocks);
+}
+template <class W>
+auto members_of_work(W& w) {
+  return std::tie(w.kernels, w.copies, w.device_memory, w.host_memory, w.calls, w.sequence,
+                  w.host_threads, w.costs, w.watched);
+}
+inline auto members_of(const lab::testing::recorded_work::kernel& k) {
+  return members_of_kernel(k);
+}
+inline auto members_of(lab::testing::recorded_work::kernel& k) { return members_of_kernel(k); }
+inline auto members_of(const lab::testing::recorded_work& w) { return members_of_work(w); }
+inline auto members_of(lab::testing::recorded_work& w) { return members_of_work(w); }
+
+/// A structure whose members_of() ties them together.
+template <class T>
+struct tied {
+  static void put(writer& to, const T& value) {
+    std::apply([&](const auto&... each) { (wire::put(to, each), ...); }, members_of(value));
+  }
+  static T get(reader& from, arena& memory) {
+    T value;
+    std::apply(
+        [&](auto&... each) {
+          ((each = wire::get<std::remove_reference_t<decltype(each)>>(from, memory)), ...);
+        },
+        members_of(value));
+    return value;
+  }
+};
+
+template <>
+struct codec<lab::testing::recorded_work::kernel> : tied<lab::testing::recorded_work::kernel> {};
+template <>
+struct codec<lab::testing::recorded_work> : tied<lab::testing::recorded_work> {};
+
+}  // namespace wire

@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What the device is given to do, written down: for required_work.hpp, which judges it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace lab::testing {
+
+/// What the device did during a call.
+struct recorded_work {
+  struct kernel {
+    std::string name;
+    std::uint64_t blocks = 0, threads_per_block = 0, shared_bytes = 0;  ///< shared_bytes: dynamic
+    unsigned block_x = 0, block_y = 0;                                  ///< threads of a block
+    int device = 0;
+    const void* stream = nullptr;
+    bool of_library = false;  ///< cub's
+    // Watched:
+    std::uint64_t reads = 0, writes = 0;      ///< bytes of global memory
+    std::uint64_t shared = 0, atomics = 0;    ///< accesses; atomics: in global memory
+    std::uint64_t shared_atomics = 0;         ///< of `shared`
+    std::uint64_t accesses = 0, busiest = 0;  ///< to global memory: of all threads, of the busiest
+    std::uint64_t threads = 0, busy_blocks = 0;  ///< that access any memory
+    std::uint64_t all_threads() const { return blocks * threads_per_block; }
+  };
+  struct copy {
+    std::size_t bytes = 0;
+    int kind = 0;  ///< a cudaMemcpyKind: the direction that it really has
+    const void* stream = nullptr;
+  };
+  /// Requests to memory as a GPU counts them, of one kind ("global load").
+  struct cost {
+    std::uint64_t requests = 0, sectors = 0, ideal_sectors = 0, wavefronts = 0,
+                  ideal_wavefronts = 0, turns = 0;
+  };
+
+  std::vector<kernel> kernels;
+  std::vector<copy> copies;                ///< memset is none
+  std::vector<std::size_t> device_memory;  ///< bytes of each allocation
+  std::vector<std::size_t> host_memory;    ///< pinned or managed: both sides reach it
+  std::map<std::string, unsigned> calls;   ///< of the API, by name
+  std::vector<std::string> sequence;       ///< the same, in their order
+  std::size_t host_threads = 0;            ///< that called the API
+  std::map<std::string, cost> costs;       ///< watched; empty where the counters had no room
+  bool watched = false;
+
+  std::uint64_t bytes_copied(int kind) const;
+  /// Streams that kernels ran in, and devices that they ran on.
+  std::size_t streams() const;
+  std::size_t devices() const;
+};
+
+namespace detail {
+/// Records while it lives.
+class recording {
+ public:
+  recording();
+  recording(const recording&) = delete;
+  recording& operator=(const recording&) = delete;
+  ~recording();
+  recorded_work finish();
+
+ private:
+  struct recorder;
+  std::unique_ptr<recorder> recorder_;
+};
+}  // namespace detail
+
+}  // namespace lab::testing
