@@ -23,10 +23,9 @@ recorded_work recording::finish() {
   return wire::call<recorded_work>(grading::function("finish_recording"));
 }
 
-/// Calls fail where an observer of the device says so, and that does not cross. Such a case takes
-/// no part in grading, neither for the solution nor for a student.
-void fail_each_call(const fault_subject&) {
-  GTEST_SKIP() << "which calls fail cannot be chosen across processes";
-}
+/// Calls fail where an observer of the device says so, and that does not cross: such cases are
+/// skipped, and take no part in grading.
+bool has_the_device() { return false; }
+void fail_each_call(const fault_subject&) {}
 
 }  // namespace lab::testing::detail

@@ -308,6 +308,8 @@ std::vector<std::size_t> choose(std::size_t count) {
 
 }  // namespace
 
+bool has_the_device() { return true; }
+
 void fail_each_call(const fault_subject& subject) {
   // Late, so that what a failed wait should have waited for has not happened.
   cpu_device::set_stream_policy(cpu_device::stream_policy::interleaved);
@@ -334,6 +336,7 @@ void fail_each_call(const fault_subject& subject) {
 
 namespace lab::testing::detail {
 
+bool has_the_device() { return false; }
 void fail_each_call(const fault_subject&) {}
 
 }  // namespace lab::testing::detail
