@@ -256,12 +256,22 @@ def judge(
                 for case in watched.failures
                 if passed.get(case.name) and "the CPU device reported" in "\n".join(case.lines)
             ]
+            # What only that run can see: who accessed what, so who did the work.
+            unseen = [
+                case.name
+                for case in watched.failures
+                if passed.get(case.name)
+                and case.state == test_program.FAILED
+                and case.name not in hazards
+            ]
+            passed.update(dict.fromkeys(unseen, False))
             failures += [
                 _failure(case, "with accesses watched: ")
                 for case in watched.failures
-                if case.name in hazards[:1]
+                if case.name in hazards[:1] or case.name in unseen
             ]
-    worked_for = {name: ok for name, ok in passed.items() if name not in one.free}
+    nobodys = one.free | one.skipped
+    worked_for = {name: ok for name, ok in passed.items() if name not in nobodys}
     parts = points.parts(worked_for, one.steps)
     total = points.points(parts, bool(hazards))
     return {
