@@ -102,10 +102,10 @@ TEST_F(HardwareBarriers, VotesAreOfLanesThatStay) {
     const device_array<int> all(kThreads, -1);
     vote_in_warps<<<1, kThreads>>>(ballots.data(), all.data());
     const auto votes = ballots.to_host();
-    const auto alls = all.to_host();
+    const auto all_of_warps = all.to_host();
     for (std::size_t t = 0; t < kThreads; ++t) {
       EXPECT_EQ(votes[t], t % 32 < 20 ? 0x00008421U : 0U) << t;
-      EXPECT_EQ(alls[t], t % 32 < 20 ? 1 : -1) << t;
+      EXPECT_EQ(all_of_warps[t], t % 32 < 20 ? 1 : -1) << t;
     }
   });
 }
