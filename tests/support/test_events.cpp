@@ -149,7 +149,8 @@ class reporter : public ::testing::EmptyTestEventListener {
         foreign_skip_ = result.file_name() == nullptr ? "an unknown file" : result.file_name();
       skip_reason_ = result.message();
     } else if (result.failed()) {
-      const std::string_view text = result.message();
+      std::string_view text = result.message();
+      if (text.ends_with('\n')) text.remove_suffix(1);  // as newer GoogleTests end it
       std::vector<std::string> failure = {result.file_name() == nullptr ? "" : result.file_name(),
                                           std::to_string(std::max(result.line_number(), 0)),
                                           std::string(text.substr(0, kKept))};
