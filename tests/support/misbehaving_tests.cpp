@@ -125,3 +125,8 @@ TEST_P(Crash, IfAsked) {
 }
 
 }  // namespace
+
+int main(int argc, char** argv) {
+  test_events::restore_environment();
+  return test_events::run(argc, argv, [](bool) { return 0; });
+}

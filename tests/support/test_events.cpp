@@ -625,26 +625,6 @@ int usage(const std::string& sentence) {
   return kUsage;
 }
 
-/// Whatever static objects have done to the environment: it is as the program got it.
-void restore_environment() {
-  std::ifstream file("/proc/self/environ", std::ios::binary);
-  if (!file) return;
-  // The environment points into it from now on, until after the last static object is gone.
-  static std::string& given = *new std::string(std::istreambuf_iterator<char>(file), {});
-  ::clearenv();
-  for (std::size_t at = 0; at < given.size(); at += std::strlen(&given[at]) + 1)
-    if (given[at] != '\0') ::putenv(&given[at]);
-}
-
-/// The lines of a file; none where it cannot be read.
-std::optional<std::vector<std::string>> lines_of(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) return std::nullopt;
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(file, line);) lines.push_back(line);
-  return lines;
-}
-
 /// A variable of the environment that would change which tests run, or "".
 std::string disturbing_variable() {
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -674,8 +654,26 @@ void leave_out_the_rest() {
   if (!is_watched()) GTEST_FLAG_SET(fail_fast, true);
 }
 
+void restore_environment() {
+  std::ifstream file("/proc/self/environ", std::ios::binary);
+  if (!file) return;
+  // The environment points into it from now on, until after the last static object is gone.
+  static std::string& given = *new std::string(std::istreambuf_iterator<char>(file), {});
+  ::clearenv();
+  for (std::size_t at = 0; at < given.size(); at += std::strlen(&given[at]) + 1)
+    if (given[at] != '\0') ::putenv(&given[at]);
+}
+
+/// The lines of a file; none where it cannot be read.
+std::optional<std::vector<std::string>> lines_of(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return std::nullopt;
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  return lines;
+}
+
 int run(int argc, char** argv, const std::function<int(bool)>& prepare) {
-  restore_environment();
   options chosen;
   chosen.repetition_is_given = std::getenv("GTEST_REPEAT") != nullptr;
   bool is_filtered = false, only_lists = false;

@@ -45,12 +45,14 @@ namespace test_events {
 /// CUDA that works: what runs before, such as the generators of parameters and of their names,
 /// calls nothing of CUDA.
 ///
-/// The environment is again what the program was started with when this begins.
-///
 /// `prepare` runs once in each process that runs tests, after InitGoogleTest. It may add listeners
 /// and set flags. If it returns anything but 0, no test runs and that is the exit status; it has
 /// printed why. Its argument says whether the user asked for a number of repetitions.
 int run(int argc, char** argv, const std::function<int(bool repetition_is_given)>& prepare);
+
+/// Undoes what static objects have done to the environment: it is again what the program was
+/// started with. For the first line of a main() whose program has a student's file in it.
+void restore_environment();
 
 /// Whether this is such a child process.
 bool is_watched();

@@ -238,4 +238,7 @@ void expect_reports() { reports_are_expected = true; }
 
 }  // namespace lab::testing
 
-int main(int argc, char** argv) { return test_events::run(argc, argv, lab::testing::prepare); }
+int main(int argc, char** argv) {
+  test_events::restore_environment();
+  return test_events::run(argc, argv, lab::testing::prepare);
+}
