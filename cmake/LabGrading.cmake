@@ -91,9 +91,3 @@ function(lab_add_grading id name folder uses_opengl libraries)
       OUTPUT_NAME "${id}_${name}" RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin/${kind}workers")
   endforeach()
 endfunction()
-
-# Submissions that want points without the work. The test builds what it needs itself.
-add_test(NAME tools.attacks_test COMMAND "${Python3_EXECUTABLE}"
-  "${PROJECT_SOURCE_DIR}/tests/tools/attacks_test.py" "${CMAKE_BINARY_DIR}")
-set_tests_properties(tools.attacks_test PROPERTIES
-  LABELS tools SKIP_RETURN_CODE 77 RESOURCE_LOCK build)
