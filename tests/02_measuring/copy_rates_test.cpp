@@ -20,6 +20,7 @@
 #include "lab_testing.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
+#include "steps.hpp"
 
 namespace {
 
@@ -72,10 +73,7 @@ INSTANTIATE_TEST_SUITE_P(Ways, Copy,
                                             ::testing::Values(1, 2, 31, 32, 33, 255, 256, 257, 4095,
                                                               4096, 4097, 65535, 65536, 65537,
                                                               104'729, (1 << 20) + 3)),
-                         [](const auto& test) {
-                           return std::string(std::get<0>(test.param).name) + "_n" +
-                                  std::to_string(std::get<1>(test.param));
-                         });
+                         lab::testing::by_step_and{"_n"});
 
 TEST_P(Copy, BringsEveryByte) {
   const auto& [w, n] = GetParam();

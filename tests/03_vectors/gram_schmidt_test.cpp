@@ -18,6 +18,7 @@
 #include "lab_testing.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
+#include "steps.hpp"
 
 namespace {
 
@@ -34,10 +35,7 @@ using lab::testing::matches;
 using lab::testing::work_of;
 using vector = std::vector<float>;
 
-struct named_step {
-  step value;
-  const char* name;
-};
+using named_step = lab::testing::named<step>;
 constexpr named_step kSteps[] = {{step::classical, "classical"}, {step::modified, "modified"}};
 
 ::testing::AssertionResult is_right(step which, const vector& a, std::size_t count,
@@ -71,8 +69,7 @@ REQUIRED_WORK(KernelsForProductsAndSubtractions) {
         << name;
 }
 
-// --- every step, at every shape
-// -------------------------------------------------------------------
+// --- every step, at every shape -----------------------------------------------------------------
 
 struct shape {
   std::size_t count, length;
@@ -105,9 +102,8 @@ TEST_P(Shapes, AreOrthogonalAndSpanTheSame) {
   EXPECT_TRUE(is_right(which(), a, count(), length()));
 }
 
-class EachStep : public ::testing::TestWithParam<named_step> {
+class EachStep : public lab::testing::each_step<named_step> {
  protected:
-  step which() const { return GetParam().value; }
   void expect_refusal(const vector& a, std::size_t count, std::size_t length,
                       const std::string& word) const {
     try {
@@ -118,11 +114,9 @@ class EachStep : public ::testing::TestWithParam<named_step> {
     }
   }
 };
-INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
-                         [](const auto& test) { return test.param.name; });
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 
-// --- results that are known
-// -----------------------------------------------------------------------
+// --- results that are known ---------------------------------------------------------------------
 
 TEST_P(EachStep, LeavesOrthogonalVectorsAsTheyAre) {
   // Their dot products are whole numbers, and 0: there is nothing to round.
@@ -172,8 +166,7 @@ TEST_P(EachStep, DoesNotMindHowLongTheVectorsAre) {
       matches(lab::compare_exact(orthogonalize(which(), scaled, kCount, kLength).b, expected)));
 }
 
-// --- the difference between the two
-// ---------------------------------------------------------------
+// --- the difference between the two -------------------------------------------------------------
 
 TEST(Classical, LosesItWhereVectorsAreNearlyParallel) {
   // Of a_1 and a_2 only (0, -e, e, 0) and (0, -e, 0, e) remain. The classical step has computed
@@ -188,8 +181,7 @@ TEST(Modified, KeepsItWhereVectorsAreNearlyParallel) {
   EXPECT_TRUE(matches(check(step::modified, nearly_parallel(), b, 3, 4)));
 }
 
-// --- refusals
-// -------------------------------------------------------------------------------------
+// --- refusals -----------------------------------------------------------------------------------
 
 TEST_P(EachStep, HasNoResultForNoVectors) {
   EXPECT_TRUE(orthogonalize(which(), {}, 0, 0).b.empty());
@@ -248,8 +240,7 @@ TEST_P(EachStep, SaysHowLongItTook) {
   EXPECT_LT(milliseconds, 60'000.0F);
 }
 
-// --- the check itself: what it must reject
-// ----------------------------------------------------------
+// --- the check itself: what it must reject ------------------------------------------------------
 
 class Check : public ::testing::Test {
  protected:

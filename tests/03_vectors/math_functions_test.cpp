@@ -84,8 +84,7 @@ REQUIRED_WORK(AKernelWhoseThreadsShareTheArguments) {
           << its_name << ", " << name;
 }
 
-// --- every function in every precision
-// ------------------------------------------------------------
+// --- every function in every precision ----------------------------------------------------------
 
 class Function : public ::testing::TestWithParam<std::tuple<named_function, named_precision>> {
  protected:
@@ -140,8 +139,7 @@ TEST_P(Function, SaysHowLongItTook) {
   EXPECT_LT(milliseconds, 60'000.0F);
 }
 
-// --- the three precisions beside each other
-// -------------------------------------------------------
+// --- the three precisions beside each other -----------------------------------------------------
 
 class EachFunction : public ::testing::TestWithParam<named_function> {
  protected:
@@ -189,8 +187,7 @@ TEST(KnownValues, AreThere) {
   EXPECT_EQ(evaluate(function::power, precision::intrinsic, 0, 1).values.at(0), 0);
 }
 
-// --- measuring
-// ------------------------------------------------------------------------------------
+// --- measuring ----------------------------------------------------------------------------------
 
 errors measured(const std::vector<double>& values, const std::vector<long double>& exact_values) {
   return measure(values, exact_values);

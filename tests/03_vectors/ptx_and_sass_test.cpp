@@ -62,8 +62,7 @@ TEST(Answers, CountSaxpyInSass) {
       compare_counts("ptx_saxpy in SASS", saxpy_in_sass(), count_sass(kSaxpySass, "ptx_saxpy")));
 }
 
-// --- this build's own code
-// ------------------------------------------------------------------------
+// --- this build's own code ----------------------------------------------------------------------
 
 class OwnCode : public ::testing::Test {
  protected:
@@ -87,8 +86,7 @@ TEST_F(OwnCode, HasTheSassThatTheAnswersSay) {
                               count_sass(mine.sass, "ptx_saxpy")));
 }
 
-// --- the kernels of the listings
-// ------------------------------------------------------------------
+// --- the kernels of the listings ----------------------------------------------------------------
 
 class Size : public ::testing::TestWithParam<std::size_t> {};
 INSTANTIATE_TEST_SUITE_P(Kernels, Size,

@@ -19,6 +19,7 @@
 #include "lab_testing.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
+#include "steps.hpp"
 
 namespace {
 
@@ -30,10 +31,7 @@ using lab::vector_add::add;
 using lab::vector_add::reference;
 using lab::vector_add::step;
 
-struct named_step {
-  step value;
-  const char* name;
-};
+using named_step = lab::testing::named<step>;
 
 constexpr named_step kSteps[] = {{step::cpu, "cpu"},
                                  {step::one_thread_per_block, "one_thread_per_block"},
@@ -88,10 +86,9 @@ REQUIRED_WORK(TheGridThatEachStepIsNamedFor) {
                           asks_for(processors, processors * resident / 2, a.size())));
 }
 
-// --- every step, at every size
-// --------------------------------------------------------------------
+// --- every step, at every size ------------------------------------------------------------------
 
-class Sum : public ::testing::TestWithParam<std::tuple<named_step, std::size_t>> {};
+using Sum = lab::testing::each_step_and<named_step, std::size_t>;
 
 TEST_P(Sum, IsExact) {
   const auto& [which, n] = GetParam();
@@ -109,17 +106,10 @@ INSTANTIATE_TEST_SUITE_P(Steps, Sum,
                                             ::testing::Values(0, 1, 2, 3, 4, 5, 31, 32, 33, 127,
                                                               255, 256, 257, 511, 1021, 1023, 1024,
                                                               1025, 10 * 256 + 1, 33 * 1024)),
-                         [](const auto& test) {
-                           return std::string(std::get<0>(test.param).name) + "_n" +
-                                  std::to_string(std::get<1>(test.param));
-                         });
+                         lab::testing::by_step_and{"_n"});
 
-class EachStep : public ::testing::TestWithParam<named_step> {
- protected:
-  step which() const { return GetParam().value; }
-};
-INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
-                         [](const auto& test) { return test.param.name; });
+using EachStep = lab::testing::each_step<named_step>;
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 
 TEST_P(EachStep, AddsNothingForEmptyVectors) { EXPECT_TRUE(add(which(), {}, {}).sum.empty()); }
 
@@ -153,22 +143,18 @@ TEST_P(EachStep, KeepsInfinitiesAndRoundsOnce) {
   EXPECT_TRUE(matches(lab::compare_exact(add(which(), a, b).sum, reference(a, b))));
 }
 
-class EachSeed : public ::testing::TestWithParam<std::tuple<named_step, std::uint64_t>> {};
+using EachSeed = lab::testing::each_step_and<named_step>;
 INSTANTIATE_TEST_SUITE_P(Steps, EachSeed,
                          ::testing::Combine(::testing::ValuesIn(kSteps),
                                             ::testing::Values(1, 2, 3)),
-                         [](const auto& test) {
-                           return std::string(std::get<0>(test.param).name) + "_seed" +
-                                  std::to_string(std::get<1>(test.param));
-                         });
+                         lab::testing::by_step_and{"_seed"});
 
 TEST_P(EachSeed, AddsRandomVectors) {
   const auto& [which, seed] = GetParam();
   expect_right_sum(which.value, 1019, seed * 100);
 }
 
-// --- long vectors
-// ---------------------------------------------------------------------------------
+// --- long vectors -------------------------------------------------------------------------------
 
 TEST(CeilDivision, AddsAMillionAndSevenElements) {
   expect_right_sum(step::ceil_division, 1'000'007, 5);
@@ -189,8 +175,7 @@ TEST(GridStride, AddsMoreElementsThanTheDeviceRunsThreads) {
   expect_right_sum(step::grid_stride, 3 * 4 * threads + 5, 9);
 }
 
-// --- refusals
-// -------------------------------------------------------------------------------------
+// --- refusals -----------------------------------------------------------------------------------
 
 TEST(OneBlock, TakesAsManyElementsAsTheLargestBlockHasThreads) {
   expect_right_sum(step::one_block, device_limit(cudaDevAttrMaxThreadsPerBlock), 3);
@@ -214,8 +199,7 @@ TEST(OneBlock, WorksAgainAfterARefusal) {
   expect_right_sum(step::one_block, 100, 4);
 }
 
-// --- time
-// -----------------------------------------------------------------------------------------
+// --- time ---------------------------------------------------------------------------------------
 
 TEST_P(EachStep, SaysHowLongItTook) {
   const std::vector<float> a(1000, 1.0F);

@@ -16,6 +16,7 @@
 #include "palette.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
+#include "steps.hpp"
 
 namespace {
 
@@ -27,10 +28,7 @@ using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
 
-struct named_step {
-  step value;
-  const char* name;
-};
+using named_step = lab::testing::named<step>;
 constexpr named_step kSteps[] = {{step::one_thread_per_block, "one_thread_per_block"},
                                  {step::blocks_16x16, "blocks_16x16"}};
 
@@ -58,8 +56,7 @@ REQUIRED_WORK(AThreadForEachPixel) {
   }
 }
 
-// --- every step, at every size
-// --------------------------------------------------------------------
+// --- every step, at every size ------------------------------------------------------------------
 
 struct size {
   int width, height;
@@ -103,15 +100,10 @@ TEST_P(Pixels, AreThoseOfTheReferenceAwayFromTheCentre) {
   EXPECT_TRUE(is_exact(which.value, what));
 }
 
-// --- other sets
-// -----------------------------------------------------------------------------------
+// --- other sets ---------------------------------------------------------------------------------
 
-class EachStep : public ::testing::TestWithParam<named_step> {
- protected:
-  step which() const { return GetParam().value; }
-};
-INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
-                         [](const auto& test) { return test.param.name; });
+using EachStep = lab::testing::each_step<named_step>;
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 
 TEST_P(EachStep, DrawsAGoodPartOfTheBooksPicture) {
   view what;
@@ -190,14 +182,11 @@ TEST_P(EachStep, CountsLongOrbits) {
                                  .max_iterations = 1500}));
 }
 
-class EachSeed : public ::testing::TestWithParam<std::tuple<named_step, std::uint64_t>> {};
+using EachSeed = lab::testing::each_step_and<named_step>;
 INSTANTIATE_TEST_SUITE_P(Steps, EachSeed,
                          ::testing::Combine(::testing::ValuesIn(kSteps),
                                             ::testing::Values(1, 2, 3, 4, 5)),
-                         [](const auto& test) {
-                           return std::string(std::get<0>(test.param).name) + "_seed" +
-                                  std::to_string(std::get<1>(test.param));
-                         });
+                         lab::testing::by_step_and{"_seed"});
 
 TEST_P(EachSeed, DrawsRandomViews) {
   const auto& [which, seed] = GetParam();
@@ -213,8 +202,7 @@ TEST_P(EachSeed, DrawsRandomViews) {
   EXPECT_TRUE(is_exact(which.value, what));
 }
 
-// --- refusals
-// -------------------------------------------------------------------------------------
+// --- refusals -----------------------------------------------------------------------------------
 
 TEST_P(EachStep, RefusesPicturesWithoutPixels) {
   for (const size extent : {size{0, 5}, size{5, 0}, size{-1, 5}, size{5, -3}, size{0, 0}})
@@ -265,8 +253,7 @@ TEST_P(EachStep, SaysHowLongItTook) {
   EXPECT_LT(milliseconds, 60'000.0F);
 }
 
-// --- the palettes
-// ---------------------------------------------------------------------------------
+// --- the palettes -------------------------------------------------------------------------------
 
 TEST(Palette, ClassicIsRedWhereThePointNeverEscaped) {
   const view what{.width = 3, .height = 1, .max_iterations = 200};

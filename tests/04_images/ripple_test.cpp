@@ -17,6 +17,7 @@
 #include "lab_testing.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
+#include "steps.hpp"
 
 #ifdef __CPU_DEVICE__
 #include <cpu_device.h>
@@ -34,10 +35,7 @@ using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
 
-struct named_step {
-  step value;
-  const char* name;
-};
+using named_step = lab::testing::named<step>;
 constexpr named_step kSteps[] = {{step::blocks_16x16, "blocks_16x16"},
                                  {step::flat_256, "flat_256"}};
 
@@ -65,8 +63,7 @@ REQUIRED_WORK(AThreadForEachPixel) {
   }
 }
 
-// --- every step, at every size
-// --------------------------------------------------------------------
+// --- every step, at every size ------------------------------------------------------------------
 
 struct size {
   int width, height;
@@ -96,12 +93,8 @@ TEST_P(Pixels, HaveTheReferencesGrey) {
     EXPECT_TRUE(is_right(which.value, extent.width, extent.height, tick));
 }
 
-class EachStep : public ::testing::TestWithParam<named_step> {
- protected:
-  step which() const { return GetParam().value; }
-};
-INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
-                         [](const auto& test) { return test.param.name; });
+using EachStep = lab::testing::each_step<named_step>;
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 
 TEST_P(EachStep, IsWhiteInTheMiddleAtTickZeroAndNearlyBlackHalfAPeriodLater) {
   // d = 0: 128 + 127 cos(0), and 128 + 127 cos(22 / 7), where 22 / 7 is nearly pi: 1.0001.
@@ -128,14 +121,11 @@ TEST_P(EachStep, DrawsTheLongestPictures) {
   EXPECT_TRUE(is_right(which(), lab::ripple::kLongestSide, 1, 9));
 }
 
-class EachSeed : public ::testing::TestWithParam<std::tuple<named_step, std::uint64_t>> {};
+using EachSeed = lab::testing::each_step_and<named_step>;
 INSTANTIATE_TEST_SUITE_P(Steps, EachSeed,
                          ::testing::Combine(::testing::ValuesIn(kSteps),
                                             ::testing::Values(1, 2, 3, 4, 5)),
-                         [](const auto& test) {
-                           return std::string(std::get<0>(test.param).name) + "_seed" +
-                                  std::to_string(std::get<1>(test.param));
-                         });
+                         lab::testing::by_step_and{"_seed"});
 
 TEST_P(EachSeed, DrawsRandomSizesAndTicks) {
   const auto& [which, seed] = GetParam();
@@ -150,8 +140,7 @@ TEST_P(EachStep, SaysHowLongItTook) {
   EXPECT_LT(milliseconds, 60'000.0F);
 }
 
-// --- the animation
-// --------------------------------------------------------------------------------
+// --- the animation ------------------------------------------------------------------------------
 
 TEST_P(EachStep, AnimatesAnyTicksInAnyOrder) {
   const frame_callback draw = animate(which(), 37, 21);
@@ -212,8 +201,7 @@ TEST_P(EachStep, AnimatesInOneBlockOfDeviceMemory) {
 }
 #endif
 
-// --- refusals
-// -------------------------------------------------------------------------------------
+// --- refusals -----------------------------------------------------------------------------------
 
 TEST_P(EachStep, RefusesPicturesThatCannotBe) {
   constexpr int kTooLong = lab::ripple::kLongestSide + 1;
@@ -226,8 +214,7 @@ TEST_P(EachStep, RefusesPicturesThatCannotBe) {
   }
 }
 
-// --- the comparison itself
-// ------------------------------------------------------------------------
+// --- the comparison itself ----------------------------------------------------------------------
 
 /// The reference as a picture, drawn on the host.
 bitmap reference_picture(int width, int height, int tick) {

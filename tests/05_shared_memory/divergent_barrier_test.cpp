@@ -17,6 +17,7 @@
 #include "lab_testing.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
+#include "steps.hpp"
 
 namespace {
 
@@ -31,13 +32,9 @@ using lab::divergent_barrier::sums_of_blocks;
 using lab::testing::bytes_of;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
+using lab::testing::whole_numbers;
 using lab::testing::work_of;
 using vector = std::vector<float>;
-
-vector whole_numbers(std::size_t n, std::uint64_t seed, int low, int high) {
-  const std::vector<int> numbers = lab::random_ints(n, seed, low, high);
-  return vector(numbers.begin(), numbers.end());
-}
 
 constexpr std::size_t kMostBlocks = 0x7FFF'FFFF;  // of a grid
 

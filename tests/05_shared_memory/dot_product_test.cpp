@@ -15,6 +15,7 @@
 #include "lab_testing.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
+#include "steps.hpp"
 
 namespace {
 
@@ -25,22 +26,13 @@ using lab::dot_product::step;
 using lab::testing::as_required;
 using lab::testing::bytes_of;
 using lab::testing::matches;
+using lab::testing::whole_numbers;
 using lab::testing::work_of;
 using vector = std::vector<float>;
 
-struct named_step {
-  step value;
-  const char* name;
-};
+using named_step = lab::testing::named<step>;
 constexpr named_step kSteps[] = {{step::static_shared, "static_shared"},
                                  {step::dynamic_shared, "dynamic_shared"}};
-
-/// Small whole numbers: no sum of their products is rounded, so the result has one right value,
-/// whatever the order. One product too many, too few or twice cannot hide.
-vector whole_numbers(std::size_t n, std::uint64_t seed, int low, int high) {
-  const std::vector<int> numbers = lab::random_ints(n, seed, low, high);
-  return vector(numbers.begin(), numbers.end());
-}
 
 ::testing::AssertionResult is_exact(step which, const vector& a, const vector& b) {
   return matches(lab::compare(dot(which, a, b).value, reference(a, b), lab::tolerance{}));
@@ -66,10 +58,9 @@ REQUIRED_WORK(AKernelWhoseThreadsShareTheSumInSharedMemory) {
         << name;
 }
 
-// --- every step, at every size
-// --------------------------------------------------------------------
+// --- every step, at every size ------------------------------------------------------------------
 
-class Dot : public ::testing::TestWithParam<std::tuple<named_step, std::size_t>> {};
+using Dot = lab::testing::each_step_and<named_step, std::size_t>;
 
 // Around a warp (32), blocks of 256 and 512, and 32 blocks of 256 (8192), where the threads of
 // static_shared begin to stride; primes; the book's 33 * 1024.
@@ -78,10 +69,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Combine(::testing::ValuesIn(kSteps),
                        ::testing::Values(0, 1, 2, 31, 32, 33, 63, 65, 127, 255, 256, 257, 511, 512,
                                          513, 1021, 10 * 256 + 1, 8191, 8192, 8193, 33 * 1024)),
-    [](const auto& test) {
-      return std::string(std::get<0>(test.param).name) + "_n" +
-             std::to_string(std::get<1>(test.param));
-    });
+    lab::testing::by_step_and{"_n"});
 
 TEST_P(Dot, IsExactForWholeNumbers) {
   const auto& [which, n] = GetParam();
@@ -96,15 +84,13 @@ TEST_P(Dot, IsWithinTheBoundForRandomNumbers) {
                                   lab::random_floats(n, n + 4, -100, 300)));
 }
 
-class EachStep : public ::testing::TestWithParam<named_step> {
+class EachStep : public lab::testing::each_step<named_step> {
  protected:
-  step which() const { return GetParam().value; }
   float sum(const vector& a, const vector& b) const { return dot(which(), a, b).value; }
   double bound(const vector& a, const vector& b) const { return error_bound(a, b); }
   static std::size_t most() { return 1'000'007; }
 };
-INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
-                         [](const auto& test) { return test.param.name; });
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 
 }  // namespace
 

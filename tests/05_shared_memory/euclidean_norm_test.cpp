@@ -16,6 +16,7 @@
 #include "lab_testing.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
+#include "steps.hpp"
 
 namespace {
 
@@ -35,10 +36,7 @@ constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 constexpr float kLargest = std::numeric_limits<float>::max();
 constexpr float kSmallest = std::numeric_limits<float>::denorm_min();
 
-struct named_step {
-  step value;
-  const char* name;
-};
+using named_step = lab::testing::named<step>;
 constexpr named_step kSteps[] = {{step::by_dot_product, "by_dot_product"},
                                  {step::scaled_by_max, "scaled_by_max"},
                                  {step::one_pass, "one_pass"}};
@@ -84,7 +82,7 @@ REQUIRED_WORK(ReductionsInSharedMemory) {
 
 // --- all steps, where squares are floats ---------------------------------------------------------
 
-class Norm : public ::testing::TestWithParam<std::tuple<named_step, std::size_t>> {};
+using Norm = lab::testing::each_step_and<named_step, std::size_t>;
 INSTANTIATE_TEST_SUITE_P(Steps, Norm, ::testing::Combine(::testing::ValuesIn(kSteps), kSizes),
                          [](const auto& test) {
                            return name_of(std::get<0>(test.param), std::get<1>(test.param));
@@ -101,12 +99,8 @@ TEST_P(Norm, IsWithinTheBoundForRandomNumbers) {
   EXPECT_TRUE(is_within_the_bound(which.value, lab::random_floats(n, n, -300, 100)));
 }
 
-class EachStep : public ::testing::TestWithParam<named_step> {
- protected:
-  step which() const { return GetParam().value; }
-};
-INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
-                         [](const auto& test) { return test.param.name; });
+using EachStep = lab::testing::each_step<named_step>;
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 
 TEST_P(EachStep, IsFiveForThreeAndFour) {
   EXPECT_EQ(norm(which(), vector{3, -4}).value, 5.0F);
@@ -200,7 +194,7 @@ TEST(ByDotProduct, UnderflowsForTinyElements) {
   EXPECT_EQ(norm(step::by_dot_product, vector{0x1p-60F}).value, 0x1p-60F);
 }
 
-class SafeNorm : public ::testing::TestWithParam<std::tuple<named_step, std::size_t>> {};
+using SafeNorm = lab::testing::each_step_and<named_step, std::size_t>;
 INSTANTIATE_TEST_SUITE_P(Steps, SafeNorm,
                          ::testing::Combine(::testing::ValuesIn(kSafeSteps),
                                             ::testing::Values(1, 2, 33, 257, 1021, 4096)),

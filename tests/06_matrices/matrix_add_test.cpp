@@ -22,6 +22,7 @@
 #include "lab_testing.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
+#include "steps.hpp"
 
 namespace {
 
@@ -33,10 +34,7 @@ using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
 
-struct named_step {
-  step value;
-  const char* name;
-};
+using named_step = lab::testing::named<step>;
 
 constexpr named_step kSteps[] = {{step::flat, "flat"}, {step::pitched, "pitched"}};
 
@@ -124,12 +122,8 @@ INSTANTIATE_TEST_SUITE_P(
              std::to_string(size.columns);
     });
 
-class EachStep : public ::testing::TestWithParam<named_step> {
- protected:
-  step which() const { return GetParam().value; }
-};
-INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
-                         [](const auto& info) { return info.param.name; });
+using EachStep = lab::testing::each_step<named_step>;
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 
 TEST_P(EachStep, AddsManyRowsOfManyColumns) { expect_right_sum(which(), {1009, 499}, 5); }
 

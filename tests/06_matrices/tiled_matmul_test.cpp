@@ -22,6 +22,7 @@
 #include "lab_testing.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
+#include "steps.hpp"
 
 namespace lab::tiled_matmul {
 
@@ -124,12 +125,8 @@ INSTANTIATE_TEST_SUITE_P(
       return std::string(std::get<0>(info.param).name) + "_" + name_of(std::get<1>(info.param));
     });
 
-class EachStep : public ::testing::TestWithParam<named_step> {
- protected:
-  step which() const { return GetParam().value; }
-};
-INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
-                         [](const auto& info) { return info.param.name; });
+using EachStep = lab::testing::each_step<named_step>;
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 
 TEST_P(EachStep, AddsALongRowTimesALongColumn) { expect_right_product(which(), {3, 5, 515}, 4); }
 
@@ -143,14 +140,11 @@ TEST(RegisterTiles, Multiplies320x320By320x640) {
   expect_right_product(step::register_tiles, {320, 640, 320}, 3);
 }
 
-class EachSeed : public ::testing::TestWithParam<std::tuple<named_step, std::uint64_t>> {};
+using EachSeed = lab::testing::each_step_and<named_step>;
 INSTANTIATE_TEST_SUITE_P(Steps, EachSeed,
                          ::testing::Combine(::testing::ValuesIn(kSteps),
                                             ::testing::Values(1, 2, 3)),
-                         [](const auto& info) {
-                           return std::string(std::get<0>(info.param).name) + "_seed" +
-                                  std::to_string(std::get<1>(info.param));
-                         });
+                         lab::testing::by_step_and{"_seed"});
 
 TEST_P(EachSeed, MultipliesRandomMatrices) {
   const auto& [which, seed] = GetParam();

@@ -17,6 +17,7 @@
 #include "lab_testing.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
+#include "steps.hpp"
 
 namespace {
 
@@ -27,22 +28,13 @@ using lab::constant_dot::reference;
 using lab::constant_dot::step;
 using lab::testing::bytes_of;
 using lab::testing::matches;
+using lab::testing::whole_numbers;
 using lab::testing::work_of;
 using vector = std::vector<float>;
 
-struct named_step {
-  step value;
-  const char* name;
-};
+using named_step = lab::testing::named<step>;
 constexpr named_step kSteps[] = {{step::global_memory, "global_memory"},
                                  {step::constant_memory, "constant_memory"}};
-
-/// Small whole numbers: no sum of their products is rounded (see IsExactForWholeNumbers), so the
-/// result has one right value, whatever the order.
-vector whole_numbers(std::size_t n, std::uint64_t seed, int low, int high) {
-  const std::vector<int> numbers = lab::random_ints(n, seed, low, high);
-  return vector(numbers.begin(), numbers.end());
-}
 
 ::testing::AssertionResult is_exact(step which, const vector& a, const vector& b) {
   return matches(lab::compare(dot(which, a, b).value, reference(a, b), lab::tolerance{}));
@@ -71,7 +63,7 @@ REQUIRED_WORK(PassesThroughConstantMemory) {
   }
 }
 
-class Dot : public ::testing::TestWithParam<std::tuple<named_step, std::size_t>> {};
+using Dot = lab::testing::each_step_and<named_step, std::size_t>;
 
 // Around a warp, a block of 256, and one, two and three passes of 16384; primes.
 INSTANTIATE_TEST_SUITE_P(Steps, Dot,
@@ -80,10 +72,7 @@ INSTANTIATE_TEST_SUITE_P(Steps, Dot,
                                                               1021, 16'128, 16'383, 16'384, 16'385,
                                                               20'011, 32'767, 32'768, 32'769,
                                                               3 * 16'384 + 777)),
-                         [](const auto& test) {
-                           return std::string(std::get<0>(test.param).name) + "_n" +
-                                  std::to_string(std::get<1>(test.param));
-                         });
+                         lab::testing::by_step_and{"_n"});
 
 TEST_P(Dot, IsExactForWholeNumbers) {
   const auto& [which, n] = GetParam();
@@ -98,15 +87,13 @@ TEST_P(Dot, IsExactForWholeNumbers) {
   EXPECT_EQ(result.passes, passes);
 }
 
-class EachStep : public ::testing::TestWithParam<named_step> {
+class EachStep : public lab::testing::each_step<named_step> {
  protected:
-  step which() const { return GetParam().value; }
   float sum(const vector& a, const vector& b) const { return dot(which(), a, b).value; }
   double bound(const vector& a, const vector& b) const { return error_bound(a, b); }
   static std::size_t most() { return 1'000'007; }
 };
-INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
-                         [](const auto& test) { return test.param.name; });
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 
 }  // namespace
 

@@ -20,6 +20,7 @@
 #include "reference.hpp"
 #include "required_work.hpp"
 #include "scene.hpp"
+#include "steps.hpp"
 
 namespace {
 
@@ -36,10 +37,7 @@ using lab::testing::work_of;
 
 using scene_of_spheres = std::vector<sphere>;
 
-struct named_step {
-  step value;
-  const char* name;
-};
+using named_step = lab::testing::named<step>;
 constexpr named_step kSteps[] = {{step::global_memory, "global_memory"},
                                  {step::constant_memory, "constant_memory"}};
 
@@ -139,12 +137,8 @@ TEST_P(Pixels, AreAllCoveredByALargeSphere) {
 
 // --- what is to be seen --------------------------------------------------------------------------
 
-class EachStep : public ::testing::TestWithParam<named_step> {
- protected:
-  step which() const { return GetParam().value; }
-};
-INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
-                         [](const auto& test) { return test.param.name; });
+using EachStep = lab::testing::each_step<named_step>;
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 
 TEST_P(EachStep, DrawsASphereThatCanBeToldByHand) {
   // Radius 5 around the ray of pixel (8, 6). Three pixels to the right of the centre the sphere is
@@ -244,14 +238,11 @@ TEST(BothSteps, DrawTheSamePicture) {
                                          render(step::global_memory, scene, 90, 70).picture)));
 }
 
-class EachSeed : public ::testing::TestWithParam<std::tuple<named_step, std::uint64_t>> {};
+using EachSeed = lab::testing::each_step_and<named_step>;
 INSTANTIATE_TEST_SUITE_P(Steps, EachSeed,
                          ::testing::Combine(::testing::ValuesIn(kSteps),
                                             ::testing::Values(1, 2, 3, 4, 5)),
-                         [](const auto& test) {
-                           return std::string(std::get<0>(test.param).name) + "_seed" +
-                                  std::to_string(std::get<1>(test.param));
-                         });
+                         lab::testing::by_step_and{"_seed"});
 
 TEST_P(EachSeed, DrawsRandomScenes) {
   const auto& [which, seed] = GetParam();

@@ -23,6 +23,7 @@
 #include "reference.hpp"
 #include "required_work.hpp"
 #include "scene.hpp"
+#include "steps.hpp"
 
 namespace {
 
@@ -38,10 +39,7 @@ using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
 
-struct named_step {
-  step value;
-  const char* name;
-};
+using named_step = lab::testing::named<step>;
 constexpr named_step kSteps[] = {{step::global_memory, "global_memory"},
                                  {step::texture_1d, "texture_1d"},
                                  {step::texture_2d, "texture_2d"},
@@ -130,12 +128,8 @@ TEST_P(Cells, AreTheReferencesAfterEachOfTheFirstSteps) {
   for (const int steps : {0, 1, 2, 3, 4}) EXPECT_TRUE(is_right(which.value, p, steps));
 }
 
-class EachStep : public ::testing::TestWithParam<named_step> {
- protected:
-  step which() const { return GetParam().value; }
-};
-INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
-                         [](const auto& test) { return test.param.name; });
+using EachStep = lab::testing::each_step<named_step>;
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 
 TEST_P(EachStep, IsTheReferenceAfterTheBooksNinetySteps) {
   EXPECT_TRUE(is_right(which(), random_plate(37, 21, 2), 90));
@@ -152,14 +146,11 @@ TEST_P(EachStep, SimulatesTheBooksPlateShrunk) {
   EXPECT_TRUE(is_right(which(), {96, 64, initial, heaters}, 45));
 }
 
-class EachSeed : public ::testing::TestWithParam<std::tuple<named_step, std::uint64_t>> {};
+using EachSeed = lab::testing::each_step_and<named_step>;
 INSTANTIATE_TEST_SUITE_P(Steps, EachSeed,
                          ::testing::Combine(::testing::ValuesIn(kSteps),
                                             ::testing::Values(11, 12, 13, 14)),
-                         [](const auto& test) {
-                           return std::string(std::get<0>(test.param).name) + "_seed" +
-                                  std::to_string(std::get<1>(test.param));
-                         });
+                         lab::testing::by_step_and{"_seed"});
 
 TEST_P(EachSeed, SimulatesRandomPlates) {
   const auto& [which, seed] = GetParam();

@@ -16,11 +16,13 @@
 #include "lab_testing.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
+#include "steps.hpp"
 
 namespace {
 
 using lab::testing::bytes_of;
 using lab::testing::matches;
+using lab::testing::whole_numbers;
 using lab::testing::work_of;
 using lab::texture_dot::dot;
 using lab::texture_dot::error_bound;
@@ -29,20 +31,10 @@ using lab::texture_dot::reference;
 using lab::texture_dot::step;
 using vector = std::vector<float>;
 
-struct named_step {
-  step value;
-  const char* name;
-};
+using named_step = lab::testing::named<step>;
 constexpr named_step kSteps[] = {{step::array_array, "array_array"},
                                  {step::array_linear, "array_linear"},
                                  {step::linear_linear, "linear_linear"}};
-
-/// Small whole numbers: no sum of their products is rounded, so the result has one right value,
-/// whatever the order.
-vector whole_numbers(std::size_t n, std::uint64_t seed, int low, int high) {
-  const std::vector<int> numbers = lab::random_ints(n, seed, low, high);
-  return vector(numbers.begin(), numbers.end());
-}
 
 ::testing::AssertionResult is_exact(step which, const vector& a, const vector& b) {
   return matches(lab::compare(dot(which, a, b).value, reference(a, b), lab::tolerance{}));
@@ -65,7 +57,7 @@ REQUIRED_WORK(AKernelThatReadsTextures) {
   }
 }
 
-class Dot : public ::testing::TestWithParam<std::tuple<named_step, std::size_t>> {};
+using Dot = lab::testing::each_step_and<named_step, std::size_t>;
 
 // Around a warp and a block of 256; primes; many blocks and one.
 INSTANTIATE_TEST_SUITE_P(Steps, Dot,
@@ -73,10 +65,7 @@ INSTANTIATE_TEST_SUITE_P(Steps, Dot,
                                             ::testing::Values(0, 1, 2, 31, 32, 33, 255, 256, 257,
                                                               511, 512, 513, 1021, 10 * 256 + 1,
                                                               30'011)),
-                         [](const auto& test) {
-                           return std::string(std::get<0>(test.param).name) + "_n" +
-                                  std::to_string(std::get<1>(test.param));
-                         });
+                         lab::testing::by_step_and{"_n"});
 
 TEST_P(Dot, HasTheSameBitsWhereverTheVectorsAre) {
   const auto& [which, n] = GetParam();
@@ -84,15 +73,13 @@ TEST_P(Dot, HasTheSameBitsWhereverTheVectorsAre) {
   EXPECT_EQ(dot(which.value, a, b).value, dot(step::linear_linear, a, b).value);
 }
 
-class EachStep : public ::testing::TestWithParam<named_step> {
+class EachStep : public lab::testing::each_step<named_step> {
  protected:
-  step which() const { return GetParam().value; }
   float sum(const vector& a, const vector& b) const { return dot(which(), a, b).value; }
   double bound(const vector& a, const vector& b) const { return error_bound(a, b); }
   std::size_t most() const { return longest(which()); }
 };
-INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
-                         [](const auto& test) { return test.param.name; });
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 
 }  // namespace
 

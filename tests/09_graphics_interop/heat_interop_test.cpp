@@ -21,6 +21,7 @@
 #include "lab_testing.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
+#include "steps.hpp"
 
 #ifdef __CPU_DEVICE__
 #include <cpu_device.h>
@@ -46,10 +47,7 @@ using lab::testing::work_of;
 std::unique_ptr<lab::gl_context> context;
 const lab::testing::needs needs_opengl([] { context = std::make_unique<lab::gl_context>(); });
 
-struct named_step {
-  step value;
-  const char* name;
-};
+using named_step = lab::testing::named<step>;
 constexpr named_step kSteps[] = {{step::through_host, "through_host"}, {step::interop, "interop"}};
 
 struct plate {
@@ -137,21 +135,14 @@ TEST_P(Pixels, HaveTheColoursOfTheReferenceFrameByFrame) {
   for (const int steps : {0, 1, 2, 3}) EXPECT_TRUE(is_right(which.value, p, steps, 3)) << steps;
 }
 
-class EachStep : public ::testing::TestWithParam<named_step> {
- protected:
-  step which() const { return GetParam().value; }
-};
-INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
-                         [](const auto& test) { return test.param.name; });
+using EachStep = lab::testing::each_step<named_step>;
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 
-class EachSeed : public ::testing::TestWithParam<std::tuple<named_step, std::uint64_t>> {};
+using EachSeed = lab::testing::each_step_and<named_step>;
 INSTANTIATE_TEST_SUITE_P(Steps, EachSeed,
                          ::testing::Combine(::testing::ValuesIn(kSteps),
                                             ::testing::Values(11, 12, 13, 14)),
-                         [](const auto& test) {
-                           return std::string(std::get<0>(test.param).name) + "_seed" +
-                                  std::to_string(std::get<1>(test.param));
-                         });
+                         lab::testing::by_step_and{"_seed"});
 
 TEST_P(EachSeed, DrawsRandomPlates) {
   const auto& [which, seed] = GetParam();

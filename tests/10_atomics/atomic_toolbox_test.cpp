@@ -22,6 +22,7 @@
 #include "lab_testing.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
+#include "steps.hpp"
 
 namespace {
 
@@ -216,10 +217,7 @@ INSTANTIATE_TEST_SUITE_P(Requests, Apply,
                          ::testing::Combine(::testing::ValuesIn(kOperations),
                                             ::testing::Values(0, 1, 2, 31, 32, 33, 255, 256, 257,
                                                               1021, 2561, 5003)),
-                         [](const auto& info) {
-                           return std::string(std::get<0>(info.param).name) + "_n" +
-                                  std::to_string(std::get<1>(info.param));
-                         });
+                         lab::testing::by_step_and{"_n"});
 
 TEST_P(Apply, CanBeExplainedForFewValues) {  // so that all values come again and again
   const auto& [which, n] = GetParam();

@@ -19,6 +19,7 @@
 #include "lab_testing.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
+#include "steps.hpp"
 
 namespace {
 
@@ -33,10 +34,7 @@ using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
 
-struct named_step {
-  step value;
-  const char* name;
-};
+using named_step = lab::testing::named<step>;
 
 constexpr named_step kSteps[] = {{step::cpu, "cpu"},
                                  {step::global_atomics, "global_atomics"},
@@ -107,12 +105,8 @@ INSTANTIATE_TEST_SUITE_P(Steps, Histogram,
                                   std::to_string(std::get<2>(info.param));
                          });
 
-class EachStep : public ::testing::TestWithParam<named_step> {
- protected:
-  step which() const { return GetParam().value; }
-};
-INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
-                         [](const auto& info) { return info.param.name; });
+using EachStep = lab::testing::each_step<named_step>;
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 
 TEST_P(EachStep, CountsNothingWithoutBytes) {
   EXPECT_EQ(count(which(), {}).count, std::vector<std::uint64_t>(kBins, 0));
@@ -158,14 +152,11 @@ TEST_P(EachStep, CountsMoreBytesThanAGridHasThreads) {
   expect_right_counts(which(), make_bytes(data::random, 16 * loads + 7, 11));
 }
 
-class EachSeed : public ::testing::TestWithParam<std::tuple<named_step, std::uint64_t>> {};
+using EachSeed = lab::testing::each_step_and<named_step>;
 INSTANTIATE_TEST_SUITE_P(Steps, EachSeed,
                          ::testing::Combine(::testing::ValuesIn(kSteps),
                                             ::testing::Values(1, 2, 3)),
-                         [](const auto& info) {
-                           return std::string(std::get<0>(info.param).name) + "_seed" +
-                                  std::to_string(std::get<1>(info.param));
-                         });
+                         lab::testing::by_step_and{"_seed"});
 
 TEST_P(EachSeed, CountsSkewedBytes) {
   const auto& [which, seed] = GetParam();
@@ -186,10 +177,7 @@ INSTANTIATE_TEST_SUITE_P(Steps, BlockSize,
                          ::testing::Combine(::testing::ValuesIn(kSteps),
                                             ::testing::Values(1, 2, 31, 32, 33, 100, 255, 256, 257,
                                                               384, 512, 1000, 1024)),
-                         [](const auto& info) {
-                           return std::string(std::get<0>(info.param).name) + "_threads" +
-                                  std::to_string(std::get<1>(info.param));
-                         });
+                         lab::testing::by_step_and{"_threads"});
 
 TEST_P(EachStep, RefusesABlockLargerThanTheDevicesAndNamesTheLimit) {
   if (which() == step::cpu) return;  // has no blocks

@@ -22,6 +22,7 @@
 #include "lab_testing.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
+#include "steps.hpp"
 
 namespace {
 
@@ -39,10 +40,7 @@ using lab::testing::expect_failures_reported;
 using lab::testing::work_of;
 using numbers = std::vector<std::uint64_t>;
 
-struct named_step {
-  step value;
-  const char* name;
-};
+using named_step = lab::testing::named<step>;
 constexpr named_step kSteps[] = {
     {step::per_hit, "per_hit"}, {step::per_warp, "per_warp"}, {step::per_block, "per_block"}};
 
@@ -131,7 +129,7 @@ TEST(Draw, OfNoNumbersIsEmpty) { EXPECT_TRUE(draw(1, 0, 0).empty()); }
 
 // --- every step, every number of points ----------------------------------------------------------
 
-class Hits : public ::testing::TestWithParam<std::tuple<named_step, std::uint64_t>> {};
+using Hits = lab::testing::each_step_and<named_step>;
 
 TEST_P(Hits, AreThoseOfTheHostAndTheAtomicsAsClaimed) {
   const auto& [which, points] = GetParam();
@@ -145,17 +143,10 @@ INSTANTIATE_TEST_SUITE_P(Steps, Hits,
                          ::testing::Combine(::testing::ValuesIn(kSteps),
                                             ::testing::Values(0, 1, 2, 31, 32, 33, 63, 65, 255, 256,
                                                               257, 1021, 8192, 100'003)),
-                         [](const auto& info) {
-                           return std::string(std::get<0>(info.param).name) + "_n" +
-                                  std::to_string(std::get<1>(info.param));
-                         });
+                         lab::testing::by_step_and{"_n"});
 
-class EachStep : public ::testing::TestWithParam<named_step> {
- protected:
-  step which() const { return GetParam().value; }
-};
-INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
-                         [](const auto& info) { return info.param.name; });
+using EachStep = lab::testing::each_step<named_step>;
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 
 TEST_P(EachStep, GivesTheSameHitsInEveryGrid) {
   constexpr std::uint64_t kPoints = 30'011, kSeed = 9;
@@ -206,14 +197,11 @@ TEST_P(EachStep, SaysHowLongItTook) {
 
 // --- pi ------------------------------------------------------------------------------------------
 
-class Pi : public ::testing::TestWithParam<std::tuple<named_step, std::uint64_t>> {};
+using Pi = lab::testing::each_step_and<named_step>;
 INSTANTIATE_TEST_SUITE_P(Steps, Pi,
                          ::testing::Combine(::testing::ValuesIn(kSteps),
                                             ::testing::Values(1, 2, 3, 4, 5)),
-                         [](const auto& info) {
-                           return std::string(std::get<0>(info.param).name) + "_seed" +
-                                  std::to_string(std::get<1>(info.param));
-                         });
+                         lab::testing::by_step_and{"_seed"});
 
 TEST_P(Pi, IsAsNearAsFiveSigma) {
   const auto& [which, seed] = GetParam();

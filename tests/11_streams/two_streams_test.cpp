@@ -22,6 +22,7 @@
 #include "lab_testing.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
+#include "steps.hpp"
 
 namespace {
 
@@ -34,10 +35,7 @@ using lab::two_streams::reference;
 using lab::two_streams::step;
 using vector = std::vector<int>;
 
-struct named_step {
-  step value;
-  const char* name;
-};
+using named_step = lab::testing::named<step>;
 constexpr named_step kSteps[] = {{step::one_stream, "one_stream"},
                                  {step::depth_first, "depth_first"},
                                  {step::breadth_first, "breadth_first"}};
@@ -97,12 +95,8 @@ TEST_P(Process, IsExact) {
                        lab::random_ints(n, n + 2, 5, 1 << 19), chunk));
 }
 
-class EachStep : public ::testing::TestWithParam<named_step> {
- protected:
-  step which() const { return GetParam().value; }
-};
-INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
-                         [](const auto& test) { return test.param.name; });
+using EachStep = lab::testing::each_step<named_step>;
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 
 TEST_P(EachStep, EmptyVectorsGiveAnEmptyOne) {
   const auto result = process(which(), {}, {}, 256);

@@ -28,6 +28,7 @@
 #include "lab_testing.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
+#include "steps.hpp"
 
 namespace {
 
@@ -42,22 +43,14 @@ using lab::testing::finish_before_the_end;
 using lab::testing::full_device;
 using lab::testing::matches;
 using lab::testing::on_device;
+using lab::testing::whole_numbers;
 using lab::testing::work_of;
 using vector = std::vector<float>;
 using shares = std::vector<double>;
 
-struct named_step {
-  step value;
-  const char* name;
-};
+using named_step = lab::testing::named<step>;
 constexpr named_step kSteps[] = {{step::thread_per_device, "thread_per_device"},
                                  {step::one_thread, "one_thread"}};
-
-/// Small whole numbers: no sum of their products is rounded, so the result has one right value.
-vector whole_numbers(std::size_t n, std::uint64_t seed, int low, int high) {
-  const std::vector<int> numbers = lab::random_ints(n, seed, low, high);
-  return vector(numbers.begin(), numbers.end());
-}
 
 ::testing::AssertionResult is_exact(step which, const vector& a, const vector& b,
                                     const shares& speeds = {}) {
@@ -152,7 +145,7 @@ TEST(Devices, AreAsManyAsThisTestAskedFor) {
 }
 #endif
 
-class Dot : public ::testing::TestWithParam<std::tuple<named_step, std::size_t>> {};
+using Dot = lab::testing::each_step_and<named_step, std::size_t>;
 
 // No elements, fewer than devices, as many, and one more; around a block; odd and prime sizes.
 INSTANTIATE_TEST_SUITE_P(Steps, Dot,
@@ -160,10 +153,7 @@ INSTANTIATE_TEST_SUITE_P(Steps, Dot,
                                             ::testing::Values(0, 1, 2, 3, 4, 5, 33, 255, 256, 257,
                                                               511, 513, 1021, 4097, 33 * 1024,
                                                               33 * 1024 + 1)),
-                         [](const auto& test) {
-                           return std::string(std::get<0>(test.param).name) + "_n" +
-                                  std::to_string(std::get<1>(test.param));
-                         });
+                         lab::testing::by_step_and{"_n"});
 
 TEST_P(Dot, IsExactOnOneTwoThreeAndAllDevices) {
   const auto& [which, n] = GetParam();
@@ -187,15 +177,13 @@ TEST_P(Dot, IsWithinTheBoundForRandomNumbersAndUnevenSpeeds) {
   }
 }
 
-class EachStep : public ::testing::TestWithParam<named_step> {
+class EachStep : public lab::testing::each_step<named_step> {
  protected:
-  step which() const { return GetParam().value; }
   float sum(const vector& a, const vector& b) const { return dot(which(), a, b).value; }
   double bound(const vector& a, const vector& b) const { return error_bound(a, b); }
   static std::size_t most() { return 1'000'007; }
 };
-INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
-                         [](const auto& test) { return test.param.name; });
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 
 }  // namespace
 

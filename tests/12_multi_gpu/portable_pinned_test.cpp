@@ -22,6 +22,7 @@
 #include "lab_testing.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
+#include "steps.hpp"
 
 namespace {
 
@@ -37,6 +38,7 @@ using lab::testing::finish_before_the_end;
 using lab::testing::full_device;
 using lab::testing::matches;
 using lab::testing::on_device;
+using lab::testing::whole_numbers;
 using lab::testing::work_of;
 using vector = std::vector<float>;
 
@@ -50,12 +52,6 @@ constexpr named_version kVersions[] = {
     {step::zero_copy, pinning::one_device, "zero_copy_pinned_by_one"},
     {step::copies, pinning::all_devices, "copies"},
     {step::copies, pinning::one_device, "copies_pinned_by_one"}};
-
-/// Small whole numbers: no sum of their products is rounded, so the result has one right value.
-vector whole_numbers(std::size_t n, std::uint64_t seed, int low, int high) {
-  const std::vector<int> numbers = lab::random_ints(n, seed, low, high);
-  return vector(numbers.begin(), numbers.end());
-}
 
 ::testing::AssertionResult is_exact(const named_version& version, const vector& a, const vector& b,
                                     int devices = 0) {
@@ -106,10 +102,7 @@ INSTANTIATE_TEST_SUITE_P(Versions, Dot,
                                             ::testing::Values(0, 1, 2, 3, 4, 5, 31, 33, 255, 256,
                                                               257, 511, 513, 1021, 4097,
                                                               33 * 1024 + 1)),
-                         [](const auto& test) {
-                           return std::string(std::get<0>(test.param).name) + "_n" +
-                                  std::to_string(std::get<1>(test.param));
-                         });
+                         lab::testing::by_step_and{"_n"});
 
 TEST_P(Dot, IsExactOnOneTwoThreeAndAllDevices) {
   const auto& [version, n] = GetParam();

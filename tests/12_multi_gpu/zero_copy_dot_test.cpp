@@ -20,12 +20,14 @@
 #include "lab_testing.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
+#include "steps.hpp"
 
 namespace {
 
 using lab::testing::bytes_of;
 using lab::testing::full_device;
 using lab::testing::matches;
+using lab::testing::whole_numbers;
 using lab::testing::work_of;
 using lab::zero_copy_dot::dot;
 using lab::zero_copy_dot::error_bound;
@@ -33,17 +35,8 @@ using lab::zero_copy_dot::reference;
 using lab::zero_copy_dot::step;
 using vector = std::vector<float>;
 
-struct named_step {
-  step value;
-  const char* name;
-};
+using named_step = lab::testing::named<step>;
 constexpr named_step kSteps[] = {{step::copies, "copies"}, {step::zero_copy, "zero_copy"}};
-
-/// Small whole numbers: no sum of their products is rounded, so the result has one right value.
-vector whole_numbers(std::size_t n, std::uint64_t seed, int low, int high) {
-  const std::vector<int> numbers = lab::random_ints(n, seed, low, high);
-  return vector(numbers.begin(), numbers.end());
-}
 
 ::testing::AssertionResult is_exact(step which, const vector& a, const vector& b) {
   return matches(lab::compare(dot(which, a, b).value, reference(a, b), lab::tolerance{}));
@@ -68,7 +61,7 @@ REQUIRED_WORK(VectorsWhereTheStepWantsThem) {
   }
 }
 
-class Dot : public ::testing::TestWithParam<std::tuple<named_step, std::size_t>> {};
+using Dot = lab::testing::each_step_and<named_step, std::size_t>;
 
 // Around a warp, blocks of 256, a few multiprocessors' grids (1024 a multiprocessor) and the
 // rounds of four that follow; primes; the book's 33 * 1024 of its first dot product.
@@ -77,10 +70,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Combine(::testing::ValuesIn(kSteps),
                        ::testing::Values(0, 1, 2, 31, 32, 33, 255, 256, 257, 513, 1021, 1023, 1024,
                                          1025, 2049, 4095, 4096, 4097, 8191, 8193, 33 * 1024)),
-    [](const auto& test) {
-      return std::string(std::get<0>(test.param).name) + "_n" +
-             std::to_string(std::get<1>(test.param));
-    });
+    lab::testing::by_step_and{"_n"});
 
 TEST_P(Dot, IsExactForWholeNumbers) {
   const auto& [which, n] = GetParam();
@@ -97,15 +87,13 @@ TEST_P(Dot, IsWithinTheBoundForRandomNumbers) {
                                    {.absolute = error_bound(a, b)})));
 }
 
-class EachStep : public ::testing::TestWithParam<named_step> {
+class EachStep : public lab::testing::each_step<named_step> {
  protected:
-  step which() const { return GetParam().value; }
   float sum(const vector& a, const vector& b) const { return dot(which(), a, b).value; }
   double bound(const vector& a, const vector& b) const { return error_bound(a, b); }
   static std::size_t most() { return 1'000'007; }
 };
-INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
-                         [](const auto& test) { return test.param.name; });
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 
 }  // namespace
 

@@ -16,6 +16,7 @@
 #include "lab_testing.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
+#include "steps.hpp"
 
 namespace {
 
@@ -53,10 +54,7 @@ matrix random_numbers(std::size_t rows, std::size_t cols, std::size_t padding, s
   return {rows, cols, padding, lab::random_floats(rows * cols, seed, low, high)};
 }
 
-struct named_step {
-  step value;
-  const char* name;
-};
+using named_step = lab::testing::named<step>;
 constexpr named_step kSteps[] = {{step::product, "product"},
                                  {step::transposed_a, "transposed_a"},
                                  {step::transposed_b, "transposed_b"},
@@ -169,9 +167,8 @@ TEST(Gemm, TakesAPartOfALargerMatrix) {
             (vector{7, 10, 5, 5, 5, 15, 22, 5, 5, 5}));
 }
 
-class EachStep : public ::testing::TestWithParam<named_step> {
+class EachStep : public lab::testing::each_step<named_step> {
  protected:
-  step which() const { return GetParam().value; }
   /// Views with the shapes that this step needs for m, n and k.
   row_major a(const vector& array, std::size_t m, std::size_t k) const {
     return transposes_a(which()) ? row_major{array, k, m, m} : row_major{array, m, k, k};
@@ -180,8 +177,7 @@ class EachStep : public ::testing::TestWithParam<named_step> {
     return transposes_b(which()) ? row_major{array, n, k, k} : row_major{array, k, n, n};
   }
 };
-INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
-                         [](const auto& test) { return test.param.name; });
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 
 TEST_P(EachStep, ScalesCWhereSumsHaveNoTerms) {
   const vector c = {1, 2, 3, 4, 5, 6};

@@ -16,6 +16,7 @@
 #include "lab_testing.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
+#include "steps.hpp"
 
 namespace {
 
@@ -24,15 +25,10 @@ using lab::testing::work_of;
 using namespace lab::gemv;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
+using lab::testing::whole_numbers;
 using vector = std::vector<float>;
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-
-/// Small whole numbers: no sum of their products is rounded.
-vector whole_numbers(std::size_t n, std::uint64_t seed, int low, int high) {
-  const std::vector<int> numbers = lab::random_ints(n, seed, low, high);
-  return vector(numbers.begin(), numbers.end());
-}
 
 /// A matrix whose rows are `padding` apart; what is between them, and behind the last, is NaN.
 vector padded(const vector& tight, std::size_t rows, std::size_t cols, std::size_t padding) {
@@ -42,10 +38,7 @@ vector padded(const vector& tight, std::size_t rows, std::size_t cols, std::size
   return result;
 }
 
-struct named_step {
-  step value;
-  const char* name;
-};
+using named_step = lab::testing::named<step>;
 constexpr named_step kSteps[] = {{step::normal, "normal"}, {step::transposed, "transposed"}};
 
 std::size_t x_length(step which, std::size_t rows, std::size_t cols) {
@@ -146,12 +139,8 @@ TEST(Gemv, MultipliesTwoRowsOfThree) {
             (vector{21, 24, 27}));
 }
 
-class EachStep : public ::testing::TestWithParam<named_step> {
- protected:
-  step which() const { return GetParam().value; }
-};
-INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
-                         [](const auto& test) { return test.param.name; });
+using EachStep = lab::testing::each_step<named_step>;
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 
 TEST_P(EachStep, ScalesYWhereThereIsNothingToMultiply) {
   // y has 3 elements, x none: every element of A x is an empty sum.

@@ -19,6 +19,7 @@
 #include "lab_testing.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
+#include "steps.hpp"
 
 namespace {
 
@@ -27,12 +28,8 @@ using lab::testing::work_of;
 using namespace lab::mixed_precision_dot;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
+using lab::testing::whole_numbers;
 using vector = std::vector<float>;
-
-vector whole_numbers(std::size_t n, std::uint64_t seed, int low, int high) {
-  const std::vector<int> numbers = lab::random_ints(n, seed, low, high);
-  return vector(numbers.begin(), numbers.end());
-}
 
 bool is_a_float(double value) { return static_cast<double>(static_cast<float>(value)) == value; }
 

@@ -6,15 +6,13 @@
 #include <cstddef>
 
 #include "reference.hpp"
+#include "steps.hpp"
 
 namespace {
 
 namespace network = lab::bitonic_sort;
 
-struct named_step {
-  network::step value;
-  const char* name;
-};
+using named_step = lab::testing::named<network::step>;
 constexpr named_step kSteps[] = {{network::step::shared_tiles, "shared_tiles"},
                                  {network::step::registers, "registers"}};
 

@@ -18,6 +18,7 @@
 #include "lab/key_value.hpp"
 #include "lab_testing.hpp"
 #include "required_work.hpp"
+#include "steps.hpp"
 
 namespace {
 
@@ -90,12 +91,8 @@ TEST_P(Sort, SortsEachArrayByItself) {
     EXPECT_TRUE(sorts(which.value, make_key_values(n, n + 1), arrays, way));
 }
 
-class EachStep : public ::testing::TestWithParam<named_step> {
- protected:
-  step which() const { return GetParam().value; }
-};
-INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
-                         [](const auto& info) { return info.param.name; });
+using EachStep = lab::testing::each_step<named_step>;
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 
 TEST_P(EachStep, SortsArraysWithManyStagesBeyondATile) {
   // 2^17: in registers, two launches of four stages for the highest level; in columns and windows,
@@ -163,14 +160,11 @@ TEST_P(EachStep, SortsKeysWithoutValues) {
     }
 }
 
-class EachSeed : public ::testing::TestWithParam<std::tuple<named_step, std::uint64_t>> {};
+using EachSeed = lab::testing::each_step_and<named_step>;
 INSTANTIATE_TEST_SUITE_P(Steps, EachSeed,
                          ::testing::Combine(::testing::ValuesIn(kSteps),
                                             ::testing::Values(1, 2, 3)),
-                         [](const auto& info) {
-                           return std::string(std::get<0>(info.param).name) + "_seed" +
-                                  std::to_string(std::get<1>(info.param));
-                         });
+                         lab::testing::by_step_and{"_seed"});
 
 TEST_P(EachSeed, SortsRandomKeys) {
   const auto& [which, seed] = GetParam();

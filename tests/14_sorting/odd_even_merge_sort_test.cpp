@@ -13,15 +13,13 @@
 
 #include "lab/device_limits.hpp"
 #include "reference.hpp"
+#include "steps.hpp"
 
 namespace {
 
 namespace network = lab::odd_even_merge_sort;
 
-struct named_step {
-  network::step value;
-  const char* name;
-};
+using named_step = lab::testing::named<network::step>;
 constexpr named_step kSteps[] = {{network::step::shared_tiles, "shared_tiles"},
                                  {network::step::columns_and_windows, "columns_and_windows"}};
 

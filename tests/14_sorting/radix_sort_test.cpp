@@ -27,6 +27,7 @@
 #include "lab_testing.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
+#include "steps.hpp"
 
 namespace {
 
@@ -50,10 +51,7 @@ using lab::testing::work_of;
 const lab::testing::setting kRoom("CPU_DEVICE_MEMORY_MB", "256");
 #endif
 
-struct named_step {
-  step value;
-  const char* name;
-};
+using named_step = lab::testing::named<step>;
 constexpr named_step kSteps[] = {{step::thrust, "thrust"}, {step::digits, "digits"}};
 
 /// Random bit patterns, as keys of any type: ints of both signs, floats of every magnitude, NaNs.
@@ -95,7 +93,7 @@ REQUIRED_WORK(FourPassesOfOwnKernels) {
 
 // --- every step, every size, every type of key ---------------------------------------------------
 
-class Sort : public ::testing::TestWithParam<std::tuple<named_step, std::size_t>> {};
+using Sort = lab::testing::each_step_and<named_step, std::size_t>;
 
 // Around a warp (32), a round of a block (256), a warp's part of a tile (512), a tile (4096); more
 // tiles than that; primes.
@@ -104,22 +102,15 @@ INSTANTIATE_TEST_SUITE_P(Steps, Sort,
                                             ::testing::Values(0, 1, 2, 31, 32, 33, 255, 256, 257,
                                                               511, 513, 1021, 4095, 4096, 4097,
                                                               8192, 3 * 4096 + 1)),
-                         [](const auto& info) {
-                           return std::string(std::get<0>(info.param).name) + "_n" +
-                                  std::to_string(std::get<1>(info.param));
-                         });
+                         lab::testing::by_step_and{"_n"});
 
 TEST_P(Sort, SortsPairsStably) {
   const auto& [which, n] = GetParam();
   EXPECT_TRUE(sorts(which.value, random_keys<std::uint32_t>(n, n + 1)));
 }
 
-class EachStep : public ::testing::TestWithParam<named_step> {
- protected:
-  step which() const { return GetParam().value; }
-};
-INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
-                         [](const auto& info) { return info.param.name; });
+using EachStep = lab::testing::each_step<named_step>;
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 
 TEST_P(EachStep, SortsIntsAndFloats) {
   for (const std::size_t n : {33U, 4097U}) {
@@ -215,14 +206,11 @@ TEST_P(EachStep, SaysHowLongItTook) {
   EXPECT_LT(milliseconds, 60'000.0F);
 }
 
-class EachSeed : public ::testing::TestWithParam<std::tuple<named_step, std::uint64_t>> {};
+using EachSeed = lab::testing::each_step_and<named_step>;
 INSTANTIATE_TEST_SUITE_P(Steps, EachSeed,
                          ::testing::Combine(::testing::ValuesIn(kSteps),
                                             ::testing::Values(1, 2, 3)),
-                         [](const auto& info) {
-                           return std::string(std::get<0>(info.param).name) + "_seed" +
-                                  std::to_string(std::get<1>(info.param));
-                         });
+                         lab::testing::by_step_and{"_seed"});
 
 TEST_P(EachSeed, SortsRandomFloats) {
   const auto& [which, seed] = GetParam();

@@ -19,6 +19,7 @@
 #include "lab_testing.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
+#include "steps.hpp"
 
 namespace {
 
@@ -32,6 +33,7 @@ using lab::dot_with_lock::sum_in_order;
 using lab::testing::bytes_of;
 using lab::testing::matches;
 using lab::testing::setting;
+using lab::testing::whole_numbers;
 using lab::testing::work_of;
 using vector = std::vector<float>;
 
@@ -40,19 +42,9 @@ using vector = std::vector<float>;
 // student to wait.
 const setting kTimeLimit("CPU_DEVICE_TIME_LIMIT", "10", setting::when::unless_given);
 
-struct named_step {
-  step value;
-  const char* name;
-};
+using named_step = lab::testing::named<step>;
 constexpr named_step kSteps[] = {
     {step::locked, "locked"}, {step::atomic_add, "atomic_add"}, {step::in_order, "in_order"}};
-
-/// Small whole numbers: no sum of their products is rounded, so the result has one right value,
-/// whatever the order. One product too many, too few or twice cannot hide.
-vector whole_numbers(std::size_t n, std::uint64_t seed, int low, int high) {
-  const std::vector<int> numbers = lab::random_ints(n, seed, low, high);
-  return vector(numbers.begin(), numbers.end());
-}
 
 ::testing::AssertionResult is_exact(step which, const vector& a, const vector& b, unsigned blocks) {
   return matches(lab::compare(dot(which, a, b, blocks).value, reference(a, b), lab::tolerance{}));
@@ -80,7 +72,7 @@ REQUIRED_WORK(AGridThatEndsWithTheSum) {
 
 // --- the sum -------------------------------------------------------------------------------------
 
-class Dot : public ::testing::TestWithParam<std::tuple<named_step, std::size_t>> {};
+using Dot = lab::testing::each_step_and<named_step, std::size_t>;
 
 // Around a warp, a block, and several blocks' rounds; primes; the book's 33 * 1024 of 05.1.
 INSTANTIATE_TEST_SUITE_P(Steps, Dot,
@@ -88,10 +80,7 @@ INSTANTIATE_TEST_SUITE_P(Steps, Dot,
                                             ::testing::Values(0, 1, 31, 32, 33, 255, 256, 257, 511,
                                                               513, 1021, 2047, 2048, 2049,
                                                               33 * 1024)),
-                         [](const auto& test) {
-                           return std::string(std::get<0>(test.param).name) + "_n" +
-                                  std::to_string(std::get<1>(test.param));
-                         });
+                         lab::testing::by_step_and{"_n"});
 
 TEST_P(Dot, IsExactForWholeNumbersWithFewBlocksAndMany) {
   const auto& [which, n] = GetParam();
@@ -111,16 +100,14 @@ TEST_P(Dot, IsWithinTheBoundForRandomNumbers) {
         << blocks << " blocks";
 }
 
-class EachStep : public ::testing::TestWithParam<named_step> {
+class EachStep : public lab::testing::each_step<named_step> {
  protected:
-  step which() const { return GetParam().value; }
   static constexpr unsigned kBlocks = 137;
   float sum(const vector& a, const vector& b) const { return dot(which(), a, b, kBlocks).value; }
   double bound(const vector& a, const vector& b) const { return error_bound(a, b, kBlocks); }
   static std::size_t most() { return 1'000'007; }
 };
-INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
-                         [](const auto& test) { return test.param.name; });
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 
 }  // namespace
 

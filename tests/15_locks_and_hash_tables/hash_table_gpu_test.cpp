@@ -18,6 +18,7 @@
 #include "lab_testing.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
+#include "steps.hpp"
 
 namespace {
 
@@ -38,10 +39,7 @@ using numbers = std::vector<std::uint32_t>;
 // seconds, its default, would be a long time for a student to wait.
 const setting kTimeLimit("CPU_DEVICE_TIME_LIMIT", "10", setting::when::unless_given);
 
-struct named_step {
-  step value;
-  const char* name;
-};
+using named_step = lab::testing::named<step>;
 constexpr named_step kSteps[] = {{step::locks, "locks"}, {step::lock_free, "lock_free"}};
 
 void expect_right_table(step which, const numbers& keys, const numbers& values,
@@ -102,14 +100,11 @@ INSTANTIATE_TEST_SUITE_P(Steps, Table,
                                   std::to_string(std::get<2>(info.param));
                          });
 
-class EachSeed : public ::testing::TestWithParam<std::tuple<named_step, std::uint64_t>> {};
+using EachSeed = lab::testing::each_step_and<named_step>;
 INSTANTIATE_TEST_SUITE_P(Steps, EachSeed,
                          ::testing::Combine(::testing::ValuesIn(kSteps),
                                             ::testing::Values(1, 2, 3)),
-                         [](const auto& info) {
-                           return std::string(std::get<0>(info.param).name) + "_seed" +
-                                  std::to_string(std::get<1>(info.param));
-                         });
+                         lab::testing::by_step_and{"_seed"});
 
 TEST_P(EachSeed, FillsTheBooksBuckets) {
   const auto& [which, seed] = GetParam();
@@ -117,12 +112,8 @@ TEST_P(EachSeed, FillsTheBooksBuckets) {
                      random_numbers(5000, 100 * seed + 1), 1024);
 }
 
-class EachStep : public ::testing::TestWithParam<named_step> {
- protected:
-  step which() const { return GetParam().value; }
-};
-INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
-                         [](const auto& info) { return info.param.name; });
+using EachStep = lab::testing::each_step<named_step>;
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 
 TEST_P(EachStep, HoldsMoreKeysThanTheDeviceRunsThreads) {
   // Each thread has to come back for another key.

@@ -14,6 +14,7 @@
 #include "lab_testing.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
+#include "steps.hpp"
 
 namespace {
 
@@ -31,10 +32,7 @@ using lab::testing::work_of;
 const lab::testing::setting kTimeLimit("CPU_DEVICE_TIME_LIMIT", "10",
                                        lab::testing::setting::when::unless_given);
 
-struct named_step {
-  step value;
-  const char* name;
-};
+using named_step = lab::testing::named<step>;
 constexpr named_step kSteps[] = {{step::one_per_block, "one_per_block"},
                                  {step::lanes_in_turn, "lanes_in_turn"},
                                  {step::atomic_ref, "atomic_ref"}};
@@ -88,12 +86,8 @@ INSTANTIATE_TEST_SUITE_P(
              (what.times == 1 ? "_time" : "_times");
     });
 
-class EachStep : public ::testing::TestWithParam<named_step> {
- protected:
-  step which() const { return GetParam().value; }
-};
-INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps),
-                         [](const auto& info) { return info.param.name; });
+using EachStep = lab::testing::each_step<named_step>;
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 
 TEST_P(EachStep, CountsTheLargestBlock) {
   expect_exact(which(), {2, device_limit(cudaDevAttrMaxThreadsPerBlock), 1});

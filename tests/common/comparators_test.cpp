@@ -357,8 +357,7 @@ TEST(PictureChecker, TakesWhatIsRightAndRefusesTheRest) {
   }
 }
 
-// --- the sentences of lab/sorting.hpp
-// -------------------------------------------------------------
+// --- the sentences of lab/sorting.hpp -----------------------------------------------------------
 
 TEST(CompareMultiset, SaysWhatIsTooManyAndWhatIsMissing) {
   using ints = std::vector<int>;
