@@ -107,17 +107,18 @@ TEST_P(Product, IsRightToTheLastBit) {
 }
 
 // The tiles are 16, 32 and 128 wide and 16, 32 and 8 deep; a float4 is 4: one less, that, and one
-// more, in each of the three directions, and no two directions alike.
+// more, in each of the three directions, and no two directions alike; and a cube, where a mix-up of
+// A and B fits.
 INSTANTIATE_TEST_SUITE_P(
     Shapes, Product,
     ::testing::Combine(::testing::ValuesIn(kSteps),
-                       ::testing::Values(shape{1, 1, 1}, shape{1, 5, 3}, shape{3, 1, 7},
-                                         shape{7, 4, 1}, shape{2, 8, 4}, shape{15, 17, 16},
-                                         shape{16, 15, 17}, shape{17, 16, 15}, shape{16, 32, 8},
-                                         shape{31, 33, 32}, shape{32, 31, 33}, shape{33, 32, 31},
-                                         shape{64, 96, 32}, shape{1, 200, 100}, shape{200, 1, 100},
-                                         shape{100, 200, 150}, shape{127, 129, 9},
-                                         shape{128, 128, 8}, shape{129, 127, 7},
+                       ::testing::Values(shape{1, 1, 1}, shape{48, 48, 48}, shape{1, 5, 3},
+                                         shape{3, 1, 7}, shape{7, 4, 1}, shape{2, 8, 4},
+                                         shape{15, 17, 16}, shape{16, 15, 17}, shape{17, 16, 15},
+                                         shape{16, 32, 8}, shape{31, 33, 32}, shape{32, 31, 33},
+                                         shape{33, 32, 31}, shape{64, 96, 32}, shape{1, 200, 100},
+                                         shape{200, 1, 100}, shape{100, 200, 150},
+                                         shape{127, 129, 9}, shape{128, 128, 8}, shape{129, 127, 7},
                                          shape{128, 256, 24}, shape{130, 132, 12},
                                          shape{257, 63, 20}, shape{40, 140, 6}, shape{40, 139, 8},
                                          shape{101, 103, 107})),

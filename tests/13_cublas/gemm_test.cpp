@@ -14,6 +14,7 @@
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
+#include "matrix_tests.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
 #include "steps.hpp"
@@ -24,6 +25,7 @@ using lab::testing::bytes_of;
 using lab::testing::work_of;
 using namespace lab::gemm;
 using lab::testing::expect_failures_reported;
+using lab::testing::kScalars;
 using lab::testing::matches;
 using vector = std::vector<float>;
 
@@ -33,10 +35,10 @@ constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 /// and behind the last is NaN.
 struct matrix {
   matrix(std::size_t its_rows, std::size_t its_cols, std::size_t padding, const vector& tight)
-      : rows(its_rows), cols(its_cols), pitch(its_cols + padding), array(rows * pitch, kNaN) {
-    for (std::size_t r = 0; r < rows; ++r)
-      for (std::size_t c = 0; c < cols; ++c) array[r * pitch + c] = tight[r * cols + c];
-  }
+      : rows(its_rows),
+        cols(its_cols),
+        pitch(its_cols + padding),
+        array(lab::testing::padded(tight, rows, cols, padding)) {}
   row_major view() const { return {array, rows, cols, pitch}; }
 
   std::size_t rows, cols, pitch;
@@ -46,8 +48,7 @@ struct matrix {
 /// Small whole numbers: no sum of their products is rounded.
 matrix whole_numbers(std::size_t rows, std::size_t cols, std::size_t padding, std::uint64_t seed,
                      int low, int high) {
-  const std::vector<int> numbers = lab::random_ints(rows * cols, seed, low, high);
-  return {rows, cols, padding, vector(numbers.begin(), numbers.end())};
+  return {rows, cols, padding, lab::testing::whole_numbers(rows * cols, seed, low, high)};
 }
 matrix random_numbers(std::size_t rows, std::size_t cols, std::size_t padding, std::uint64_t seed,
                       float low, float high) {
@@ -178,6 +179,17 @@ class EachStep : public lab::testing::each_step<named_step> {
   }
 };
 INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
+
+TEST_P(EachStep, TakesScalarsOfEverySign) {
+  const vector left = lab::testing::whole_numbers(5 * 7, 1, -9, 14);
+  const vector right = lab::testing::whole_numbers(7 * 3, 2, -5, 9);
+  const vector old = lab::testing::whole_numbers(5 * 3, 3, -50, 90);
+  const row_major c{old, 5, 3, 3};
+  for (const auto& [alpha, beta] : kScalars)
+    EXPECT_TRUE(matches(check(multiply(which(), alpha, a(left, 5, 7), b(right, 7, 3), beta, c).c,
+                              which(), alpha, a(left, 5, 7), b(right, 7, 3), beta, c, true)))
+        << "alpha = " << alpha << ", beta = " << beta;
+}
 
 TEST_P(EachStep, ScalesCWhereSumsHaveNoTerms) {
   const vector c = {1, 2, 3, 4, 5, 6};

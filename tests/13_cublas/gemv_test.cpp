@@ -14,6 +14,7 @@
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
+#include "matrix_tests.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
 #include "steps.hpp"
@@ -24,19 +25,13 @@ using lab::testing::bytes_of;
 using lab::testing::work_of;
 using namespace lab::gemv;
 using lab::testing::expect_failures_reported;
+using lab::testing::kScalars;
 using lab::testing::matches;
+using lab::testing::padded;
 using lab::testing::whole_numbers;
 using vector = std::vector<float>;
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-
-/// A matrix whose rows are `padding` apart; what is between them, and behind the last, is NaN.
-vector padded(const vector& tight, std::size_t rows, std::size_t cols, std::size_t padding) {
-  vector result(rows * (cols + padding), kNaN);
-  for (std::size_t r = 0; r < rows; ++r)
-    for (std::size_t c = 0; c < cols; ++c) result[r * (cols + padding) + c] = tight[r * cols + c];
-  return result;
-}
 
 using named_step = lab::testing::named<step>;
 constexpr named_step kSteps[] = {{step::normal, "normal"}, {step::transposed, "transposed"}};
@@ -141,6 +136,17 @@ TEST(Gemv, MultipliesTwoRowsOfThree) {
 
 using EachStep = lab::testing::each_step<named_step>;
 INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
+
+TEST_P(EachStep, TakesScalarsOfEverySign) {
+  const vector a = whole_numbers(5 * 7, 1, -9, 14);
+  const vector x = whole_numbers(x_length(which(), 5, 7), 2, -5, 9);
+  const vector y = whole_numbers(y_length(which(), 5, 7), 3, -50, 90);
+  for (const auto& [alpha, beta] : kScalars)
+    EXPECT_TRUE(
+        matches(lab::compare_exact(multiply(which(), alpha, {a, 5, 7, 7}, x, beta, y).y,
+                                   reference(which(), alpha, {a, 5, 7, 7}, x, beta, y).value)))
+        << "alpha = " << alpha << ", beta = " << beta;
+}
 
 TEST_P(EachStep, ScalesYWhereThereIsNothingToMultiply) {
   // y has 3 elements, x none: every element of A x is an empty sum.

@@ -215,10 +215,12 @@ TEST(Singular, LeavesTheOtherSystemsOfTheBatchAlone) {
 }
 
 TEST(Singular, AlmostSingularIsSolved) {
-  // Only an exact 0 is a zero pivot. This one is 2^-40: the solution is large, and right.
-  const auto result = solve(vector{1, 1, 1, 1 + 0x1p-40}, vector{0, 1}, {1, 2, 1});
-  ASSERT_EQ(result.solutions[0].zero_pivot, 0);
-  EXPECT_EQ(result.solutions[0].x, (vector{-0x1p40, 0x1p40}));
+  // Only an exact 0 is a zero pivot. These are tiny: the solutions are large, and right.
+  for (const double tiny : {0x1p-40, 0x1p-52}) {
+    const auto result = solve(vector{1, 1, 1, 1 + tiny}, vector{0, 1}, {1, 2, 1});
+    ASSERT_EQ(result.solutions[0].zero_pivot, 0);
+    EXPECT_EQ(result.solutions[0].x, (vector{-1 / tiny, 1 / tiny}));
+  }
 }
 
 // --- nothing to do, and nothing to be done -------------------------------------------------------

@@ -5,6 +5,7 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -16,10 +17,12 @@
 #include <span>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "fault_tests.hpp"
 #include "full_device.hpp"
+#include "key_tests.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/device_limits.hpp"
 #include "lab/errors.hpp"
@@ -180,6 +183,37 @@ TEST_P(EachStep, SortsFloatsInTheOrderOfTheirBits) {
     EXPECT_EQ(std::bit_cast<std::uint32_t>(sorted[i]),
               std::bit_cast<std::uint32_t>(in_order[i / 2]))
         << i;
+}
+
+/// The keys and the values, whatever they are, are those of a stable sort on the host.
+template <class Key>
+::testing::AssertionResult sorts_awkward_pairs(step which, std::size_t n) {
+  const auto [patterns, values] = lab::testing::awkward_pairs(n, n);
+  std::vector<Key> keys;
+  std::vector<std::pair<std::int64_t, std::pair<std::uint32_t, std::uint32_t>>> expected;
+  for (std::size_t i = 0; i < n; ++i) {
+    keys.push_back(std::bit_cast<Key>(patterns[i]));
+    expected.push_back({place_in_order(keys[i]), {patterns[i], values[i]}});
+  }
+  std::ranges::stable_sort(expected, {}, [](const auto& each) { return each.first; });
+  const result<Key> sorted = sort(which, keys, values);
+  std::vector<std::uint32_t> got, wanted;  // keys and values in turns
+  for (const auto& [place, pair] : expected) wanted.insert(wanted.end(), {pair.first, pair.second});
+  if (sorted.keys.size() != n || sorted.values.size() != n)
+    return ::testing::AssertionFailure()
+           << sorted.keys.size() << " keys and " << sorted.values.size() << " values of " << n;
+  for (std::size_t i = 0; i < n; ++i)
+    got.insert(got.end(), {std::bit_cast<std::uint32_t>(sorted.keys[i]), sorted.values[i]});
+  return matches(lab::compare_exact(got, wanted));
+}
+
+TEST_P(EachStep, SortsKeysAndValuesAtTheEndsOfTheirRange) {
+  // 0xFFFFFFFF is a key and a value like any other, in a tile that is full and in one that is not.
+  for (const std::size_t n : {1U, 257U, 4097U}) {
+    EXPECT_TRUE(sorts_awkward_pairs<std::uint32_t>(which(), n)) << n;
+    EXPECT_TRUE(sorts_awkward_pairs<std::int32_t>(which(), n)) << n;
+    EXPECT_TRUE(sorts_awkward_pairs<float>(which(), n)) << n;
+  }
 }
 
 TEST_P(EachStep, LeavesItsInputAlone) {

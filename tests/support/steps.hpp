@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <ostream>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -21,6 +22,8 @@ template <class Step>
 struct named {
   Step value;
   const char* name;
+  /// How GoogleTest prints it where a case fails.
+  friend void PrintTo(const named& step, std::ostream* out) { *out << step.name; }
 };
 
 /// The fixture of TEST_P(EachStep, …), after `using EachStep =
