@@ -244,12 +244,16 @@ TEST_F(Failure, NegativeIncrement) {
 TEST_F(Failure, ZeroOnTheDiagonal) {
   for (std::size_t row = 0; row < 6; ++row) {
     array a = text_.a;
-    a[row * 6 + row] = 0;
-    if (row < 5) a[35] = 0;  // it is the first one that is named
-    system_.a = a;
-    EXPECT_NE(refusal(system_).find("row " + std::to_string(row)), std::string::npos)
-        << refusal(system_);
+    for (const double zero : {0.0, -0.0}) {
+      a[row * 6 + row] = zero;
+      if (row < 5) a[35] = 0;  // it is the first one that is named
+      system_.a = a;
+      EXPECT_NE(refusal(system_).find("row " + std::to_string(row)), std::string::npos)
+          << refusal(system_);
+    }
   }
+  // The smallest number that is not zero is not refused.
+  EXPECT_NO_THROW(solve(step::lower, {1, array{0x1p-1074}, 1, array{1}, 1}));
   EXPECT_NE(refusal({1, array{0}, 1, array{1}, 1}).find("row 0"), std::string::npos);
   // With other rows and columns than the arrays suggest.
   const array a = {1, 5, 0, 0, 2, 0};
