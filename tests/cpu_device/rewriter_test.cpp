@@ -413,6 +413,24 @@ TEST(StaticShared, IsBornOnTheLineOfItsSemicolon) {
             "products\n}");
 }
 
+TEST(LocalArray, IsMadeKnownInAFunctionWithABarrier) {
+  EXPECT_EQ(code("__global__ void k() { int x[4]; __syncthreads(); }"),
+            "__global__ void k() { int x[4]; ::cpu_device::local_birth(x, \"x\", __FILE__, 1); "
+            "__syncthreads(); }");
+  expect_unchanged("__global__ void k() { int x[4]; }");
+}
+
+TEST(LocalArray, IsNoMemberOfALocalClass) {
+  for (const std::string key : {"struct", "class", "union"})
+    expect_unchanged("__global__ void k() { " + key +
+                     " point { float xyz[3]; int a; float w[2]; }; point p; __syncthreads(); }");
+  // A member function has arrays of its own.
+  EXPECT_EQ(code("__device__ void k() { struct s { int a[2]; void f() { int x[4]; } }; "
+                 "__syncthreads(); }"),
+            "__device__ void k() { struct s { int a[2]; void f() { int x[4]; "
+            "::cpu_device::local_birth(x, \"x\", __FILE__, 1); } }; __syncthreads(); }");
+}
+
 TEST(StaticShared, IsNotBornOutsideFunctions) {
   expect_unchanged("namespace a { __shared__ int x; }\nstruct s { __shared__ static_thing y; };\n");
 }

@@ -37,7 +37,8 @@ void edit_local_arrays(const stretch& s) {
     if (close == kNone) return;
     if (has_barrier(ts, open, close)) {
       for (std::size_t i = open + 1; i < close; ++i) {
-        if (!is_one_of(ts[i - 1].text, {"{", "}", ";"}) || !is_identifier(ts, i) ||
+        if (!s.in_block(i) ||  // a member of a local class: only an object of it is an array
+            !is_one_of(ts[i - 1].text, {"{", "}", ";"}) || !is_identifier(ts, i) ||
             is_expression_keyword(ts[i].text) || is_control_keyword(ts[i].text) ||
             is_class_key(ts[i].text))
           continue;
