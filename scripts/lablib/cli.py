@@ -6,26 +6,18 @@ status."""
 
 import argparse
 import difflib
+import importlib
 import signal
 import sys
 from pathlib import Path
-from typing import List, Optional, Sequence, Tuple
+from typing import Iterable, Iterator, List, Optional, Tuple
 
 from lablib import streams
 from lablib.console import say
 from lablib.errors import FAILED, INTERRUPTED, OK, USAGE, LabError
 from lablib.processes import Interrupted, install_signal_handlers
-from lablib.verbs import authoring, completing, docs, grading, learning, working
+from lablib.verbs import MODULES
 from lablib.verbs.verb import Parser, Verb, require
-
-VERBS: Sequence[Verb] = (
-    *working.VERBS,
-    *learning.VERBS,
-    *docs.VERBS,
-    *grading.VERBS,
-    *authoring.VERBS,
-    *completing.VERBS,
-)
 
 ORIENTATION = """\
 CUDA Labs: learn CUDA by writing it, with a GPU or without one.
@@ -117,20 +109,28 @@ def _dispatch(root: Path, arguments: List[str]) -> int:
     return verb.run(root, options)
 
 
+def all_verbs() -> Iterator[Verb]:
+    """One module of verbs after the other: whoever stops at a verb does not wait for the rest."""
+    for module in MODULES:
+        yield from importlib.import_module(f"lablib.verbs.{module}").VERBS
+
+
 def _verb(arguments: List[str]) -> Tuple[Verb, str, List[str]]:
     """The verb, or the part of one; its full name; and the arguments that are left."""
-    verb, name, arguments = _find(VERBS, arguments[0], ""), arguments[0], arguments[1:]
+    verb, name, arguments = _find(all_verbs(), arguments[0], ""), arguments[0], arguments[1:]
     if verb.parts and arguments and not arguments[0].startswith("-"):
         verb = _find(verb.parts, arguments[0], f"{name} ")
         name, arguments = f"{name} {arguments[0]}", arguments[1:]
     return verb, name, arguments
 
 
-def _find(verbs: Sequence[Verb], name: str, before: str) -> Verb:
+def _find(verbs: Iterable[Verb], name: str, before: str) -> Verb:
+    names = []
     for verb in verbs:
         if verb.name == name:
             return verb
-    near = difflib.get_close_matches(name, [verb.name for verb in verbs], n=1)
+        names.append(verb.name)
+    near = difflib.get_close_matches(name, names, n=1)
     hint = f" Did you mean `scripts/lab {before}{near[0]}`?" if near else ""
     raise LabError(
         f"there is no command '{before}{name}'.{hint} `scripts/lab {before}--help` shows them.",

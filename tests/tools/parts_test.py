@@ -20,6 +20,27 @@ from lablib.errors import MAY_NOT_INSTALL, USAGE, LabError
 from lablib.test_program import Case, Said
 
 
+class StartTest(unittest.TestCase):
+    def imported_for(self, verb):
+        """The modules of ours that are there by the time the verb begins."""
+        program = (
+            "import sys; sys.path[0] = sys.argv[1]\n"
+            "from lablib import cli\n"
+            "cli._verb([sys.argv[2]])\n"
+            "print(*(name for name in sys.modules if name.startswith('lablib.')))"
+        )
+        command = [sys.executable, "-c", program, str(REPOSITORY / "scripts"), verb]
+        return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.split()
+
+    def test_what_students_use_at_each_edit_does_not_wait_for_the_tools_of_authors(self):
+        authors = {"authoring", "course_check", "grading", "mutate", "rules", "verify"}
+        authors = {f"lablib.{name}" for name in authors} | {"lablib.verbs.authoring"}
+        self.assertLessEqual(authors, set(self.imported_for("completion")))
+        for verb in ("test", "run", "check", "watch", "hint"):
+            with self.subTest(verb):
+                self.assertEqual(set(), authors & set(self.imported_for(verb)))
+
+
 class DeviceTest(unittest.TestCase):
     def choose(self, asked, nvcc=None, gpus=(), **env):
         chosen = device.choose(asked, env, nvcc=lambda env: nvcc, gpus=lambda env: list(gpus))

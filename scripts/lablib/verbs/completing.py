@@ -77,12 +77,12 @@ def _completion(root: Path, options: argparse.Namespace) -> int:
 
 def candidates(root: Path, words: List[str]) -> Iterator[Tuple[str, str]]:
     """What the last word can become, given those before it; each with a few words about it."""
-    from lablib.cli import VERBS  # which lists this verb, too
+    from lablib.cli import all_verbs  # this verb is one of them
 
     *before, current = words or [""]
     if "--" in before:
         return  # arguments of a program
-    for word, what in _choices(root, VERBS, before, current):
+    for word, what in _choices(root, tuple(all_verbs()), before, current):
         if word.startswith(current):
             yield word, what
 
