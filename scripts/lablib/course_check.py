@@ -3,12 +3,13 @@
 
 """`scripts/lab dev check`: whether what an author has changed keeps the course's rules."""
 
+import statistics
 import subprocess
 import tempfile
 from pathlib import Path
 from typing import Iterable, List, Optional, Sequence, Set, Tuple
 
-from lablib import bugs, build, device, mutate, processes, rules, verify
+from lablib import bugs, build, device, mutate, processes, rules, starters, verify
 from lablib.console import say
 from lablib.errors import NOT_POSSIBLE, OK, LabError
 from lablib.exercises import Exercise, find_exercises, resolve_all
@@ -74,6 +75,24 @@ def check(
         raise LabError(f"{count} (see above). Next: repair, then check again.")
     print("All rules are kept." if not static else "All rules that need no build are kept.")
     return OK
+
+
+def report(exercises: Sequence[Exercise]) -> str:
+    """A table: how much of each exercise is given, and the medians."""
+    rows = []
+    for exercise in exercises:
+        size = starters.size(
+            exercise.solution_file.read_text(encoding="utf-8"), str(exercise.solution_file)
+        )
+        rows.append((size.starter, size.solution, round(100 * size.share), size.todos, size.marks))
+    names = [f"{exercise.id} {exercise.name}" for exercise in exercises] + ["median"]
+    rows.append(tuple(round(statistics.median(column)) for column in zip(*rows)))
+    width = max(map(len, names))
+    heads = ("starter", "solution", "given %", "TODOs", "unused")
+    lines = [" " * width + "".join(f"{head:>9}" for head in heads)]
+    for name, row in zip(names, rows):
+        lines.append(f"{name:{width}}" + "".join(f"{value:9}" for value in row))
+    return "\n".join(lines)
 
 
 def _is_of(path: str, exercise: Exercise, chapter: bool = True) -> bool:

@@ -79,6 +79,49 @@ def todos(text: str, name: str) -> List[Todo]:
     return [found[number] for number in sorted(found)]
 
 
+@dataclass(frozen=True)
+class Size:
+    """How much a student has to read of an exercise, and how much is left to write."""
+
+    starter: int  # lines of the starter
+    solution: int  # lines of the solution, without its markers
+    given: int  # lines of code (no comments) that the starter shares with the solution
+    code: int  # lines of code of the solution
+    todos: int
+    marks: int  # lines of the starter that only say that something is unused
+
+    @property
+    def share(self) -> float:
+        return self.given / max(self.code, 1)
+
+
+_COMMENT = re.compile(r"\s*(//.*)?$")
+_MARK = re.compile(r"\(void\)\w+\s*[,;]|\[\[maybe_unused\]\]")
+
+
+def size(text: str, name: str) -> Size:
+    """The sizes of a solution and of its starter."""
+    starter, regions = _generate(text, name)
+    lines = starter.splitlines()
+    stubs = {number for region in regions for number in region}
+    solution = [
+        line
+        for line in text.splitlines()
+        if line.strip() not in (_BEGIN, _END) and not _STUB.fullmatch(line)
+    ]
+    return Size(
+        starter=len(lines),
+        solution=len(solution),
+        given=sum(not _COMMENT.match(line) for i, line in enumerate(lines) if i not in stubs),
+        code=sum(not _COMMENT.match(line) for line in solution),
+        todos=len(todos(text, name)),
+        marks=sum(
+            bool(_MARK.search(line)) or (i in stubs and "(void)" in line)
+            for i, line in enumerate(lines)
+        ),
+    )
+
+
 def untouched(solution: Path, present: str) -> List[Todo]:
     """The TODOs of which a student's file still has every region as the starter has it."""
     try:

@@ -10,8 +10,10 @@ import unittest
 from pathlib import Path
 
 from fakes import REPOSITORY, SOLUTION, STARTER, Tree, gtest_program, script
+from lablib.course_check import report
 from lablib.errors import LabError
-from lablib.starters import generate, todos, untouched
+from lablib.exercises import find_exercises
+from lablib.starters import generate, size, todos, untouched
 
 
 class GenerateTest(unittest.TestCase):
@@ -123,6 +125,56 @@ void h() {
             ):
                 with self.subTest(new):
                     self.assertEqual(left, numbers(starter.replace(old, new)))
+
+
+class SizeTest(Tree):
+    TEXT = """\
+// A comment, and a blank line.
+
+[[maybe_unused]] int given();
+int secret();  // HIDDEN
+void f() {  // given as well
+  // TODO(1): two lines.
+  // BEGIN SOLUTION
+  // STUB: (void)secret();
+  // why
+  a();
+
+  b();
+  // END SOLUTION
+  (void)c(), (void)d;
+  // TODO(2): one more.
+  // BEGIN SOLUTION
+  e();
+  // END SOLUTION
+}
+"""
+
+    def test_what_is_counted(self):
+        found = size(self.TEXT, "x.cu")
+        self.assertEqual(9, found.starter)
+        self.assertEqual(14, found.solution)
+        self.assertEqual((4, 8, 0.5), (found.given, found.code, found.share))
+        self.assertEqual(2, found.todos)
+        self.assertEqual(3, found.marks)
+
+    def test_a_call_whose_result_is_dropped_marks_nothing(self):
+        text = "(void)cudaFree(p);\n// BEGIN SOLUTION\n  // STUB: f(n);\n// END SOLUTION\n"
+        self.assertEqual(0, size(text, "x.cu").marks)
+
+    def test_the_report_has_a_row_for_each_exercise_and_the_medians(self):
+        exercises = find_exercises(self.root)
+        exercises[0].solution_file.write_text(self.TEXT)
+        lines = report(exercises).splitlines()
+        self.assertEqual(len(exercises) + 2, len(lines))
+        self.assertEqual(
+            ["starter", "solution", "given", "%", "TODOs", "unused"], lines[0].split()
+        )
+        self.assertEqual(["9", "14", "50", "2", "3"], lines[1].split()[2:])
+        self.assertEqual(["median", "6", "5", "67", "1", "1"], lines[-1].split())
+        done = self.lab("dev", "check", "--report", exercises[0].id)
+        self.assertEqual((0, ""), (done.returncode, done.stderr))
+        self.assertEqual(lines[1].split(), done.stdout.splitlines()[1].split())
 
 
 class ProgramTest(Tree):

@@ -68,6 +68,9 @@ def _check_arguments(parser: Parser) -> None:
         "--gpu", action="store_true", help="compile with nvcc as well, and test if a GPU is here"
     )
     parser.add_argument(
+        "--report", action="store_true", help="only a table: how much of each exercise is given"
+    )
+    parser.add_argument(
         "--strict", action="store_true", help="a rule whose tool is not installed is a finding"
     )
     verb.jobs(parser)
@@ -76,6 +79,10 @@ def _check_arguments(parser: Parser) -> None:
 def _check(root: Path, options: argparse.Namespace) -> int:
     if options.all and options.id:
         raise LabError("give either --all or some exercises, not both.", USAGE)
+    if options.report:
+        exercises = resolve_all(root, options.id) if options.id else find_exercises(root)
+        print(course_check.report(exercises))
+        return OK
     if options.static and options.gpu:
         raise LabError("--static builds nothing, so it cannot be combined with --gpu.", USAGE)
     return course_check.check(
