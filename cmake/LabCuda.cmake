@@ -115,7 +115,8 @@ function(lab_uses_opengl variable)
   set(${variable} ${uses} PARENT_SCOPE)
 endfunction()
 
-# lab_cuda_sources(<target> <file.cu>... [CHECK] [CONTRACT] [QUICK] [FORGIVING] [HEADERS <other target>])
+# lab_cuda_sources(<target> <file.cu>... [CHECK] [CONTRACT] [QUICK] [UNFINISHED] [FORGIVING]
+#                  [HEADERS <other target>])
 #
 # Adds CUDA files to a target, for the device chosen by LAB_DEVICE.
 #   gpu: nvcc compiles them.
@@ -128,10 +129,14 @@ endfunction()
 # QUICK: lab_cpu_device_options().
 # HEADERS takes the headers that were compiled for lab_cuda_headers(<other target>), with the same CHECK
 #   and QUICK, for all files of the target.
+# UNFINISHED: nothing is said about what the files leave unused.
 # FORGIVING: warnings are shown and are no errors. A student's file is like that while it grows.
 function(lab_cuda_sources target)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "CHECK;CONTRACT;QUICK;FORGIVING" "HEADERS" "")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "CHECK;CONTRACT;QUICK;UNFINISHED;FORGIVING" "HEADERS" "")
   target_link_libraries(${target} PRIVATE lab_settings)
+  if(arg_UNFINISHED)
+    target_link_libraries(${target} PRIVATE lab_unused_is_fine)
+  endif()
   if(NOT arg_FORGIVING)
     target_link_libraries(${target} PRIVATE lab_strict)
   endif()

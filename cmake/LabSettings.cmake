@@ -92,6 +92,13 @@ add_library(lab_strict INTERFACE)
 target_compile_options(lab_strict INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Werror>
   $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings -Xcompiler=-Werror>)
+# A starter does not use yet what its solution uses, and a wrong version of a solution may not either.
+# Linked after lab_settings, whose -Wall would overrule it. nvcc counts its own warnings: declared but
+# never referenced (177), and set but never used (550).
+add_library(lab_unused_is_fine INTERFACE)
+target_compile_options(lab_unused_is_fine INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wno-unused -Wno-unused-parameter -Wno-unused-value>
+  "$<$<COMPILE_LANGUAGE:CUDA>:--diag-suppress=177,550;-Xcompiler=-Wno-unused,-Wno-unused-parameter>")
 if(LAB_ASAN)
   target_compile_options(lab_settings INTERFACE
     -fsanitize=address,bounds -fno-sanitize-recover=all -fno-omit-frame-pointer)

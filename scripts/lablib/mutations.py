@@ -479,7 +479,7 @@ def off_by_one(source: Source) -> Iterator[Edit]:
             continue
         inside = source.tokens[i + 1 : source.partner[i]]
         names = [t.text for t in inside if t.kind == "name"]
-        if all(re.fullmatch(r"k[A-Z]\w*", name) for name in names) or names == ["maybe_unused"]:
+        if all(re.fullmatch(r"k[A-Z]\w*", name) for name in names):
             continue
         head = i - 1
         while source.get(head) == "]":

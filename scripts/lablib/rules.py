@@ -253,6 +253,14 @@ def _starter(root: Path, exercise: Exercise) -> Iterator[Finding]:
         return  # which is a finding already
     present = exercise.lab_file.read_text(encoding="utf-8", errors="replace")
     if present == expected:
+        for line, text in enumerate(present.splitlines(), 1):
+            if starters.MARK.search(text):
+                yield Finding(
+                    path,
+                    line,
+                    "starter",
+                    "a starter may leave things unused: take out the (void) or [[maybe_unused]]",
+                )
         return
     old, new = present.splitlines(), expected.splitlines()
     differ = (i for i, (a, b) in enumerate(zip(old, new), 1) if a != b)

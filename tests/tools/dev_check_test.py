@@ -260,6 +260,16 @@ class ExerciseRulesTest(Course):
         self.edit("starter", "throw not_written", "return; throw not_written")
         self.assert_finds(r"first_sum.cu:\d+: starter: .*dev starters")
 
+    def test_starters_mark_nothing_as_unused(self):
+        for mark in ("(void)n;", "[[maybe_unused]] const int two = 2;"):
+            with self.subTest(mark):
+                self.edit("solution", "  // STUB: throw", f"  // STUB: {mark}\n  // STUB: throw")
+                self.lab("dev", "starters")
+                self.assert_finds(r"first_sum.cu:\d+: starter: .*unused")
+                self.edit("solution", f"  // STUB: {mark}\n", "")
+        self.lab("dev", "starters")
+        self.assert_clean()
+
     def test_markers(self):
         self.edit("solution", "// END SOLUTION", "// END")
         self.assert_finds(r"^solutions/05_sums/1_first_sum/first_sum.cu:\d+: markers: ")
@@ -416,8 +426,8 @@ class BuildTest(Course):
         self.assertEqual([], self.calls())
 
     def test_what_does_not_compile_is_found(self):
-        self.edit("solution", "// STUB: (void)input", "// STUB: SYNTAX ERROR; (void)input")
-        self.edit("starter", "(void)input", "SYNTAX ERROR; (void)input")
+        self.edit("solution", "// STUB: throw", "// STUB: SYNTAX ERROR; throw")
+        self.edit("starter", "throw not_written", "SYNTAX ERROR; throw not_written")
         self.assert_finds("first_sum.cu:1: build: 05.1 does not build", "--jobs", "2")
 
     def test_tests_that_fail_are_found(self):

@@ -238,9 +238,7 @@ class KindsTest(unittest.TestCase):
             "{ a[i] = b[(i * 2) + 1][j]; }",
             "{ a[i] = b[i * 2][j + 1]; }",
         )
-        self.assert_changes(
-            "off_by_one", "[[maybe_unused]] float t[kTile][kTile]; f([&] { }); a[0];"
-        )
+        self.assert_changes("off_by_one", "float t[kTile][kTile]; f([&] { }); a[0];")
 
 
 class NamesTest(unittest.TestCase):

@@ -36,7 +36,6 @@ void greet(unsigned blocks, unsigned threads) {
                         std::to_string(kMostLines) + " lines");
 
   // TODO(2): launch the kernel hello with that many blocks of that many threads.
-  (void)hello;
   throw not_written("the kernel with its launch", 1);  // 1, 2 and 3 belong together
 
   // TODO(3): has CUDA accepted the launch? A launch returns nothing, so ask for the last error.

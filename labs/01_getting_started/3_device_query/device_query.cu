@@ -29,7 +29,6 @@ void require_device(int device) {
   const int count = count_devices();
   // TODO(1): … and refuse a number that is not there, before CUDA is asked about it. Numbers begin
   //          at 0.
-  (void)device, (void)count;
   throw not_written("refusing a device that is not there", 1);
 }
 
@@ -38,7 +37,6 @@ void require_device(int device) {
 std::vector<report> query_all() {
   const int count = count_devices();
   // TODO(2): a report of each device. No device has to become the current one for that.
-  (void)count;
   throw not_written("the list of all reports", 2);
 }
 
@@ -50,12 +48,11 @@ namespace {
 void add_properties(int device, report& out) {
   // TODO(3): fill in whatever the struct has. Look at each field's unit, and at what it is for: per
   //          block is not per multiprocessor.
-  (void)device, (void)out;
   throw not_written("reading the properties", 3);
 }
 
 /// One call answers one question, always with an int. It is much quicker where only one is asked.
-[[maybe_unused]] int attribute(cudaDeviceAttr which, int device) {
+int attribute(cudaDeviceAttr which, int device) {
   int value = 0;
   CUDA_CHECK(cudaDeviceGetAttribute(&value, which, device));
   return value;
@@ -64,7 +61,6 @@ void add_properties(int device, report& out) {
 /// What is not in the struct any more since CUDA 13.
 void add_attributes(int device, report& out) {
   // TODO(4): both clocks, the time limit of kernels and the compute mode.
-  (void)device, (void)out;
   throw not_written("asking for attributes", 4);
 }
 
@@ -75,7 +71,6 @@ void add_attributes(int device, report& out) {
 double theoretical_bandwidth(int memory_clock_khz, int memory_bus_bits) {
   // TODO(5): cycles per second, times two transfers a cycle, times the bytes of a transfer. How
   //          large does that become, and what is the largest int?
-  (void)memory_clock_khz, (void)memory_bus_bits;
   throw not_written("the bandwidth", 5);
 }
 

@@ -26,7 +26,6 @@ namespace {
 void check_status(cudaError_t status, const char* call, const char* file, int line) {
   // TODO(1): cudaGetErrorName and cudaGetErrorString have the words. The runtime has noted the
   //          error as well, for cudaGetLastError(). Invariant: nobody is told of an error twice.
-  (void)status, (void)call, (void)file, (void)line;
   throw not_written("check_status", 1);
 }
 
@@ -40,8 +39,8 @@ __global__ void write_number(unsigned* to) { *to = 1; }
 
 /// Whatever is wrong here, CHECK throws.
 void make(mistake which) {
-  [[maybe_unused]] int number = 0;         // on the host
-  [[maybe_unused]] int* memory = nullptr;  // to be memory of the device
+  int number = 0;         // on the host
+  int* memory = nullptr;  // to be memory of the device
   switch (which) {
     case mistake::invalid_value:
       CHECK(cudaMalloc(static_cast<int**>(nullptr), sizeof(int)));
@@ -49,7 +48,6 @@ void make(mistake which) {
     // TODO(3): the other mistakes, each with CHECK around the call that tells. A launch tells
     //          nothing: ask. The last one happens after the launch: wait, and CHECK that.
     default:
-      (void)write_number;
       throw not_written("this mistake", 3);
   }
 }

@@ -23,10 +23,10 @@
 namespace lab::vector_add {
 namespace {
 
-[[maybe_unused]] constexpr unsigned kThreads = 256;  // a block of ceil_division and grid_stride
+constexpr unsigned kThreads = 256;  // a block of ceil_division and grid_stride
 
 /// A limit of the device that is in use, such as cudaDevAttrMaxGridDimX.
-[[maybe_unused]] std::size_t device_limit(cudaDeviceAttr which) {
+std::size_t device_limit(cudaDeviceAttr which) {
   int device = 0, value = 0;
   CUDA_CHECK(cudaGetDevice(&device));
   CUDA_CHECK(cudaDeviceGetAttribute(&value, which, device));
@@ -34,7 +34,7 @@ namespace {
 }
 
 /// `needed` as a launch takes it; refuses more than the device can do.
-[[maybe_unused]] unsigned at_most(std::size_t limit, std::size_t needed, const std::string& what) {
+unsigned at_most(std::size_t limit, std::size_t needed, const std::string& what) {
   if (needed > limit)
     throw invalid_input("vector_add: " + std::to_string(needed) + " " + what +
                         " are needed, and this device allows at most " + std::to_string(limit));
@@ -45,7 +45,6 @@ namespace {
 
 void add_on_cpu(std::span<const float> a, std::span<const float> b, std::span<float> sum) {
   // TODO(1): add the vectors, element by element.
-  (void)a, (void)b, (void)sum;
   throw not_written("step cpu", 1);
 }
 
@@ -70,13 +69,11 @@ device_floats allocate(std::size_t n) {
 void copy_to_device(std::span<const float> from, float* to) {
   // TODO(2): cudaMemcpy all of `from` to the device memory at `to`. It counts bytes, and it has
   //          to be told the direction. Check what it returns.
-  (void)from, (void)to;
   throw not_written("copying to the device", 2);
 }
 
 void copy_to_host(const float* from, std::span<float> to) {
   // TODO(2): … and the way back: fill all of `to` from the device memory at `from`.
-  (void)from, (void)to;
   throw not_written("copying to the host", 2);
 }
 
@@ -85,13 +82,11 @@ void copy_to_host(const float* from, std::span<float> to) {
 
 __global__ void one_thread_per_block(const float* a, const float* b, float* sum, std::size_t n) {
   // TODO(3): this block adds the element that has its number. Nothing at or behind n is touched.
-  (void)a, (void)b, (void)sum, (void)n;
 }
 
 void launch_one_thread_per_block(const float* a, const float* b, float* sum, std::size_t n) {
   // TODO(3): launch n blocks of one thread. at_most() refuses an n above the device's
   //          cudaDevAttrMaxGridDimX (device_limit() asks for it).
-  (void)a, (void)b, (void)sum, (void)n, (void)one_thread_per_block;
   throw not_written("step one_thread_per_block", 3);
 }
 
@@ -100,13 +95,11 @@ void launch_one_thread_per_block(const float* a, const float* b, float* sum, std
 
 __global__ void one_block(const float* a, const float* b, float* sum, std::size_t n) {
   // TODO(4): this thread adds the element that has its number in the block.
-  (void)a, (void)b, (void)sum, (void)n;
 }
 
 void launch_one_block(const float* a, const float* b, float* sum, std::size_t n) {
   // TODO(4): launch one block of n threads, and refuse an n above the device's
   //          cudaDevAttrMaxThreadsPerBlock. (Without that, CUDA refuses the launch.)
-  (void)a, (void)b, (void)sum, (void)n, (void)one_block;
   throw not_written("step one_block", 4);
 }
 
@@ -116,12 +109,10 @@ void launch_one_block(const float* a, const float* b, float* sum, std::size_t n)
 __global__ void ceil_division(const float* a, const float* b, float* sum, std::size_t n) {
   // TODO(5): number the threads of the whole grid 0, 1, 2, … without gaps; each adds the element
   //          that has its number. The last block may reach beyond n: those threads do nothing.
-  (void)a, (void)b, (void)sum, (void)n;
 }
 
 void launch_ceil_division(const float* a, const float* b, float* sum, std::size_t n) {
   // TODO(5): launch blocks of kThreads threads: enough for n elements, and not one block more.
-  (void)a, (void)b, (void)sum, (void)n, (void)ceil_division;
   throw not_written("step ceil_division", 5);
 }
 
@@ -132,7 +123,6 @@ __global__ void grid_stride(const float* a, const float* b, float* sum, std::siz
   // TODO(6): a thread takes its own number's element, then the one a whole grid further on, and so
   //          forth. Every element is added by exactly one thread, in whatever grid.
   //          When that is right: how near to the copy bandwidth is it? Hints 6 and 7 go on.
-  (void)a, (void)b, (void)sum, (void)n;
 }
 
 void launch_grid_stride(const float* a, const float* b, float* sum, std::size_t n) {
@@ -140,7 +130,6 @@ void launch_grid_stride(const float* a, const float* b, float* sum, std::size_t 
   //          its cudaDevAttrMultiProcessorCount times what
   //          cudaOccupancyMaxActiveBlocksPerMultiprocessor says of this kernel. For a small n,
   //          no more blocks than there is work for.
-  (void)a, (void)b, (void)sum, (void)n, (void)grid_stride;
   throw not_written("step grid_stride", 6);
 }
 

@@ -41,13 +41,11 @@ __device__ float intrinsic(function f, float x) {
 __device__ float single(function f, float x) {
   // TODO(2): the same in float with all its digits. These names end in f, too. Nothing in here
   //          may be a double: neither a function nor a constant.
-  (void)f;
   return 0 * x;
 }
 
 __device__ double full(function f, double x) {
   // TODO(3): the same in double.
-  (void)f;
   return 0 * x;
 }
 
@@ -62,8 +60,6 @@ __global__ void fill(function f, std::size_t first, number<p>* values, std::size
   //          the degrees (one more for the logarithm); from those x, in float; then the function
   //          above that belongs to p (`if constexpr (p == precision::intrinsic) …`).
   //          Invariant: numbers beyond 2^32 still have the right degrees.
-  (void)f, (void)first, (void)values, (void)n;
-  (void)intrinsic, (void)single, (void)full;
 }
 
 // --- given ---------------------------------------------------------------------------------------

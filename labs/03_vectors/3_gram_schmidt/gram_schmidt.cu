@@ -34,7 +34,6 @@ constexpr unsigned kThreads = 256;
 __global__ void dots(const float* rows, const float* v, float* partial, std::size_t length) {
   // TODO(1): the block's threads take turns: thread t has the components t, t + blockDim.x, …
   //          Invariant: every thread stores, also one that has no component at all.
-  (void)rows, (void)v, (void)partial, (void)length;
 }
 
 /// (rows_0, v), … (rows_(count-1), v), on the host. `partial` has kThreads places for each.
@@ -44,7 +43,6 @@ std::vector<double> dot_products(const float* rows, std::size_t count, const flo
   if (count == 0) return result;  // a grid of no blocks would be an error
   // TODO(2): launch a block for each of the rows, fetch its partial sums (cudaMemcpy: `partial` may
   //          be longer than what was written), and add them up in double.
-  (void)rows, (void)v, (void)length, (void)partial, (void)dots;
   throw not_written("the dot products", 1);  // 1 and 2 are the dot products
 }
 
@@ -86,13 +84,11 @@ __global__ void subtract_all_from_one(float* v, const float* rows, const float* 
                                       std::size_t count, std::size_t length) {
   // TODO(3): one thread for each component of v, which goes through all the rows. It reads and
   //          writes its component of v once.
-  (void)v, (void)rows, (void)c, (void)count, (void)length;
 }
 
 void classical(workspace& w) {
   // TODO(4): for each vector: the dot products with all b that are done, from the vector as it was
   //          given; the coefficients (a_i, b_k) / (b_k, b_k); upload() them; subtract; finish().
-  (void)w, (void)subtract_all_from_one, (void)&workspace::upload, (void)&workspace::finish;
   throw not_written("step classical", 3);  // 3 and 4 are this step
 }
 
@@ -102,14 +98,12 @@ void classical(workspace& w) {
 __global__ void subtract_one_from_all(float* rows, const float* v, const float* c,
                                       std::size_t length) {
   // TODO(5): the threads of a block take turns, as in TODO(1).
-  (void)rows, (void)v, (void)c, (void)length;
 }
 
 void modified(workspace& w) {
   // TODO(6): for each vector, when its turn comes: finish() it, nothing will be subtracted from it
   //          any more. Then take its share out of all the vectors behind it, as they are by now.
   //          Behind the last one there are none.
-  (void)w, (void)subtract_one_from_all;
   throw not_written("step modified", 5);  // 5 and 6 are this step
 }
 

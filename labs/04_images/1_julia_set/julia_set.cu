@@ -35,7 +35,6 @@ struct complex {
 
   // TODO(1): the sum, the square and the squared distance from 0, as julia_set.hpp has them.
   __device__ complex operator+(complex other) const {
-    (void)other;
     return *this;  // not yet
   }
   __device__ complex squared() const {
@@ -58,7 +57,6 @@ __device__ int iterations_of(const view& what, int x, int y) {
   complex z = start_of(what, x, y);
   // TODO(2): z = z * z + c, max_iterations times at most; return how many of them z survived
   //          before its magnitude2() exceeded kEscaped.
-  (void)(z.squared() + z).magnitude2();
   return -1;
 }
 
@@ -68,12 +66,10 @@ __device__ int iterations_of(const view& what, int x, int y) {
 __global__ void one_thread_per_block(view what, int* iterations) {
   // TODO(3): this block's pixel is (blockIdx.x, blockIdx.y). Store its iterations_of() in its
   //          place: row by row, [y * width + x].
-  (void)what, (void)iterations, (void)iterations_of;
 }
 
 dim3 grid_of_one_thread_per_block(const view& what) {
   // TODO(3): a block for each pixel.
-  (void)what;
   throw not_written("step one_thread_per_block", 1);  // 1, 2 and 3 are this step
 }
 
@@ -83,12 +79,10 @@ dim3 grid_of_one_thread_per_block(const view& what) {
 __global__ void blocks_16x16(view what, int* iterations) {
   // TODO(4): the pixel of this thread of this block; x is the coordinate in which threads of a
   //          warp are neighbours. Threads outside the picture do nothing.
-  (void)what, (void)iterations;
 }
 
 dim3 grid_of_blocks_16x16(const view& what) {
   // TODO(4): enough tiles of kTile x kTile to cover the picture, and not one row or column more.
-  (void)what;
   throw not_written("step blocks_16x16", 4);
 }
 

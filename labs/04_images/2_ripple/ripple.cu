@@ -38,14 +38,12 @@ constexpr int kThreads = 256;  // a block of flat_256 is as large, but all in on
 /// are behind the point get fewer the longer the animation runs.
 float phase_of(int tick) {
   // TODO(1): the remainder of tick / 7 after whole turns of 2 pi. (std::fmod, std::numbers::pi)
-  (void)tick;
   return 0;
 }
 
 __device__ unsigned char grey_at(int width, int height, float phase, int x, int y) {
   // TODO(1): the formula in ripple.hpp, in floats: sqrtf, cosf. The halves of width and height
   //          are real numbers; a whole number must not lose what is behind the point.
-  (void)width, (void)height, (void)phase, (void)x, (void)y;
   return 0;
 }
 
@@ -55,12 +53,10 @@ __device__ unsigned char grey_at(int width, int height, float phase, int x, int 
 __global__ void blocks_16x16(int width, int height, float phase, uchar4* pixels) {
   // TODO(2): this thread's pixel (x, y), grey_at() three times and opaque, in its place. Threads
   //          outside the picture do nothing.
-  (void)width, (void)height, (void)phase, (void)pixels, (void)grey_at;
 }
 
 dim3 grid_of_blocks_16x16(int width, int height) {
   // TODO(2): enough tiles to cover the picture.
-  (void)width, (void)height;
   throw not_written("step blocks_16x16", 1);  // 1 and 2 are this step
 }
 
@@ -70,12 +66,10 @@ dim3 grid_of_blocks_16x16(int width, int height) {
 
 __global__ void flat_256(int width, int height, float phase, uchar4* pixels) {
   // TODO(3): number the threads of the grid: thread i draws pixels[i]. Which x and y is that?
-  (void)width, (void)height, (void)phase, (void)pixels;
 }
 
 dim3 grid_of_flat_256(int width, int height) {
   // TODO(3): enough blocks of kThreads for all pixels. Multiply as std::size_t.
-  (void)width, (void)height;
   throw not_written("step flat_256", 3);
 }
 
@@ -141,7 +135,6 @@ frame_callback animate(step which, int width, int height) {
   // TODO(4): return a lambda that draws on a canvas made here, once, and not in each call. A
   //          std::function can be copied and a canvas cannot: let the copies share it.
   //          A picture that has not the canvas's size is refused before anything is drawn.
-  (void)which, (void)width, (void)height;
   throw not_written("the animation", 4);
 }
 

@@ -39,7 +39,6 @@ __device__ float sum_of_block(float* cache, float mine) {
   //          Invariant: before a level, the numbers of the threads that are still in the game
   //          add up to the sum, and *everyone* can see them.
   //          Every thread of the block must reach every __syncthreads(), the idle ones too.
-  (void)cache;
   return mine;
 }
 
@@ -52,7 +51,6 @@ __global__ void static_shared(const float* a, const float* b, float* partial, st
   // TODO(2): add up this thread's products in a variable of its own: its number's, then in
   //          strides of the grid. A thread without any brings 0. Then sum_of_block(), and one
   //          thread stores the block's sum in `partial`, where the block has a place of its own.
-  (void)a, (void)b, (void)partial, (void)n, (void)sum_of_block(cache, 0);
 }
 
 // --- dynamic_shared: the launch says how much shared memory a block gets -------------------------
@@ -66,8 +64,6 @@ __global__ void dynamic_shared(const float* a, const float* b, float* partial, s
   // TODO(4): as before, with dynamic_cache. When that is right, make it fast: a thread that has
   //          only one load of a and one of b under way mostly waits. Give it kInFlight products
   //          at a time, a stride apart, each with a sum of its own, and mind the last elements.
-  (void)a, (void)b, (void)partial, (void)n, (void)kInFlight;
-  (void)sum_of_block(dynamic_cache, 0);
 }
 
 // --- the grids -----------------------------------------------------------------------------------
@@ -79,14 +75,13 @@ struct grid {
 };
 
 /// How many blocks of `threads` threads n elements need, but not more than `most`.
-[[maybe_unused]] unsigned blocks_for(std::size_t n, unsigned threads, std::size_t most) {
+unsigned blocks_for(std::size_t n, unsigned threads, std::size_t most) {
   return static_cast<unsigned>(std::min((n + threads - 1) / threads, most));
 }
 
 grid grid_of_static_shared(std::size_t n) {
   // TODO(3): blocks of kThreads threads, as many as n needs, at most kMaxBlocks. This kernel uses
   //          no dynamic shared memory.
-  (void)n, (void)kMaxBlocks;
   throw not_written("step static_shared", 1);  // 1, 2 and 3 are this step
 }
 
@@ -96,7 +91,6 @@ grid grid_of_dynamic_shared(std::size_t n) {
   //          this kernel, with that size and that many bytes, does the device run at once?
   //          (cudaOccupancyMaxActiveBlocksPerMultiprocessor, times
   //          cudaDevAttrMultiProcessorCount.) More need not be launched: the threads stride.
-  (void)n;
   throw not_written("step dynamic_shared", 4);  // 4 and 5 are this step
 }
 

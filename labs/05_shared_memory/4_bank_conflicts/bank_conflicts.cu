@@ -44,7 +44,6 @@ int wavefronts(std::size_t element_bytes, std::size_t stride, std::size_t first)
   require_element(element_bytes);
   // TODO(1): which word does each of the kLanes lanes ask for, and which bank holds it? The bank
   //          that is asked for the most *different* words decides how long all of them take.
-  (void)stride, (void)first;
   throw not_written("wavefronts()", 1);
 }
 
@@ -78,7 +77,6 @@ __global__ void add_rows(const T* table, float* sums, std::size_t rows, unsigned
   //          tile[r * pitch]. Then thread r, if there is such a row, adds up row r, `rounds` times,
   //          and stores sums[first + r].
   //          Invariant: nobody reads the tile before it is complete.
-  (void)part, (void)tile, (void)sums, (void)rows_here, (void)pitch, (void)rounds;
 }
 
 struct tile_shape {
@@ -88,7 +86,6 @@ struct tile_shape {
 
 tile_shape shape_of_tile(layout how, std::size_t element_bytes, std::size_t columns) {
   // TODO(4): the pitch of each of the two layouts, and the bytes that a block's kThreads rows take.
-  (void)how, (void)element_bytes, (void)columns;
   throw not_written("adding up the rows", 3);  // 3 and 4 are one step
 }
 

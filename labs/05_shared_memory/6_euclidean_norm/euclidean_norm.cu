@@ -35,7 +35,6 @@ static_assert((kThreads & (kThreads - 1)) == 0, "the tree halves the block until
 template <class T, class Join>
 __device__ T join_block(T* cache, T mine, Join join) {
   // TODO(1): the tree of 05.1, with join(a, b) in place of a + b.
-  (void)cache;
   return join(mine, mine);
 }
 
@@ -51,7 +50,6 @@ __global__ void sum_squares(const float* x, std::size_t n, float scale, float* p
 
   // TODO(2): in strides of the grid, as in 05.1. Divide, and do not multiply by 1 / scale: that is
   //          infinity for the smallest floats.
-  (void)x, (void)n, (void)scale, (void)partial, (void)join_block(cache, 0.0F, plus{});
 }
 
 // --- scaled_by_max -------------------------------------------------------------------------------
@@ -70,7 +68,6 @@ __global__ void find_largest(const float* x, std::size_t n, float* partial) {
 
   // TODO(5): as sum_squares(), with another join. What does a thread without elements bring, so
   //          that it changes nothing?
-  (void)x, (void)n, (void)partial, (void)join_block(cache, 0.0F, larger{});
 }
 
 // --- one_pass ------------------------------------------------------------------------------------
@@ -86,7 +83,6 @@ struct join_scaled {
   __device__ scaled_sum operator()(scaled_sum a, scaled_sum b) const {
     // TODO(7): the larger scale stays; the other pair's sum is converted to it. Mind the scales
     //          of which no quotient makes sense, 0 / 0 and infinity / infinity, and keep NaN.
-    (void)b;
     return a;
   }
 };
@@ -96,8 +92,6 @@ __global__ void sum_scaled(const float* x, std::size_t n, scaled_sum* partial) {
   __shared__ scaled_sum cache[kThreads];
 
   // TODO(8): once more. What is the pair of a single element?
-  (void)x, (void)n, (void)partial;
-  (void)join_block(cache, scaled_sum{0, 0}, join_scaled{});
 }
 
 // --- the three steps on the host -----------------------------------------------------------------
@@ -124,7 +118,6 @@ std::vector<T> run(Kernel kernel, const device_buffer<float>& x, float& millisec
 double root_of_squares(const device_buffer<float>& x, float scale, float& milliseconds) {
   const std::vector<float> partial = run<float>(sum_squares, x, milliseconds, scale);
   // TODO(3): the blocks' sums are few: add them up here, in double.
-  (void)partial;
   throw not_written("step by_dot_product", 1);  // 1, 2 and 3 are this step
 }
 
@@ -132,14 +125,12 @@ double norm_scaled_by_max(const device_buffer<float>& x, float& milliseconds) {
   const std::vector<float> partial = run<float>(find_largest, x, milliseconds);
   // TODO(6): the largest of the blocks' values; then root_of_squares() with it as scale. But not
   //          with each: by which scales can nothing be divided, and what is the norm then?
-  (void)partial;
   throw not_written("step scaled_by_max", 4);  // 4, 5 and 6 are this step
 }
 
 double norm_in_one_pass(const device_buffer<float>& x, float& milliseconds) {
   const std::vector<scaled_sum> partial = run<scaled_sum>(sum_scaled, x, milliseconds);
   // TODO(9): the blocks' pairs, in double: its range is wide enough for the square of any float.
-  (void)partial;
   throw not_written("step one_pass", 7);  // 7, 8 and 9 are this step
 }
 

@@ -29,12 +29,10 @@ __global__ void fill(int* elements, std::size_t rows, std::size_t columns) {
   //          it goes on to the right and down, in strides as wide and as high as the grid.
   //          Invariant: whatever the grid, each element belongs to exactly one thread, and nothing
   //          outside of the matrix is touched.
-  (void)elements, (void)rows, (void)columns;
 }
 
 void launch(int* elements, std::size_t rows, std::size_t columns, launch_shape shape) {
   // TODO(3): launch `fill` with this grid and this block: a dim3 has an x and a y.
-  (void)elements, (void)rows, (void)columns, (void)shape, (void)fill;
   throw not_written("launching the kernel", 3);
 }
 
@@ -71,7 +69,6 @@ launch_shape covering(std::size_t rows, std::size_t columns) {
   // TODO(1): set grid_x and grid_y. As few blocks as cover all columns (x) and all rows (y), but
   //          at least 1 and at most the device's cudaDevAttrMaxGridDimX and …Y. (device_limit()
   //          asks for them, as in 03.1; now lab/launch_limits.hpp has it.)
-  (void)rows, (void)columns;
   throw not_written("the grid that covers a matrix", 1);
   return shape;
 }

@@ -23,8 +23,7 @@ namespace {
 
 /// The grid of blocks that take `high` rows and `wide` columns of the matrix each. x goes along the
 /// columns.
-[[maybe_unused]] dim3 grid_for(std::size_t rows, std::size_t columns, unsigned high,
-                               unsigned wide) {
+dim3 grid_for(std::size_t rows, std::size_t columns, unsigned high, unsigned wide) {
   int device = 0, limit = 0;
   CUDA_CHECK(cudaGetDevice(&device));
   CUDA_CHECK(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxGridDimY, device));
@@ -37,20 +36,18 @@ namespace {
   return dim3(static_cast<unsigned>(across), static_cast<unsigned>(down));
 }
 
-constexpr unsigned kWarp = 32;                        // threads of a block in x, in all three steps
-[[maybe_unused]] constexpr unsigned kThreadRows = 8;  // and in y, in naive and padded_tile
+constexpr unsigned kWarp = 32;       // threads of a block in x, in all three steps
+constexpr unsigned kThreadRows = 8;  // and in y, in naive and padded_tile
 
 // --- naive: neighbours read neighbours, and write a whole column apart ---------------------------
 
 __global__ void naive(const float* from, float* to, std::size_t rows, std::size_t columns) {
   // TODO(1): this thread moves one element: from row y and column x to row x and column y. The two
   //          matrices have rows of different lengths. Nothing outside of them is touched.
-  (void)from, (void)to, (void)rows, (void)columns;
 }
 
 void launch_naive(const float* from, float* to, std::size_t rows, std::size_t columns) {
   // TODO(2): launch naive with blocks of kWarp x kThreadRows threads: grid_for() counts them.
-  (void)from, (void)to, (void)rows, (void)columns, (void)naive;
   throw not_written("step naive", 1);  // 1 and 2 are this step
 }
 
@@ -59,18 +56,16 @@ void launch_naive(const float* from, float* to, std::size_t rows, std::size_t co
 // warp writes to global memory is a row again. Requires blocks of kWarp x kWarp threads.
 
 __global__ void tile(const float* from, float* to, std::size_t rows, std::size_t columns) {
-  [[maybe_unused]] __shared__ float elements[kWarp][kWarp];  // [y][x], as in the matrix
+  __shared__ float elements[kWarp][kWarp];  // [y][x], as in the matrix
   // TODO(3): bring the block's tile into shared memory, each thread one element, then write the
   //          tile's transpose to its place in the result.
   //          Invariants: neighbours in x read neighbours in memory, and write neighbours. Nobody
   //          reads an element of the tile that has not been brought: every thread reaches the
   //          barrier, also those outside of the matrix.
-  (void)from, (void)to, (void)rows, (void)columns;
 }
 
 void launch_tile(const float* from, float* to, std::size_t rows, std::size_t columns) {
   // TODO(4): launch it: a block of kWarp x kWarp threads for each tile.
-  (void)from, (void)to, (void)rows, (void)columns, (void)tile;
   throw not_written("step tile", 3);  // 3 and 4 are this step
 }
 
@@ -80,23 +75,21 @@ void launch_tile(const float* from, float* to, std::size_t rows, std::size_t col
 // Requires blocks of kWarp x kThreadRows threads.
 
 constexpr unsigned kSide = 64;  // of the tile: two warps wide
-[[maybe_unused]] constexpr unsigned kAcross = kSide / kWarp, kDown = kSide / kThreadRows;
+constexpr unsigned kAcross = kSide / kWarp, kDown = kSide / kThreadRows;
 static_assert(kSide % kWarp == 0 && kSide % kThreadRows == 0, "the same work for each thread");
 
 __global__ void __launch_bounds__(kWarp* kThreadRows)
     padded_tile(const float* from, float* to, std::size_t rows, std::size_t columns) {
   // +1 column: no bank conflict down a column
-  [[maybe_unused]] __shared__ float elements[kSide][kSide + 1];
+  __shared__ float elements[kSide][kSide + 1];
   // TODO(5): as in `tile`, but this thread has kDown rows, kThreadRows apart, and in each of them
   //          kAcross elements, kWarp apart. First load them all into an array of its own, then put
   //          them into the tile: the loads do not wait for each other. Unrolled loops with constant
   //          bounds keep that array in registers.
-  (void)from, (void)to, (void)rows, (void)columns;
 }
 
 void launch_padded_tile(const float* from, float* to, std::size_t rows, std::size_t columns) {
   // TODO(6): launch it: a block of kWarp x kThreadRows threads for each tile of kSide x kSide.
-  (void)from, (void)to, (void)rows, (void)columns, (void)padded_tile;
   throw not_written("step padded_tile", 5);  // 5 and 6 are this step
 }
 

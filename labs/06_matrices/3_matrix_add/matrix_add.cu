@@ -29,7 +29,7 @@ constexpr unsigned kBlockX = 32, kBlockY = 8;  // a warp is a piece of one row
 /// where they stand in a single column. A kernel strides down to the rows that are left.
 constexpr std::size_t kMostBlocksDown = 1024;
 
-[[maybe_unused]] dim3 grid_for(std::size_t rows, std::size_t columns) {
+dim3 grid_for(std::size_t rows, std::size_t columns) {
   const std::size_t across = (columns + kBlockX - 1) / kBlockX;
   const std::size_t down = std::min((rows + kBlockY - 1) / kBlockY, kMostBlocksDown);
   return dim3(static_cast<unsigned>(across), static_cast<unsigned>(down));
@@ -41,7 +41,6 @@ __global__ void add_flat(const float* a, const float* b, float* sum, std::size_t
                          std::size_t columns) {
   // TODO(1): this thread adds the elements of its column in its row, and in every row that is a
   //          grid's height further down. Rows follow each other without a gap.
-  (void)a, (void)b, (void)sum, (void)rows, (void)columns;
 }
 
 result add_flat_on_device(std::span<const float> a, std::span<const float> b, std::size_t rows,
@@ -52,7 +51,6 @@ result add_flat_on_device(std::span<const float> a, std::span<const float> b, st
 
   const float kernel_ms = time_kernel([&] {
     // TODO(1): launch the kernel: grid_for() has the grid, the block is kBlockX x kBlockY.
-    (void)rows, (void)columns, (void)add_flat, (void)kBlockX, (void)kBlockY;
     throw not_written("step flat", 1);
   });
 
@@ -74,7 +72,6 @@ struct pitched_matrix {
   __device__ float* row(std::size_t y) const {
     // TODO(2): y pitches behind the first element. A pointer to float counts in floats, the
     //          pitch in bytes.
-    (void)y;
     return first;
   }
 };
@@ -95,7 +92,6 @@ pitched_buffer allocate(std::size_t rows, std::size_t columns) {
   std::size_t pitch = 0;
   // TODO(3): have cudaMallocPitch allocate rows for `columns` floats each. It counts the width in
   //          bytes, and it tells you the pitch that it has chosen.
-  (void)rows, (void)columns;
   throw not_written("allocating a pitched matrix", 3);
   pitched_buffer owner{std::unique_ptr<float, device_free>(memory), pitch};
   CUDA_CHECK(cudaMemset(memory, 0xFF, rows * pitch));  // NaN: never plausible
@@ -106,21 +102,18 @@ void copy_to_device(std::span<const float> from, const pitched_buffer& to, std::
                     std::size_t columns) {
   // TODO(4): one cudaMemcpy2D copies all rows. It wants a pitch for each side (on the host rows
   //          follow each other without a gap), the width of a row in bytes, and how many rows.
-  (void)from, (void)to, (void)rows, (void)columns;
   throw not_written("copying rows to the device", 4);
 }
 
 void copy_to_host(const pitched_buffer& from, std::span<float> to, std::size_t rows,
                   std::size_t columns) {
   // TODO(4): … and back: the gaps stay behind.
-  (void)from, (void)to, (void)rows, (void)columns;
   throw not_written("copying rows to the host", 4);
 }
 
 __global__ void add_pitched(pitched_matrix a, pitched_matrix b, pitched_matrix sum,
                             std::size_t rows, std::size_t columns) {
   // TODO(5): as add_flat, with rows from row(). Nothing is written into the gaps.
-  (void)a, (void)b, (void)sum.row(0), (void)rows, (void)columns;
 }
 
 result add_pitched_on_device(std::span<const float> a, std::span<const float> b, std::size_t rows,
@@ -132,7 +125,6 @@ result add_pitched_on_device(std::span<const float> a, std::span<const float> b,
 
   const float kernel_ms = time_kernel([&] {
     // TODO(5): launch the kernel, with the grid and the block of `flat`.
-    (void)device_sum.matrix(), (void)add_pitched;
     throw not_written("step pitched", 5);
   });
 

@@ -23,7 +23,7 @@ namespace lab::tiled_matmul {
 namespace {
 
 /// The grid of blocks that make `rows` x `columns` elements of C each. x goes along the columns.
-[[maybe_unused]] dim3 grid_for(shape size, std::size_t rows, std::size_t columns) {
+dim3 grid_for(shape size, std::size_t rows, std::size_t columns) {
   int device = 0, limit = 0;
   CUDA_CHECK(cudaGetDevice(&device));
   CUDA_CHECK(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxGridDimY, device));
@@ -56,14 +56,12 @@ __global__ void __launch_bounds__(kTile* kTile)
   //          Invariants: nobody reads a tile that is not complete, and nobody overwrites a tile
   //          that somebody still reads. Every thread reaches every barrier.
   //          Where a tile sticks out of its matrix it holds zeros: they add nothing to a sum.
-  (void)a, (void)b, (void)c, (void)size, (void)tile_a, (void)tile_b;
 }
 
 template <unsigned kTile>
 void launch_tiled(const float* a, const float* b, float* c, shape size) {
   // TODO(2): launch tiled<kTile> with a block of kTile x kTile threads for each kTile x kTile
   //          elements of C: grid_for() counts the blocks.
-  (void)a, (void)b, (void)c, (void)size, (void)tiled<kTile>;
   throw not_written("step tile_16 (or tile_32)", 1);  // 1 and 2 are these steps
 }
 
@@ -121,7 +119,7 @@ struct place {
 
 /// The first of this thread's elements in the upper left piece of its warp. Its others are up to 3
 /// further, and kPieceRows down, and kPieceColumns to the right.
-[[maybe_unused]] __device__ place my_place() {
+__device__ place my_place() {
   constexpr unsigned kAcross = kBlock / kWarpColumns;       // warps next to each other
   constexpr unsigned kLanesAcross = kPieceColumns / kFour;  // lanes next to each other
   const unsigned warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
@@ -131,7 +129,7 @@ struct place {
 
 /// How far the i-th of a thread's 8 rows (or columns) is from its first; `piece` is kPieceRows (or
 /// kPieceColumns).
-[[maybe_unused]] __device__ constexpr unsigned offset(unsigned i, unsigned piece) {
+__device__ constexpr unsigned offset(unsigned i, unsigned piece) {
   return i / kFour * piece + i % kFour;
 }
 
@@ -144,7 +142,6 @@ __device__ float4 load_four(const float* matrix, std::size_t rows, std::size_t c
   float4 four = make_float4(0, 0, 0, 0);
   // TODO(3, bonus): load them: if kAligned by one load of a float4, else one by one, each with its
   //          guard.
-  (void)matrix, (void)rows, (void)columns, (void)row, (void)column;
   return four;
 }
 
@@ -165,27 +162,24 @@ __device__ cargo load(const float* a, const float* b, shape size, std::size_t fi
 }
 
 /// Puts it into shared memory.
-[[maybe_unused]] __device__ void unload(const cargo& mine, slice& to) {
+__device__ void unload(const cargo& mine, slice& to) {
   const unsigned t = threadIdx.x;
   // TODO(4, bonus): the four numbers of B stay neighbours. Those of A lie along i, and `to.a` is
   //          transposed: they go into four rows of it. Look at load() for where they come from.
-  (void)t, (void)mine, (void)to;
 }
 
 /// Reads four neighbours from shared memory, at a 16-byte boundary.
-[[maybe_unused]] __device__ void read_four(const float* from, float* to) {
+__device__ void read_four(const float* from, float* to) {
   const float4 four = *reinterpret_cast<const float4*>(from);
   to[0] = four.x, to[1] = four.y, to[2] = four.z, to[3] = four.w;
 }
 
 /// Adds the products of a slice to this thread's 8 x 8 sums.
-[[maybe_unused]] __device__ void multiply_slice(const slice& from, place mine,
-                                                float (&sum)[kMine][kMine]) {
+__device__ void multiply_slice(const slice& from, place mine, float (&sum)[kMine][kMine]) {
   // TODO(5, bonus): for each i of the slice, read this thread's 8 numbers of A and its 8 of B (four
   //          and four, by read_four()), and add all 64 products to the sums. All loops have
   //          constant bounds and are unrolled: an array that is indexed by constants only can live
   //          in registers.
-  (void)from, (void)mine, (void)sum;
 }
 
 /// Stores this thread's 8 x 8 sums where C has such elements.
@@ -226,15 +220,12 @@ __global__ void __launch_bounds__(kThreads, 2)
   //          multiply_slice() this one, and only then unload() the next: by that time it has
   //          arrived. Two slices in turn make one barrier enough. (Which of the two barriers of
   //          `tiled` is it?) A slice behind the end of k loads as zeros: it needs no `if`.
-  (void)a, (void)b, (void)slices;
   store<kAligned>(sum, mine, c, size);
 }
 
 void launch_register_tiles(const float* a, const float* b, float* c, shape size) {
   // TODO(7, bonus): launch register_tiles<true> where the rows of A, B and C all begin on 16-byte
   //          boundaries (cudaMalloc gives 256), else register_tiles<false>.
-  (void)a, (void)b, (void)c, (void)size, (void)register_tiles<true>;
-  (void)register_tiles<false>;
   throw not_written("step register_tiles", 3);  // 3 to 7 are this step
 }
 

@@ -34,36 +34,32 @@ struct candidate {
 };
 
 /// What a thread without an entry brings: it loses against every other.
-[[maybe_unused]] __device__ candidate nobody() { return {-1.0F, 0}; }
+__device__ candidate nobody() { return {-1.0F, 0}; }
 
 /// The one of the two that is farther from the identity; of equals, the one that comes first.
-[[maybe_unused]] __host__ __device__ candidate farther(const candidate& a, const candidate& b) {
+__host__ __device__ candidate farther(const candidate& a, const candidate& b) {
   if (a.deviation != b.deviation) return a.deviation > b.deviation ? a : b;
   return a.index < b.index ? a : b;
 }
 
 /// How far `sum`, an entry of A · Aᵀ, is from the identity's.
-[[maybe_unused]] __device__ float deviation_of(float sum, bool on_the_diagonal) {
+__device__ float deviation_of(float sum, bool on_the_diagonal) {
   // TODO(1): its distance from 1 or 0. Every comparison with a NaN is false, so a NaN would get
   //          lost in farther(). Invariant: what is returned can be compared. A NaN counts as
   //          infinitely far (INFINITY).
-  (void)on_the_diagonal;
   return sum;
 }
 
 /// Element (row, column) of A, and 0 outside of it.
-[[maybe_unused]] __device__ float element(const float* a, std::size_t n, std::size_t row,
-                                          std::size_t column) {
+__device__ float element(const float* a, std::size_t n, std::size_t row, std::size_t column) {
   return row < n && column < n ? a[row * n + column] : 0.0F;
 }
 
 /// From one candidate a thread to one a block, for thread 0. All threads of the block call it.
-[[maybe_unused]] __device__ candidate farthest_of_block(candidate* all, unsigned thread,
-                                                        candidate mine) {
+__device__ candidate farthest_of_block(candidate* all, unsigned thread, candidate mine) {
   // TODO(2): the tree of 05.1, with farther() in place of the sum.
   //          Invariant: before a level the farthest of the block is among the candidates that are
   //          still in the game, and *everyone* can see them.
-  (void)all, (void)thread;
   return mine;
 }
 
@@ -82,22 +78,18 @@ __global__ void __launch_bounds__(kThreads)
   //          candidate in `of_block`, where the block has a place of its own.
   //          A thread whose entry is outside of the product brings nobody(), but it brings it:
   //          it reaches every barrier.
-  (void)a, (void)of_block, (void)n, (void)element(upper[0], 0, 0, 0);
-  (void)element(lower[0], 0, 0, 0), (void)farthest_of_block(all, 0, nobody());
 }
 
 /// How many blocks of kTile entries a row, or a column, of the product needs. (A grid has at most
 /// 65 535 blocks in y: enough for a million rows, which no memory holds.)
 unsigned tiles_for(std::size_t n) {
   // TODO(4): n / kTile, rounded up.
-  (void)n;
   throw not_written("the kernel and its grid", 1);  // from 1 to 4
 }
 
 /// The result, from what the blocks have found. `of_block` has at least one candidate.
 result conclude(const std::vector<candidate>& of_block, std::size_t n) {
   // TODO(5): the farthest of all, as row and column, and whether it is within tolerance(n).
-  (void)of_block, (void)n;
   throw not_written("the end of it, on the host,", 5);
 }
 

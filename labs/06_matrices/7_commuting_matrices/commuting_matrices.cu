@@ -31,16 +31,14 @@ struct sums {
 };
 
 /// Element (row, column) of an n x n matrix, and 0 outside of it.
-[[maybe_unused]] __device__ float element(const float* matrix, std::size_t n, std::size_t row,
-                                          std::size_t column) {
+__device__ float element(const float* matrix, std::size_t n, std::size_t row, std::size_t column) {
   return row < n && column < n ? matrix[row * n + column] : 0.0F;
 }
 
 /// Whether the two products differ in an entry with these sums.
-[[maybe_unused]] __device__ bool differ(const sums& entry, float relative) {
+__device__ bool differ(const sums& entry, float relative) {
   // TODO(1): commuting_matrices.hpp says when. Every comparison with a NaN is false, and infinity
   //          <= infinity is true: neither may make an entry look the same.
-  (void)entry, (void)relative;
   return false;
 }
 
@@ -57,29 +55,23 @@ __global__ void __launch_bounds__(kTile* kTile)
   //          up ab, ba and the magnitude of its own entry.
   //          Invariants: nobody reads a tile that is not complete, nobody overwrites a tile that
   //          somebody still reads, and every thread reaches every barrier.
-  (void)a, (void)b, (void)element(rows_of_a[0], 0, 0, 0);
-  (void)element(columns_of_b[0], 0, 0, 0), (void)element(rows_of_b[0], 0, 0, 0);
-  (void)element(columns_of_a[0], 0, 0, 0);
 
   // TODO(3): how many entries of this block differ? __syncthreads_count(condition) is a barrier
   //          that says to every thread for how many threads of the block the condition holds. One
   //          thread stores the number in `of_block`, where the block has a place of its own.
   //          A thread without an entry has none that differs, but it reaches this barrier as well.
-  (void)of_block, (void)n, (void)differ(mine, relative);
 }
 
 /// The grid for n x n entries. (It has at most 65 535 blocks in y: enough for a million rows, which
 /// no memory holds.)
 dim3 grid_for(std::size_t n) {
   // TODO(4): a block for each kTile x kTile entries, also for those that stick out.
-  (void)n;
   throw not_written("the kernel and its grid", 1);  // from 1 to 4
 }
 
 /// The number of entries that differ, from the numbers of the blocks.
 std::size_t total(const std::vector<unsigned>& of_block) {
   // TODO(5): their sum. It may be larger than an unsigned.
-  (void)of_block;
   throw not_written("the end of it, on the host,", 5);
 }
 

@@ -41,7 +41,6 @@ struct hit {
 __device__ hit hit_of(const sphere& ball, float ox, float oy) {
   // TODO(1): the depth and the shade where the ray at (ox, oy) meets the sphere; {kMiss, 0} if it
   //          does not. The formulas are in ray_tracer.hpp.
-  (void)ball, (void)ox, (void)oy;
   return {kMiss, 0};
 }
 
@@ -53,7 +52,6 @@ __device__ uchar4 colour_at(const sphere* scene, std::size_t count, int x, int y
   const float oy = static_cast<float>(y) - static_cast<float>(height) / 2;
   // TODO(2): ask each sphere with hit_of(), and remember the depth and the colour of the nearest
   //          hit. Black, if there is none.
-  (void)scene, (void)count, (void)ox, (void)oy, (void)hit_of;
   return {255, 0, 255, 255};
 }
 
@@ -65,14 +63,11 @@ __global__ void from_global_memory(const sphere* scene, std::size_t count, uchar
   // TODO(3): the pixel of this thread of this block; x is the coordinate in which threads of a
   //          warp are neighbours. Store its colour_at() in picture[y * width + x]. Threads outside
   //          the picture do nothing.
-  (void)scene, (void)count, (void)picture, (void)width, (void)height, (void)colour_at;
 }
 
 float render_from_global_memory(std::span<const sphere> scene, uchar4* picture, int width,
                                 int height, dim3 blocks, dim3 threads) {
   // TODO(3): copy the scene to the device, and launch the kernel between start() and stop().
-  (void)scene, (void)picture, (void)width, (void)height, (void)blocks, (void)threads;
-  (void)from_global_memory;
   throw not_written("step global_memory", 1);  // 1, 2 and 3 are this step
 }
 
@@ -84,7 +79,6 @@ __constant__ sphere constant_scene[kMostInConstantMemory];
 
 __global__ void from_constant_memory(std::size_t count, uchar4* picture, int width, int height) {
   // TODO(4): as before, but the scene is constant_scene. No argument says where it is.
-  (void)count, (void)picture, (void)width, (void)height, (void)constant_scene;
 }
 
 float render_from_constant_memory(std::span<const sphere> scene, uchar4* picture, int width,
@@ -92,8 +86,6 @@ float render_from_constant_memory(std::span<const sphere> scene, uchar4* picture
   // TODO(4): refuse a scene that does not fit: throw invalid_input with a sentence that says how
   //          many spheres there are and how many may be. Copy the others into constant_scene with
   //          cudaMemcpyToSymbol. Then launch the kernel between start() and stop().
-  (void)scene, (void)picture, (void)width, (void)height, (void)blocks, (void)threads;
-  (void)from_constant_memory;
   throw not_written("step constant_memory", 4);
 }
 

@@ -30,7 +30,6 @@ unsigned blocks_for(std::size_t n) { return static_cast<unsigned>((n + kThreads 
 texture_view view_of(const device_buffer<float>& texels) {
   // TODO(1): fill in what is looked at (linear memory: where, how many bytes, which format:
   //          cudaCreateChannelDesc<float>()) and how (cudaReadModeElementType), both from {}.
-  (void)texels;
   throw not_written("fetch()", 1);
 }
 
@@ -38,7 +37,6 @@ __global__ void fetch_each(cudaTextureObject_t view, const int* indices, float* 
                            std::size_t n) {
   // TODO(2): this thread's value: what tex1Dfetch<float>(object, index) gives for its index. An
   //          index outside of the texture needs no care; a thread beyond n does.
-  (void)view, (void)indices, (void)values, (void)n;
 }
 
 // --- a CUDA array: a place, and rules for what is between and outside ----------------------------
@@ -46,21 +44,18 @@ __global__ void fetch_each(cudaTextureObject_t view, const int* indices, float* 
 array_owner array_of(std::span<const float> texels) {
   // TODO(3): cudaMallocArray for so many floats, the owner around it, then the texels into it:
   //          cudaMemcpy2DToArray, one row. Nothing may be lost if the copy fails.
-  (void)texels;
   throw not_written("sample()", 3);
 }
 
 texture_view view_of(const array_owner& array, const settings& settings) {
   // TODO(4): again both structures. Now the address mode ([0], of x), the filter, the border's
   //          colour ([0], of the only channel) and whether places are normalised count as well.
-  (void)array, (void)settings;
   throw not_written("sample()", 4);
 }
 
 __global__ void sample_each(cudaTextureObject_t view, const float* places, float* values,
                             std::size_t n) {
   // TODO(5): as fetch_each, with tex1D<float>(object, place).
-  (void)view, (void)places, (void)values, (void)n;
 }
 
 // --- given ---------------------------------------------------------------------------------------
@@ -92,7 +87,6 @@ result sample(std::span<const float> texels, const settings& how, std::span<cons
   const bool periodic = how.outside == cudaAddressModeWrap || how.outside == cudaAddressModeMirror;
   // TODO(4): without normalised places CUDA takes clamp for wrap and mirror, and says nothing.
   //          Refuse that: throw invalid_input, with a sentence.
-  (void)periodic;
   const array_owner array = array_of(texels);
   const texture_view view = view_of(array, how);
   if (places.empty()) return {};

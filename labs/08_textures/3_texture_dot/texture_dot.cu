@@ -52,13 +52,11 @@ struct in_linear {
 
   static texture_view view_of(const device_buffer<float>& memory) {
     // TODO(1): as in 08.1: linear memory of floats.
-    (void)memory;
     throw not_written("textures over linear memory", 1);
   }
 
   __device__ static float at(cudaTextureObject_t view, std::size_t i) {
     // TODO(1): element i, exactly as it was stored.
-    (void)view, (void)i;
     return 0;
   }
 };
@@ -72,19 +70,16 @@ struct in_array {
 
   static array_owner array_of(std::span<const float> values) {
     // TODO(4): as in 08.1: an array of floats, with these in it.
-    (void)values;
     throw not_written("textures over arrays", 4);
   }
 
   static texture_view view_of(const array_owner& array) {
     // TODO(4): as in 08.1: an array; places counted in texels, no mixing, floats as floats.
-    (void)array;
     throw not_written("textures over arrays", 4);
   }
 
   __device__ static float at(cudaTextureObject_t view, std::size_t i) {
     // TODO(4): element i, exactly as it was stored: where is its middle?
-    (void)view, (void)i;
     return 0;
   }
 };
@@ -98,8 +93,6 @@ __global__ void add_products(cudaTextureObject_t a, cudaTextureObject_t b, std::
   __shared__ float cache[kThreads];
   // TODO(2): add up this thread's products: its number's in the grid, then in strides of the
   //          grid; a thread without any brings 0. Then the block's sum, which one thread stores.
-  (void)a, (void)b, (void)n, (void)partial, (void)A::at(a, 0), (void)B::at(b, 0);
-  (void)sum_of_block(cache, 0);
 }
 
 /// Puts a into an A and b into a B, and multiplies.
@@ -125,7 +118,6 @@ result dot_of(std::span<const float> a, std::span<const float> b) {
 std::size_t longest(step which) {
   // TODO(3): what this device's textures allow: of the two kinds of the step, the one that allows
   //          less. Ask, with the functions of lab/texture.hpp; do not remember a number.
-  (void)which;
   throw not_written("longest()", 3);
 }
 
@@ -135,7 +127,6 @@ result dot(step which, std::span<const float> a, std::span<const float> b) {
     throw invalid_input("texture_dot: a has " + std::to_string(n) + " elements and b has " +
                         std::to_string(b.size()) + "; they must be equally long");
   // TODO(3): refuse what is too long, before anything is allocated, with n and the limit.
-  (void)longest(which);
   if (n == 0) return {};  // there is no texture of nothing
 
   // TODO(5): the other two steps.
@@ -143,7 +134,6 @@ result dot(step which, std::span<const float> a, std::span<const float> b) {
     case step::linear_linear:
       return dot_of<in_linear, in_linear>(a, b);
     default:
-      (void)dot_of<in_array, in_linear>;
       throw not_written("steps array_linear and array_array", 5);
   }
   throw invalid_input("texture_dot: there is no such step");

@@ -54,7 +54,6 @@ dim3 blocks_of(int wide, int high, const task& what) {
 /// compiler keeps apart, so that all steps and the reference get the same bits.
 __device__ float blended(float own, float up, float down, float left, float right) {
   // TODO(1): the formula in heat_transfer.hpp, in its order.
-  (void)up, (void)down, (void)left, (void)right;
   return own;
 }
 
@@ -65,18 +64,15 @@ __device__ float blended(float own, float up, float down, float left, float righ
 
 __global__ void copy_heaters(int width, int height, const float* heaters, float* cells) {
   // TODO(2): where there is a heater, the cell takes its temperature; elsewhere it stays.
-  (void)width, (void)height, (void)heaters, (void)cells;
 }
 
 __global__ void blend(int width, int height, const float* input, float* output) {
   // TODO(2): the new temperature of this thread's cell. A neighbour that is not there is the cell.
-  (void)width, (void)height, (void)input, (void)output, (void)blended;
 }
 
 result simulate_global_memory(const task& what) {
   // TODO(2): the memory, and what.steps times both kernels. kernel_ms is the time of all of them;
   //          neither the copies nor the allocations belong to it.
-  (void)what, (void)copy_heaters, (void)blend, (void)blocks_of, (void)kThreads;
   throw not_written("step global_memory", 1);  // 1 and 2 are this step
 }
 
@@ -88,24 +84,20 @@ texture_view view_of(const device_buffer<float>& cells) {
   // TODO(3): a cudaResourceDesc, what it looks at, and a cudaTextureDesc, how; both begin as {}.
   //          Linear memory of floats: where it is, how many bytes, the format of an element
   //          (cudaCreateChannelDesc<float>()). Read as it is: cudaReadModeElementType.
-  (void)cells;
   throw not_written("step texture_1d", 3);
 }
 
 __global__ void copy_heaters_1d(int width, int height, cudaTextureObject_t heaters, float* cells) {
   // TODO(3): as copy_heaters, but the heaters are fetched. The cells are written as before.
-  (void)width, (void)height, (void)heaters, (void)cells;
 }
 
 __global__ void blend_1d(int width, int height, cudaTextureObject_t input, float* output) {
   // TODO(3): as blend. tex1Dfetch knows of no rows: the edges are still yours.
-  (void)width, (void)height, (void)input, (void)output;
 }
 
 result simulate_texture_1d(const task& what) {
   // TODO(3): as before, with a view of the heaters and one of each buffer. Whatever is swapped,
   //          the kernels must read the buffer that was written last.
-  (void)copy_heaters_1d, (void)blend_1d;
   view_of(device_buffer<float>(what.initial));
   throw not_written("step texture_1d", 3);
 }
@@ -118,32 +110,27 @@ texture_view view_of(const pitched_buffer& cells) {
   // TODO(4): again a cudaResourceDesc and a cudaTextureDesc. Pitched memory of floats. Outside the
   //          plate, the nearest cell; no mixing of cells; x and y counted in cells. Say so even
   //          where zeros mean it.
-  (void)cells;
   throw not_written("step texture_2d", 4);
 }
 
 /// The beginning of row y in pitched memory.
 __device__ float* row_of(float* cells, std::size_t pitch_bytes, int y) {
   // TODO(4): the pitch is a number of bytes.
-  (void)pitch_bytes, (void)y;
   return cells;
 }
 
 __global__ void copy_heaters_2d(int width, int height, cudaTextureObject_t heaters, float* cells,
                                 std::size_t pitch_bytes) {
   // TODO(4): as copy_heaters.
-  (void)width, (void)height, (void)heaters, (void)cells, (void)pitch_bytes, (void)row_of;
 }
 
 __global__ void blend_2d(int width, int height, cudaTextureObject_t input, float* output,
                          std::size_t pitch_bytes) {
   // TODO(4): as blend, without a word about edges.
-  (void)width, (void)height, (void)input, (void)output, (void)pitch_bytes;
 }
 
 result simulate_texture_2d(const task& what) {
   // TODO(4): as before, in three pitched_buffers.
-  (void)copy_heaters_2d, (void)blend_2d;
   view_of(pitched_buffer(what.width, what.height));
   throw not_written("step texture_2d", 4);
 }
@@ -162,12 +149,10 @@ __global__ void blend_and_heat(int width, int height, const float* __restrict__ 
                                const float* __restrict__ heaters, float* __restrict__ output) {
   // TODO(5): a thread's cells are (x, top) to (x, top + kCells - 1), as far as they are on the
   //          plate. Their column, from the one above to the one below, is read once.
-  (void)width, (void)height, (void)input, (void)heaters, (void)output;
 }
 
 result simulate_fused(const task& what) {
   // TODO(5): copy_heaters once, if there is a step at all; then what.steps times blend_and_heat.
-  (void)what, (void)blend_and_heat, (void)kColumns, (void)kRowsOfThreads, (void)kCells;
   throw not_written("step fused", 5);
 }
 

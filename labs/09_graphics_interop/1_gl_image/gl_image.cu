@@ -40,7 +40,6 @@ __device__ uchar4 colour_at(int width, int height, int x, int y) {
 __global__ void paint(int width, int height, uchar4* pixels) {
   // TODO(1): the colour of this thread's pixel (x, y), row 0 being the upper one, in its place.
   //          Threads outside the picture do nothing.
-  (void)width, (void)height, (void)pixels, (void)colour_at;
 }
 
 // --- who owns what -------------------------------------------------------------------------------
@@ -50,7 +49,6 @@ class registration {
  public:
   explicit registration(const pixel_buffer& buffer) {
     // TODO(2): register buffer.name() with CUDA, as one whose old contents no kernel wants.
-    (void)buffer;
     throw not_written("the registration", 2);
   }
   registration(const registration&) = delete;
@@ -88,7 +86,6 @@ class mapping {
   void unmap() {
     cudaGraphicsResource_t mapped = std::exchange(resource_, nullptr);  // once is enough
     // TODO(3): unmap it. What OpenGL draws after this call waits for the kernels launched before.
-    (void)mapped;
   }
 
  private:
@@ -102,7 +99,6 @@ void draw_pixels(const pixel_buffer& buffer, int width, int height) {
   // TODO(4): bind the buffer as GL_PIXEL_UNPACK_BUFFER. Then glDrawPixels takes its last argument
   //          for an offset in that buffer, and not for a pointer. Pixels are GL_RGBA,
   //          GL_UNSIGNED_BYTE each. Afterwards no buffer is bound, and check_gl() asks for errors.
-  (void)buffer, (void)width, (void)height;
 }
 
 void require_good(int width, int height) {
@@ -121,7 +117,6 @@ result draw(int width, int height) {
   // TODO(5): a pixel_buffer for all pixels (its size is a number of bytes), registered; map it,
   //          launch paint on what it maps to, unmap it, draw its pixels.
   //          Invariant: kernels use the buffer only between map and unmap, OpenGL only outside.
-  (void)paint, (void)kTile, (void)draw_pixels;
   const pixel_buffer buffer(4);
   mapping mapped{registration(buffer)};
   std::size_t bytes = 0;

@@ -47,7 +47,6 @@ __device__ unsigned char grey_at(int width, int height, float phase, int x, int 
 /// OpenGL's rows: the lowest one first. (So that both steps can hand them to glDrawPixels.)
 __global__ void ripple(int width, int height, float phase, uchar4* pixels) {
   // TODO(1): the grey of this thread's pixel (x, y), row 0 being the upper one, in its place.
-  (void)width, (void)height, (void)phase, (void)pixels, (void)grey_at;
 }
 
 /// Launches it in the default stream; `timer` gets its time.
@@ -101,7 +100,6 @@ class pond_in_opengl {
   float draw(int tick) {
     // TODO(2): what is done for each frame. Kernels use the buffer only while it is mapped, OpenGL
     //          only while it is not; and no buffer stays bound.
-    (void)tick;
     return 0;
   }
 

@@ -66,7 +66,6 @@ __global__ void colour(int width, int height, const float* cells, const uchar4* 
                        uchar4* pixels) {
   // TODO(1): the colour of this thread's cell (x, y), in its place. The contract has the index;
   //          __fmul_rn and __fsqrt_rn are a product and a root that are rounded on their own.
-  (void)width, (void)height, (void)cells, (void)colours, (void)pixels;
 }
 
 // --- the plate on the device ---------------------------------------------------------------------
@@ -93,8 +92,6 @@ class device_plate {
     // TODO(2): steps_ times copy_heaters and blend. cells_ has the plate after each step, and the
     //          next call goes on from there. (Two device_buffers can be swapped: their memory stays
     //          where it is.) Then the colours of what was written last.
-    (void)pixels, (void)timer, (void)steps_, (void)copy_heaters, (void)blend, (void)colour;
-    (void)kThreads;
     throw not_written("a frame", 1);  // 1 and 2 are this
   }
 
@@ -135,8 +132,7 @@ class view_in_opengl {
   explicit view_in_opengl(const device_plate&) { throw not_written("step interop", 3); }
 
   float draw(device_plate& plate) {
-    (void)plate;
-    return 0;
+    return 0;  // ms
   }
 
  private:

@@ -32,7 +32,6 @@ __global__ void replay_turns(const turn* schedule, std::size_t turns, int* x, mo
   //          notes the moment. The others do nothing in this turn.
   //          Invariant: no turn begins before the one before it is over. Every thread reaches every
   //          __syncthreads(), also those whose turn it is not.
-  (void)schedule, (void)turns, (void)x, (void)moments;
 }
 
 // --- full speed ----------------------------------------------------------------------------------
@@ -70,7 +69,6 @@ std::vector<moment> replay(std::span<const turn> schedule, unsigned threads, std
   device_buffer device_x(std::span<const int>(&start, 1));
   device_buffer<moment> device_moments(schedule.size());
   // TODO(1): … and launch it here, as one block of `threads` threads.
-  (void)replay_turns;
   throw not_written("the replay", 1);
   CUDA_CHECK(cudaGetLastError());
   return device_moments.to_vector();  // waits for the kernel

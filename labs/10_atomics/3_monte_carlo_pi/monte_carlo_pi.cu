@@ -27,7 +27,7 @@ namespace {
 using counter = unsigned long long;  // CUDA's name for 64 bits that atomicAdd takes
 
 constexpr unsigned kLanes = 32;  // of a warp
-[[maybe_unused]] constexpr unsigned kAllLanes = 0xFFFF'FFFF;
+constexpr unsigned kAllLanes = 0xFFFF'FFFF;
 
 // --- random numbers ------------------------------------------------------------------------------
 
@@ -49,9 +49,8 @@ __global__ void draw_numbers(std::uint64_t seed, std::uint64_t first, std::size_
 }
 
 /// Whether a number, as a point of the unit square, lies in the quarter circle.
-[[maybe_unused]] __device__ bool is_hit(std::uint64_t bits) {
+__device__ bool is_hit(std::uint64_t bits) {
   // TODO(2): the two coordinates, 31 bits each, and X² + Y² < 2^62. In which type?
-  (void)bits;
   return false;
 }
 
@@ -60,30 +59,26 @@ __global__ void draw_numbers(std::uint64_t seed, std::uint64_t first, std::size_
 /// Adds to the counter, by one atomic addition. The lower half of the counter counts hits, the
 /// upper half these additions, so that nobody has to believe how many there were. All kernels use
 /// this.
-[[maybe_unused]] __device__ void add_hits(counter* total, unsigned hits) {
-  atomicAdd(total, (1ULL << 32) + hits);
-}
+__device__ void add_hits(counter* total, unsigned hits) { atomicAdd(total, (1ULL << 32) + hits); }
 
 // --- per_hit: one atomic for each hit ------------------------------------------------------------
 
 __global__ void per_hit(std::uint64_t points, std::uint64_t seed, counter* total) {
   // TODO(3): walk through the points in strides of the grid. Point k is number(seed, k). For each
   //          hit add 1.
-  (void)points, (void)seed, (void)total;
 }
 
 // --- per_warp: count in a register, add up the lanes, one atomic for each warp -------------------
 // Requires blocks of whole warps.
 
 /// The hits of this thread's points. No thread has to wait for another to count them.
-[[maybe_unused]] __device__ unsigned hits_of_thread(std::uint64_t points, std::uint64_t seed) {
+__device__ unsigned hits_of_thread(std::uint64_t points, std::uint64_t seed) {
   // TODO(4): the loop of per_hit, with a variable of the thread's own.
-  (void)points, (void)seed;
   return 0;
 }
 
 /// The sum of what the 32 lanes of this warp bring along, for lane 0. All 32 lanes call it.
-[[maybe_unused]] __device__ unsigned sum_of_warp(unsigned mine) {
+__device__ unsigned sum_of_warp(unsigned mine) {
   // TODO(4): a tree without shared memory. __shfl_down_sync(kAllLanes, mine, d) is the `mine` of
   //          the lane d further up. Add that of the lane 16 further up, then 8, 4, 2, 1.
   //          Invariant: before each level, the numbers of the first 2d lanes add up to the sum. All
@@ -93,7 +88,6 @@ __global__ void per_hit(std::uint64_t points, std::uint64_t seed, counter* total
 
 __global__ void per_warp(std::uint64_t points, std::uint64_t seed, counter* total) {
   // TODO(4): … and lane 0 of each warp adds its sum.
-  (void)points, (void)seed, (void)total;
 }
 
 // --- per_block: the warps' sums meet in shared memory, one atomic for each block -----------------
@@ -104,19 +98,15 @@ __global__ void per_block(std::uint64_t points, std::uint64_t seed, counter* tot
   //          When all are there, the first warp adds them up, a lane for each. Lanes without a warp
   //          bring a 0. One thread adds the block's sum.
   //          Every thread of the block reaches the __syncthreads().
-  (void)points, (void)seed, (void)total;
 }
 
 void launch(step which, grid g, std::uint64_t points, std::uint64_t seed, counter* total) {
   switch (which) {
     case step::per_hit:
-      (void)per_hit, (void)points, (void)seed, (void)total, (void)g;
       throw not_written("step per_hit", 1);  // 1, 2 and 3; launch it here
     case step::per_warp:
-      (void)per_warp;
       throw not_written("step per_warp", 4);
     case step::per_block:
-      (void)per_block;
       throw not_written("step per_block", 5);
   }
 }

@@ -31,7 +31,6 @@ static_assert(sizeof(counter) == sizeof(std::uint64_t));
 
 void count_on_cpu(std::span<const std::uint8_t> bytes, std::span<std::uint64_t> count) {
   // TODO(1): count the bytes. All counts are 0 when this begins.
-  (void)bytes, (void)count;
   throw not_written("step cpu", 1);
 }
 
@@ -40,7 +39,6 @@ void count_on_cpu(std::span<const std::uint8_t> bytes, std::span<std::uint64_t> 
 /// Sets all kBins counters to 0, before the kernel that counts in them.
 void zero(counter* count) {
   // TODO(2): by cudaMemset(). It counts bytes, and it has to be checked as every call.
-  (void)count;
   throw not_written("zeroing the counters", 2);
 }
 
@@ -60,7 +58,7 @@ unsigned block_size(unsigned threads, unsigned best) {
 }
 
 /// Two blocks for each multiprocessor: what the book found best on its GPU.
-[[maybe_unused]] grid grid_of_the_book(unsigned threads) {
+grid grid_of_the_book(unsigned threads) {
   return {2 * device_limit(cudaDevAttrMultiProcessorCount), block_size(threads, 256)};
 }
 
@@ -71,13 +69,11 @@ __global__ void global_atomics(const std::uint8_t* bytes, std::size_t n, counter
   // TODO(2): walk through the bytes in strides of the grid, and count each one. Other threads
   //          increment the same counter at the same time: reading it, adding 1 and writing it must
   //          be one step that nothing comes between.
-  (void)bytes, (void)n, (void)count;
 }
 
 void launch_global_atomics(const std::uint8_t* bytes, std::size_t n, counter* count,
                            unsigned threads) {
   // TODO(2): launch global_atomics in grid_of_the_book(threads).
-  (void)bytes, (void)n, (void)count, (void)threads, (void)global_atomics;
   throw not_written("step global_atomics", 2);
 }
 
@@ -92,13 +88,11 @@ __global__ void shared_atomics(const std::uint8_t* bytes, std::size_t n, counter
   //          Invariants: nobody counts before all counters are 0, and nobody adds them up before
   //          all have counted. Every thread of the block reaches every __syncthreads(), those too
   //          that have no byte.
-  (void)bytes, (void)n, (void)count;
 }
 
 void launch_shared_atomics(const std::uint8_t* bytes, std::size_t n, counter* count,
                            unsigned threads) {
   // TODO(3): launch shared_atomics in grid_of_the_book(threads).
-  (void)bytes, (void)n, (void)count, (void)threads, (void)shared_atomics;
   throw not_written("step shared_atomics", 3);
 }
 
@@ -117,15 +111,13 @@ void launch_shared_atomics(const std::uint8_t* bytes, std::size_t n, counter* co
 // multiple of 16 (cudaMalloc gives 256).
 
 constexpr unsigned kLanes = 32;
-[[maybe_unused]] constexpr std::size_t kAtOnce = sizeof(uint4);  // bytes in a load
+constexpr std::size_t kAtOnce = sizeof(uint4);  // bytes in a load
 
 /// Counts the four bytes of a word in the lane's copy.
-[[maybe_unused]] __device__ void count_four(unsigned word, unsigned (*copies)[kLanes],
-                                            unsigned lane) {
+__device__ void count_four(unsigned word, unsigned (*copies)[kLanes], unsigned lane) {
   // TODO(4): increment the lane's counters of the word's four bytes: the lowest, and so on up.
   //          Where all four are equal, add 4 in one step: runs of equal bytes are common in real
   //          data, and they cost a quarter then.
-  (void)word, (void)copies, (void)lane;
 }
 
 __global__ void lane_copies(const std::uint8_t* bytes, std::size_t n, counter* count) {
@@ -133,7 +125,6 @@ __global__ void lane_copies(const std::uint8_t* bytes, std::size_t n, counter* c
   //          and to add up before the one atomicAdd for each bin. Load the bytes as uint4, 16 at a
   //          time, and count them by count_four(). Who counts the last n % 16?
   //          When that is right: how many loads has a thread under way? Hint 6.
-  (void)bytes, (void)n, (void)count;
 }
 
 /// As many blocks as the device runs at the same time: a block has 8192 counters to zero and to add
@@ -143,7 +134,6 @@ grid grid_of_lane_copies(unsigned threads, std::size_t n) {
   // TODO(6, bonus): ask cudaOccupancyMaxActiveBlocksPerMultiprocessor (of lane_copies, with blocks
   //          of `size` threads), times cudaDevAttrMultiProcessorCount. But no more blocks than n
   //          bytes have work for.
-  (void)n;
   return {1, size};
 }
 
@@ -151,7 +141,6 @@ void launch_lane_copies(const std::uint8_t* bytes, std::size_t n, counter* count
                         unsigned threads) {
   const grid g = grid_of_lane_copies(threads, n);
   // TODO(5): launch lane_copies in the grid g.
-  (void)bytes, (void)count, (void)g, (void)lane_copies;
   throw not_written("step lane_copies", 4);  // 4, 5 and 6 are this step
 }
 
@@ -182,7 +171,7 @@ result count(step which, std::span<const std::uint8_t> bytes, unsigned threads) 
     out.kernel_ms = static_cast<float>(timer.milliseconds());
     return out;
   }
-  (void)block_size(threads, 1);  // refuses before anything is allocated
+  block_size(threads, 1);  // refuses before anything is allocated
   if (bytes.empty()) return out;
 
   const device_buffer device_bytes(bytes);

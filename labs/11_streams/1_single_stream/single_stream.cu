@@ -36,7 +36,6 @@ struct pinned_free {
   void operator()(int* memory) const noexcept {
     // TODO(1): give the pinned memory back. It did not come from malloc or cudaMalloc.
     //          CUDA_CHECK_NOTHROW is for destructors and the like.
-    (void)memory;
   }
 };
 using pinned_ints = std::unique_ptr<int[], pinned_free>;
@@ -44,7 +43,6 @@ using pinned_ints = std::unique_ptr<int[], pinned_free>;
 pinned_ints allocate_pinned(std::size_t n) {
   int* memory = nullptr;
   // TODO(1): allocate n ints of pinned memory, without any special flags.
-  (void)n;
   throw not_written("pinned memory", 1);
   return pinned_ints(memory);
 }
@@ -79,14 +77,12 @@ __device__ long long mean_of_neighbours(const int* a, std::size_t first, unsigne
                                         unsigned k) {
   // TODO(3): three elements of the group, none of them outside. The sum of three ints may be more
   //          than an int can hold.
-  (void)a, (void)first, (void)size, (void)k;
   return 0;
 }
 
 __global__ void average(const int* a, const int* b, int* c, std::size_t count) {
   // TODO(3): one thread for each of the `count` elements of this chunk. A group begins at each
   //          multiple of kGroup; only the last one may have fewer elements. Which?
-  (void)a, (void)b, (void)c, (void)count;
 }
 
 struct host_arrays {
@@ -109,8 +105,6 @@ void enqueue_chunk(cudaStream_t stream, const host_arrays& host, const device_ar
   // TODO(4): two copies to the device, the kernel, a copy back: four pieces of work, all of them in
   //          `stream`, which runs them in this order. For a launch it is the fourth argument
   //          between <<< and >>>.
-  (void)stream, (void)host, (void)device, (void)first, (void)bytes, (void)blocks;
-  (void)average, (void)mean_of_neighbours;
   throw not_written("the work for a chunk", 3);  // 3 and 4 are this piece
 }
 
@@ -119,7 +113,6 @@ void enqueue_all(cudaStream_t stream, const host_arrays& host, const device_arra
                  std::size_t n, std::size_t chunk) {
   // TODO(5): one enqueue_chunk() after the other. The last chunk may be shorter. Why may all of
   //          them use the same memory of the device, although nobody waits in between?
-  (void)stream, (void)host, (void)device, (void)n, (void)chunk, (void)enqueue_chunk;
   throw not_written("the loop over the chunks", 5);
 }
 

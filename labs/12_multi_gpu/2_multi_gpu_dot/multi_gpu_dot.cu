@@ -63,7 +63,7 @@ __global__ void sums_of_blocks(const float* a, const float* b, float* partial, s
 }
 
 /// A grid that fills `device`, or fewer blocks if n needs no more.
-[[maybe_unused]] unsigned blocks_for(std::size_t n, int device) {
+unsigned blocks_for(std::size_t n, int device) {
   int processors = 0;
   CUDA_CHECK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
   const std::size_t most = 8 * static_cast<std::size_t>(processors);
@@ -71,8 +71,8 @@ __global__ void sums_of_blocks(const float* a, const float* b, float* partial, s
 }
 
 /// Puts the kernel into a stream of the *current device*, where the pointers have to be, too.
-[[maybe_unused]] void launch(unsigned blocks, const float* a, const float* b, float* partial,
-                             std::size_t n, cudaStream_t stream) {
+void launch(unsigned blocks, const float* a, const float* b, float* partial, std::size_t n,
+            cudaStream_t stream) {
   sums_of_blocks<<<blocks, kThreads, 0, stream>>>(a, b, partial, n);
   CUDA_CHECK(cudaGetLastError());
 }
@@ -83,12 +83,12 @@ struct part_result {
   float kernel_ms = 0;
 };
 
-[[maybe_unused]] double sum_of(const std::vector<float>& partial) {
+double sum_of(const std::vector<float>& partial) {
   return std::accumulate(partial.begin(), partial.end(), 0.0);
 }
 
 /// The devices' sums together, and the slowest one's time.
-[[maybe_unused]] result total_of(std::span<const part_result> parts) {
+result total_of(std::span<const part_result> parts) {
   double sum = 0;
   float kernel_ms = 0;
   for (const part_result& part : parts) {
@@ -115,7 +115,6 @@ std::vector<std::size_t> split(std::size_t n, std::span<const double> shares) {
   // TODO(1): cut behind the shares 0, 0 + 1, 0 + 1 + 2, …: at n times their sum / all, rounded
   //          down. Every element belongs to exactly one part: where one ends, the next one begins.
   //          Where the shares up to here are all of them, the cut is n, and no rounding decides.
-  (void)n;
   throw not_written("split", 1);
 }
 
@@ -126,12 +125,10 @@ namespace {
 // thread's function ends the program.
 
 /// A part from beginning to end, on a thread that works for `device` alone.
-[[maybe_unused]] part_result work_of_device(int device, std::span<const float> a,
-                                            std::span<const float> b) {
+part_result work_of_device(int device, std::span<const float> a, std::span<const float> b) {
   // TODO(2): make `device` this thread's current one, before anything else: memory, events and
   //          launches all belong to the device that is current at that moment. Then as always:
   //          buffers, launch (in the default stream: nullptr) with an event_timer, partial sums.
-  (void)device, (void)a, (void)b;
   throw not_written("work_of_device", 2);
 }
 
@@ -140,7 +137,6 @@ result thread_per_device(std::span<const float> a, std::span<const float> b,
   // TODO(3): a std::jthread for each part that has elements, with work_of_device(k, …) of that
   //          part. Each thread stores its result in a place of its own, and what it throws too
   //          (std::current_exception()). When all have ended, throw the first exception again.
-  (void)a, (void)b, (void)cuts;
   throw not_written("step thread_per_device", 3);
 }
 
@@ -161,7 +157,7 @@ class keep_current_device {
   keep_current_device& operator=(const keep_current_device&) = delete;
 
  private:
-  [[maybe_unused]] int device_ = 0;
+  int device_ = 0;
 };
 
 /// Given: a stream of the current device. No other stream's work waits for it by itself. Its end
@@ -204,7 +200,6 @@ result one_thread(std::span<const float> a, std::span<const float> b,
   //          device_part. The second queues the part's copies (cudaMemcpyAsync) and its kernel,
   //          in the part's stream. The third waits for each stream, and collects the sums. All
   //          three need the right current device, for every part anew.
-  (void)a, (void)b, (void)cuts;
   throw not_written("step one_thread", 5);
 }
 

@@ -38,7 +38,6 @@ class pinned_buffer {
     // TODO(1): n floats, with these flags. They will be copied from and read by several devices at
     //          a time, so they have to come from CUDA: nobody can fetch what may be moved
     //          meanwhile.
-    (void)flags;
     throw not_written("pinned memory", 1);
   }
   /// Once, whichever device is current then.
@@ -66,29 +65,27 @@ namespace {
 /// The flags of memory that kernels can reach, pinned for those who need it.
 unsigned flags_of(pinning how) {
   // TODO(1): mapped in any case; portable unless one device is enough.
-  (void)how;
   return cudaHostAllocDefault;
 }
 
 /// What the current device says of the memory: the flags, and the two bools.
-[[maybe_unused]] void look(const pinned_buffer& memory, device_report& seen) {
+void look(const pinned_buffer& memory, device_report& seen) {
   // TODO(3): cudaHostGetFlags, cudaPointerGetAttributes, and a comparison of the two pointers. Does
   //          a device that has not allocated the memory see anything else than the one that has?
-  (void)memory, (void)seen;
   throw not_written("a look at the memory", 3);
 }
 
 // --- given: how the work is handed out, with parts.hpp -------------------------------------------
 
 /// Puts the kernel into a stream of the current device, whose pointers these have to be.
-[[maybe_unused]] void launch(unsigned blocks, const float* a, const float* b, float* partial,
-                             std::size_t n, cudaStream_t stream) {
+void launch(unsigned blocks, const float* a, const float* b, float* partial, std::size_t n,
+            cudaStream_t stream) {
   sums_of_blocks<<<blocks, kThreads, 0, stream>>>(a, b, partial, n);
   CUDA_CHECK(cudaGetLastError());
 }
 
 /// The sum of one device's blocks, in double.
-[[maybe_unused]] double sum_of(const pinned_buffer& partial, const part& its) {
+double sum_of(const pinned_buffer& partial, const part& its) {
   const float* first = partial.host() + its.first_sum;
   return std::accumulate(first, first + its.blocks, 0.0);
 }
@@ -112,7 +109,6 @@ void zero_copy(job& all) {
   //          stop() of an event_timer, a kernel that reads its elements and stores its blocks'
   //          sums in its place of all.partial. No copy will wait for that kernel: who does? Then
   //          the sum, into all.sums[its device], and the kernel's time, into the report.
-  (void)all;
   throw not_written("step zero_copy", 4);
 }
 
@@ -138,7 +134,6 @@ void copies(job& all, std::list<device_part>& memory, host_timer& total) {
   //          queues, in the part's stream, the copies of a and b, the kernel, and the copy of its
   //          sums into their place of all.partial: also one that waits for nothing, since that
   //          memory is pinned. The third waits for each stream, and notes sum and time.
-  (void)all, (void)memory, (void)total;
   throw not_written("step copies", 5);
 }
 

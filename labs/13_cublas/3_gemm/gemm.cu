@@ -38,7 +38,6 @@ void multiply_product(cublasHandle_t handle, float alpha, device_matrix<const fl
                       device_matrix<const float> b, float beta, device_matrix<float> c) {
   // TODO(1): C = alpha A B + beta C, in one checked call in which nothing is transposed. Who is X,
   //          and who is Y? m, n and k describe what cuBLAS sees.
-  (void)handle, (void)alpha, (void)a, (void)b, (void)beta, (void)c;
   throw not_written("step product", 1);
 }
 
@@ -47,8 +46,6 @@ void multiply_transposed(cublasHandle_t handle, bool transpose_a, bool transpose
                          device_matrix<float> c) {
   // TODO(2): C = alpha op(A) op(B) + beta C: each of A and B may be transposed. Which op belongs to
   //          which operand, and how many terms has a sum?
-  (void)handle, (void)transpose_a, (void)transpose_b, (void)alpha, (void)a, (void)b;
-  (void)beta, (void)c;
   throw not_written("the steps with transposes", 2);
 }
 

@@ -37,7 +37,6 @@ constexpr int kPiece = 1 << 18;  // as many elements are double at the same time
 
 float dot_in_float(cublasHandle_t handle, int n, const float* x, const float* y) {
   // TODO(1): one checked call, all of it in float. What type must the variable for the result have?
-  (void)handle, (void)n, (void)x, (void)y;
   throw not_written("step in_float", 1);
 }
 
@@ -45,7 +44,6 @@ float dot_in_float(cublasHandle_t handle, int n, const float* x, const float* y)
 
 __global__ void widen(const float* from, double* to, std::size_t n) {
   // TODO(2): to[i] = from[i] for i < n. Nothing at or behind n is touched.
-  (void)from, (void)to, (void)n;
 }
 
 /// Makes doubles of n floats, 0 < n <= kPiece; both are device memory.
@@ -61,8 +59,6 @@ double dot_in_double(cublasHandle_t handle, int n, const float* x, const float* 
   // TODO(3): the sum over pieces of at most kPiece elements: make doubles of the piece of x and of
   //          the piece of y, and have cublasDotEx do the rest in double. All pieces go through the
   //          same two buffers. Who waits until a buffer may be overwritten?
-  (void)handle, (void)n, (void)x, (void)y, (void)wide_x, (void)wide_y;
-  (void)widen_on_device;
   throw not_written("step in_double", 2);
 }
 
@@ -72,7 +68,6 @@ std::optional<double> dot_of_mixed_types(cublasHandle_t handle, int n, const flo
                                          const float* y) {
   // TODO(4): ask for float vectors, and for result and arithmetic in double. If the status is
   //          CUBLAS_STATUS_NOT_SUPPORTED, return std::nullopt; all other failures are checked.
-  (void)handle, (void)n, (void)x, (void)y;
   throw not_written("ask_for_mixed_types", 4);
 }
 

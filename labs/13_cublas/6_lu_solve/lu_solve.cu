@@ -49,7 +49,6 @@ __global__ void transpose_each(const double* from, double* to, std::size_t count
   // TODO(1): element (row, column) of each matrix, stored row after row in `from`, goes where it
   //          belongs column after column in `to`. Matrix k begins at k times the size of one, in
   //          both. In strides of the grid: there may be more elements than threads.
-  (void)from, (void)to, (void)count, (void)rows, (void)columns;
 }
 
 /// Columns of `count` matrices that are given row after row: in new memory.
@@ -72,7 +71,6 @@ device_buffer<double*> addresses(device_buffer<double>& matrices, std::size_t co
   // TODO(2): `count` matrices of equal size fill `matrices`. Make the addresses on the host
   //          (calculating with a device's address is allowed there, following it is not), and
   //          bring them to the device.
-  (void)matrices, (void)count;
   throw not_written("the batch in device memory", 1);  // 1 and 2
 }
 
@@ -86,7 +84,6 @@ void factorize(const cublas_handle& handle, batch& what) {
   // TODO(3): cublasDgetrfBatched. All that it is given is in device memory, its info as well. What
   //          is the leading dimension of a matrix without gaps? A status of success says nothing
   //          about the matrices: that is what the info is for.
-  (void)handle, (void)what;
   throw not_written("factorize", 3);
 }
 
@@ -95,7 +92,6 @@ void factorize(const cublas_handle& handle, batch& what) {
 void solve_factorized(const cublas_handle& handle, batch& what) {
   // TODO(4): cublasDgetrsBatched, for all right-hand sides of a system at once. Its info is of
   //          another kind: one int of the host, which says whether an argument is wrong.
-  (void)handle, (void)what;
   throw not_written("solve_factorized", 4);
 }
 
@@ -104,7 +100,6 @@ std::vector<solution> collect(const std::vector<int>& zero_pivots, const std::ve
                               std::size_t each) {
   std::vector<solution> out(zero_pivots.size());
   // TODO(5): for each system its zero pivot, and its `each` numbers of x if they are a solution.
-  (void)x, (void)each;
   throw not_written("collect", 5);
   return out;
 }

@@ -31,7 +31,6 @@ namespace {
 void prepare(const cublasxt_handle& handle, std::vector<int> devices, int block_dim) {
   // TODO(1): cublasXtDeviceSelect and cublasXtSetBlockDim. Without the first, the library has
   //          nobody to give work to.
-  (void)handle, (void)devices, (void)block_dim;
   throw not_written("prepare", 1);
 }
 
@@ -43,7 +42,6 @@ void gemm(const cublasxt_handle& handle, op first, const matrix& a, const matrix
   // TODO(2): one cublasXtSgemm. The library reads memory column after column: our a is to it the
   //          transposed matrix, and so are b and c. Which product of the transposed matrices is
   //          the transposed c? Nothing needs to be copied or turned.
-  (void)handle, (void)first, (void)a, (void)b, (void)c;
   throw not_written("gemm", 2);
 }
 
@@ -57,7 +55,6 @@ matrix unwritten(std::size_t rows, std::size_t columns) {
 matrix sum(const matrix& a, const matrix& b) {
   matrix out = unwritten(a.rows, a.columns);
   // TODO(3): on the host. (The chapter says why.)
-  (void)b;
   throw not_written("sum", 3);
   return out;
 }
@@ -67,7 +64,6 @@ matrix two_products(const cublasxt_handle& handle, op first, const matrix& a, co
   matrix c = unwritten(a.rows, a.columns);
   // TODO(4): two products. Each call of cuBLAS-Xt comes back when its result is in host memory, so
   //          the second may begin with what the first has made.
-  (void)handle, (void)first, (void)b, (void)sum;
   throw not_written("step sum_times_product", 3);  // 3 and 4
   return c;
 }

@@ -31,7 +31,6 @@ std::optional<zero> zero_on_a_diagonal(std::span<const double> a, std::span<cons
                                        std::size_t n) {
   // TODO(1): the library does not look for it: it divides. A + C may have a zero where neither A
   //          nor C has one.
-  (void)a, (void)c, (void)n;
   throw not_written("zero_on_a_diagonal", 1);
 }
 
@@ -49,7 +48,6 @@ device_buffer<double> sum(const cublas_handle& handle, const device_buffer<doubl
   device_buffer<double> out(n * n);
   // TODO(2): cublasDgeam adds two matrices, each with a factor and an operation of its own. Does
   //          it matter here that it goes column after column?
-  (void)handle, (void)a, (void)b;
   throw not_written("sum", 2);
   return out;
 }
@@ -61,7 +59,6 @@ void divide_by_upper(const cublas_handle& handle, const device_buffer<double>& u
   // TODO(3): one cublasDtrsm. The library sees the transposed matrices, and so another equation:
   //          on which side does the transposed u stand there? Which half of it is stored? And what
   //          are rows, columns and leading dimension of the transposed x?
-  (void)handle, (void)u, (void)x, (void)size, (void)factor;
   throw not_written("divide_by_upper", 3);
 }
 
@@ -69,8 +66,6 @@ void divide_by_upper(const cublas_handle& handle, const device_buffer<double>& u
 void solve_on_device(const cublas_handle& handle, double alpha, const device_buffer<double>& a,
                      const device_buffer<double>& c, device_buffer<double>& x, shape size) {
   // TODO(4): α (A + C) Y = B for Y = C X, and then that for X. No product of matrices is needed.
-  (void)handle, (void)alpha, (void)a, (void)c, (void)x, (void)size, (void)sum;
-  (void)divide_by_upper;
   throw not_written("solve_on_device", 2);  // 2, 3 and 4
 }
 

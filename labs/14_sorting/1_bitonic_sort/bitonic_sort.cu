@@ -46,21 +46,18 @@ __host__ __device__ constexpr Number with_zeros(Number number, unsigned at, unsi
 
 /// Whether the run of 2^level elements around this place falls. `place` counts from the first
 /// element of all arrays; its lower 32 bits are enough.
-[[maybe_unused]] __device__ bool falls(const arrays_on_device& data, unsigned place,
-                                       unsigned level) {
+__device__ bool falls(const arrays_on_device& data, unsigned place, unsigned level) {
   // TODO(1): Runs rise and fall in turn, so that two neighbours are a bitonic sequence for the next
   //          level; the last level, where a run is a whole array, goes as the caller asked, in
   //          every array. (What is bit `level` of a place within its array, in the last level?)
-  (void)data, (void)place, (void)level;
   return false;
 }
 
 /// A comparator on two elements in memory: exchanges them if they are out of order.
-[[maybe_unused]] __device__ void compare(unsigned* keys, unsigned* values, std::size_t left,
-                                         std::size_t right, bool falling) {
+__device__ void compare(unsigned* keys, unsigned* values, std::size_t left, std::size_t right,
+                        bool falling) {
   // TODO(2): where the key that comes first in this direction is on the right, exchange the keys,
   //          and the values (if there are any: `values` may be null).
-  (void)keys, (void)values, (void)left, (void)right, (void)falling;
 }
 
 // --- shared_tiles --------------------------------------------------------------------------------
@@ -81,7 +78,6 @@ __global__ void __launch_bounds__(kThreads)
   //          overhang: touch nothing behind n. (Its arrays are whole: if the left end of a
   //          comparator is there, so is the right one.)
   //          Invariant: no thread begins a stage before all have finished the one before.
-  (void)data, (void)first, (void)last, (void)begin, (void)keys[0], (void)values[0];
   compare(keys, values, 0, 0, falls(data, 0, 0));
 }
 
@@ -89,11 +85,10 @@ __global__ void __launch_bounds__(kThreads)
 __global__ void __launch_bounds__(kThreads)
     global_stage(arrays_on_device data, unsigned level, unsigned bit) {
   // TODO(4): the comparator that has this thread's number in the grid. There are n / 2 of them.
-  (void)data, (void)level, (void)bit;
 }
 
 /// Blocks for n elements, of which each block does `of_block`.
-[[maybe_unused]] unsigned blocks_for(std::size_t n, std::size_t of_block) {
+unsigned blocks_for(std::size_t n, std::size_t of_block) {
   return static_cast<unsigned>((n + of_block - 1) / of_block);
 }
 
@@ -102,7 +97,6 @@ unsigned sort_in_shared_tiles(const arrays_on_device& data, unsigned levels) {
   // TODO(5): the levels up to kTileBits are one launch of tile_stages. Each level above that has
   //          its long stages in global memory, a launch for each, and the others in tiles.
   //          CUDA_CHECK(cudaGetLastError()) after each launch.
-  (void)data, (void)levels, (void)tile_stages, (void)global_stage;
   throw not_written("step shared_tiles", 1);  // 1 to 5
 }
 
@@ -125,12 +119,10 @@ struct held {
 
 /// The stages low + kBits - 1, …, low of `level`, without those from `bits` on, which are done.
 /// Element i of the thread is that at `place` + i * 2^low.
-[[maybe_unused]] __device__ void stages_in_registers(held& mine, const arrays_on_device& data,
-                                                     unsigned place, unsigned level, unsigned bits,
-                                                     unsigned low) {
+__device__ void stages_in_registers(held& mine, const arrays_on_device& data, unsigned place,
+                                    unsigned level, unsigned bits, unsigned low) {
   // TODO(6, bonus): unrolled loops over the four bits and, for each, the eight comparators among
   //          the 16 elements. Exchange by `swap ? a : b` rather than `if`: it costs no jump.
-  (void)mine, (void)data, (void)place, (void)level, (void)bits, (void)low;
 }
 
 /// Where element i of a tile lies in shared memory: a word is left out after 32, so that threads
@@ -147,7 +139,6 @@ __global__ void __launch_bounds__(kWideThreads)
   //          3, and only the groups that the level has. For the group at `low`, the thread's first
   //          place is with_zeros(threadIdx.x, low, kBits). One barrier a group. Threads without
   //          elements sort garbage, which is never stored: no guard is needed.
-  (void)data, (void)first, (void)last, (void)most, (void)begin;
   held mine{{keys[0]}, {values[0]}};
   stages_in_registers(mine, data, 0, 0, 0, 0);
 }
@@ -159,14 +150,12 @@ __global__ void __launch_bounds__(kWideThreads)
     four_global_stages(arrays_on_device data, unsigned level, unsigned low) {
   // TODO(8, bonus): 16 elements, as in TODO(7), but of global memory. Neighbouring threads read
   //          neighbouring elements.
-  (void)data, (void)level, (void)low;
 }
 
 unsigned sort_in_registers(const arrays_on_device& data, unsigned levels) {
   // TODO(8, bonus): the levels up to kWideBits are one launch. Of each level above, take four
   //          stages a launch off the top, until at most kWideBits are left: those are a launch in
   //          tiles.
-  (void)data, (void)levels, (void)wide_tile_stages, (void)four_global_stages;
   throw not_written("step registers", 6);  // 6 to 8
 }
 

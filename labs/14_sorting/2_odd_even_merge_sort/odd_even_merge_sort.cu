@@ -44,33 +44,30 @@ __host__ __device__ constexpr Number with_zero(Number number, unsigned bit) {
 
 /// The left end of comparator `number` = 0, 1, 2, … of a stage.
 template <class Number>
-[[maybe_unused]] __device__ Number left_end(Number number, unsigned level, unsigned bit) {
+__device__ Number left_end(Number number, unsigned level, unsigned bit) {
   // TODO(1): In a level's first stage, for its highest bit, the left ends are the places whose bit
   //          `bit` is 0. In its other stages they are those where it is 1: a comparator reaches
   //          from the second half of one piece into the first half of the next.
-  (void)level;
   return with_zero(number, bit);
 }
 
 /// Whether a comparator from `left` to `right` is part of level `level`: both are in one run.
 template <class Number>
-[[maybe_unused]] __device__ bool in_one_run(Number left, Number right, unsigned level) {
+__device__ bool in_one_run(Number left, Number right, unsigned level) {
   // TODO(1): runs of 2^level elements lie one behind the other.
-  (void)left, (void)right, (void)level;
   return false;
 }
 
 /// A comparator on two elements in memory: exchanges them if they are out of order.
-[[maybe_unused]] __device__ void compare(unsigned* keys, unsigned* values, std::size_t left,
-                                         std::size_t right, bool descending) {
+__device__ void compare(unsigned* keys, unsigned* values, std::size_t left, std::size_t right,
+                        bool descending) {
   // TODO(2): as in 14.1. `values` may be null.
-  (void)keys, (void)values, (void)left, (void)right, (void)descending;
 }
 
 constexpr unsigned kThreads = 512;  // of every block in this file
 
 /// Blocks for n elements, of which each block does `of_block`.
-[[maybe_unused]] unsigned blocks_for(std::size_t n, std::size_t of_block) {
+unsigned blocks_for(std::size_t n, std::size_t of_block) {
   return static_cast<unsigned>((n + of_block - 1) / of_block);
 }
 
@@ -88,7 +85,6 @@ __global__ void __launch_bounds__(kThreads) small_levels(arrays_on_device data, 
   // TODO(3): bring the tile into shared memory, do the stages, put it back. The last tile may
   //          overhang: touch nothing behind n.
   //          Invariant: no thread begins a stage before all have finished the one before.
-  (void)data, (void)last, (void)begin;
   compare(keys, values, left_end(0U, 1, 0), 1, in_one_run(0U, 1U, 1));
 }
 
@@ -96,7 +92,6 @@ __global__ void __launch_bounds__(kThreads) small_levels(arrays_on_device data, 
 __global__ void __launch_bounds__(kThreads)
     global_stage(arrays_on_device data, unsigned level, unsigned bit) {
   // TODO(4): the comparator that has this thread's number in the grid, if there is one.
-  (void)data, (void)level, (void)bit;
 }
 
 /// Sorts. Returns how many launches that took. `levels` is log2 of an array's length, not 0.
@@ -104,7 +99,6 @@ unsigned sort_in_shared_tiles(const arrays_on_device& data, unsigned levels) {
   // TODO(5): the levels up to kTileBits are one launch. Of a level above that, can the short stages
   //          go back into tiles, as in 14.1? Look at what a comparator joins in the stage of bit 9.
   //          CUDA_CHECK(cudaGetLastError()) after each launch.
-  (void)data, (void)levels, (void)small_levels, (void)global_stage;
   throw not_written("step shared_tiles", 1);  // 1 to 5
 }
 
@@ -127,8 +121,8 @@ static_assert(kMargin % 64 == 0, "in_bank() takes pairs of rows of 32 words");
 __host__ __device__ constexpr unsigned in_bank(unsigned i) { return i & 32 ? i ^ 31 : i; }
 
 /// compare() in shared memory whose elements lie in_bank().
-[[maybe_unused]] __device__ void compare_in_bank(unsigned* keys, unsigned* values, unsigned left,
-                                                 unsigned right, bool descending) {
+__device__ void compare_in_bank(unsigned* keys, unsigned* values, unsigned left, unsigned right,
+                                bool descending) {
   compare(keys, values, in_bank(left), in_bank(right), descending);
 }
 
@@ -136,11 +130,10 @@ __host__ __device__ constexpr unsigned in_bank(unsigned i) { return i & 32 ? i ^
 /// memory and that has whole runs of this level. All threads of the block call it. The tile is
 /// complete when it begins only for those threads that have passed the barrier in here, and
 /// complete for all at its end only behind another one.
-[[maybe_unused]] __device__ void stages_in_tile(unsigned* keys, unsigned* values, unsigned level,
-                                                unsigned high, unsigned low, bool descending) {
+__device__ void stages_in_tile(unsigned* keys, unsigned* values, unsigned level, unsigned high,
+                               unsigned low, bool descending) {
   // TODO(6): as in TODO(3), with kWide / 2 comparators for kThreads threads. No guard for n: what
   //          is behind it are whole runs of garbage, which are never stored.
-  (void)keys, (void)values, (void)level, (void)high, (void)low, (void)descending;
 }
 
 constexpr unsigned kShortLevels = 6;  // arrays of 64: few enough stages to be written out
@@ -153,7 +146,6 @@ __global__ void __launch_bounds__(kThreads) wide_levels(arrays_on_device data, u
 
   // TODO(6): as TODO(3), with stages_in_tile() and elements that lie in_bank(). When it is right,
   //          unroll the levels up to kShortLevels: does that make short arrays faster?
-  (void)data, (void)last, (void)begin, (void)kShortLevels;
   compare(keys, values, 0, 0, pairs);
   stages_in_tile(keys, values, 0, 0, 0, false);
 }
@@ -170,7 +162,6 @@ __global__ void __launch_bounds__(kThreads) column_stages(arrays_on_device data,
   //          bits of i. Where in global memory is that? The tiles of a run lie side by side; then
   //          come those of the next run. In the tile itself, a column's rows are 2^width_bits
   //          apart: which level of a tile of kWide elements is that, and which of its bits?
-  (void)data, (void)width_bits;
   compare(keys, values, 0, 0, pairs);
 }
 
@@ -186,7 +177,6 @@ __global__ void __launch_bounds__(kThreads)
   //          are any. Do the stages; store the tile alone.
   //          Invariant: before the stage `bit`, what lies up to 2^bit beyond the tile's edges is
   //          right. So the left ends go from 2^bit before the tile to its end.
-  (void)data, (void)out, (void)level, (void)begin;
   compare(keys, values, 0, 0, pairs);
 }
 
@@ -197,8 +187,6 @@ unsigned sort_in_columns_and_windows(arrays_on_device& data, arrays_on_device& s
   // TODO(8): the levels up to kWideBits are one launch, each level above is one for the columns and
   //          one for the windows. Columns of more than kWide rows do not fit: above kColumnLevels,
   //          a global_stage() for each of their bits.
-  (void)data, (void)spare, (void)levels, (void)wide_levels, (void)column_stages;
-  (void)window_stages, (void)kColumnLevels;
   throw not_written("step columns_and_windows", 6);  // 6 to 8
 }
 

@@ -39,14 +39,14 @@ constexpr unsigned kSign = 0x80000000U;
 //          __float_as_uint() has the bits of a float. from_ordered() is the way back.
 __host__ __device__ inline unsigned ordered(unsigned key) { return key; }
 __host__ __device__ inline unsigned ordered(int key) {
-  return static_cast<unsigned>(key) | (0 & kSign);
+  return static_cast<unsigned>(key);  // as it is
 }
 __device__ inline unsigned ordered(float key) {
   const unsigned bits = __float_as_uint(key);
   return bits;
 }
-[[maybe_unused]] __device__ inline float from_ordered(unsigned number) {
-  return __uint_as_float(number);
+__device__ inline float from_ordered(unsigned number) {
+  return __uint_as_float(number);  // the way back
 }
 
 // --- thrust --------------------------------------------------------------------------------------
@@ -57,18 +57,15 @@ void thrust_sort(thrust::device_vector<Key>& keys, thrust::device_vector<unsigne
   // TODO(2): thrust::sort() for keys alone, thrust::stable_sort_by_key() for pairs. Both compare by
   //          `<`, which is what ints and unsigned ints need. (`values` is empty where there are
   //          only keys.)
-  (void)keys, (void)values;
   throw not_written("step thrust", 2);
 }
 
 /// The same for floats in the order of their bits, which is not that of `<`: -0 < +0 is false, and
 /// so is every comparison with a NaN.
-[[maybe_unused]] void thrust_sort(thrust::device_vector<float>& keys,
-                                  thrust::device_vector<unsigned>& values) {
+void thrust_sort(thrust::device_vector<float>& keys, thrust::device_vector<unsigned>& values) {
   // TODO(2): a thrust::transform() to unsigned numbers, their sort, and a transform back. Each
   //          takes an object that can be called on the device: of a struct with a __device__
   //          operator().
-  (void)keys, (void)values;
   throw not_written("step thrust for floats", 2);
 }
 
@@ -107,7 +104,6 @@ __device__ Number sum_before(Number mine, Number (&of_warps)[kWarps], Number& to
   // TODO(3): first within the warp: with distance 1, 2, 4, 8, 16 each lane adds what the lane that
   //          far below has (__shfl_up_sync). Then the last lanes' sums go through shared memory.
   //          of_warps can be used again as soon as the function returns.
-  (void)of_warps;
   return total = mine;
 }
 
@@ -120,8 +116,6 @@ __global__ void __launch_bounds__(kThreads)
   // TODO(4): counters in shared memory (as in 10.4), here a set for each warp: then only a warp's
   //          own lanes are in each other's way. Invariants: nobody counts before all counters are
   //          0, and nobody adds them up before all have counted.
-  (void)keys, (void)n, (void)first_bit, (void)table, (void)tiles_of_block(n);
-  (void)digit_of<Key>;
 }
 
 // --- scan: where do a block's keys with digit d begin, among all with digit d? -------------------
@@ -134,16 +128,14 @@ __global__ void __launch_bounds__(kThreads)
   // TODO(5): kThreads numbers at a time, with sum_before(); the sum of the rounds before is carried
   //          along. A row may end anywhere: all threads take part in all rounds.
   std::size_t total = 0;
-  (void)table, (void)columns, (void)totals, (void)sum_before(total, of_warps, total);
 }
 
 // --- scatter: every key goes to its place --------------------------------------------------------
 
 /// The lanes of this warp, as a mask, whose digit is that of this lane. All lanes call it.
-[[maybe_unused]] __device__ unsigned lanes_with(unsigned digit) {
+__device__ unsigned lanes_with(unsigned digit) {
   // TODO(6): __ballot_sync() tells which lanes have a 1 at some bit. Those that agree in all
   //          kDigitBits bits have the same digit.
-  (void)digit, (void)kAllLanes;
   return 0;
 }
 
@@ -172,10 +164,6 @@ __global__ void __launch_bounds__(kThreads, 3)  // 3 blocks a multiprocessor: at
   //          Stable: before a key come those of its digit from lower warps, earlier rounds, lower
   //          lanes, in this order. All lanes take part in all rounds: behind n are keys with the
   //          highest digit, which come last in the tile, and are not written.
-  (void)keys, (void)values, (void)n, (void)first_bit, (void)table, (void)totals;
-  (void)keys_out, (void)values_out, (void)tile_keys[0], (void)tile_values[0];
-  (void)position[0][0], (void)target[0], (void)of_warps[0], (void)of_warps_in_tile[0];
-  (void)lanes_with(0);
 }
 
 // --- passes --------------------------------------------------------------------------------------
@@ -207,7 +195,6 @@ template <class Key>
 void sort_by_digit(on_device<Key>& data, unsigned first_bit) {
   // TODO(8): the three launches. count() and scatter() must have the same grid: they deal the tiles
   //          out alike. With values it is scatter<Key, true>, else scatter<Key, false>.
-  (void)data, (void)first_bit, (void)count<Key>, (void)scan, (void)scatter<Key, false>;
   throw not_written("step digits", 1);  // 1, and 3 to 8
 }
 
@@ -215,7 +202,6 @@ template <class Key>
 void sort_by_all_digits(on_device<Key>& data) {
   // TODO(8): a pass for each digit. With which one do you begin, if a later pass keeps the order of
   //          an earlier one only among equal digits?
-  (void)sort_by_digit<Key>;
   sort_by_digit(data, 0);
 }
 

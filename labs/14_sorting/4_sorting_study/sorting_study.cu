@@ -114,7 +114,6 @@ __global__ void widen(const unsigned* keys, std::size_t n, unsigned length,
                       unsigned long long* wide) {
   // TODO(1): An element of an earlier array must stay before all those of later ones; within an
   //          array the key decides. narrow() gets the key back from the lower half.
-  (void)keys, (void)n, (void)length, (void)wide;
 }
 
 __global__ void narrow(const unsigned long long* wide, std::size_t n, unsigned* keys) {
@@ -167,7 +166,6 @@ void sort(method how, workspace& work) {
 float time_sample(const problem& what, method how, workspace& work) {
   // TODO(2): whatever is in the workspace has been sorted before. Invariant: every sample sorts the
   //          input as it came; and what is timed is the sort, not the copies.
-  (void)what, (void)how, (void)work, (void)sort;
   throw not_written("the time of a sample", 2);
 }
 
@@ -176,7 +174,6 @@ float time_sample(const problem& what, method how, workspace& work) {
 void verify(const problem& what, method how, workspace& work) {
   // TODO(3): a sample whose time nobody wants. Then bring keys and values back, and compare:
   //          compare_exact() (lab/closeness.hpp) the keys, check_sorted() the pairs.
-  (void)what, (void)how, (void)work, (void)time_sample;
   throw not_written("the verification", 1);  // 1 to 3
 }
 
@@ -187,7 +184,6 @@ row measure(const problem& what, method how, unsigned samples) {
   out.arrays = what.arrays;
   // TODO(4): verify first. Then the samples, their median (lab/report.hpp), and the rate, for which
   //          sorting_study.hpp has the formula.
-  (void)samples, (void)verify;
   throw not_written("the measurement", 1);  // 1 to 4
   return out;
 }
@@ -206,7 +202,6 @@ std::vector<row> study(std::span<const problem> problems, std::span<const method
   }
   std::vector<row> rows;
   // TODO(5): measure() every problem with every method, in the order of sorting_study.hpp.
-  (void)methods, (void)measure;
   throw not_written("the study", 1);  // begin at the beginning
   return rows;
 } catch (const thrust::system_error& error) {  // what Thrust makes of a CUDA error

@@ -67,17 +67,15 @@ class device_lock {
 // An atomic function alone promises nothing about the memory around it. The fences do: what a
 // thread did before release() is seen by the thread that acquire()s next.
 
-[[maybe_unused]] __device__ void acquire(lock_handle lock) {
+__device__ void acquire(lock_handle lock) {
   // TODO(2): wait until the lock is free and take it, *in one step*: between a look and a write
   //          of its own somebody else fits. Then a __threadfence(): nothing that comes after
   //          acquire() may be done before the lock is ours.
-  (void)lock;
 }
 
-[[maybe_unused]] __device__ void release(lock_handle lock) {
+__device__ void release(lock_handle lock) {
   // TODO(3): a __threadfence(): everybody sees what we did before they see the lock free. Then
   //          free it, by an atomic function: a plain write next to others' atomicCAS is a race.
-  (void)lock;
 }
 
 // --- one_per_block: the block's threads do not compete with each other ---------------------------
@@ -86,7 +84,6 @@ class device_lock {
 __global__ void one_per_block(lock_handle lock, tally* t, unsigned times) {
   // TODO(4): `times` times: one thread of the block takes the lock, enter()s with the number of
   //          threads of the block, and gives the lock back.
-  (void)lock, (void)t, (void)times, (void)enter, (void)acquire, (void)release;
 }
 
 // --- lanes_in_turn: every thread takes the lock --------------------------------------------------
@@ -99,7 +96,6 @@ __global__ void lanes_in_turn(lock_handle lock, tally* t, unsigned times) {
   // TODO(5): `times` times: lane 0 of the warp acquires, enter()s with 1 and releases, then lane 1,
   //          and so on to lane 31. A __syncwarp() ends each turn: outside of the `if`, since
   //          all lanes end it together. (A lane that the block does not have is not waited for.)
-  (void)lock, (void)t, (void)times, (void)enter, (void)acquire, (void)release;
 }
 
 // --- atomic_ref: the same in the words of C++ ----------------------------------------------------
@@ -112,7 +108,6 @@ __global__ void with_atomic_ref(lock_handle lock, tally* t, unsigned times) {
   // TODO(6): as lanes_in_turn, with an atomic_int on *lock.mutex: exchange() in 1 with
   //          cuda::memory_order_acquire until 0 comes out; at the end store() a 0 with
   //          cuda::memory_order_release. No __threadfence() any more.
-  (void)lock, (void)t, (void)times, (void)enter, (void)sizeof(atomic_int);
 }
 
 // --- given ---------------------------------------------------------------------------------------

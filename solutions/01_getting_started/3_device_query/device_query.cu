@@ -35,7 +35,6 @@ void require_device(int device) {
   // TODO(1): … and refuse a number that is not there, before CUDA is asked about it. Numbers begin
   //          at 0.
   // BEGIN SOLUTION
-  // STUB: (void)device, (void)count;
   // STUB: throw not_written("refusing a device that is not there", 1);
   if (device < 0 || device >= count)
     throw invalid_input("device_query: there is no device " + std::to_string(device) +
@@ -49,7 +48,6 @@ std::vector<report> query_all() {
   const int count = count_devices();
   // TODO(2): a report of each device. No device has to become the current one for that.
   // BEGIN SOLUTION
-  // STUB: (void)count;
   // STUB: throw not_written("the list of all reports", 2);
   std::vector<report> all;
   for (int device = 0; device < count; ++device) all.push_back(query(device));
@@ -66,7 +64,6 @@ void add_properties(int device, report& out) {
   // TODO(3): fill in whatever the struct has. Look at each field's unit, and at what it is for: per
   //          block is not per multiprocessor.
   // BEGIN SOLUTION
-  // STUB: (void)device, (void)out;
   // STUB: throw not_written("reading the properties", 3);
   cudaDeviceProp properties{};
   CUDA_CHECK(cudaGetDeviceProperties(&properties, device));
@@ -106,7 +103,7 @@ void add_properties(int device, report& out) {
 }
 
 /// One call answers one question, always with an int. It is much quicker where only one is asked.
-[[maybe_unused]] int attribute(cudaDeviceAttr which, int device) {
+int attribute(cudaDeviceAttr which, int device) {
   int value = 0;
   CUDA_CHECK(cudaDeviceGetAttribute(&value, which, device));
   return value;
@@ -116,7 +113,6 @@ void add_properties(int device, report& out) {
 void add_attributes(int device, report& out) {
   // TODO(4): both clocks, the time limit of kernels and the compute mode.
   // BEGIN SOLUTION
-  // STUB: (void)device, (void)out;
   // STUB: throw not_written("asking for attributes", 4);
   out.clock_khz = attribute(cudaDevAttrClockRate, device);
   out.memory_clock_khz = attribute(cudaDevAttrMemoryClockRate, device);
@@ -133,7 +129,6 @@ double theoretical_bandwidth(int memory_clock_khz, int memory_bus_bits) {
   // TODO(5): cycles per second, times two transfers a cycle, times the bytes of a transfer. How
   //          large does that become, and what is the largest int?
   // BEGIN SOLUTION
-  // STUB: (void)memory_clock_khz, (void)memory_bus_bits;
   // STUB: throw not_written("the bandwidth", 5);
   if (memory_clock_khz <= 0 || memory_bus_bits <= 0) return 0;
   const double cycles_per_second = 1000.0 * memory_clock_khz;

@@ -25,7 +25,7 @@ int count_devices() {
   return count;
 }
 
-[[maybe_unused]] int attribute(cudaDeviceAttr which, int device) {
+int attribute(cudaDeviceAttr which, int device) {
   int value = 0;
   CUDA_CHECK(cudaDeviceGetAttribute(&value, which, device));
   return value;
@@ -59,11 +59,10 @@ std::vector<candidate> list_candidates() {
 namespace {
 
 /// Part 1 of the rule: may this one be taken at all?
-[[maybe_unused]] bool suits(const candidate& one, const requirement& needed) {
+bool suits(const candidate& one, const requirement& needed) {
   // TODO(2): it has the compute capability, it has the memory, and it lets us in. Of two versions
   //          the part before the point decides; only where it is equal, the part behind.
   // BEGIN SOLUTION
-  // STUB: (void)one, (void)needed;
   // STUB: throw not_written("part 1 of the rule", 2);
   const bool capable = one.compute_major != needed.compute_major
                            ? one.compute_major > needed.compute_major
@@ -74,12 +73,11 @@ namespace {
 }
 
 /// Parts 2 and 3: is `one` the better choice?
-[[maybe_unused]] bool better(const candidate& one, const candidate& other) {
+bool better(const candidate& one, const candidate& other) {
   // TODO(3): compare multiprocessors * clock_khz, then the memory, then the numbers. Invariant: of
   //          two different devices exactly one is better, so the order of the list does not matter.
   //          How large does the product become, and what is the largest int?
   // BEGIN SOLUTION
-  // STUB: (void)one, (void)other;
   // STUB: throw not_written("part 2 of the rule", 3);
   const auto strength = std::int64_t{one.multiprocessors} * one.clock_khz;
   const auto other_strength = std::int64_t{other.multiprocessors} * other.clock_khz;
@@ -94,7 +92,6 @@ namespace {
 std::optional<int> best(std::span<const candidate> list, const requirement& needed) {
   // TODO(3): … and go through the list with both.
   // BEGIN SOLUTION
-  // STUB: (void)list, (void)needed;
   // STUB: throw not_written("choosing the best", 2);  // 2 and 3 are the rule
   const candidate* chosen = nullptr;
   for (const candidate& one : list)

@@ -27,7 +27,6 @@ void check_status(cudaError_t status, const char* call, const char* file, int li
   // TODO(1): cudaGetErrorName and cudaGetErrorString have the words. The runtime has noted the
   //          error as well, for cudaGetLastError(). Invariant: nobody is told of an error twice.
   // BEGIN SOLUTION
-  // STUB: (void)status, (void)call, (void)file, (void)line;
   // STUB: throw not_written("check_status", 1);
   if (status == cudaSuccess) return;
   (void)cudaGetLastError();  // asking takes it away
@@ -48,8 +47,8 @@ __global__ void write_number(unsigned* to) { *to = 1; }
 
 /// Whatever is wrong here, CHECK throws.
 void make(mistake which) {
-  [[maybe_unused]] int number = 0;         // on the host
-  [[maybe_unused]] int* memory = nullptr;  // to be memory of the device
+  int number = 0;         // on the host
+  int* memory = nullptr;  // to be memory of the device
   switch (which) {
     case mistake::invalid_value:
       CHECK(cudaMalloc(static_cast<int**>(nullptr), sizeof(int)));
@@ -58,7 +57,6 @@ void make(mistake which) {
     //          nothing: ask. The last one happens after the launch: wait, and CHECK that.
     // BEGIN SOLUTION
     // STUB: default:
-    // STUB:   (void)write_number;
     // STUB:   throw not_written("this mistake", 3);
     case mistake::invalid_pointer:
       CHECK(cudaFree(&number));

@@ -23,10 +23,10 @@
 namespace lab::vector_add {
 namespace {
 
-[[maybe_unused]] constexpr unsigned kThreads = 256;  // a block of ceil_division and grid_stride
+constexpr unsigned kThreads = 256;  // a block of ceil_division and grid_stride
 
 /// A limit of the device that is in use, such as cudaDevAttrMaxGridDimX.
-[[maybe_unused]] std::size_t device_limit(cudaDeviceAttr which) {
+std::size_t device_limit(cudaDeviceAttr which) {
   int device = 0, value = 0;
   CUDA_CHECK(cudaGetDevice(&device));
   CUDA_CHECK(cudaDeviceGetAttribute(&value, which, device));
@@ -34,7 +34,7 @@ namespace {
 }
 
 /// `needed` as a launch takes it; refuses more than the device can do.
-[[maybe_unused]] unsigned at_most(std::size_t limit, std::size_t needed, const std::string& what) {
+unsigned at_most(std::size_t limit, std::size_t needed, const std::string& what) {
   if (needed > limit)
     throw invalid_input("vector_add: " + std::to_string(needed) + " " + what +
                         " are needed, and this device allows at most " + std::to_string(limit));
@@ -46,7 +46,6 @@ namespace {
 void add_on_cpu(std::span<const float> a, std::span<const float> b, std::span<float> sum) {
   // TODO(1): add the vectors, element by element.
   // BEGIN SOLUTION
-  // STUB: (void)a, (void)b, (void)sum;
   // STUB: throw not_written("step cpu", 1);
   for (std::size_t i = 0; i < sum.size(); ++i) sum[i] = a[i] + b[i];
   // END SOLUTION
@@ -74,7 +73,6 @@ void copy_to_device(std::span<const float> from, float* to) {
   // TODO(2): cudaMemcpy all of `from` to the device memory at `to`. It counts bytes, and it has
   //          to be told the direction. Check what it returns.
   // BEGIN SOLUTION
-  // STUB: (void)from, (void)to;
   // STUB: throw not_written("copying to the device", 2);
   CUDA_CHECK(cudaMemcpy(to, from.data(), from.size_bytes(), cudaMemcpyHostToDevice));
   // END SOLUTION
@@ -83,7 +81,6 @@ void copy_to_device(std::span<const float> from, float* to) {
 void copy_to_host(const float* from, std::span<float> to) {
   // TODO(2): … and the way back: fill all of `to` from the device memory at `from`.
   // BEGIN SOLUTION
-  // STUB: (void)from, (void)to;
   // STUB: throw not_written("copying to the host", 2);
   CUDA_CHECK(cudaMemcpy(to.data(), from, to.size_bytes(), cudaMemcpyDeviceToHost));
   // END SOLUTION
@@ -95,7 +92,6 @@ void copy_to_host(const float* from, std::span<float> to) {
 __global__ void one_thread_per_block(const float* a, const float* b, float* sum, std::size_t n) {
   // TODO(3): this block adds the element that has its number. Nothing at or behind n is touched.
   // BEGIN SOLUTION
-  // STUB: (void)a, (void)b, (void)sum, (void)n;
   const std::size_t i = blockIdx.x;
   if (i < n) sum[i] = a[i] + b[i];
   // END SOLUTION
@@ -105,7 +101,6 @@ void launch_one_thread_per_block(const float* a, const float* b, float* sum, std
   // TODO(3): launch n blocks of one thread. at_most() refuses an n above the device's
   //          cudaDevAttrMaxGridDimX (device_limit() asks for it).
   // BEGIN SOLUTION
-  // STUB: (void)a, (void)b, (void)sum, (void)n, (void)one_thread_per_block;
   // STUB: throw not_written("step one_thread_per_block", 3);
   const unsigned blocks = at_most(device_limit(cudaDevAttrMaxGridDimX), n, "blocks in a grid");
   one_thread_per_block<<<blocks, 1>>>(a, b, sum, n);
@@ -118,7 +113,6 @@ void launch_one_thread_per_block(const float* a, const float* b, float* sum, std
 __global__ void one_block(const float* a, const float* b, float* sum, std::size_t n) {
   // TODO(4): this thread adds the element that has its number in the block.
   // BEGIN SOLUTION
-  // STUB: (void)a, (void)b, (void)sum, (void)n;
   const std::size_t i = threadIdx.x;
   if (i < n) sum[i] = a[i] + b[i];
   // END SOLUTION
@@ -128,7 +122,6 @@ void launch_one_block(const float* a, const float* b, float* sum, std::size_t n)
   // TODO(4): launch one block of n threads, and refuse an n above the device's
   //          cudaDevAttrMaxThreadsPerBlock. (Without that, CUDA refuses the launch.)
   // BEGIN SOLUTION
-  // STUB: (void)a, (void)b, (void)sum, (void)n, (void)one_block;
   // STUB: throw not_written("step one_block", 4);
   const unsigned threads =
       at_most(device_limit(cudaDevAttrMaxThreadsPerBlock), n, "threads in a block");
@@ -143,7 +136,6 @@ __global__ void ceil_division(const float* a, const float* b, float* sum, std::s
   // TODO(5): number the threads of the whole grid 0, 1, 2, … without gaps; each adds the element
   //          that has its number. The last block may reach beyond n: those threads do nothing.
   // BEGIN SOLUTION
-  // STUB: (void)a, (void)b, (void)sum, (void)n;
   const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (i < n) sum[i] = a[i] + b[i];
   // END SOLUTION
@@ -152,7 +144,6 @@ __global__ void ceil_division(const float* a, const float* b, float* sum, std::s
 void launch_ceil_division(const float* a, const float* b, float* sum, std::size_t n) {
   // TODO(5): launch blocks of kThreads threads: enough for n elements, and not one block more.
   // BEGIN SOLUTION
-  // STUB: (void)a, (void)b, (void)sum, (void)n, (void)ceil_division;
   // STUB: throw not_written("step ceil_division", 5);
   const std::size_t needed = (n + kThreads - 1) / kThreads;  // n / kThreads, rounded up
   const unsigned blocks = at_most(device_limit(cudaDevAttrMaxGridDimX), needed, "blocks in a grid");
@@ -168,7 +159,6 @@ __global__ void grid_stride(const float* a, const float* b, float* sum, std::siz
   //          forth. Every element is added by exactly one thread, in whatever grid.
   //          When that is right: how near to the copy bandwidth is it? Hints 6 and 7 go on.
   // BEGIN SOLUTION
-  // STUB: (void)a, (void)b, (void)sum, (void)n;
   const std::size_t thread = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
 
@@ -194,7 +184,6 @@ void launch_grid_stride(const float* a, const float* b, float* sum, std::size_t 
   //          cudaOccupancyMaxActiveBlocksPerMultiprocessor says of this kernel. For a small n,
   //          no more blocks than there is work for.
   // BEGIN SOLUTION
-  // STUB: (void)a, (void)b, (void)sum, (void)n, (void)grid_stride;
   // STUB: throw not_written("step grid_stride", 6);
   int blocks_per_processor = 0;
   CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks_per_processor, grid_stride,

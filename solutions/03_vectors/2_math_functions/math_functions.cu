@@ -52,7 +52,6 @@ __device__ float single(function f, float x) {
   // TODO(2): the same in float with all its digits. These names end in f, too. Nothing in here
   //          may be a double: neither a function nor a constant.
   // BEGIN SOLUTION
-  // STUB: (void)f;
   // STUB: return 0 * x;
   switch (f) {
     case function::sine:
@@ -73,7 +72,6 @@ __device__ float single(function f, float x) {
 __device__ double full(function f, double x) {
   // TODO(3): the same in double.
   // BEGIN SOLUTION
-  // STUB: (void)f;
   // STUB: return 0 * x;
   switch (f) {
     case function::sine:
@@ -103,8 +101,6 @@ __global__ void fill(function f, std::size_t first, number<p>* values, std::size
   //          above that belongs to p (`if constexpr (p == precision::intrinsic) …`).
   //          Invariant: numbers beyond 2^32 still have the right degrees.
   // BEGIN SOLUTION
-  // STUB: (void)f, (void)first, (void)values, (void)n;
-  // STUB: (void)intrinsic, (void)single, (void)full;
   const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
   for (std::size_t k = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; k < n; k += stride) {
     const auto degrees =

@@ -35,7 +35,6 @@ __global__ void dots(const float* rows, const float* v, float* partial, std::siz
   // TODO(1): the block's threads take turns: thread t has the components t, t + blockDim.x, …
   //          Invariant: every thread stores, also one that has no component at all.
   // BEGIN SOLUTION
-  // STUB: (void)rows, (void)v, (void)partial, (void)length;
   const float* row = rows + std::size_t{blockIdx.x} * length;
   float sum = 0;
   for (std::size_t i = threadIdx.x; i < length; i += blockDim.x) sum += row[i] * v[i];
@@ -51,7 +50,6 @@ std::vector<double> dot_products(const float* rows, std::size_t count, const flo
   // TODO(2): launch a block for each of the rows, fetch its partial sums (cudaMemcpy: `partial` may
   //          be longer than what was written), and add them up in double.
   // BEGIN SOLUTION
-  // STUB: (void)rows, (void)v, (void)length, (void)partial, (void)dots;
   // STUB: throw not_written("the dot products", 1);  // 1 and 2 are the dot products
   dots<<<static_cast<unsigned>(count), kThreads>>>(rows, v, partial.data(), length);
   CUDA_CHECK(cudaGetLastError());
@@ -103,7 +101,6 @@ __global__ void subtract_all_from_one(float* v, const float* rows, const float* 
   // TODO(3): one thread for each component of v, which goes through all the rows. It reads and
   //          writes its component of v once.
   // BEGIN SOLUTION
-  // STUB: (void)v, (void)rows, (void)c, (void)count, (void)length;
   const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (i < length) {
     float mine = v[i];
@@ -117,7 +114,6 @@ void classical(workspace& w) {
   // TODO(4): for each vector: the dot products with all b that are done, from the vector as it was
   //          given; the coefficients (a_i, b_k) / (b_k, b_k); upload() them; subtract; finish().
   // BEGIN SOLUTION
-  // STUB: (void)w, (void)subtract_all_from_one, (void)&workspace::upload, (void)&workspace::finish;
   // STUB: throw not_written("step classical", 3);  // 3 and 4 are this step
   const auto blocks = static_cast<unsigned>((w.length + kThreads - 1) / kThreads);
   for (std::size_t i = 0; i < w.count; ++i) {
@@ -141,7 +137,6 @@ __global__ void subtract_one_from_all(float* rows, const float* v, const float* 
                                       std::size_t length) {
   // TODO(5): the threads of a block take turns, as in TODO(1).
   // BEGIN SOLUTION
-  // STUB: (void)rows, (void)v, (void)c, (void)length;
   float* row = rows + std::size_t{blockIdx.x} * length;
   const float mine = c[blockIdx.x];
   for (std::size_t i = threadIdx.x; i < length; i += blockDim.x) row[i] -= mine * v[i];
@@ -153,7 +148,6 @@ void modified(workspace& w) {
   //          any more. Then take its share out of all the vectors behind it, as they are by now.
   //          Behind the last one there are none.
   // BEGIN SOLUTION
-  // STUB: (void)w, (void)subtract_one_from_all;
   // STUB: throw not_written("step modified", 5);  // 5 and 6 are this step
   for (std::size_t k = 0; k < w.count; ++k) {
     w.finish(k);

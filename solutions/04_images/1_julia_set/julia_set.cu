@@ -36,7 +36,6 @@ struct complex {
   // TODO(1): the sum, the square and the squared distance from 0, as julia_set.hpp has them.
   __device__ complex operator+(complex other) const {
     // BEGIN SOLUTION
-    // STUB: (void)other;
     // STUB: return *this;  // not yet
     return {__fadd_rn(re, other.re), __fadd_rn(im, other.im)};
     // END SOLUTION
@@ -69,7 +68,6 @@ __device__ int iterations_of(const view& what, int x, int y) {
   // TODO(2): z = z * z + c, max_iterations times at most; return how many of them z survived
   //          before its magnitude2() exceeded kEscaped.
   // BEGIN SOLUTION
-  // STUB: (void)(z.squared() + z).magnitude2();
   // STUB: return -1;
   const complex c{what.c_re, what.c_im};
   for (int survived = 0; survived < what.max_iterations; ++survived) {
@@ -87,7 +85,6 @@ __global__ void one_thread_per_block(view what, int* iterations) {
   // TODO(3): this block's pixel is (blockIdx.x, blockIdx.y). Store its iterations_of() in its
   //          place: row by row, [y * width + x].
   // BEGIN SOLUTION
-  // STUB: (void)what, (void)iterations, (void)iterations_of;
   const int x = static_cast<int>(blockIdx.x);
   const int y = static_cast<int>(blockIdx.y);
   iterations[static_cast<std::size_t>(y) * what.width + x] = iterations_of(what, x, y);
@@ -97,7 +94,6 @@ __global__ void one_thread_per_block(view what, int* iterations) {
 dim3 grid_of_one_thread_per_block(const view& what) {
   // TODO(3): a block for each pixel.
   // BEGIN SOLUTION
-  // STUB: (void)what;
   // STUB: throw not_written("step one_thread_per_block", 1);  // 1, 2 and 3 are this step
   return dim3(static_cast<unsigned>(what.width), static_cast<unsigned>(what.height));
   // END SOLUTION
@@ -110,7 +106,6 @@ __global__ void blocks_16x16(view what, int* iterations) {
   // TODO(4): the pixel of this thread of this block; x is the coordinate in which threads of a
   //          warp are neighbours. Threads outside the picture do nothing.
   // BEGIN SOLUTION
-  // STUB: (void)what, (void)iterations;
   const int x = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   const int y = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);
   if (x < what.width && y < what.height)
@@ -121,7 +116,6 @@ __global__ void blocks_16x16(view what, int* iterations) {
 dim3 grid_of_blocks_16x16(const view& what) {
   // TODO(4): enough tiles of kTile x kTile to cover the picture, and not one row or column more.
   // BEGIN SOLUTION
-  // STUB: (void)what;
   // STUB: throw not_written("step blocks_16x16", 4);
   return dim3(static_cast<unsigned>((what.width + kTile - 1) / kTile),
               static_cast<unsigned>((what.height + kTile - 1) / kTile));

@@ -39,7 +39,6 @@ constexpr int kThreads = 256;  // a block of flat_256 is as large, but all in on
 float phase_of(int tick) {
   // TODO(1): the remainder of tick / 7 after whole turns of 2 pi. (std::fmod, std::numbers::pi)
   // BEGIN SOLUTION
-  // STUB: (void)tick;
   // STUB: return 0;
   return static_cast<float>(std::fmod(tick / 7.0, 2 * std::numbers::pi));
   // END SOLUTION
@@ -49,7 +48,6 @@ __device__ unsigned char grey_at(int width, int height, float phase, int x, int 
   // TODO(1): the formula in ripple.hpp, in floats: sqrtf, cosf. The halves of width and height
   //          are real numbers; a whole number must not lose what is behind the point.
   // BEGIN SOLUTION
-  // STUB: (void)width, (void)height, (void)phase, (void)x, (void)y;
   // STUB: return 0;
   const float dx = static_cast<float>(x) - static_cast<float>(width) / 2;
   const float dy = static_cast<float>(y) - static_cast<float>(height) / 2;
@@ -65,7 +63,6 @@ __global__ void blocks_16x16(int width, int height, float phase, uchar4* pixels)
   // TODO(2): this thread's pixel (x, y), grey_at() three times and opaque, in its place. Threads
   //          outside the picture do nothing.
   // BEGIN SOLUTION
-  // STUB: (void)width, (void)height, (void)phase, (void)pixels, (void)grey_at;
   const int x = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   const int y = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);
   if (x < width && y < height) {
@@ -78,7 +75,6 @@ __global__ void blocks_16x16(int width, int height, float phase, uchar4* pixels)
 dim3 grid_of_blocks_16x16(int width, int height) {
   // TODO(2): enough tiles to cover the picture.
   // BEGIN SOLUTION
-  // STUB: (void)width, (void)height;
   // STUB: throw not_written("step blocks_16x16", 1);  // 1 and 2 are this step
   return dim3(static_cast<unsigned>((width + kTile - 1) / kTile),
               static_cast<unsigned>((height + kTile - 1) / kTile));
@@ -92,7 +88,6 @@ dim3 grid_of_blocks_16x16(int width, int height) {
 __global__ void flat_256(int width, int height, float phase, uchar4* pixels) {
   // TODO(3): number the threads of the grid: thread i draws pixels[i]. Which x and y is that?
   // BEGIN SOLUTION
-  // STUB: (void)width, (void)height, (void)phase, (void)pixels;
   const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (i < static_cast<std::size_t>(width) * height) {
     const int x = static_cast<int>(i % width);
@@ -106,7 +101,6 @@ __global__ void flat_256(int width, int height, float phase, uchar4* pixels) {
 dim3 grid_of_flat_256(int width, int height) {
   // TODO(3): enough blocks of kThreads for all pixels. Multiply as std::size_t.
   // BEGIN SOLUTION
-  // STUB: (void)width, (void)height;
   // STUB: throw not_written("step flat_256", 3);
   const std::size_t count = static_cast<std::size_t>(width) * static_cast<std::size_t>(height);
   return dim3(static_cast<unsigned>((count + kThreads - 1) / kThreads));
@@ -176,7 +170,6 @@ frame_callback animate(step which, int width, int height) {
   //          std::function can be copied and a canvas cannot: let the copies share it.
   //          A picture that has not the canvas's size is refused before anything is drawn.
   // BEGIN SOLUTION
-  // STUB: (void)which, (void)width, (void)height;
   // STUB: throw not_written("the animation", 4);
   auto device_side = std::make_shared<canvas>(which, width, height);
   return [device_side, width, height](bitmap& picture, int tick) {

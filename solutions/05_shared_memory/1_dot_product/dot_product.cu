@@ -40,7 +40,6 @@ __device__ float sum_of_block(float* cache, float mine) {
   //          add up to the sum, and *everyone* can see them.
   //          Every thread of the block must reach every __syncthreads(), the idle ones too.
   // BEGIN SOLUTION
-  // STUB: (void)cache;
   // STUB: return mine;
   const unsigned thread = threadIdx.x;
   cache[thread] = mine;
@@ -64,7 +63,6 @@ __global__ void static_shared(const float* a, const float* b, float* partial, st
   //          strides of the grid. A thread without any brings 0. Then sum_of_block(), and one
   //          thread stores the block's sum in `partial`, where the block has a place of its own.
   // BEGIN SOLUTION
-  // STUB: (void)a, (void)b, (void)partial, (void)n, (void)sum_of_block(cache, 0);
   float mine = 0;
   const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
   for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride)
@@ -87,8 +85,6 @@ __global__ void dynamic_shared(const float* a, const float* b, float* partial, s
   //          only one load of a and one of b under way mostly waits. Give it kInFlight products
   //          at a time, a stride apart, each with a sum of its own, and mind the last elements.
   // BEGIN SOLUTION
-  // STUB: (void)a, (void)b, (void)partial, (void)n, (void)kInFlight;
-  // STUB: (void)sum_of_block(dynamic_cache, 0);
   const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
   std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
 
@@ -114,7 +110,7 @@ struct grid {
 };
 
 /// How many blocks of `threads` threads n elements need, but not more than `most`.
-[[maybe_unused]] unsigned blocks_for(std::size_t n, unsigned threads, std::size_t most) {
+unsigned blocks_for(std::size_t n, unsigned threads, std::size_t most) {
   return static_cast<unsigned>(std::min((n + threads - 1) / threads, most));
 }
 
@@ -122,7 +118,6 @@ grid grid_of_static_shared(std::size_t n) {
   // TODO(3): blocks of kThreads threads, as many as n needs, at most kMaxBlocks. This kernel uses
   //          no dynamic shared memory.
   // BEGIN SOLUTION
-  // STUB: (void)n, (void)kMaxBlocks;
   // STUB: throw not_written("step static_shared", 1);  // 1, 2 and 3 are this step
   return {blocks_for(n, kThreads, kMaxBlocks), kThreads, 0};
   // END SOLUTION
@@ -135,7 +130,6 @@ grid grid_of_dynamic_shared(std::size_t n) {
   //          (cudaOccupancyMaxActiveBlocksPerMultiprocessor, times
   //          cudaDevAttrMultiProcessorCount.) More need not be launched: the threads stride.
   // BEGIN SOLUTION
-  // STUB: (void)n;
   // STUB: throw not_written("step dynamic_shared", 4);  // 4 and 5 are this step
   unsigned threads = 32;
   while (threads < 512 && threads < n) threads *= 2;

@@ -45,7 +45,6 @@ int wavefronts(std::size_t element_bytes, std::size_t stride, std::size_t first)
   // TODO(1): which word does each of the kLanes lanes ask for, and which bank holds it? The bank
   //          that is asked for the most *different* words decides how long all of them take.
   // BEGIN SOLUTION
-  // STUB: (void)stride, (void)first;
   // STUB: throw not_written("wavefronts()", 1);
   std::array<std::set<std::size_t>, kBanks> asked_for;  // the words of each bank
   for (std::size_t lane = 0; lane < kLanes; ++lane) {
@@ -99,7 +98,6 @@ __global__ void add_rows(const T* table, float* sums, std::size_t rows, unsigned
   //          and stores sums[first + r].
   //          Invariant: nobody reads the tile before it is complete.
   // BEGIN SOLUTION
-  // STUB: (void)part, (void)tile, (void)sums, (void)rows_here, (void)pitch, (void)rounds;
   for (unsigned i = threadIdx.x; i < rows_here * columns; i += kThreads)
     tile[i / columns * pitch + i % columns] = part[i];
   __syncthreads();  // the rows are there: each of them was copied by many threads
@@ -122,7 +120,6 @@ struct tile_shape {
 tile_shape shape_of_tile(layout how, std::size_t element_bytes, std::size_t columns) {
   // TODO(4): the pitch of each of the two layouts, and the bytes that a block's kThreads rows take.
   // BEGIN SOLUTION
-  // STUB: (void)how, (void)element_bytes, (void)columns;
   // STUB: throw not_written("adding up the rows", 3);  // 3 and 4 are one step
   const std::size_t pitch =
       how == layout::padded ? conflict_free_pitch(element_bytes, columns) : columns;

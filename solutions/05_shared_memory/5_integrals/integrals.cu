@@ -52,7 +52,6 @@ __device__ double average_of_panel(rule how, integrand f, double left, double h)
   // TODO(1): the three rules: see integrals.hpp. The weights of a rule add up to 1, so that a
   //          constant function is integrated exactly.
   // BEGIN SOLUTION
-  // STUB: (void)how, (void)left, (void)h;
   // STUB: return value_at(f, 0);
   const double middle = left + h / 2, right = left + h;
   switch (how) {
@@ -74,7 +73,6 @@ __device__ double sum_of_block(double* cache, double mine) {
   //          Invariant: before a level, the numbers of the threads that are still in the game
   //          add up to the sum, and everyone can see them.
   // BEGIN SOLUTION
-  // STUB: (void)cache;
   // STUB: return mine;
   const unsigned thread = threadIdx.x;
   cache[thread] = mine;
@@ -98,8 +96,6 @@ __global__ void add_panels(rule how, integrand f, double a, double h, std::size_
   //          is one thread's, and a thread without any brings 0. Then the block's sum, and one
   //          thread stores it.
   // BEGIN SOLUTION
-  // STUB: (void)a, (void)h, (void)n, (void)partial, (void)average_of_panel(how, f, 0, 0);
-  // STUB: (void)sum_of_block(cache, 0);
   double mine = 0;
   const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
   for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride)
@@ -115,7 +111,6 @@ unsigned blocks_for(std::size_t n) {
   // TODO(4): a panel a thread, the last block as full as it gets. The grid's largest size counts
   //          before the number becomes an unsigned: n may be 2^53.
   // BEGIN SOLUTION
-  // STUB: (void)n, (void)kMaxBlocks;
   // STUB: throw not_written("the integral", 1);
   return static_cast<unsigned>(std::min<std::size_t>((n + kThreads - 1) / kThreads, kMaxBlocks));
   // END SOLUTION

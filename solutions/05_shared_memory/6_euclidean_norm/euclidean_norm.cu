@@ -36,7 +36,6 @@ template <class T, class Join>
 __device__ T join_block(T* cache, T mine, Join join) {
   // TODO(1): the tree of 05.1, with join(a, b) in place of a + b.
   // BEGIN SOLUTION
-  // STUB: (void)cache;
   // STUB: return join(mine, mine);
   const unsigned thread = threadIdx.x;
   cache[thread] = mine;
@@ -63,7 +62,6 @@ __global__ void sum_squares(const float* x, std::size_t n, float scale, float* p
   // TODO(2): in strides of the grid, as in 05.1. Divide, and do not multiply by 1 / scale: that is
   //          infinity for the smallest floats.
   // BEGIN SOLUTION
-  // STUB: (void)x, (void)n, (void)scale, (void)partial, (void)join_block(cache, 0.0F, plus{});
   float mine = 0;
   const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
   for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride) {
@@ -95,7 +93,6 @@ __global__ void find_largest(const float* x, std::size_t n, float* partial) {
   // TODO(5): as sum_squares(), with another join. What does a thread without elements bring, so
   //          that it changes nothing?
   // BEGIN SOLUTION
-  // STUB: (void)x, (void)n, (void)partial, (void)join_block(cache, 0.0F, larger{});
   float mine = 0;
   const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
   for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride)
@@ -119,7 +116,6 @@ struct join_scaled {
     // TODO(7): the larger scale stays; the other pair's sum is converted to it. Mind the scales
     //          of which no quotient makes sense, 0 / 0 and infinity / infinity, and keep NaN.
     // BEGIN SOLUTION
-    // STUB: (void)b;
     // STUB: return a;
     const bool a_leads = a.scale > b.scale || a.scale != a.scale;
     const scaled_sum lead = a_leads ? a : b, other = a_leads ? b : a;
@@ -136,8 +132,6 @@ __global__ void sum_scaled(const float* x, std::size_t n, scaled_sum* partial) {
 
   // TODO(8): once more. What is the pair of a single element?
   // BEGIN SOLUTION
-  // STUB: (void)x, (void)n, (void)partial;
-  // STUB: (void)join_block(cache, scaled_sum{0, 0}, join_scaled{});
   scaled_sum mine{0, 0};
   const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
   for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride)
@@ -172,7 +166,6 @@ double root_of_squares(const device_buffer<float>& x, float scale, float& millis
   const std::vector<float> partial = run<float>(sum_squares, x, milliseconds, scale);
   // TODO(3): the blocks' sums are few: add them up here, in double.
   // BEGIN SOLUTION
-  // STUB: (void)partial;
   // STUB: throw not_written("step by_dot_product", 1);  // 1, 2 and 3 are this step
   double sum = 0;
   for (const float value : partial) sum += static_cast<double>(value);
@@ -185,7 +178,6 @@ double norm_scaled_by_max(const device_buffer<float>& x, float& milliseconds) {
   // TODO(6): the largest of the blocks' values; then root_of_squares() with it as scale. But not
   //          with each: by which scales can nothing be divided, and what is the norm then?
   // BEGIN SOLUTION
-  // STUB: (void)partial;
   // STUB: throw not_written("step scaled_by_max", 4);  // 4, 5 and 6 are this step
   float largest = 0;
   for (const float value : partial) largest = larger{}(largest, value);
@@ -198,7 +190,6 @@ double norm_in_one_pass(const device_buffer<float>& x, float& milliseconds) {
   const std::vector<scaled_sum> partial = run<scaled_sum>(sum_scaled, x, milliseconds);
   // TODO(9): the blocks' pairs, in double: its range is wide enough for the square of any float.
   // BEGIN SOLUTION
-  // STUB: (void)partial;
   // STUB: throw not_written("step one_pass", 7);  // 7, 8 and 9 are this step
   double sum = 0;
   for (const scaled_sum part : partial)

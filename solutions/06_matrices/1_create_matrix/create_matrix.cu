@@ -30,7 +30,6 @@ __global__ void fill(int* elements, std::size_t rows, std::size_t columns) {
   //          Invariant: whatever the grid, each element belongs to exactly one thread, and nothing
   //          outside of the matrix is touched.
   // BEGIN SOLUTION
-  // STUB: (void)elements, (void)rows, (void)columns;
   const std::size_t first_x = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   const std::size_t first_y = std::size_t{blockIdx.y} * blockDim.y + threadIdx.y;
   const std::size_t stride_x = std::size_t{gridDim.x} * blockDim.x;
@@ -44,7 +43,6 @@ __global__ void fill(int* elements, std::size_t rows, std::size_t columns) {
 void launch(int* elements, std::size_t rows, std::size_t columns, launch_shape shape) {
   // TODO(3): launch `fill` with this grid and this block: a dim3 has an x and a y.
   // BEGIN SOLUTION
-  // STUB: (void)elements, (void)rows, (void)columns, (void)shape, (void)fill;
   // STUB: throw not_written("launching the kernel", 3);
   const dim3 grid(shape.grid_x, shape.grid_y);
   const dim3 block(shape.block_x, shape.block_y);
@@ -86,7 +84,6 @@ launch_shape covering(std::size_t rows, std::size_t columns) {
   //          at least 1 and at most the device's cudaDevAttrMaxGridDimX and …Y. (device_limit()
   //          asks for them, as in 03.1; now lab/launch_limits.hpp has it.)
   // BEGIN SOLUTION
-  // STUB: (void)rows, (void)columns;
   // STUB: throw not_written("the grid that covers a matrix", 1);
   const std::size_t across = columns / kSide + (columns % kSide != 0 ? 1 : 0);
   const std::size_t down = rows / kSide + (rows % kSide != 0 ? 1 : 0);

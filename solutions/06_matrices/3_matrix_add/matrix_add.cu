@@ -29,7 +29,7 @@ constexpr unsigned kBlockX = 32, kBlockY = 8;  // a warp is a piece of one row
 /// where they stand in a single column. A kernel strides down to the rows that are left.
 constexpr std::size_t kMostBlocksDown = 1024;
 
-[[maybe_unused]] dim3 grid_for(std::size_t rows, std::size_t columns) {
+dim3 grid_for(std::size_t rows, std::size_t columns) {
   const std::size_t across = (columns + kBlockX - 1) / kBlockX;
   const std::size_t down = std::min((rows + kBlockY - 1) / kBlockY, kMostBlocksDown);
   return dim3(static_cast<unsigned>(across), static_cast<unsigned>(down));
@@ -42,7 +42,6 @@ __global__ void add_flat(const float* a, const float* b, float* sum, std::size_t
   // TODO(1): this thread adds the elements of its column in its row, and in every row that is a
   //          grid's height further down. Rows follow each other without a gap.
   // BEGIN SOLUTION
-  // STUB: (void)a, (void)b, (void)sum, (void)rows, (void)columns;
   const std::size_t x = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   const std::size_t first_y = std::size_t{blockIdx.y} * blockDim.y + threadIdx.y;
   const std::size_t stride_y = std::size_t{gridDim.y} * blockDim.y;
@@ -63,7 +62,6 @@ result add_flat_on_device(std::span<const float> a, std::span<const float> b, st
   const float kernel_ms = time_kernel([&] {
     // TODO(1): launch the kernel: grid_for() has the grid, the block is kBlockX x kBlockY.
     // BEGIN SOLUTION
-    // STUB: (void)rows, (void)columns, (void)add_flat, (void)kBlockX, (void)kBlockY;
     // STUB: throw not_written("step flat", 1);
     add_flat<<<grid_for(rows, columns), dim3(kBlockX, kBlockY)>>>(device_a.data(), device_b.data(),
                                                                   device_sum.data(), rows, columns);
@@ -89,7 +87,6 @@ struct pitched_matrix {
     // TODO(2): y pitches behind the first element. A pointer to float counts in floats, the
     //          pitch in bytes.
     // BEGIN SOLUTION
-    // STUB: (void)y;
     // STUB: return first;
     return reinterpret_cast<float*>(reinterpret_cast<char*>(first) + y * pitch);
     // END SOLUTION
@@ -113,7 +110,6 @@ pitched_buffer allocate(std::size_t rows, std::size_t columns) {
   // TODO(3): have cudaMallocPitch allocate rows for `columns` floats each. It counts the width in
   //          bytes, and it tells you the pitch that it has chosen.
   // BEGIN SOLUTION
-  // STUB: (void)rows, (void)columns;
   // STUB: throw not_written("allocating a pitched matrix", 3);
   CUDA_CHECK(cudaMallocPitch(&memory, &pitch, columns * sizeof(float), rows));
   // END SOLUTION
@@ -127,7 +123,6 @@ void copy_to_device(std::span<const float> from, const pitched_buffer& to, std::
   // TODO(4): one cudaMemcpy2D copies all rows. It wants a pitch for each side (on the host rows
   //          follow each other without a gap), the width of a row in bytes, and how many rows.
   // BEGIN SOLUTION
-  // STUB: (void)from, (void)to, (void)rows, (void)columns;
   // STUB: throw not_written("copying rows to the device", 4);
   const std::size_t width = columns * sizeof(float);
   CUDA_CHECK(cudaMemcpy2D(to.memory.get(), to.pitch, from.data(), width, width, rows,
@@ -139,7 +134,6 @@ void copy_to_host(const pitched_buffer& from, std::span<float> to, std::size_t r
                   std::size_t columns) {
   // TODO(4): … and back: the gaps stay behind.
   // BEGIN SOLUTION
-  // STUB: (void)from, (void)to, (void)rows, (void)columns;
   // STUB: throw not_written("copying rows to the host", 4);
   const std::size_t width = columns * sizeof(float);
   CUDA_CHECK(cudaMemcpy2D(to.data(), width, from.memory.get(), from.pitch, width, rows,
@@ -151,7 +145,6 @@ __global__ void add_pitched(pitched_matrix a, pitched_matrix b, pitched_matrix s
                             std::size_t rows, std::size_t columns) {
   // TODO(5): as add_flat, with rows from row(). Nothing is written into the gaps.
   // BEGIN SOLUTION
-  // STUB: (void)a, (void)b, (void)sum.row(0), (void)rows, (void)columns;
   const std::size_t x = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   const std::size_t first_y = std::size_t{blockIdx.y} * blockDim.y + threadIdx.y;
   const std::size_t stride_y = std::size_t{gridDim.y} * blockDim.y;
@@ -171,7 +164,6 @@ result add_pitched_on_device(std::span<const float> a, std::span<const float> b,
   const float kernel_ms = time_kernel([&] {
     // TODO(5): launch the kernel, with the grid and the block of `flat`.
     // BEGIN SOLUTION
-    // STUB: (void)device_sum.matrix(), (void)add_pitched;
     // STUB: throw not_written("step pitched", 5);
     add_pitched<<<grid_for(rows, columns), dim3(kBlockX, kBlockY)>>>(
         device_a.matrix(), device_b.matrix(), device_sum.matrix(), rows, columns);

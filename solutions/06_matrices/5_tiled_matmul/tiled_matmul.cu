@@ -23,7 +23,7 @@ namespace lab::tiled_matmul {
 namespace {
 
 /// The grid of blocks that make `rows` x `columns` elements of C each. x goes along the columns.
-[[maybe_unused]] dim3 grid_for(shape size, std::size_t rows, std::size_t columns) {
+dim3 grid_for(shape size, std::size_t rows, std::size_t columns) {
   int device = 0, limit = 0;
   CUDA_CHECK(cudaGetDevice(&device));
   CUDA_CHECK(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxGridDimY, device));
@@ -57,7 +57,6 @@ __global__ void __launch_bounds__(kTile* kTile)
   //          that somebody still reads. Every thread reaches every barrier.
   //          Where a tile sticks out of its matrix it holds zeros: they add nothing to a sum.
   // BEGIN SOLUTION
-  // STUB: (void)a, (void)b, (void)c, (void)size, (void)tile_a, (void)tile_b;
   const unsigned x = threadIdx.x, y = threadIdx.y;
   const std::size_t row = std::size_t{blockIdx.y} * kTile + y;
   const std::size_t column = std::size_t{blockIdx.x} * kTile + x;
@@ -96,7 +95,6 @@ void launch_tiled(const float* a, const float* b, float* c, shape size) {
   // TODO(2): launch tiled<kTile> with a block of kTile x kTile threads for each kTile x kTile
   //          elements of C: grid_for() counts the blocks.
   // BEGIN SOLUTION
-  // STUB: (void)a, (void)b, (void)c, (void)size, (void)tiled<kTile>;
   // STUB: throw not_written("step tile_16 (or tile_32)", 1);  // 1 and 2 are these steps
   const dim3 block(kTile, kTile);
   tiled<kTile><<<grid_for(size, kTile, kTile), block>>>(a, b, c, size);
@@ -157,7 +155,7 @@ struct place {
 
 /// The first of this thread's elements in the upper left piece of its warp. Its others are up to 3
 /// further, and kPieceRows down, and kPieceColumns to the right.
-[[maybe_unused]] __device__ place my_place() {
+__device__ place my_place() {
   constexpr unsigned kAcross = kBlock / kWarpColumns;       // warps next to each other
   constexpr unsigned kLanesAcross = kPieceColumns / kFour;  // lanes next to each other
   const unsigned warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
@@ -167,7 +165,7 @@ struct place {
 
 /// How far the i-th of a thread's 8 rows (or columns) is from its first; `piece` is kPieceRows (or
 /// kPieceColumns).
-[[maybe_unused]] __device__ constexpr unsigned offset(unsigned i, unsigned piece) {
+__device__ constexpr unsigned offset(unsigned i, unsigned piece) {
   return i / kFour * piece + i % kFour;
 }
 
@@ -181,7 +179,6 @@ __device__ float4 load_four(const float* matrix, std::size_t rows, std::size_t c
   // TODO(3, bonus): load them: if kAligned by one load of a float4, else one by one, each with its
   //          guard.
   // BEGIN SOLUTION
-  // STUB: (void)matrix, (void)rows, (void)columns, (void)row, (void)column;
   if (row < rows && column < columns) {
     const float* from = matrix + row * columns + column;
     if constexpr (kAligned) {
@@ -214,12 +211,11 @@ __device__ cargo load(const float* a, const float* b, shape size, std::size_t fi
 }
 
 /// Puts it into shared memory.
-[[maybe_unused]] __device__ void unload(const cargo& mine, slice& to) {
+__device__ void unload(const cargo& mine, slice& to) {
   const unsigned t = threadIdx.x;
   // TODO(4, bonus): the four numbers of B stay neighbours. Those of A lie along i, and `to.a` is
   //          transposed: they go into four rows of it. Look at load() for where they come from.
   // BEGIN SOLUTION
-  // STUB: (void)t, (void)mine, (void)to;
   const unsigned row = t / 2, i = t % 2 * kFour;
   to.a[i + 0][row] = mine.a.x;
   to.a[i + 1][row] = mine.a.y;
@@ -230,20 +226,18 @@ __device__ cargo load(const float* a, const float* b, shape size, std::size_t fi
 }
 
 /// Reads four neighbours from shared memory, at a 16-byte boundary.
-[[maybe_unused]] __device__ void read_four(const float* from, float* to) {
+__device__ void read_four(const float* from, float* to) {
   const float4 four = *reinterpret_cast<const float4*>(from);
   to[0] = four.x, to[1] = four.y, to[2] = four.z, to[3] = four.w;
 }
 
 /// Adds the products of a slice to this thread's 8 x 8 sums.
-[[maybe_unused]] __device__ void multiply_slice(const slice& from, place mine,
-                                                float (&sum)[kMine][kMine]) {
+__device__ void multiply_slice(const slice& from, place mine, float (&sum)[kMine][kMine]) {
   // TODO(5, bonus): for each i of the slice, read this thread's 8 numbers of A and its 8 of B (four
   //          and four, by read_four()), and add all 64 products to the sums. All loops have
   //          constant bounds and are unrolled: an array that is indexed by constants only can live
   //          in registers.
   // BEGIN SOLUTION
-  // STUB: (void)from, (void)mine, (void)sum;
 #pragma unroll
   for (unsigned i = 0; i < kSlice; ++i) {
     float a[kMine], b[kMine];
@@ -299,7 +293,6 @@ __global__ void __launch_bounds__(kThreads, 2)
   //          arrived. Two slices in turn make one barrier enough. (Which of the two barriers of
   //          `tiled` is it?) A slice behind the end of k loads as zeros: it needs no `if`.
   // BEGIN SOLUTION
-  // STUB: (void)a, (void)b, (void)slices;
   unload(load<kAligned>(a, b, size, 0), slices[0]);
   __syncthreads();  // the first slice is complete
 
@@ -319,8 +312,6 @@ void launch_register_tiles(const float* a, const float* b, float* c, shape size)
   // TODO(7, bonus): launch register_tiles<true> where the rows of A, B and C all begin on 16-byte
   //          boundaries (cudaMalloc gives 256), else register_tiles<false>.
   // BEGIN SOLUTION
-  // STUB: (void)a, (void)b, (void)c, (void)size, (void)register_tiles<true>;
-  // STUB: (void)register_tiles<false>;
   // STUB: throw not_written("step register_tiles", 3);  // 3 to 7 are this step
   const dim3 grid = grid_for(size, kBlock, kBlock);
   if (size.n % kFour == 0 && size.k % kFour == 0)

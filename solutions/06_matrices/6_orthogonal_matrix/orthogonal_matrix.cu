@@ -34,21 +34,20 @@ struct candidate {
 };
 
 /// What a thread without an entry brings: it loses against every other.
-[[maybe_unused]] __device__ candidate nobody() { return {-1.0F, 0}; }
+__device__ candidate nobody() { return {-1.0F, 0}; }
 
 /// The one of the two that is farther from the identity; of equals, the one that comes first.
-[[maybe_unused]] __host__ __device__ candidate farther(const candidate& a, const candidate& b) {
+__host__ __device__ candidate farther(const candidate& a, const candidate& b) {
   if (a.deviation != b.deviation) return a.deviation > b.deviation ? a : b;
   return a.index < b.index ? a : b;
 }
 
 /// How far `sum`, an entry of A · Aᵀ, is from the identity's.
-[[maybe_unused]] __device__ float deviation_of(float sum, bool on_the_diagonal) {
+__device__ float deviation_of(float sum, bool on_the_diagonal) {
   // TODO(1): its distance from 1 or 0. Every comparison with a NaN is false, so a NaN would get
   //          lost in farther(). Invariant: what is returned can be compared. A NaN counts as
   //          infinitely far (INFINITY).
   // BEGIN SOLUTION
-  // STUB: (void)on_the_diagonal;
   // STUB: return sum;
   const float deviation = fabsf(sum - (on_the_diagonal ? 1.0F : 0.0F));
   return isnan(deviation) ? INFINITY : deviation;
@@ -56,19 +55,16 @@ struct candidate {
 }
 
 /// Element (row, column) of A, and 0 outside of it.
-[[maybe_unused]] __device__ float element(const float* a, std::size_t n, std::size_t row,
-                                          std::size_t column) {
+__device__ float element(const float* a, std::size_t n, std::size_t row, std::size_t column) {
   return row < n && column < n ? a[row * n + column] : 0.0F;
 }
 
 /// From one candidate a thread to one a block, for thread 0. All threads of the block call it.
-[[maybe_unused]] __device__ candidate farthest_of_block(candidate* all, unsigned thread,
-                                                        candidate mine) {
+__device__ candidate farthest_of_block(candidate* all, unsigned thread, candidate mine) {
   // TODO(2): the tree of 05.1, with farther() in place of the sum.
   //          Invariant: before a level the farthest of the block is among the candidates that are
   //          still in the game, and *everyone* can see them.
   // BEGIN SOLUTION
-  // STUB: (void)all, (void)thread;
   // STUB: return mine;
   all[thread] = mine;
   __syncthreads();  // all candidates are in place
@@ -97,8 +93,6 @@ __global__ void __launch_bounds__(kThreads)
   //          A thread whose entry is outside of the product brings nobody(), but it brings it:
   //          it reaches every barrier.
   // BEGIN SOLUTION
-  // STUB: (void)a, (void)of_block, (void)n, (void)element(upper[0], 0, 0, 0);
-  // STUB: (void)element(lower[0], 0, 0, 0), (void)farthest_of_block(all, 0, nobody());
   const unsigned x = threadIdx.x, y = threadIdx.y;
   const std::size_t first_row = std::size_t{blockIdx.y} * kTile;
   const std::size_t first_column = std::size_t{blockIdx.x} * kTile;
@@ -126,7 +120,6 @@ __global__ void __launch_bounds__(kThreads)
 unsigned tiles_for(std::size_t n) {
   // TODO(4): n / kTile, rounded up.
   // BEGIN SOLUTION
-  // STUB: (void)n;
   // STUB: throw not_written("the kernel and its grid", 1);  // from 1 to 4
   return static_cast<unsigned>((n + kTile - 1) / kTile);
   // END SOLUTION
@@ -136,7 +129,6 @@ unsigned tiles_for(std::size_t n) {
 result conclude(const std::vector<candidate>& of_block, std::size_t n) {
   // TODO(5): the farthest of all, as row and column, and whether it is within tolerance(n).
   // BEGIN SOLUTION
-  // STUB: (void)of_block, (void)n;
   // STUB: throw not_written("the end of it, on the host,", 5);
   candidate farthest = of_block.front();
   for (const candidate& each : of_block) farthest = farther(farthest, each);

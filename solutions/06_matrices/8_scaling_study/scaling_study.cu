@@ -37,9 +37,8 @@ struct on_device {
 // --- the kernel ----------------------------------------------------------------------------------
 
 /// Element (row, column) of a matrix, and 0 outside of it.
-[[maybe_unused]] __device__ float element(const float* matrix, std::size_t rows,
-                                          std::size_t columns, std::size_t row,
-                                          std::size_t column) {
+__device__ float element(const float* matrix, std::size_t rows, std::size_t columns,
+                         std::size_t row, std::size_t column) {
   return row < rows && column < columns ? matrix[row * columns + column] : 0.0F;
 }
 
@@ -54,8 +53,6 @@ __global__ void __launch_bounds__(kBlock* kBlock)
   //          tiles, then each thread adds the slice's products to its sum. Zeros where a tile
   //          sticks out; all threads reach all barriers.
   // BEGIN SOLUTION
-  // STUB: (void)a, (void)b, (void)c, (void)size, (void)element(tile_a[0], 0, 0, 0, 0);
-  // STUB: (void)element(tile_b[0], 0, 0, 0, 0);
   const unsigned x = threadIdx.x, y = threadIdx.y;
   const std::size_t row = std::size_t{blockIdx.y} * kBlock + y;
   const std::size_t column = std::size_t{blockIdx.x} * kBlock + x;
@@ -89,8 +86,6 @@ void launch(unsigned block, on_device& matrices) {
   // TODO(2): `block` is known when the program runs, a template's argument when it is compiled. So
   //          there is a launch_tiled<…> for each of kBlocks, and one of them is chosen here.
   // BEGIN SOLUTION
-  // STUB: (void)block, (void)matrices, (void)launch_tiled<4>, (void)launch_tiled<8>;
-  // STUB: (void)launch_tiled<16>, (void)launch_tiled<32>;
   // STUB: throw not_written("the kernel", 1);  // 1 and 2
   switch (block) {
     case 4:
@@ -114,7 +109,6 @@ void verify(const problem& what, unsigned block, on_device& matrices) {
   // TODO(3): compare_exact() (lab/closeness.hpp) compares all elements, and has a message. Nobody
   //          may have written matrices.c before.
   // BEGIN SOLUTION
-  // STUB: (void)what, (void)block, (void)matrices;
   // STUB: throw not_written("the verification", 3);
   launch(block, matrices);
   const comparison result = compare_exact(matrices.c.to_vector(), what.c);
@@ -131,7 +125,6 @@ float time_sample(unsigned block, on_device& matrices, unsigned launches) {
   // TODO(4): one event_timer around all of them: an event's clock ticks about every half a
   //          microsecond, so a short kernel alone says little.
   // BEGIN SOLUTION
-  // STUB: (void)block, (void)matrices, (void)launches;
   // STUB: throw not_written("the time of a sample", 4);
   event_timer timer;
   timer.start();
@@ -153,7 +146,6 @@ row measure(const problem& what, unsigned block, plan how) {
   //          Then the operations, the time of a launch, and the rate: scaling_study.hpp has the
   //          formulas, lab/report.hpp a median.
   // BEGIN SOLUTION
-  // STUB: (void)how, (void)verify, (void)time_sample, (void)launch;
   // STUB: throw not_written("the measurement", 3);  // 3, 4 and 5
   on_device matrices(what);
   verify(what, block, matrices);
@@ -220,7 +212,6 @@ std::vector<row> study(std::span<const problem> problems, std::span<const unsign
   std::vector<row> rows;
   // TODO(6): measure() every problem with every block size, in the order of scaling_study.hpp.
   // BEGIN SOLUTION
-  // STUB: (void)measure;
   // STUB: throw not_written("the study", 1);  // begin at the beginning
   for (const problem& each : problems)
     for (const unsigned block : blocks) rows.push_back(measure(each, block, how));

@@ -31,7 +31,6 @@ __global__ void add_constant(const int* a, const int* b, int* sum, std::size_t n
   // TODO(1): this thread's element: a + b + the constant, in unsigned arithmetic, which wraps
   //          around. The last block may reach beyond n: those threads touch nothing.
   // BEGIN SOLUTION
-  // STUB: (void)a, (void)b, (void)sum, (void)n, (void)constant_addend;
   const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (i < n)
     sum[i] = static_cast<int>(static_cast<unsigned>(a[i]) + static_cast<unsigned>(b[i]) +
@@ -44,7 +43,6 @@ void set_addend(int addend) {
   // TODO(2): copy it to constant_addend. cudaMemcpyToSymbol takes the variable itself, where the
   //          value is, and the number of bytes.
   // BEGIN SOLUTION
-  // STUB: (void)addend;
   // STUB: throw not_written("add()", 1);  // 1 and 2 are this function
   CUDA_CHECK(cudaMemcpyToSymbol(constant_addend, &addend, sizeof(addend)));
   // END SOLUTION
@@ -70,7 +68,6 @@ void launch_each(const device_buffer<int>& a, const device_buffer<int>& b,
   // TODO(3): for each addend set_addend() and launch(). Each launch sees its own addend, and has
   //          a.size() ints of its own in `sums`, one launch's behind the other's.
   // BEGIN SOLUTION
-  // STUB: (void)a, (void)b, (void)addends, (void)sums;
   // STUB: throw not_written("add_each()", 3);
   for (std::size_t k = 0; k < addends.size(); ++k) {
     // This copy comes after the kernel before, and before the next one: they wait in one queue.

@@ -42,7 +42,6 @@ __device__ hit hit_of(const sphere& ball, float ox, float oy) {
   // TODO(1): the depth and the shade where the ray at (ox, oy) meets the sphere; {kMiss, 0} if it
   //          does not. The formulas are in ray_tracer.hpp.
   // BEGIN SOLUTION
-  // STUB: (void)ball, (void)ox, (void)oy;
   // STUB: return {kMiss, 0};
   const float dx = ox - ball.x;
   const float dy = oy - ball.y;
@@ -63,7 +62,6 @@ __device__ uchar4 colour_at(const sphere* scene, std::size_t count, int x, int y
   // TODO(2): ask each sphere with hit_of(), and remember the depth and the colour of the nearest
   //          hit. Black, if there is none.
   // BEGIN SOLUTION
-  // STUB: (void)scene, (void)count, (void)ox, (void)oy, (void)hit_of;
   // STUB: return {255, 0, 255, 255};
   float nearest = kMiss;
   float r = 0, g = 0, b = 0;
@@ -90,7 +88,6 @@ __global__ void from_global_memory(const sphere* scene, std::size_t count, uchar
   //          warp are neighbours. Store its colour_at() in picture[y * width + x]. Threads outside
   //          the picture do nothing.
   // BEGIN SOLUTION
-  // STUB: (void)scene, (void)count, (void)picture, (void)width, (void)height, (void)colour_at;
   const int x = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   const int y = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);
   if (x < width && y < height)
@@ -102,8 +99,6 @@ float render_from_global_memory(std::span<const sphere> scene, uchar4* picture, 
                                 int height, dim3 blocks, dim3 threads) {
   // TODO(3): copy the scene to the device, and launch the kernel between start() and stop().
   // BEGIN SOLUTION
-  // STUB: (void)scene, (void)picture, (void)width, (void)height, (void)blocks, (void)threads;
-  // STUB: (void)from_global_memory;
   // STUB: throw not_written("step global_memory", 1);  // 1, 2 and 3 are this step
   const device_buffer spheres(scene);
   return time_kernel([&] {
@@ -121,7 +116,6 @@ __constant__ sphere constant_scene[kMostInConstantMemory];
 __global__ void from_constant_memory(std::size_t count, uchar4* picture, int width, int height) {
   // TODO(4): as before, but the scene is constant_scene. No argument says where it is.
   // BEGIN SOLUTION
-  // STUB: (void)count, (void)picture, (void)width, (void)height, (void)constant_scene;
   const int x = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   const int y = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);
   if (x < width && y < height)
@@ -136,8 +130,6 @@ float render_from_constant_memory(std::span<const sphere> scene, uchar4* picture
   //          many spheres there are and how many may be. Copy the others into constant_scene with
   //          cudaMemcpyToSymbol. Then launch the kernel between start() and stop().
   // BEGIN SOLUTION
-  // STUB: (void)scene, (void)picture, (void)width, (void)height, (void)blocks, (void)threads;
-  // STUB: (void)from_constant_memory;
   // STUB: throw not_written("step constant_memory", 4);
   if (scene.size() > kMostInConstantMemory)
     throw invalid_input("ray_tracer: " + std::to_string(scene.size()) +

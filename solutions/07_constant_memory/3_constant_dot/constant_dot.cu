@@ -43,7 +43,7 @@ __device__ float sum_of_block(float* cache, float mine) {
 }
 
 /// The sum of what the blocks stored (given), after the kernels. In double the host adds no error.
-[[maybe_unused]] float sum_of(const device_buffer<float>& partial) {
+float sum_of(const device_buffer<float>& partial) {
   const std::vector<float> sums = partial.to_vector();
   return static_cast<float>(std::accumulate(sums.begin(), sums.end(), 0.0));
 }
@@ -55,7 +55,6 @@ __global__ void from_global_memory(const float* a, const float* b, std::size_t n
   // TODO(1): one product a thread; a thread without one brings 0 to sum_of_block(). One thread
   //          stores the block's sum, in the block's own place.
   // BEGIN SOLUTION
-  // STUB: (void)a, (void)b, (void)n, (void)partial, (void)sum_of_block(cache, 0);
   const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   const float sum = sum_of_block(cache, i < n ? a[i] * b[i] : 0);
   if (threadIdx.x == 0) partial[blockIdx.x] = sum;
@@ -66,7 +65,6 @@ result dot_in_global_memory(const float* a, std::span<const float> b) {
   // TODO(1): one launch, between start() and stop(), with a block for each kThreads elements. The
   //          host adds the blocks' sums (sum_of()).
   // BEGIN SOLUTION
-  // STUB: (void)a, (void)b, (void)from_global_memory;
   // STUB: throw not_written("step global_memory", 1);
   const device_buffer device_b(b);
   const auto blocks = static_cast<unsigned>((b.size() + kThreads - 1) / kThreads);
@@ -87,7 +85,6 @@ __global__ void from_constant_memory(const float* a, std::size_t count, float* p
   __shared__ float cache[kThreads];
   // TODO(2): as before, but b is constant_b. Behind `count`, it holds what an earlier pass left.
   // BEGIN SOLUTION
-  // STUB: (void)a, (void)count, (void)partial, (void)sum_of_block(cache, 0), (void)constant_b;
   const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   const float sum = sum_of_block(cache, i < count ? a[i] * constant_b[i] : 0);
   if (threadIdx.x == 0) partial[blockIdx.x] = sum;
@@ -101,7 +98,6 @@ result dot_in_constant_memory(const float* a, std::span<const float> b) {
   //          is timed but several, so use an event_timer for each pass: read them only after the
   //          last launch, since milliseconds() waits.
   // BEGIN SOLUTION
-  // STUB: (void)a, (void)b, (void)from_constant_memory, (void)kBlocks;
   // STUB: throw not_written("step constant_memory", 2);  // 2 and 3 are this step
   const std::size_t passes = (b.size() + kMostInAPass - 1) / kMostInAPass;
   device_buffer<float> partial(passes * kBlocks);

@@ -31,7 +31,6 @@ texture_view view_of(const device_buffer<float>& texels) {
   // TODO(1): fill in what is looked at (linear memory: where, how many bytes, which format:
   //          cudaCreateChannelDesc<float>()) and how (cudaReadModeElementType), both from {}.
   // BEGIN SOLUTION
-  // STUB: (void)texels;
   // STUB: throw not_written("fetch()", 1);
   cudaResourceDesc memory = {};
   memory.resType = cudaResourceTypeLinear;
@@ -49,7 +48,6 @@ __global__ void fetch_each(cudaTextureObject_t view, const int* indices, float* 
   // TODO(2): this thread's value: what tex1Dfetch<float>(object, index) gives for its index. An
   //          index outside of the texture needs no care; a thread beyond n does.
   // BEGIN SOLUTION
-  // STUB: (void)view, (void)indices, (void)values, (void)n;
   const std::size_t k = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (k < n) values[k] = tex1Dfetch<float>(view, indices[k]);
   // END SOLUTION
@@ -61,7 +59,6 @@ array_owner array_of(std::span<const float> texels) {
   // TODO(3): cudaMallocArray for so many floats, the owner around it, then the texels into it:
   //          cudaMemcpy2DToArray, one row. Nothing may be lost if the copy fails.
   // BEGIN SOLUTION
-  // STUB: (void)texels;
   // STUB: throw not_written("sample()", 3);
   const cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
   cudaArray_t handle = nullptr;
@@ -77,7 +74,6 @@ texture_view view_of(const array_owner& array, const settings& settings) {
   // TODO(4): again both structures. Now the address mode ([0], of x), the filter, the border's
   //          colour ([0], of the only channel) and whether places are normalised count as well.
   // BEGIN SOLUTION
-  // STUB: (void)array, (void)settings;
   // STUB: throw not_written("sample()", 4);
   cudaResourceDesc memory = {};
   memory.resType = cudaResourceTypeArray;
@@ -97,7 +93,6 @@ __global__ void sample_each(cudaTextureObject_t view, const float* places, float
                             std::size_t n) {
   // TODO(5): as fetch_each, with tex1D<float>(object, place).
   // BEGIN SOLUTION
-  // STUB: (void)view, (void)places, (void)values, (void)n;
   const std::size_t k = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (k < n) values[k] = tex1D<float>(view, places[k]);
   // END SOLUTION
@@ -133,7 +128,6 @@ result sample(std::span<const float> texels, const settings& how, std::span<cons
   // TODO(4): without normalised places CUDA takes clamp for wrap and mirror, and says nothing.
   //          Refuse that: throw invalid_input, with a sentence.
   // BEGIN SOLUTION
-  // STUB: (void)periodic;
   if (periodic && !how.normalized)
     throw invalid_input("texture_1d: wrap and mirror need normalised places (from 0 to 1)");
   // END SOLUTION

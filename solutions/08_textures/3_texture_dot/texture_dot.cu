@@ -53,7 +53,6 @@ struct in_linear {
   static texture_view view_of(const device_buffer<float>& memory) {
     // TODO(1): as in 08.1: linear memory of floats.
     // BEGIN SOLUTION
-    // STUB: (void)memory;
     // STUB: throw not_written("textures over linear memory", 1);
     cudaResourceDesc what = {};
     what.resType = cudaResourceTypeLinear;
@@ -69,7 +68,6 @@ struct in_linear {
   __device__ static float at(cudaTextureObject_t view, std::size_t i) {
     // TODO(1): element i, exactly as it was stored.
     // BEGIN SOLUTION
-    // STUB: (void)view, (void)i;
     // STUB: return 0;
     return tex1Dfetch<float>(view, static_cast<int>(i));
     // END SOLUTION
@@ -86,7 +84,6 @@ struct in_array {
   static array_owner array_of(std::span<const float> values) {
     // TODO(4): as in 08.1: an array of floats, with these in it.
     // BEGIN SOLUTION
-    // STUB: (void)values;
     // STUB: throw not_written("textures over arrays", 4);
     const cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
     cudaArray_t handle = nullptr;
@@ -102,7 +99,6 @@ struct in_array {
   static texture_view view_of(const array_owner& array) {
     // TODO(4): as in 08.1: an array; places counted in texels, no mixing, floats as floats.
     // BEGIN SOLUTION
-    // STUB: (void)array;
     // STUB: throw not_written("textures over arrays", 4);
     cudaResourceDesc what = {};
     what.resType = cudaResourceTypeArray;
@@ -120,7 +116,6 @@ struct in_array {
   __device__ static float at(cudaTextureObject_t view, std::size_t i) {
     // TODO(4): element i, exactly as it was stored: where is its middle?
     // BEGIN SOLUTION
-    // STUB: (void)view, (void)i;
     // STUB: return 0;
     return tex1D<float>(view, static_cast<float>(i) + 0.5F);
     // END SOLUTION
@@ -137,8 +132,6 @@ __global__ void add_products(cudaTextureObject_t a, cudaTextureObject_t b, std::
   // TODO(2): add up this thread's products: its number's in the grid, then in strides of the
   //          grid; a thread without any brings 0. Then the block's sum, which one thread stores.
   // BEGIN SOLUTION
-  // STUB: (void)a, (void)b, (void)n, (void)partial, (void)A::at(a, 0), (void)B::at(b, 0);
-  // STUB: (void)sum_of_block(cache, 0);
   float mine = 0;
   const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
   for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride)
@@ -173,7 +166,6 @@ std::size_t longest(step which) {
   // TODO(3): what this device's textures allow: of the two kinds of the step, the one that allows
   //          less. Ask, with the functions of lab/texture.hpp; do not remember a number.
   // BEGIN SOLUTION
-  // STUB: (void)which;
   // STUB: throw not_written("longest()", 3);
   return which == step::linear_linear
              ? most_texels_in_linear_memory()
@@ -188,7 +180,6 @@ result dot(step which, std::span<const float> a, std::span<const float> b) {
                         std::to_string(b.size()) + "; they must be equally long");
   // TODO(3): refuse what is too long, before anything is allocated, with n and the limit.
   // BEGIN SOLUTION
-  // STUB: (void)longest(which);
   if (n > longest(which))
     throw invalid_input("texture_dot: " + std::to_string(n) + " elements are more than the " +
                         std::to_string(longest(which)) +
@@ -202,7 +193,6 @@ result dot(step which, std::span<const float> a, std::span<const float> b) {
       return dot_of<in_linear, in_linear>(a, b);
     // BEGIN SOLUTION
     // STUB: default:
-    // STUB:   (void)dot_of<in_array, in_linear>;
     // STUB:   throw not_written("steps array_linear and array_array", 5);
     case step::array_linear:
       return dot_of<in_array, in_linear>(a, b);

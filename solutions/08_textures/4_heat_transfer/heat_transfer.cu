@@ -55,7 +55,6 @@ dim3 blocks_of(int wide, int high, const task& what) {
 __device__ float blended(float own, float up, float down, float left, float right) {
   // TODO(1): the formula in heat_transfer.hpp, in its order.
   // BEGIN SOLUTION
-  // STUB: (void)up, (void)down, (void)left, (void)right;
   // STUB: return own;
   const float around = __fadd_rn(__fadd_rn(__fadd_rn(up, down), left), right);
   return __fadd_rn(own, __fmul_rn(kSpeed, __fsub_rn(around, __fmul_rn(4, own))));
@@ -70,7 +69,6 @@ __device__ float blended(float own, float up, float down, float left, float righ
 __global__ void copy_heaters(int width, int height, const float* heaters, float* cells) {
   // TODO(2): where there is a heater, the cell takes its temperature; elsewhere it stays.
   // BEGIN SOLUTION
-  // STUB: (void)width, (void)height, (void)heaters, (void)cells;
   const int x = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   const int y = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);
   if (x < width && y < height) {
@@ -84,7 +82,6 @@ __global__ void copy_heaters(int width, int height, const float* heaters, float*
 __global__ void blend(int width, int height, const float* input, float* output) {
   // TODO(2): the new temperature of this thread's cell. A neighbour that is not there is the cell.
   // BEGIN SOLUTION
-  // STUB: (void)width, (void)height, (void)input, (void)output, (void)blended;
   const int x = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   const int y = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);
   if (x < width && y < height) {
@@ -102,7 +99,6 @@ result simulate_global_memory(const task& what) {
   // TODO(2): the memory, and what.steps times both kernels. kernel_ms is the time of all of them;
   //          neither the copies nor the allocations belong to it.
   // BEGIN SOLUTION
-  // STUB: (void)what, (void)copy_heaters, (void)blend, (void)blocks_of, (void)kThreads;
   // STUB: throw not_written("step global_memory", 1);  // 1 and 2 are this step
   const device_buffer<float> heaters(what.heaters);
   device_buffer<float> one(what.initial), other(what.count());
@@ -129,7 +125,6 @@ texture_view view_of(const device_buffer<float>& cells) {
   //          Linear memory of floats: where it is, how many bytes, the format of an element
   //          (cudaCreateChannelDesc<float>()). Read as it is: cudaReadModeElementType.
   // BEGIN SOLUTION
-  // STUB: (void)cells;
   // STUB: throw not_written("step texture_1d", 3);
   cudaResourceDesc memory = {};
   cudaTextureDesc how = {};
@@ -145,7 +140,6 @@ texture_view view_of(const device_buffer<float>& cells) {
 __global__ void copy_heaters_1d(int width, int height, cudaTextureObject_t heaters, float* cells) {
   // TODO(3): as copy_heaters, but the heaters are fetched. The cells are written as before.
   // BEGIN SOLUTION
-  // STUB: (void)width, (void)height, (void)heaters, (void)cells;
   const int x = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   const int y = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);
   if (x < width && y < height) {
@@ -159,7 +153,6 @@ __global__ void copy_heaters_1d(int width, int height, cudaTextureObject_t heate
 __global__ void blend_1d(int width, int height, cudaTextureObject_t input, float* output) {
   // TODO(3): as blend. tex1Dfetch knows of no rows: the edges are still yours.
   // BEGIN SOLUTION
-  // STUB: (void)width, (void)height, (void)input, (void)output;
   const int x = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   const int y = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);
   if (x < width && y < height) {
@@ -178,7 +171,6 @@ result simulate_texture_1d(const task& what) {
   // TODO(3): as before, with a view of the heaters and one of each buffer. Whatever is swapped,
   //          the kernels must read the buffer that was written last.
   // BEGIN SOLUTION
-  // STUB: (void)copy_heaters_1d, (void)blend_1d;
   // STUB: view_of(device_buffer<float>(what.initial));
   // STUB: throw not_written("step texture_1d", 3);
   const device_buffer<float> heaters(what.heaters);
@@ -211,7 +203,6 @@ texture_view view_of(const pitched_buffer& cells) {
   //          plate, the nearest cell; no mixing of cells; x and y counted in cells. Say so even
   //          where zeros mean it.
   // BEGIN SOLUTION
-  // STUB: (void)cells;
   // STUB: throw not_written("step texture_2d", 4);
   cudaResourceDesc memory = {};
   cudaTextureDesc how = {};
@@ -234,7 +225,6 @@ texture_view view_of(const pitched_buffer& cells) {
 __device__ float* row_of(float* cells, std::size_t pitch_bytes, int y) {
   // TODO(4): the pitch is a number of bytes.
   // BEGIN SOLUTION
-  // STUB: (void)pitch_bytes, (void)y;
   // STUB: return cells;
   return reinterpret_cast<float*>(reinterpret_cast<char*>(cells) + pitch_bytes * y);
   // END SOLUTION
@@ -244,7 +234,6 @@ __global__ void copy_heaters_2d(int width, int height, cudaTextureObject_t heate
                                 std::size_t pitch_bytes) {
   // TODO(4): as copy_heaters.
   // BEGIN SOLUTION
-  // STUB: (void)width, (void)height, (void)heaters, (void)cells, (void)pitch_bytes, (void)row_of;
   const int x = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   const int y = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);
   if (x < width && y < height) {
@@ -259,7 +248,6 @@ __global__ void blend_2d(int width, int height, cudaTextureObject_t input, float
                          std::size_t pitch_bytes) {
   // TODO(4): as blend, without a word about edges.
   // BEGIN SOLUTION
-  // STUB: (void)width, (void)height, (void)input, (void)output, (void)pitch_bytes;
   const int x = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   const int y = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);
   if (x < width && y < height) {
@@ -274,7 +262,6 @@ __global__ void blend_2d(int width, int height, cudaTextureObject_t input, float
 result simulate_texture_2d(const task& what) {
   // TODO(4): as before, in three pitched_buffers.
   // BEGIN SOLUTION
-  // STUB: (void)copy_heaters_2d, (void)blend_2d;
   // STUB: view_of(pitched_buffer(what.width, what.height));
   // STUB: throw not_written("step texture_2d", 4);
   pitched_buffer heaters(what.width, what.height);
@@ -316,7 +303,6 @@ __global__ void blend_and_heat(int width, int height, const float* __restrict__ 
   // TODO(5): a thread's cells are (x, top) to (x, top + kCells - 1), as far as they are on the
   //          plate. Their column, from the one above to the one below, is read once.
   // BEGIN SOLUTION
-  // STUB: (void)width, (void)height, (void)input, (void)heaters, (void)output;
   const int x = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   const int top = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y) * kCells;
   if (x >= width || top >= height) return;  // no barrier follows
@@ -347,7 +333,6 @@ __global__ void blend_and_heat(int width, int height, const float* __restrict__ 
 result simulate_fused(const task& what) {
   // TODO(5): copy_heaters once, if there is a step at all; then what.steps times blend_and_heat.
   // BEGIN SOLUTION
-  // STUB: (void)what, (void)blend_and_heat, (void)kColumns, (void)kRowsOfThreads, (void)kCells;
   // STUB: throw not_written("step fused", 5);
   const device_buffer<float> heaters(what.heaters);
   device_buffer<float> one(what.initial), other(what.count());

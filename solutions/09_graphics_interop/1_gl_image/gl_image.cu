@@ -41,7 +41,6 @@ __global__ void paint(int width, int height, uchar4* pixels) {
   // TODO(1): the colour of this thread's pixel (x, y), row 0 being the upper one, in its place.
   //          Threads outside the picture do nothing.
   // BEGIN SOLUTION
-  // STUB: (void)width, (void)height, (void)pixels, (void)colour_at;
   const int x = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   const int y = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);
   if (x < width && y < height) {
@@ -59,7 +58,6 @@ class registration {
   explicit registration(const pixel_buffer& buffer) {
     // TODO(2): register buffer.name() with CUDA, as one whose old contents no kernel wants.
     // BEGIN SOLUTION
-    // STUB: (void)buffer;
     // STUB: throw not_written("the registration", 2);
     CUDA_CHECK(cudaGraphicsGLRegisterBuffer(&resource_, buffer.name(),
                                             cudaGraphicsRegisterFlagsWriteDiscard));
@@ -112,7 +110,6 @@ class mapping {
     cudaGraphicsResource_t mapped = std::exchange(resource_, nullptr);  // once is enough
     // TODO(3): unmap it. What OpenGL draws after this call waits for the kernels launched before.
     // BEGIN SOLUTION
-    // STUB: (void)mapped;
     CUDA_CHECK(cudaGraphicsUnmapResources(1, &mapped));
     // END SOLUTION
   }
@@ -129,7 +126,6 @@ void draw_pixels(const pixel_buffer& buffer, int width, int height) {
   //          for an offset in that buffer, and not for a pointer. Pixels are GL_RGBA,
   //          GL_UNSIGNED_BYTE each. Afterwards no buffer is bound, and check_gl() asks for errors.
   // BEGIN SOLUTION
-  // STUB: (void)buffer, (void)width, (void)height;
   glBindBuffer(GL_PIXEL_UNPACK_BUFFER, buffer.name());
   glDrawPixels(width, height, GL_RGBA, GL_UNSIGNED_BYTE, nullptr);
   glBindBuffer(GL_PIXEL_UNPACK_BUFFER, 0);
@@ -154,7 +150,6 @@ result draw(int width, int height) {
   //          launch paint on what it maps to, unmap it, draw its pixels.
   //          Invariant: kernels use the buffer only between map and unmap, OpenGL only outside.
   // BEGIN SOLUTION
-  // STUB: (void)paint, (void)kTile, (void)draw_pixels;
   // STUB: const pixel_buffer buffer(4);
   // STUB: mapping mapped{registration(buffer)};
   // STUB: std::size_t bytes = 0;

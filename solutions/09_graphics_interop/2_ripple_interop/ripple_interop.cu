@@ -48,7 +48,6 @@ __device__ unsigned char grey_at(int width, int height, float phase, int x, int 
 __global__ void ripple(int width, int height, float phase, uchar4* pixels) {
   // TODO(1): the grey of this thread's pixel (x, y), row 0 being the upper one, in its place.
   // BEGIN SOLUTION
-  // STUB: (void)width, (void)height, (void)phase, (void)pixels, (void)grey_at;
   const int x = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   const int y = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);
   if (x < width && y < height) {
@@ -120,7 +119,6 @@ class pond_in_opengl {
     // TODO(2): what is done for each frame. Kernels use the buffer only while it is mapped, OpenGL
     //          only while it is not; and no buffer stays bound.
     // BEGIN SOLUTION
-    // STUB: (void)tick;
     // STUB: return 0;
     event_timer timer;
     mapped_buffer<uchar4> pixels(registered_, count_);

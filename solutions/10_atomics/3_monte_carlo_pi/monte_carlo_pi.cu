@@ -27,7 +27,7 @@ namespace {
 using counter = unsigned long long;  // CUDA's name for 64 bits that atomicAdd takes
 
 constexpr unsigned kLanes = 32;  // of a warp
-[[maybe_unused]] constexpr unsigned kAllLanes = 0xFFFF'FFFF;
+constexpr unsigned kAllLanes = 0xFFFF'FFFF;
 
 // --- random numbers ------------------------------------------------------------------------------
 
@@ -54,10 +54,9 @@ __global__ void draw_numbers(std::uint64_t seed, std::uint64_t first, std::size_
 }
 
 /// Whether a number, as a point of the unit square, lies in the quarter circle.
-[[maybe_unused]] __device__ bool is_hit(std::uint64_t bits) {
+__device__ bool is_hit(std::uint64_t bits) {
   // TODO(2): the two coordinates, 31 bits each, and X² + Y² < 2^62. In which type?
   // BEGIN SOLUTION
-  // STUB: (void)bits;
   // STUB: return false;
   const std::uint64_t x = bits >> 33, y = (bits & 0xFFFF'FFFF) >> 1;
   return x * x + y * y < std::uint64_t{1} << 62;
@@ -69,9 +68,7 @@ __global__ void draw_numbers(std::uint64_t seed, std::uint64_t first, std::size_
 /// Adds to the counter, by one atomic addition. The lower half of the counter counts hits, the
 /// upper half these additions, so that nobody has to believe how many there were. All kernels use
 /// this.
-[[maybe_unused]] __device__ void add_hits(counter* total, unsigned hits) {
-  atomicAdd(total, (1ULL << 32) + hits);
-}
+__device__ void add_hits(counter* total, unsigned hits) { atomicAdd(total, (1ULL << 32) + hits); }
 
 // --- per_hit: one atomic for each hit ------------------------------------------------------------
 
@@ -79,7 +76,6 @@ __global__ void per_hit(std::uint64_t points, std::uint64_t seed, counter* total
   // TODO(3): walk through the points in strides of the grid. Point k is number(seed, k). For each
   //          hit add 1.
   // BEGIN SOLUTION
-  // STUB: (void)points, (void)seed, (void)total;
   const std::uint64_t stride = std::uint64_t{gridDim.x} * blockDim.x;
   for (std::uint64_t k = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; k < points;
        k += stride)
@@ -91,10 +87,9 @@ __global__ void per_hit(std::uint64_t points, std::uint64_t seed, counter* total
 // Requires blocks of whole warps.
 
 /// The hits of this thread's points. No thread has to wait for another to count them.
-[[maybe_unused]] __device__ unsigned hits_of_thread(std::uint64_t points, std::uint64_t seed) {
+__device__ unsigned hits_of_thread(std::uint64_t points, std::uint64_t seed) {
   // TODO(4): the loop of per_hit, with a variable of the thread's own.
   // BEGIN SOLUTION
-  // STUB: (void)points, (void)seed;
   // STUB: return 0;
   unsigned hits = 0;
   const std::uint64_t stride = std::uint64_t{gridDim.x} * blockDim.x;
@@ -106,7 +101,7 @@ __global__ void per_hit(std::uint64_t points, std::uint64_t seed, counter* total
 }
 
 /// The sum of what the 32 lanes of this warp bring along, for lane 0. All 32 lanes call it.
-[[maybe_unused]] __device__ unsigned sum_of_warp(unsigned mine) {
+__device__ unsigned sum_of_warp(unsigned mine) {
   // TODO(4): a tree without shared memory. __shfl_down_sync(kAllLanes, mine, d) is the `mine` of
   //          the lane d further up. Add that of the lane 16 further up, then 8, 4, 2, 1.
   //          Invariant: before each level, the numbers of the first 2d lanes add up to the sum. All
@@ -121,7 +116,6 @@ __global__ void per_hit(std::uint64_t points, std::uint64_t seed, counter* total
 __global__ void per_warp(std::uint64_t points, std::uint64_t seed, counter* total) {
   // TODO(4): … and lane 0 of each warp adds its sum.
   // BEGIN SOLUTION
-  // STUB: (void)points, (void)seed, (void)total;
   const unsigned sum = sum_of_warp(hits_of_thread(points, seed));
   if (threadIdx.x % kLanes == 0) add_hits(total, sum);
   // END SOLUTION
@@ -136,7 +130,6 @@ __global__ void per_block(std::uint64_t points, std::uint64_t seed, counter* tot
   //          bring a 0. One thread adds the block's sum.
   //          Every thread of the block reaches the __syncthreads().
   // BEGIN SOLUTION
-  // STUB: (void)points, (void)seed, (void)total;
   __shared__ unsigned sum_of[kLanes];  // of a warp of this block
   const unsigned lane = threadIdx.x % kLanes, warp = threadIdx.x / kLanes;
   const unsigned sum = sum_of_warp(hits_of_thread(points, seed));
@@ -154,13 +147,10 @@ void launch(step which, grid g, std::uint64_t points, std::uint64_t seed, counte
   switch (which) {
     // BEGIN SOLUTION
     // STUB: case step::per_hit:
-    // STUB:   (void)per_hit, (void)points, (void)seed, (void)total, (void)g;
     // STUB:   throw not_written("step per_hit", 1);  // 1, 2 and 3; launch it here
     // STUB: case step::per_warp:
-    // STUB:   (void)per_warp;
     // STUB:   throw not_written("step per_warp", 4);
     // STUB: case step::per_block:
-    // STUB:   (void)per_block;
     // STUB:   throw not_written("step per_block", 5);
     case step::per_hit:
       per_hit<<<g.blocks, g.threads>>>(points, seed, total);

@@ -32,7 +32,6 @@ static_assert(sizeof(counter) == sizeof(std::uint64_t));
 void count_on_cpu(std::span<const std::uint8_t> bytes, std::span<std::uint64_t> count) {
   // TODO(1): count the bytes. All counts are 0 when this begins.
   // BEGIN SOLUTION
-  // STUB: (void)bytes, (void)count;
   // STUB: throw not_written("step cpu", 1);
   for (const std::uint8_t byte : bytes) ++count[byte];
   // END SOLUTION
@@ -44,7 +43,6 @@ void count_on_cpu(std::span<const std::uint8_t> bytes, std::span<std::uint64_t> 
 void zero(counter* count) {
   // TODO(2): by cudaMemset(). It counts bytes, and it has to be checked as every call.
   // BEGIN SOLUTION
-  // STUB: (void)count;
   // STUB: throw not_written("zeroing the counters", 2);
   CUDA_CHECK(cudaMemset(count, 0, kBins * sizeof(counter)));
   // END SOLUTION
@@ -66,7 +64,7 @@ unsigned block_size(unsigned threads, unsigned best) {
 }
 
 /// Two blocks for each multiprocessor: what the book found best on its GPU.
-[[maybe_unused]] grid grid_of_the_book(unsigned threads) {
+grid grid_of_the_book(unsigned threads) {
   return {2 * device_limit(cudaDevAttrMultiProcessorCount), block_size(threads, 256)};
 }
 
@@ -78,7 +76,6 @@ __global__ void global_atomics(const std::uint8_t* bytes, std::size_t n, counter
   //          increment the same counter at the same time: reading it, adding 1 and writing it must
   //          be one step that nothing comes between.
   // BEGIN SOLUTION
-  // STUB: (void)bytes, (void)n, (void)count;
   const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
   for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride)
     atomicAdd(&count[bytes[i]], 1ULL);
@@ -89,7 +86,6 @@ void launch_global_atomics(const std::uint8_t* bytes, std::size_t n, counter* co
                            unsigned threads) {
   // TODO(2): launch global_atomics in grid_of_the_book(threads).
   // BEGIN SOLUTION
-  // STUB: (void)bytes, (void)n, (void)count, (void)threads, (void)global_atomics;
   // STUB: throw not_written("step global_atomics", 2);
   const grid g = grid_of_the_book(threads);
   global_atomics<<<g.blocks, g.threads>>>(bytes, n, count);
@@ -108,7 +104,6 @@ __global__ void shared_atomics(const std::uint8_t* bytes, std::size_t n, counter
   //          all have counted. Every thread of the block reaches every __syncthreads(), those too
   //          that have no byte.
   // BEGIN SOLUTION
-  // STUB: (void)bytes, (void)n, (void)count;
   __shared__ unsigned mine[kBins];  // what this block has counted
   for (unsigned bin = threadIdx.x; bin < kBins; bin += blockDim.x) mine[bin] = 0;
   __syncthreads();  // all counters are 0
@@ -127,7 +122,6 @@ void launch_shared_atomics(const std::uint8_t* bytes, std::size_t n, counter* co
                            unsigned threads) {
   // TODO(3): launch shared_atomics in grid_of_the_book(threads).
   // BEGIN SOLUTION
-  // STUB: (void)bytes, (void)n, (void)count, (void)threads, (void)shared_atomics;
   // STUB: throw not_written("step shared_atomics", 3);
   const grid g = grid_of_the_book(threads);
   shared_atomics<<<g.blocks, g.threads>>>(bytes, n, count);
@@ -149,16 +143,14 @@ void launch_shared_atomics(const std::uint8_t* bytes, std::size_t n, counter* co
 // multiple of 16 (cudaMalloc gives 256).
 
 constexpr unsigned kLanes = 32;
-[[maybe_unused]] constexpr std::size_t kAtOnce = sizeof(uint4);  // bytes in a load
+constexpr std::size_t kAtOnce = sizeof(uint4);  // bytes in a load
 
 /// Counts the four bytes of a word in the lane's copy.
-[[maybe_unused]] __device__ void count_four(unsigned word, unsigned (*copies)[kLanes],
-                                            unsigned lane) {
+__device__ void count_four(unsigned word, unsigned (*copies)[kLanes], unsigned lane) {
   // TODO(4): increment the lane's counters of the word's four bytes: the lowest, and so on up.
   //          Where all four are equal, add 4 in one step: runs of equal bytes are common in real
   //          data, and they cost a quarter then.
   // BEGIN SOLUTION
-  // STUB: (void)word, (void)copies, (void)lane;
   const unsigned lowest = word & 0xFFU;
   if (word == lowest * 0x01010101U) {
     atomicAdd(&copies[lowest][lane], 4U);
@@ -175,7 +167,6 @@ __global__ void lane_copies(const std::uint8_t* bytes, std::size_t n, counter* c
   //          time, and count them by count_four(). Who counts the last n % 16?
   //          When that is right: how many loads has a thread under way? Hint 6.
   // BEGIN SOLUTION
-  // STUB: (void)bytes, (void)n, (void)count;
   __shared__ unsigned copies[kBins][kLanes];  // [value of a byte][lane]
   for (unsigned i = threadIdx.x; i < kBins * kLanes; i += blockDim.x)
     copies[i / kLanes][i % kLanes] = 0;
@@ -216,7 +207,6 @@ grid grid_of_lane_copies(unsigned threads, std::size_t n) {
   //          of `size` threads), times cudaDevAttrMultiProcessorCount. But no more blocks than n
   //          bytes have work for.
   // BEGIN SOLUTION
-  // STUB: (void)n;
   // STUB: return {1, size};
   int blocks_per_processor = 0;
   CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks_per_processor, lane_copies,
@@ -234,7 +224,6 @@ void launch_lane_copies(const std::uint8_t* bytes, std::size_t n, counter* count
   const grid g = grid_of_lane_copies(threads, n);
   // TODO(5): launch lane_copies in the grid g.
   // BEGIN SOLUTION
-  // STUB: (void)bytes, (void)count, (void)g, (void)lane_copies;
   // STUB: throw not_written("step lane_copies", 4);  // 4, 5 and 6 are this step
   lane_copies<<<g.blocks, g.threads>>>(bytes, n, count);
   // END SOLUTION
@@ -267,7 +256,7 @@ result count(step which, std::span<const std::uint8_t> bytes, unsigned threads) 
     out.kernel_ms = static_cast<float>(timer.milliseconds());
     return out;
   }
-  (void)block_size(threads, 1);  // refuses before anything is allocated
+  block_size(threads, 1);  // refuses before anything is allocated
   if (bytes.empty()) return out;
 
   const device_buffer device_bytes(bytes);

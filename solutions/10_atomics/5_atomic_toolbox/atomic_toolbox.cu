@@ -28,9 +28,7 @@ constexpr unsigned kThreads = 256;  // of a block
 constexpr float kLowest = -std::numeric_limits<float>::infinity();
 
 /// Blocks of kThreads threads for n things, a thread for each.
-[[maybe_unused]] unsigned blocks_for(std::size_t n) {
-  return static_cast<unsigned>((n + kThreads - 1) / kThreads);
-}
+unsigned blocks_for(std::size_t n) { return static_cast<unsigned>((n + kThreads - 1) / kThreads); }
 
 // --- one cell, many requests ---------------------------------------------------------------------
 
@@ -78,12 +76,11 @@ __global__ void apply_to_cell(operation which, unsigned* cell, const request* re
 
 /// Whether a is to take the place of b: it is larger, where a NaN is larger than everything else,
 /// and +0 larger than -0.
-[[maybe_unused]] __device__ bool is_larger(float a, float b) {
+__device__ bool is_larger(float a, float b) {
   // TODO(2): comparisons with a NaN are false, and -0 == +0. So both cases need a thought of their
   //          own. What tells a NaN from all other numbers, if not isnan()? What is different in the
   //          bits of -0? (__float_as_int)
   // BEGIN SOLUTION
-  // STUB: (void)a, (void)b;
   // STUB: return false;
   if (b != b) return false;  // a NaN stays
   if (a != a) return true;
@@ -93,14 +90,13 @@ __global__ void apply_to_cell(operation which, unsigned* cell, const request* re
 }
 
 /// Replaces the float in the cell by `value` if that is larger. The cell holds the float's bits.
-[[maybe_unused]] __device__ void raise_to(unsigned* cell, float value) {
+__device__ void raise_to(unsigned* cell, float value) {
   // TODO(3): guess what is in the cell (kLowest will do). As long as `value` is larger than that,
   //          put its bits there by atomicCAS, provided that the guess is still right. atomicCAS
   //          returns what was there: was it as guessed, then you are done; if not, it is the next
   //          guess.
   //          Invariant: whatever is in the cell is only ever replaced by something larger.
   // BEGIN SOLUTION
-  // STUB: (void)cell, (void)value;
   unsigned guess = __float_as_uint(kLowest);
   while (is_larger(value, __uint_as_float(guess))) {
     const unsigned found = atomicCAS(cell, guess, __float_as_uint(value));
@@ -123,7 +119,6 @@ __global__ void add_up_groups(const unsigned* values, std::size_t n, unsigned* s
   // TODO(4): this thread adds its value to its block's sum. Nobody but this block touches that.
   //          Which scope is enough?
   // BEGIN SOLUTION
-  // STUB: (void)values, (void)n, (void)sums;
   const std::size_t i = blockIdx.x * kGroup + threadIdx.x;
   if (i < n) atomicAdd_block(&sums[blockIdx.x], values[i]);
   // END SOLUTION
@@ -133,7 +128,6 @@ __global__ void add_to_counter(unsigned* counter, unsigned threads, unsigned amo
   // TODO(5): the first `threads` threads of the grid add `amount`. The host adds to the same
   //          counter. Which scope does it take?
   // BEGIN SOLUTION
-  // STUB: (void)counter, (void)threads, (void)amount;
   const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (i < threads) atomicAdd_system(counter, amount);
   // END SOLUTION
@@ -143,7 +137,6 @@ __global__ void add_to_counter(unsigned* counter, unsigned threads, unsigned amo
 void add_on_host(unsigned* counter, unsigned times, unsigned amount) {
   // TODO(5): the host's atomic functions are std::atomic_ref's. (fetch_add)
   // BEGIN SOLUTION
-  // STUB: (void)counter, (void)times, (void)amount;
   const std::atomic_ref<unsigned> shared(*counter);
   for (unsigned time = 0; time < times; ++time) shared.fetch_add(amount);
   // END SOLUTION
@@ -167,7 +160,6 @@ outcome apply(operation which, std::uint32_t start, std::span<const request> req
   out.kernel_ms = time_kernel([&] {
     // TODO(1): … and launch apply_to_cell, with a thread for each request.
     // BEGIN SOLUTION
-    // STUB: (void)which, (void)apply_to_cell;
     // STUB: throw not_written("calling the atomic functions", 1);
     apply_to_cell<<<blocks_for(requests.size()), kThreads>>>(
         which, cell.data(), device_requests.data(), requests.size(), returned.data());
@@ -186,7 +178,6 @@ float float_max(std::span<const float> values) {
   //          unsigned, for its bits: reinterpret_cast<unsigned*>(cell.data()). Nothing is
   //          converted, and no thread accesses the cell as a float.
   // BEGIN SOLUTION
-  // STUB: (void)find_float_max;
   // STUB: throw not_written("the largest float", 2);  // 2 and 3 belong together
   find_float_max<<<blocks_for(values.size()), kThreads>>>(device_values.data(), values.size(),
                                                           reinterpret_cast<unsigned*>(cell.data()));
@@ -203,7 +194,6 @@ std::vector<std::uint32_t> sums_of_groups(std::span<const std::uint32_t> values)
   CUDA_CHECK(cudaMemset(sums.data(), 0, sums.size_bytes()));
   // TODO(4): … and launch add_up_groups, with a block for each group.
   // BEGIN SOLUTION
-  // STUB: (void)add_up_groups;
   // STUB: throw not_written("the sums of groups", 4);
   add_up_groups<<<static_cast<unsigned>(groups), kGroup>>>(device_values.data(), values.size(),
                                                            sums.data());
@@ -229,7 +219,6 @@ std::uint32_t add_together(std::uint32_t start, unsigned threads, unsigned host_
   // TODO(5): launch add_to_counter (a grid of no blocks would be an error), add on the host, and
   //          return the counter's value when both are done. Who waits for the kernel?
   // BEGIN SOLUTION
-  // STUB: (void)threads, (void)host_times, (void)amount, (void)add_to_counter, (void)add_on_host;
   // STUB: throw not_written("adding together", 5);
   if (threads != 0) add_to_counter<<<blocks_for(threads), kThreads>>>(memory, threads, amount);
   CUDA_CHECK(cudaGetLastError());

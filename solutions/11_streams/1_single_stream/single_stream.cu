@@ -37,7 +37,6 @@ struct pinned_free {
     // TODO(1): give the pinned memory back. It did not come from malloc or cudaMalloc.
     //          CUDA_CHECK_NOTHROW is for destructors and the like.
     // BEGIN SOLUTION
-    // STUB: (void)memory;
     CUDA_CHECK_NOTHROW(cudaFreeHost(memory));
     // END SOLUTION
   }
@@ -48,7 +47,6 @@ pinned_ints allocate_pinned(std::size_t n) {
   int* memory = nullptr;
   // TODO(1): allocate n ints of pinned memory, without any special flags.
   // BEGIN SOLUTION
-  // STUB: (void)n;
   // STUB: throw not_written("pinned memory", 1);
   CUDA_CHECK(cudaHostAlloc(&memory, n * sizeof(int), cudaHostAllocDefault));
   // END SOLUTION
@@ -93,7 +91,6 @@ __device__ long long mean_of_neighbours(const int* a, std::size_t first, unsigne
   // TODO(3): three elements of the group, none of them outside. The sum of three ints may be more
   //          than an int can hold.
   // BEGIN SOLUTION
-  // STUB: (void)a, (void)first, (void)size, (void)k;
   // STUB: return 0;
   const long long sum =
       static_cast<long long>(a[first + k]) + a[first + (k + 1) % size] + a[first + (k + 2) % size];
@@ -105,7 +102,6 @@ __global__ void average(const int* a, const int* b, int* c, std::size_t count) {
   // TODO(3): one thread for each of the `count` elements of this chunk. A group begins at each
   //          multiple of kGroup; only the last one may have fewer elements. Which?
   // BEGIN SOLUTION
-  // STUB: (void)a, (void)b, (void)c, (void)count;
   const std::size_t first = std::size_t{blockIdx.x} * kGroup;
   const unsigned k = threadIdx.x;
   if (first + k < count) {
@@ -138,8 +134,6 @@ void enqueue_chunk(cudaStream_t stream, const host_arrays& host, const device_ar
   //          `stream`, which runs them in this order. For a launch it is the fourth argument
   //          between <<< and >>>.
   // BEGIN SOLUTION
-  // STUB: (void)stream, (void)host, (void)device, (void)first, (void)bytes, (void)blocks;
-  // STUB: (void)average, (void)mean_of_neighbours;
   // STUB: throw not_written("the work for a chunk", 3);  // 3 and 4 are this piece
   CUDA_CHECK(cudaMemcpyAsync(device.a, host.a + first, bytes, cudaMemcpyHostToDevice, stream));
   CUDA_CHECK(cudaMemcpyAsync(device.b, host.b + first, bytes, cudaMemcpyHostToDevice, stream));
@@ -155,7 +149,6 @@ void enqueue_all(cudaStream_t stream, const host_arrays& host, const device_arra
   // TODO(5): one enqueue_chunk() after the other. The last chunk may be shorter. Why may all of
   //          them use the same memory of the device, although nobody waits in between?
   // BEGIN SOLUTION
-  // STUB: (void)stream, (void)host, (void)device, (void)n, (void)chunk, (void)enqueue_chunk;
   // STUB: throw not_written("the loop over the chunks", 5);
   for (std::size_t first = 0; first < n; first += chunk)
     enqueue_chunk(stream, host, device, first, std::min(chunk, n - first));

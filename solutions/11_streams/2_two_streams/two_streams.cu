@@ -147,7 +147,6 @@ void let_wait(cudaStream_t later, cudaStream_t earlier, const event& mark) {
   //          (cudaStreamWaitEvent, flags 0). Which comes first? An event that has not been
   //          recorded is not waited for.
   // BEGIN SOLUTION
-  // STUB: (void)later, (void)earlier, (void)mark.get();
   // STUB: throw not_written("one stream that waits for another", 1);
   CUDA_CHECK(cudaEventRecord(mark.get(), earlier));
   CUDA_CHECK(cudaStreamWaitEvent(later, mark.get(), 0));
@@ -162,7 +161,6 @@ void depth_first(cudaStream_t stream0, cudaStream_t stream1, host_arrays& host, 
   // TODO(2): the pieces go to the streams in turn: 0, 2, 4, … to stream0, 1, 3, 5, … to stream1.
   //          The last piece may be short, and there may be an odd number of them.
   // BEGIN SOLUTION
-  // STUB: (void)stream0, (void)stream1, (void)host, (void)memory0, (void)memory1, (void)chunk;
   // STUB: throw not_written("step depth_first", 2);
   for (std::size_t first = 0; first < host.n; first += 2 * chunk) {
     enqueue(stream0, host, memory0, piece_at(first, chunk, host.n));
@@ -180,7 +178,6 @@ void breadth_first(cudaStream_t stream0, cudaStream_t stream1, host_arrays& host
   //          back. For one queue of copies in the hardware: a copy back must not stand before a
   //          copy that need not wait for anything.
   // BEGIN SOLUTION
-  // STUB: (void)stream0, (void)stream1, (void)host, (void)memory0, (void)memory1, (void)chunk;
   // STUB: throw not_written("step breadth_first", 3);
   for (std::size_t first = 0; first < host.n; first += 2 * chunk) {
     const piece piece0 = piece_at(first, chunk, host.n);
@@ -234,7 +231,6 @@ result process(step which, std::span<const int> a, std::span<const int> b, std::
     // TODO(4): below, the clock is stopped in stream0, and the host waits for stream0 alone. Both
     //          must come after the work of stream1, too. You have written what does it.
     // BEGIN SOLUTION
-    // STUB: (void)done;
     // STUB: throw not_written("bringing the streams together", 4);
     let_wait(stream0.get(), stream1.get(), done);
     // END SOLUTION

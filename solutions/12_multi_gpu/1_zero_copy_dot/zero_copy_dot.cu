@@ -50,8 +50,6 @@ __global__ void sums_of_blocks(const float* a, const float* b, float* partial, s
   //          as long as all of them are there; then what is left. The block's sum goes to its
   //          place in `partial`, once.
   // BEGIN SOLUTION
-  // STUB: (void)a, (void)b, (void)partial, (void)n, (void)kInFlight;
-  // STUB: (void)sum_of_block(cache, 0);
   const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
   std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
 
@@ -70,20 +68,19 @@ __global__ void sums_of_blocks(const float* a, const float* b, float* partial, s
 
 /// Given. Four blocks a multiprocessor: with a thousand threads there, and eight loads a thread,
 /// the bus always has enough to do.
-[[maybe_unused]] unsigned blocks_for(std::size_t n) {
+unsigned blocks_for(std::size_t n) {
   const std::size_t most = std::size_t{4} * device_limit(cudaDevAttrMultiProcessorCount);
   return static_cast<unsigned>(std::min((n + kThreads - 1) / kThreads, most));
 }
 
 /// Given: puts the kernel into the default stream, and comes back while it runs.
-[[maybe_unused]] void launch(unsigned blocks, const float* a, const float* b, float* partial,
-                             std::size_t n) {
+void launch(unsigned blocks, const float* a, const float* b, float* partial, std::size_t n) {
   sums_of_blocks<<<blocks, kThreads>>>(a, b, partial, n);
   CUDA_CHECK(cudaGetLastError());
 }
 
 /// Given: the host's part, in double.
-[[maybe_unused]] float sum_of(std::span<const float> partial) {
+float sum_of(std::span<const float> partial) {
   return static_cast<float>(std::accumulate(partial.begin(), partial.end(), 0.0));
 }
 
@@ -94,7 +91,6 @@ result copies(std::span<const float> a, std::span<const float> b) {
   //          the vectors, launch between start() and stop() of an event_timer, copy the partial
   //          sums back, add them up.
   // BEGIN SOLUTION
-  // STUB: (void)a, (void)b;
   // STUB: throw not_written("step copies", 2);
   const std::size_t n = a.size();
   const unsigned blocks = blocks_for(n);
@@ -130,7 +126,6 @@ class mapped_buffer {
     // TODO(3): allocate with cudaHostAlloc into host_, and ask cudaHostGetDevicePointer for
     //          device_. If that fails the destructor will not run: free host_ before throwing.
     // BEGIN SOLUTION
-    // STUB: (void)flags;
     // STUB: throw not_written("mapped memory", 3);
     void* memory = nullptr;
     CUDA_CHECK(cudaHostAlloc(&memory, n * sizeof(float), cudaHostAllocMapped | flags));

@@ -63,7 +63,7 @@ __global__ void sums_of_blocks(const float* a, const float* b, float* partial, s
 }
 
 /// A grid that fills `device`, or fewer blocks if n needs no more.
-[[maybe_unused]] unsigned blocks_for(std::size_t n, int device) {
+unsigned blocks_for(std::size_t n, int device) {
   int processors = 0;
   CUDA_CHECK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
   const std::size_t most = 8 * static_cast<std::size_t>(processors);
@@ -71,8 +71,8 @@ __global__ void sums_of_blocks(const float* a, const float* b, float* partial, s
 }
 
 /// Puts the kernel into a stream of the *current device*, where the pointers have to be, too.
-[[maybe_unused]] void launch(unsigned blocks, const float* a, const float* b, float* partial,
-                             std::size_t n, cudaStream_t stream) {
+void launch(unsigned blocks, const float* a, const float* b, float* partial, std::size_t n,
+            cudaStream_t stream) {
   sums_of_blocks<<<blocks, kThreads, 0, stream>>>(a, b, partial, n);
   CUDA_CHECK(cudaGetLastError());
 }
@@ -83,12 +83,12 @@ struct part_result {
   float kernel_ms = 0;
 };
 
-[[maybe_unused]] double sum_of(const std::vector<float>& partial) {
+double sum_of(const std::vector<float>& partial) {
   return std::accumulate(partial.begin(), partial.end(), 0.0);
 }
 
 /// The devices' sums together, and the slowest one's time.
-[[maybe_unused]] result total_of(std::span<const part_result> parts) {
+result total_of(std::span<const part_result> parts) {
   double sum = 0;
   float kernel_ms = 0;
   for (const part_result& part : parts) {
@@ -116,7 +116,6 @@ std::vector<std::size_t> split(std::size_t n, std::span<const double> shares) {
   //          down. Every element belongs to exactly one part: where one ends, the next one begins.
   //          Where the shares up to here are all of them, the cut is n, and no rounding decides.
   // BEGIN SOLUTION
-  // STUB: (void)n;
   // STUB: throw not_written("split", 1);
   std::vector<std::size_t> cuts{0};
   double up_to_here = 0;
@@ -136,13 +135,11 @@ namespace {
 // thread's function ends the program.
 
 /// A part from beginning to end, on a thread that works for `device` alone.
-[[maybe_unused]] part_result work_of_device(int device, std::span<const float> a,
-                                            std::span<const float> b) {
+part_result work_of_device(int device, std::span<const float> a, std::span<const float> b) {
   // TODO(2): make `device` this thread's current one, before anything else: memory, events and
   //          launches all belong to the device that is current at that moment. Then as always:
   //          buffers, launch (in the default stream: nullptr) with an event_timer, partial sums.
   // BEGIN SOLUTION
-  // STUB: (void)device, (void)a, (void)b;
   // STUB: throw not_written("work_of_device", 2);
   CUDA_CHECK(cudaSetDevice(device));
   const std::size_t n = a.size();
@@ -165,7 +162,6 @@ result thread_per_device(std::span<const float> a, std::span<const float> b,
   //          part. Each thread stores its result in a place of its own, and what it throws too
   //          (std::current_exception()). When all have ended, throw the first exception again.
   // BEGIN SOLUTION
-  // STUB: (void)a, (void)b, (void)cuts;
   // STUB: throw not_written("step thread_per_device", 3);
   const std::size_t parts = cuts.size() - 1;
   std::vector<part_result> results(parts);
@@ -212,7 +208,7 @@ class keep_current_device {
   keep_current_device& operator=(const keep_current_device&) = delete;
 
  private:
-  [[maybe_unused]] int device_ = 0;
+  int device_ = 0;
 };
 
 /// Given: a stream of the current device. No other stream's work waits for it by itself. Its end
@@ -256,7 +252,6 @@ result one_thread(std::span<const float> a, std::span<const float> b,
   //          in the part's stream. The third waits for each stream, and collects the sums. All
   //          three need the right current device, for every part anew.
   // BEGIN SOLUTION
-  // STUB: (void)a, (void)b, (void)cuts;
   // STUB: throw not_written("step one_thread", 5);
   for (std::size_t k = 0; k + 1 < cuts.size(); ++k) {
     const std::size_t n = cuts[k + 1] - cuts[k];

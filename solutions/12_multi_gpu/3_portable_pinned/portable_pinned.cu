@@ -39,7 +39,6 @@ class pinned_buffer {
     //          a time, so they have to come from CUDA: nobody can fetch what may be moved
     //          meanwhile.
     // BEGIN SOLUTION
-    // STUB: (void)flags;
     // STUB: throw not_written("pinned memory", 1);
     void* memory = nullptr;
     CUDA_CHECK(cudaHostAlloc(&memory, n * sizeof(float), flags));
@@ -77,7 +76,6 @@ namespace {
 unsigned flags_of(pinning how) {
   // TODO(1): mapped in any case; portable unless one device is enough.
   // BEGIN SOLUTION
-  // STUB: (void)how;
   // STUB: return cudaHostAllocDefault;
   return how == pinning::all_devices ? cudaHostAllocMapped | cudaHostAllocPortable
                                      : cudaHostAllocMapped;
@@ -85,11 +83,10 @@ unsigned flags_of(pinning how) {
 }
 
 /// What the current device says of the memory: the flags, and the two bools.
-[[maybe_unused]] void look(const pinned_buffer& memory, device_report& seen) {
+void look(const pinned_buffer& memory, device_report& seen) {
   // TODO(3): cudaHostGetFlags, cudaPointerGetAttributes, and a comparison of the two pointers. Does
   //          a device that has not allocated the memory see anything else than the one that has?
   // BEGIN SOLUTION
-  // STUB: (void)memory, (void)seen;
   // STUB: throw not_written("a look at the memory", 3);
   CUDA_CHECK(cudaHostGetFlags(&seen.flags, memory.host()));
   cudaPointerAttributes attributes{};
@@ -102,14 +99,14 @@ unsigned flags_of(pinning how) {
 // --- given: how the work is handed out, with parts.hpp -------------------------------------------
 
 /// Puts the kernel into a stream of the current device, whose pointers these have to be.
-[[maybe_unused]] void launch(unsigned blocks, const float* a, const float* b, float* partial,
-                             std::size_t n, cudaStream_t stream) {
+void launch(unsigned blocks, const float* a, const float* b, float* partial, std::size_t n,
+            cudaStream_t stream) {
   sums_of_blocks<<<blocks, kThreads, 0, stream>>>(a, b, partial, n);
   CUDA_CHECK(cudaGetLastError());
 }
 
 /// The sum of one device's blocks, in double.
-[[maybe_unused]] double sum_of(const pinned_buffer& partial, const part& its) {
+double sum_of(const pinned_buffer& partial, const part& its) {
   const float* first = partial.host() + its.first_sum;
   return std::accumulate(first, first + its.blocks, 0.0);
 }
@@ -134,7 +131,6 @@ void zero_copy(job& all) {
   //          sums in its place of all.partial. No copy will wait for that kernel: who does? Then
   //          the sum, into all.sums[its device], and the kernel's time, into the report.
   // BEGIN SOLUTION
-  // STUB: (void)all;
   // STUB: throw not_written("step zero_copy", 4);
   in_a_thread_each(all.parts, [&all](const part& mine) {
     CUDA_CHECK(cudaSetDevice(mine.device));  // a new thread's current device is device 0
@@ -175,7 +171,6 @@ void copies(job& all, std::list<device_part>& memory, host_timer& total) {
   //          sums into their place of all.partial: also one that waits for nothing, since that
   //          memory is pinned. The third waits for each stream, and notes sum and time.
   // BEGIN SOLUTION
-  // STUB: (void)all, (void)memory, (void)total;
   // STUB: throw not_written("step copies", 5);
   for (const part& its : all.parts) {
     CUDA_CHECK(cudaSetDevice(its.device));  // the part's memory is there

@@ -56,7 +56,6 @@ class session {
 void copy_on_device(cublasHandle_t handle, int n, const double* x, int incx, double* y, int incy) {
   // TODO(2): y = x, in one call for vectors of doubles. Each status is checked.
   // BEGIN SOLUTION
-  // STUB: (void)handle, (void)n, (void)x, (void)incx, (void)y, (void)incy;
   // STUB: throw not_written("copy", 2);
   CUBLAS_CHECK(cublasDcopy(handle, n, x, incx, y, incy));
   // END SOLUTION
@@ -65,7 +64,6 @@ void copy_on_device(cublasHandle_t handle, int n, const double* x, int incx, dou
 void scale_on_device(cublasHandle_t handle, int n, double alpha, double* x, int incx) {
   // TODO(3): x = alpha x. cuBLAS wants alpha's address: where does alpha live?
   // BEGIN SOLUTION
-  // STUB: (void)handle, (void)n, (void)alpha, (void)x, (void)incx;
   // STUB: throw not_written("scale", 3);
   CUBLAS_CHECK(cublasDscal(handle, n, &alpha, x, incx));
   // END SOLUTION
@@ -76,7 +74,6 @@ double dot_to_host(cublasHandle_t handle, int n, const double* x, int incx, cons
   // TODO(4): the dot product, in a variable of the host. A new handle takes the addresses of
   //          single numbers for addresses of the host.
   // BEGIN SOLUTION
-  // STUB: (void)handle, (void)n, (void)x, (void)incx, (void)y, (void)incy;
   // STUB: throw not_written("step host_result", 4);
   double result = 0;
   CUBLAS_CHECK(cublasDdot(handle, n, x, incx, y, incy, &result));
@@ -88,7 +85,6 @@ void dot_to_device(cublasHandle_t handle, int n, const double* x, int incx, cons
                    int incy, double* device_result) {
   // TODO(5): the same, into device memory. Tell the handle that single numbers are there now.
   // BEGIN SOLUTION
-  // STUB: (void)handle, (void)n, (void)x, (void)incx, (void)y, (void)incy, (void)device_result;
   // STUB: throw not_written("step device_result", 5);
   CUBLAS_CHECK(cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_DEVICE));
   CUBLAS_CHECK(cublasDdot(handle, n, x, incx, y, incy, device_result));
@@ -99,7 +95,6 @@ double norm_to_host(cublasHandle_t handle, int n, const double* x, int incx) {
   // TODO(6): the Euclidean norm, which BLAS calls nrm2. The root of a dot product is not the same:
   //          the square of 1e200 is no double.
   // BEGIN SOLUTION
-  // STUB: (void)handle, (void)n, (void)x, (void)incx;
   // STUB: throw not_written("norm", 6);
   double result = 0;
   CUBLAS_CHECK(cublasDnrm2(handle, n, x, incx, &result));

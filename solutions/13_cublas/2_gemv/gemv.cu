@@ -38,7 +38,6 @@ void multiply_normal(cublasHandle_t handle, float alpha, device_matrix a, const 
   // TODO(1): y = alpha A x + beta y, in one checked call. m, n and lda describe the matrix that
   //          cuBLAS sees, not ours; op makes ours of it.
   // BEGIN SOLUTION
-  // STUB: (void)handle, (void)alpha, (void)a, (void)x, (void)beta, (void)y;
   // STUB: throw not_written("step normal", 1);
   // Our rows are its columns: it sees the transpose, cols x rows, and is to transpose that.
   CUBLAS_CHECK(
@@ -50,7 +49,6 @@ void multiply_transposed(cublasHandle_t handle, float alpha, device_matrix a, co
                          float beta, float* y) {
   // TODO(2): y = alpha A^T x + beta y.
   // BEGIN SOLUTION
-  // STUB: (void)handle, (void)alpha, (void)a, (void)x, (void)beta, (void)y;
   // STUB: throw not_written("step transposed", 2);
   // What it sees is A^T already.
   CUBLAS_CHECK(

@@ -39,7 +39,6 @@ void multiply_product(cublasHandle_t handle, float alpha, device_matrix<const fl
   // TODO(1): C = alpha A B + beta C, in one checked call in which nothing is transposed. Who is X,
   //          and who is Y? m, n and k describe what cuBLAS sees.
   // BEGIN SOLUTION
-  // STUB: (void)handle, (void)alpha, (void)a, (void)b, (void)beta, (void)c;
   // STUB: throw not_written("step product", 1);
   // It makes C^T (cols x rows of ours) of B^T and A^T, which is what it sees in b and a.
   CUBLAS_CHECK(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, c.cols, c.rows, a.cols, &alpha, b.data,
@@ -53,8 +52,6 @@ void multiply_transposed(cublasHandle_t handle, bool transpose_a, bool transpose
   // TODO(2): C = alpha op(A) op(B) + beta C: each of A and B may be transposed. Which op belongs to
   //          which operand, and how many terms has a sum?
   // BEGIN SOLUTION
-  // STUB: (void)handle, (void)transpose_a, (void)transpose_b, (void)alpha, (void)a, (void)b;
-  // STUB: (void)beta, (void)c;
   // STUB: throw not_written("the steps with transposes", 2);
   const cublasOperation_t op_a = transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
   const cublasOperation_t op_b = transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;

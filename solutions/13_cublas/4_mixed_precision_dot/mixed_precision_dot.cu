@@ -38,7 +38,6 @@ constexpr int kPiece = 1 << 18;  // as many elements are double at the same time
 float dot_in_float(cublasHandle_t handle, int n, const float* x, const float* y) {
   // TODO(1): one checked call, all of it in float. What type must the variable for the result have?
   // BEGIN SOLUTION
-  // STUB: (void)handle, (void)n, (void)x, (void)y;
   // STUB: throw not_written("step in_float", 1);
   float result = 0;
   CUBLAS_CHECK(
@@ -52,7 +51,6 @@ float dot_in_float(cublasHandle_t handle, int n, const float* x, const float* y)
 __global__ void widen(const float* from, double* to, std::size_t n) {
   // TODO(2): to[i] = from[i] for i < n. Nothing at or behind n is touched.
   // BEGIN SOLUTION
-  // STUB: (void)from, (void)to, (void)n;
   const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (i < n) to[i] = from[i];  // exact: every float is a double
   // END SOLUTION
@@ -72,8 +70,6 @@ double dot_in_double(cublasHandle_t handle, int n, const float* x, const float* 
   //          the piece of y, and have cublasDotEx do the rest in double. All pieces go through the
   //          same two buffers. Who waits until a buffer may be overwritten?
   // BEGIN SOLUTION
-  // STUB: (void)handle, (void)n, (void)x, (void)y, (void)wide_x, (void)wide_y;
-  // STUB: (void)widen_on_device;
   // STUB: throw not_written("step in_double", 2);
   double sum = 0;
   for (int done = 0; done < n;) {
@@ -98,7 +94,6 @@ std::optional<double> dot_of_mixed_types(cublasHandle_t handle, int n, const flo
   // TODO(4): ask for float vectors, and for result and arithmetic in double. If the status is
   //          CUBLAS_STATUS_NOT_SUPPORTED, return std::nullopt; all other failures are checked.
   // BEGIN SOLUTION
-  // STUB: (void)handle, (void)n, (void)x, (void)y;
   // STUB: throw not_written("ask_for_mixed_types", 4);
   double result = 0;
   const cublasStatus_t status =

@@ -30,7 +30,6 @@ namespace {
 std::optional<int> first_zero_on_the_diagonal(const linear_system& s) {
   // TODO(1): A is column-major: where is its element in row i and column i?
   // BEGIN SOLUTION
-  // STUB: (void)s;
   // STUB: throw not_written("the look at the diagonal", 1);
   const auto lda = static_cast<std::size_t>(s.lda);
   for (int i = 0; i < s.n; ++i) {
@@ -53,7 +52,6 @@ void refuse_what_cublas_cannot_see(const linear_system& s, bool trust_diagonal) 
   //          its last row, the last element of b has nothing behind it.) Throw invalid_input if
   //          one is shorter; and for a zero on the diagonal, unless it is trusted.
   // BEGIN SOLUTION
-  // STUB: (void)trust_diagonal, (void)first_zero_on_the_diagonal;
   const auto n = static_cast<std::size_t>(s.n), lda = static_cast<std::size_t>(s.lda),
              increment = static_cast<std::size_t>(s.increment);
   if (const std::size_t needed = (n - 1) * lda + n; s.a.size() < needed)
@@ -80,7 +78,6 @@ result solve_on_device(step which, const linear_system& s, const circumstances& 
   //          something. Then look for what is left behind if the third of them throws: give
   //          everything that has to be given back an owner.
   // BEGIN SOLUTION
-  // STUB: (void)cudaSetDevice(where.device);
   // STUB: const device_buffer device_a(s.a);
   // STUB: device_buffer<double> device_x(s.b.size());
   // STUB: cublasHandle_t blas = nullptr;
@@ -88,9 +85,7 @@ result solve_on_device(step which, const linear_system& s, const circumstances& 
   // STUB: const int n = s.n, ld = s.lda, inc = s.increment;
   // STUB: const double* a = device_a.data();
   // STUB: double* x = device_x.data();
-  // STUB: const auto call = [&] {
-  // STUB:   (void)cublasDtrsv(blas, triangle, CUBLAS_OP_N, CUBLAS_DIAG_NON_UNIT, n, a, ld, x, inc);
-  // STUB: };
+  // STUB: const auto call = [&] { /* the call */ };
   // STUB: const float ms = time_kernel(call, [&] { device_x.copy_from(s.b); });  // x was b
   // STUB: if (where.with_handle) (void)cublasDestroy(blas);
   // STUB: return {device_x.to_vector(), ms};

@@ -50,7 +50,6 @@ __global__ void transpose_each(const double* from, double* to, std::size_t count
   //          belongs column after column in `to`. Matrix k begins at k times the size of one, in
   //          both. In strides of the grid: there may be more elements than threads.
   // BEGIN SOLUTION
-  // STUB: (void)from, (void)to, (void)count, (void)rows, (void)columns;
   const std::size_t size = rows * columns;
   const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
   std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
@@ -83,7 +82,6 @@ device_buffer<double*> addresses(device_buffer<double>& matrices, std::size_t co
   //          (calculating with a device's address is allowed there, following it is not), and
   //          bring them to the device.
   // BEGIN SOLUTION
-  // STUB: (void)matrices, (void)count;
   // STUB: throw not_written("the batch in device memory", 1);  // 1 and 2
   const std::size_t size = matrices.size() / count;
   std::vector<double*> each(count);
@@ -103,7 +101,6 @@ void factorize(const cublas_handle& handle, batch& what) {
   //          is the leading dimension of a matrix without gaps? A status of success says nothing
   //          about the matrices: that is what the info is for.
   // BEGIN SOLUTION
-  // STUB: (void)handle, (void)what;
   // STUB: throw not_written("factorize", 3);
   const int n = static_cast<int>(what.n), systems = static_cast<int>(what.systems);
   CUBLAS_CHECK(cublasDgetrfBatched(handle, n, what.each_a.data(), n, what.pivots.data(),
@@ -117,7 +114,6 @@ void solve_factorized(const cublas_handle& handle, batch& what) {
   // TODO(4): cublasDgetrsBatched, for all right-hand sides of a system at once. Its info is of
   //          another kind: one int of the host, which says whether an argument is wrong.
   // BEGIN SOLUTION
-  // STUB: (void)handle, (void)what;
   // STUB: throw not_written("solve_factorized", 4);
   const int n = static_cast<int>(what.n), right_sides = static_cast<int>(what.right_sides);
   int wrong_argument = 0;  // that something is wrong the status says as well
@@ -133,7 +129,6 @@ std::vector<solution> collect(const std::vector<int>& zero_pivots, const std::ve
   std::vector<solution> out(zero_pivots.size());
   // TODO(5): for each system its zero pivot, and its `each` numbers of x if they are a solution.
   // BEGIN SOLUTION
-  // STUB: (void)x, (void)each;
   // STUB: throw not_written("collect", 5);
   for (std::size_t k = 0; k < zero_pivots.size(); ++k) {
     out[k].zero_pivot = zero_pivots[k];

@@ -32,7 +32,6 @@ void prepare(const cublasxt_handle& handle, std::vector<int> devices, int block_
   // TODO(1): cublasXtDeviceSelect and cublasXtSetBlockDim. Without the first, the library has
   //          nobody to give work to.
   // BEGIN SOLUTION
-  // STUB: (void)handle, (void)devices, (void)block_dim;
   // STUB: throw not_written("prepare", 1);
   CUBLAS_CHECK(cublasXtDeviceSelect(handle, static_cast<int>(devices.size()), devices.data()));
   CUBLAS_CHECK(cublasXtSetBlockDim(handle, block_dim));
@@ -48,7 +47,6 @@ void gemm(const cublasxt_handle& handle, op first, const matrix& a, const matrix
   //          transposed matrix, and so are b and c. Which product of the transposed matrices is
   //          the transposed c? Nothing needs to be copied or turned.
   // BEGIN SOLUTION
-  // STUB: (void)handle, (void)first, (void)a, (void)b, (void)c;
   // STUB: throw not_written("gemm", 2);
   // (op(A) · B) transposed = B transposed · op(A) transposed
   const float one = 1, zero = 0;
@@ -70,7 +68,6 @@ matrix sum(const matrix& a, const matrix& b) {
   matrix out = unwritten(a.rows, a.columns);
   // TODO(3): on the host. (The chapter says why.)
   // BEGIN SOLUTION
-  // STUB: (void)b;
   // STUB: throw not_written("sum", 3);
   for (std::size_t i = 0; i < out.elements.size(); ++i)
     out.elements[i] = a.elements[i] + b.elements[i];
@@ -84,7 +81,6 @@ matrix two_products(const cublasxt_handle& handle, op first, const matrix& a, co
   // TODO(4): two products. Each call of cuBLAS-Xt comes back when its result is in host memory, so
   //          the second may begin with what the first has made.
   // BEGIN SOLUTION
-  // STUB: (void)handle, (void)first, (void)b, (void)sum;
   // STUB: throw not_written("step sum_times_product", 3);  // 3 and 4
   matrix product = unwritten(a.rows, b.columns);
   gemm(handle, op::none, a, b, product);

@@ -32,7 +32,6 @@ std::optional<zero> zero_on_a_diagonal(std::span<const double> a, std::span<cons
   // TODO(1): the library does not look for it: it divides. A + C may have a zero where neither A
   //          nor C has one.
   // BEGIN SOLUTION
-  // STUB: (void)a, (void)c, (void)n;
   // STUB: throw not_written("zero_on_a_diagonal", 1);
   for (std::size_t row = 0; row < n; ++row)
     if (a[row * n + row] + c[row * n + row] == 0) return zero{factor::sum, row};
@@ -57,7 +56,6 @@ device_buffer<double> sum(const cublas_handle& handle, const device_buffer<doubl
   // TODO(2): cublasDgeam adds two matrices, each with a factor and an operation of its own. Does
   //          it matter here that it goes column after column?
   // BEGIN SOLUTION
-  // STUB: (void)handle, (void)a, (void)b;
   // STUB: throw not_written("sum", 2);
   const int size = static_cast<int>(n);
   const double one = 1;
@@ -75,7 +73,6 @@ void divide_by_upper(const cublas_handle& handle, const device_buffer<double>& u
   //          on which side does the transposed u stand there? Which half of it is stored? And what
   //          are rows, columns and leading dimension of the transposed x?
   // BEGIN SOLUTION
-  // STUB: (void)handle, (void)u, (void)x, (void)size, (void)factor;
   // STUB: throw not_written("divide_by_upper", 3);
   const int n = static_cast<int>(size.n), columns = static_cast<int>(size.columns);
   CUBLAS_CHECK(cublasDtrsm(handle, CUBLAS_SIDE_RIGHT, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N,
@@ -89,8 +86,6 @@ void solve_on_device(const cublas_handle& handle, double alpha, const device_buf
                      const device_buffer<double>& c, device_buffer<double>& x, shape size) {
   // TODO(4): α (A + C) Y = B for Y = C X, and then that for X. No product of matrices is needed.
   // BEGIN SOLUTION
-  // STUB: (void)handle, (void)alpha, (void)a, (void)c, (void)x, (void)size, (void)sum;
-  // STUB: (void)divide_by_upper;
   // STUB: throw not_written("solve_on_device", 2);  // 2, 3 and 4
   const device_buffer<double> outer = sum(handle, a, c, size.n);
   divide_by_upper(handle, outer, x, size, 1 / alpha);  // now x is C X

@@ -64,7 +64,6 @@ void lap_on_device(std::span<const float> a, std::span<const float> b, shape siz
   //          out.product_ms and one to out.total_ms, which is a host_timer's, over all of that.
   //          Invariant: when the host's clock is read, C is there.
   // BEGIN SOLUTION
-  // STUB: (void)a, (void)b, (void)size, (void)out, (void)product;
   // STUB: throw not_written("lap_on_device", 1);
   const host_timer total;
   const device_buffer device_a(a), device_b(b);
@@ -85,7 +84,6 @@ void lap_on_host(shape size, result& out, const Product& product) {
   // TODO(2): c in host memory, filled with NaN, so that an element nobody writes is seen. The
   //          product, timed by a host_timer. There is no product_ms.
   // BEGIN SOLUTION
-  // STUB: (void)size, (void)out, (void)product;
   // STUB: throw not_written("lap_on_host", 2);
   out.c.assign(size.m * size.n, std::numeric_limits<float>::quiet_NaN());
   const host_timer total;
@@ -100,7 +98,6 @@ void lap_on_host(shape size, result& out, const Product& product) {
 void own_product(const float* a, const float* b, float* c, shape size) {
   // TODO(3): a block for each tile of C, those that stick out included. x goes along the rows.
   // BEGIN SOLUTION
-  // STUB: (void)a, (void)b, (void)c, (void)size, (void)tiled;
   // STUB: throw not_written("own_product", 3);
   const dim3 block(kTile, kTile);
   const dim3 grid(static_cast<unsigned>((size.n + kTile - 1) / kTile),
@@ -115,7 +112,6 @@ void cublas_product(const cublas_handle& handle, const float* a, const float* b,
                     shape size) {
   // TODO(4): cublasSgemm. To the library, all three matrices are transposed (13.3).
   // BEGIN SOLUTION
-  // STUB: (void)handle, (void)a, (void)b, (void)c, (void)size;
   // STUB: throw not_written("cublas_product", 4);
   const int m = static_cast<int>(size.m), n = static_cast<int>(size.n),
             k = static_cast<int>(size.k);
@@ -130,7 +126,6 @@ void xt_product(const cublasxt_handle& handle, std::span<const float> a, std::sp
                 std::span<float> c, shape size) {
   // TODO(5): cublasXtSgemm (13.7). Its sizes are std::size_t.
   // BEGIN SOLUTION
-  // STUB: (void)handle, (void)a, (void)b, (void)c, (void)size;
   // STUB: throw not_written("xt_product", 5);
   const float one = 1, zero = 0;
   CUBLAS_CHECK(cublasXtSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, size.n, size.m, size.k, &one,

@@ -46,13 +46,11 @@ __host__ __device__ constexpr Number with_zeros(Number number, unsigned at, unsi
 
 /// Whether the run of 2^level elements around this place falls. `place` counts from the first
 /// element of all arrays; its lower 32 bits are enough.
-[[maybe_unused]] __device__ bool falls(const arrays_on_device& data, unsigned place,
-                                       unsigned level) {
+__device__ bool falls(const arrays_on_device& data, unsigned place, unsigned level) {
   // TODO(1): Runs rise and fall in turn, so that two neighbours are a bitonic sequence for the next
   //          level; the last level, where a run is a whole array, goes as the caller asked, in
   //          every array. (What is bit `level` of a place within its array, in the last level?)
   // BEGIN SOLUTION
-  // STUB: (void)data, (void)place, (void)level;
   // STUB: return false;
   const unsigned place_in_array = place & (data.length - 1);
   const bool second_of_two = (place_in_array & (1U << level)) != 0;  // never in the last level
@@ -61,12 +59,11 @@ __host__ __device__ constexpr Number with_zeros(Number number, unsigned at, unsi
 }
 
 /// A comparator on two elements in memory: exchanges them if they are out of order.
-[[maybe_unused]] __device__ void compare(unsigned* keys, unsigned* values, std::size_t left,
-                                         std::size_t right, bool falling) {
+__device__ void compare(unsigned* keys, unsigned* values, std::size_t left, std::size_t right,
+                        bool falling) {
   // TODO(2): where the key that comes first in this direction is on the right, exchange the keys,
   //          and the values (if there are any: `values` may be null).
   // BEGIN SOLUTION
-  // STUB: (void)keys, (void)values, (void)left, (void)right, (void)falling;
   const unsigned a = keys[left], b = keys[right];
   if (falling ? a < b : a > b) {
     keys[left] = b;
@@ -99,7 +96,6 @@ __global__ void __launch_bounds__(kThreads)
   //          comparator is there, so is the right one.)
   //          Invariant: no thread begins a stage before all have finished the one before.
   // BEGIN SOLUTION
-  // STUB: (void)data, (void)first, (void)last, (void)begin, (void)keys[0], (void)values[0];
   // STUB: compare(keys, values, 0, 0, falls(data, 0, 0));
   const bool pairs = data.values != nullptr;
   for (unsigned i = threadIdx.x; i < kTile && begin + i < data.n; i += kThreads) {
@@ -128,7 +124,6 @@ __global__ void __launch_bounds__(kThreads)
     global_stage(arrays_on_device data, unsigned level, unsigned bit) {
   // TODO(4): the comparator that has this thread's number in the grid. There are n / 2 of them.
   // BEGIN SOLUTION
-  // STUB: (void)data, (void)level, (void)bit;
   const std::size_t comparator = std::size_t{blockIdx.x} * kThreads + threadIdx.x;
   const std::size_t left = with_zeros(comparator, bit, 1);
   if (comparator < data.n / 2)
@@ -138,7 +133,7 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 /// Blocks for n elements, of which each block does `of_block`.
-[[maybe_unused]] unsigned blocks_for(std::size_t n, std::size_t of_block) {
+unsigned blocks_for(std::size_t n, std::size_t of_block) {
   return static_cast<unsigned>((n + of_block - 1) / of_block);
 }
 
@@ -148,7 +143,6 @@ unsigned sort_in_shared_tiles(const arrays_on_device& data, unsigned levels) {
   //          its long stages in global memory, a launch for each, and the others in tiles.
   //          CUDA_CHECK(cudaGetLastError()) after each launch.
   // BEGIN SOLUTION
-  // STUB: (void)data, (void)levels, (void)tile_stages, (void)global_stage;
   // STUB: throw not_written("step shared_tiles", 1);  // 1 to 5
   const unsigned blocks = blocks_for(data.n, kTile);
   tile_stages<<<blocks, kThreads>>>(data, 1, std::min(levels, kTileBits));
@@ -187,13 +181,11 @@ struct held {
 
 /// The stages low + kBits - 1, …, low of `level`, without those from `bits` on, which are done.
 /// Element i of the thread is that at `place` + i * 2^low.
-[[maybe_unused]] __device__ void stages_in_registers(held& mine, const arrays_on_device& data,
-                                                     unsigned place, unsigned level, unsigned bits,
-                                                     unsigned low) {
+__device__ void stages_in_registers(held& mine, const arrays_on_device& data, unsigned place,
+                                    unsigned level, unsigned bits, unsigned low) {
   // TODO(6, bonus): unrolled loops over the four bits and, for each, the eight comparators among
   //          the 16 elements. Exchange by `swap ? a : b` rather than `if`: it costs no jump.
   // BEGIN SOLUTION
-  // STUB: (void)mine, (void)data, (void)place, (void)level, (void)bits, (void)low;
 #pragma unroll
   for (unsigned round = 0; round < kBits; ++round) {
     const unsigned bit = kBits - 1 - round;
@@ -229,7 +221,6 @@ __global__ void __launch_bounds__(kWideThreads)
   //          place is with_zeros(threadIdx.x, low, kBits). One barrier a group. Threads without
   //          elements sort garbage, which is never stored: no guard is needed.
   // BEGIN SOLUTION
-  // STUB: (void)data, (void)first, (void)last, (void)most, (void)begin;
   // STUB: held mine{{keys[0]}, {values[0]}};
   // STUB: stages_in_registers(mine, data, 0, 0, 0, 0);
   const bool pairs = data.values != nullptr;
@@ -277,7 +268,6 @@ __global__ void __launch_bounds__(kWideThreads)
   // TODO(8, bonus): 16 elements, as in TODO(7), but of global memory. Neighbouring threads read
   //          neighbouring elements.
   // BEGIN SOLUTION
-  // STUB: (void)data, (void)level, (void)low;
   const std::size_t thread = std::size_t{blockIdx.x} * kWideThreads + threadIdx.x;
   const std::size_t place = with_zeros(thread, low, kBits);
   const bool pairs = data.values != nullptr;
@@ -303,7 +293,6 @@ unsigned sort_in_registers(const arrays_on_device& data, unsigned levels) {
   //          stages a launch off the top, until at most kWideBits are left: those are a launch in
   //          tiles.
   // BEGIN SOLUTION
-  // STUB: (void)data, (void)levels, (void)wide_tile_stages, (void)four_global_stages;
   // STUB: throw not_written("step registers", 6);  // 6 to 8
   const unsigned blocks = blocks_for(data.n, kWide);
   wide_tile_stages<<<blocks, kWideThreads>>>(data, 1, std::min(levels, kWideBits), kWideBits);

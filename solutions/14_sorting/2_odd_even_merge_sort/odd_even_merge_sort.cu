@@ -44,12 +44,11 @@ __host__ __device__ constexpr Number with_zero(Number number, unsigned bit) {
 
 /// The left end of comparator `number` = 0, 1, 2, … of a stage.
 template <class Number>
-[[maybe_unused]] __device__ Number left_end(Number number, unsigned level, unsigned bit) {
+__device__ Number left_end(Number number, unsigned level, unsigned bit) {
   // TODO(1): In a level's first stage, for its highest bit, the left ends are the places whose bit
   //          `bit` is 0. In its other stages they are those where it is 1: a comparator reaches
   //          from the second half of one piece into the first half of the next.
   // BEGIN SOLUTION
-  // STUB: (void)level;
   // STUB: return with_zero(number, bit);
   const Number distance = Number{1} << bit;
   return with_zero(number, bit) + (bit + 1 == level ? 0 : distance);
@@ -58,21 +57,19 @@ template <class Number>
 
 /// Whether a comparator from `left` to `right` is part of level `level`: both are in one run.
 template <class Number>
-[[maybe_unused]] __device__ bool in_one_run(Number left, Number right, unsigned level) {
+__device__ bool in_one_run(Number left, Number right, unsigned level) {
   // TODO(1): runs of 2^level elements lie one behind the other.
   // BEGIN SOLUTION
-  // STUB: (void)left, (void)right, (void)level;
   // STUB: return false;
   return left >> level == right >> level;
   // END SOLUTION
 }
 
 /// A comparator on two elements in memory: exchanges them if they are out of order.
-[[maybe_unused]] __device__ void compare(unsigned* keys, unsigned* values, std::size_t left,
-                                         std::size_t right, bool descending) {
+__device__ void compare(unsigned* keys, unsigned* values, std::size_t left, std::size_t right,
+                        bool descending) {
   // TODO(2): as in 14.1. `values` may be null.
   // BEGIN SOLUTION
-  // STUB: (void)keys, (void)values, (void)left, (void)right, (void)descending;
   const unsigned a = keys[left], b = keys[right];
   if (descending ? a < b : a > b) {
     keys[left] = b;
@@ -89,7 +86,7 @@ template <class Number>
 constexpr unsigned kThreads = 512;  // of every block in this file
 
 /// Blocks for n elements, of which each block does `of_block`.
-[[maybe_unused]] unsigned blocks_for(std::size_t n, std::size_t of_block) {
+unsigned blocks_for(std::size_t n, std::size_t of_block) {
   return static_cast<unsigned>((n + of_block - 1) / of_block);
 }
 
@@ -108,7 +105,6 @@ __global__ void __launch_bounds__(kThreads) small_levels(arrays_on_device data, 
   //          overhang: touch nothing behind n.
   //          Invariant: no thread begins a stage before all have finished the one before.
   // BEGIN SOLUTION
-  // STUB: (void)data, (void)last, (void)begin;
   // STUB: compare(keys, values, left_end(0U, 1, 0), 1, in_one_run(0U, 1U, 1));
   const bool pairs = data.values != nullptr;
   for (unsigned i = threadIdx.x; i < kTile && begin + i < data.n; i += kThreads) {
@@ -136,7 +132,6 @@ __global__ void __launch_bounds__(kThreads)
     global_stage(arrays_on_device data, unsigned level, unsigned bit) {
   // TODO(4): the comparator that has this thread's number in the grid, if there is one.
   // BEGIN SOLUTION
-  // STUB: (void)data, (void)level, (void)bit;
   const std::size_t left = left_end(std::size_t{blockIdx.x} * kThreads + threadIdx.x, level, bit);
   const std::size_t right = left + (std::size_t{1} << bit);
   if (in_one_run(left, right, level) && right < data.n)
@@ -150,7 +145,6 @@ unsigned sort_in_shared_tiles(const arrays_on_device& data, unsigned levels) {
   //          go back into tiles, as in 14.1? Look at what a comparator joins in the stage of bit 9.
   //          CUDA_CHECK(cudaGetLastError()) after each launch.
   // BEGIN SOLUTION
-  // STUB: (void)data, (void)levels, (void)small_levels, (void)global_stage;
   // STUB: throw not_written("step shared_tiles", 1);  // 1 to 5
   const unsigned blocks = blocks_for(data.n, kTile);
   small_levels<<<blocks, kThreads>>>(data, std::min(levels, kTileBits));
@@ -186,8 +180,8 @@ static_assert(kMargin % 64 == 0, "in_bank() takes pairs of rows of 32 words");
 __host__ __device__ constexpr unsigned in_bank(unsigned i) { return i & 32 ? i ^ 31 : i; }
 
 /// compare() in shared memory whose elements lie in_bank().
-[[maybe_unused]] __device__ void compare_in_bank(unsigned* keys, unsigned* values, unsigned left,
-                                                 unsigned right, bool descending) {
+__device__ void compare_in_bank(unsigned* keys, unsigned* values, unsigned left, unsigned right,
+                                bool descending) {
   compare(keys, values, in_bank(left), in_bank(right), descending);
 }
 
@@ -195,12 +189,11 @@ __host__ __device__ constexpr unsigned in_bank(unsigned i) { return i & 32 ? i ^
 /// memory and that has whole runs of this level. All threads of the block call it. The tile is
 /// complete when it begins only for those threads that have passed the barrier in here, and
 /// complete for all at its end only behind another one.
-[[maybe_unused]] __device__ void stages_in_tile(unsigned* keys, unsigned* values, unsigned level,
-                                                unsigned high, unsigned low, bool descending) {
+__device__ void stages_in_tile(unsigned* keys, unsigned* values, unsigned level, unsigned high,
+                               unsigned low, bool descending) {
   // TODO(6): as in TODO(3), with kWide / 2 comparators for kThreads threads. No guard for n: what
   //          is behind it are whole runs of garbage, which are never stored.
   // BEGIN SOLUTION
-  // STUB: (void)keys, (void)values, (void)level, (void)high, (void)low, (void)descending;
 #pragma unroll
   for (unsigned bit = high; bit-- > low;) {
     __syncthreads();  // the stage before is complete (at first: the tile)
@@ -225,7 +218,6 @@ __global__ void __launch_bounds__(kThreads) wide_levels(arrays_on_device data, u
   // TODO(6): as TODO(3), with stages_in_tile() and elements that lie in_bank(). When it is right,
   //          unroll the levels up to kShortLevels: does that make short arrays faster?
   // BEGIN SOLUTION
-  // STUB: (void)data, (void)last, (void)begin, (void)kShortLevels;
   // STUB: compare(keys, values, 0, 0, pairs);
   // STUB: stages_in_tile(keys, values, 0, 0, 0, false);
 #pragma unroll
@@ -262,7 +254,6 @@ __global__ void __launch_bounds__(kThreads) column_stages(arrays_on_device data,
   //          come those of the next run. In the tile itself, a column's rows are 2^width_bits
   //          apart: which level of a tile of kWide elements is that, and which of its bits?
   // BEGIN SOLUTION
-  // STUB: (void)data, (void)width_bits;
   // STUB: compare(keys, values, 0, 0, pairs);
   const std::size_t run_bits = level - kWideBits;  // log2 of the tiles in a run
   const std::size_t run = std::size_t{blockIdx.x} >> run_bits;
@@ -302,7 +293,6 @@ __global__ void __launch_bounds__(kThreads)
   //          Invariant: before the stage `bit`, what lies up to 2^bit beyond the tile's edges is
   //          right. So the left ends go from 2^bit before the tile to its end.
   // BEGIN SOLUTION
-  // STUB: (void)data, (void)out, (void)level, (void)begin;
   // STUB: compare(keys, values, 0, 0, pairs);
 #pragma unroll
   for (unsigned round = 0; round < (kMargin + kWide + kMargin) / kThreads; ++round) {
@@ -343,8 +333,6 @@ unsigned sort_in_columns_and_windows(arrays_on_device& data, arrays_on_device& s
   //          one for the windows. Columns of more than kWide rows do not fit: above kColumnLevels,
   //          a global_stage() for each of their bits.
   // BEGIN SOLUTION
-  // STUB: (void)data, (void)spare, (void)levels, (void)wide_levels, (void)column_stages;
-  // STUB: (void)window_stages, (void)kColumnLevels;
   // STUB: throw not_written("step columns_and_windows", 6);  // 6 to 8
   const unsigned blocks = blocks_for(data.n, kWide);
   wide_levels<<<blocks, kThreads>>>(data, std::min(levels, kWideBits));

@@ -40,7 +40,7 @@ constexpr unsigned kSign = 0x80000000U;
 __host__ __device__ inline unsigned ordered(unsigned key) { return key; }
 __host__ __device__ inline unsigned ordered(int key) {
   // BEGIN SOLUTION
-  // STUB: return static_cast<unsigned>(key) | (0 & kSign);
+  // STUB: return static_cast<unsigned>(key);  // as it is
   return static_cast<unsigned>(key) ^ kSign;
   // END SOLUTION
 }
@@ -51,9 +51,9 @@ __device__ inline unsigned ordered(float key) {
   return bits & kSign ? ~bits : bits | kSign;
   // END SOLUTION
 }
-[[maybe_unused]] __device__ inline float from_ordered(unsigned number) {
+__device__ inline float from_ordered(unsigned number) {
   // BEGIN SOLUTION
-  // STUB: return __uint_as_float(number);
+  // STUB: return __uint_as_float(number);  // the way back
   return __uint_as_float(number & kSign ? number ^ kSign : ~number);
   // END SOLUTION
 }
@@ -67,7 +67,6 @@ void thrust_sort(thrust::device_vector<Key>& keys, thrust::device_vector<unsigne
   //          `<`, which is what ints and unsigned ints need. (`values` is empty where there are
   //          only keys.)
   // BEGIN SOLUTION
-  // STUB: (void)keys, (void)values;
   // STUB: throw not_written("step thrust", 2);
   if (values.empty())
     thrust::sort(keys.begin(), keys.end());
@@ -87,13 +86,11 @@ struct to_float {
 
 /// The same for floats in the order of their bits, which is not that of `<`: -0 < +0 is false, and
 /// so is every comparison with a NaN.
-[[maybe_unused]] void thrust_sort(thrust::device_vector<float>& keys,
-                                  thrust::device_vector<unsigned>& values) {
+void thrust_sort(thrust::device_vector<float>& keys, thrust::device_vector<unsigned>& values) {
   // TODO(2): a thrust::transform() to unsigned numbers, their sort, and a transform back. Each
   //          takes an object that can be called on the device: of a struct with a __device__
   //          operator().
   // BEGIN SOLUTION
-  // STUB: (void)keys, (void)values;
   // STUB: throw not_written("step thrust for floats", 2);
   thrust::device_vector<unsigned> numbers(keys.size());
   thrust::transform(keys.begin(), keys.end(), numbers.begin(), to_ordered{});
@@ -138,7 +135,6 @@ __device__ Number sum_before(Number mine, Number (&of_warps)[kWarps], Number& to
   //          far below has (__shfl_up_sync). Then the last lanes' sums go through shared memory.
   //          of_warps can be used again as soon as the function returns.
   // BEGIN SOLUTION
-  // STUB: (void)of_warps;
   // STUB: return total = mine;
   const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   Number sum = mine;
@@ -169,8 +165,6 @@ __global__ void __launch_bounds__(kThreads)
   //          own lanes are in each other's way. Invariants: nobody counts before all counters are
   //          0, and nobody adds them up before all have counted.
   // BEGIN SOLUTION
-  // STUB: (void)keys, (void)n, (void)first_bit, (void)table, (void)tiles_of_block(n);
-  // STUB: (void)digit_of<Key>;
   __shared__ unsigned counters[kWarps][kDigits];
   for (unsigned w = 0; w < kWarps; ++w) counters[w][threadIdx.x] = 0;
   __syncthreads();  // all counters are 0
@@ -206,7 +200,6 @@ __global__ void __launch_bounds__(kThreads)
   //          along. A row may end anywhere: all threads take part in all rounds.
   // BEGIN SOLUTION
   // STUB: std::size_t total = 0;
-  // STUB: (void)table, (void)columns, (void)totals, (void)sum_before(total, of_warps, total);
   std::size_t* row = table + blockIdx.x * columns;
   std::size_t carried = 0;
   for (std::size_t first = 0; first < columns; first += kThreads) {
@@ -223,11 +216,10 @@ __global__ void __launch_bounds__(kThreads)
 // --- scatter: every key goes to its place --------------------------------------------------------
 
 /// The lanes of this warp, as a mask, whose digit is that of this lane. All lanes call it.
-[[maybe_unused]] __device__ unsigned lanes_with(unsigned digit) {
+__device__ unsigned lanes_with(unsigned digit) {
   // TODO(6): __ballot_sync() tells which lanes have a 1 at some bit. Those that agree in all
   //          kDigitBits bits have the same digit.
   // BEGIN SOLUTION
-  // STUB: (void)digit, (void)kAllLanes;
   // STUB: return 0;
   unsigned same = kAllLanes;
 #pragma unroll
@@ -266,10 +258,6 @@ __global__ void __launch_bounds__(kThreads, 3)  // 3 blocks a multiprocessor: at
   //          lanes, in this order. All lanes take part in all rounds: behind n are keys with the
   //          highest digit, which come last in the tile, and are not written.
   // BEGIN SOLUTION
-  // STUB: (void)keys, (void)values, (void)n, (void)first_bit, (void)table, (void)totals;
-  // STUB: (void)keys_out, (void)values_out, (void)tile_keys[0], (void)tile_values[0];
-  // STUB: (void)position[0][0], (void)target[0], (void)of_warps[0], (void)of_warps_in_tile[0];
-  // STUB: (void)lanes_with(0);
   const unsigned thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
   const unsigned lanes_below = (1U << lane) - 1;
   std::size_t all = 0;
@@ -373,7 +361,6 @@ void sort_by_digit(on_device<Key>& data, unsigned first_bit) {
   // TODO(8): the three launches. count() and scatter() must have the same grid: they deal the tiles
   //          out alike. With values it is scatter<Key, true>, else scatter<Key, false>.
   // BEGIN SOLUTION
-  // STUB: (void)data, (void)first_bit, (void)count<Key>, (void)scan, (void)scatter<Key, false>;
   // STUB: throw not_written("step digits", 1);  // 1, and 3 to 8
   const std::size_t n = data.keys.size();
   count<Key><<<data.blocks, kThreads>>>(data.keys.data(), n, first_bit, data.table.data());
@@ -399,7 +386,6 @@ void sort_by_all_digits(on_device<Key>& data) {
   // TODO(8): a pass for each digit. With which one do you begin, if a later pass keeps the order of
   //          an earlier one only among equal digits?
   // BEGIN SOLUTION
-  // STUB: (void)sort_by_digit<Key>;
   // STUB: sort_by_digit(data, 0);
   for (unsigned first_bit = 0; first_bit < 32; first_bit += kDigitBits)
     sort_by_digit(data, first_bit);

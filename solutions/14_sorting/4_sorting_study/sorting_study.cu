@@ -115,7 +115,6 @@ __global__ void widen(const unsigned* keys, std::size_t n, unsigned length,
   // TODO(1): An element of an earlier array must stay before all those of later ones; within an
   //          array the key decides. narrow() gets the key back from the lower half.
   // BEGIN SOLUTION
-  // STUB: (void)keys, (void)n, (void)length, (void)wide;
   const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (i < n) wide[i] = static_cast<unsigned long long>(i / length) << 32 | keys[i];
   // END SOLUTION
@@ -172,7 +171,6 @@ float time_sample(const problem& what, method how, workspace& work) {
   // TODO(2): whatever is in the workspace has been sorted before. Invariant: every sample sorts the
   //          input as it came; and what is timed is the sort, not the copies.
   // BEGIN SOLUTION
-  // STUB: (void)what, (void)how, (void)work, (void)sort;
   // STUB: throw not_written("the time of a sample", 2);
   work.keys.copy_from(what.input.keys);
   work.values.copy_from(what.input.values);
@@ -190,7 +188,6 @@ void verify(const problem& what, method how, workspace& work) {
   // TODO(3): a sample whose time nobody wants. Then bring keys and values back, and compare:
   //          compare_exact() (lab/closeness.hpp) the keys, check_sorted() the pairs.
   // BEGIN SOLUTION
-  // STUB: (void)what, (void)how, (void)work, (void)time_sample;
   // STUB: throw not_written("the verification", 1);  // 1 to 3
   time_sample(what, how, work);
   const key_values sorted{work.keys.to_vector(), work.values.to_vector()};
@@ -211,7 +208,6 @@ row measure(const problem& what, method how, unsigned samples) {
   // TODO(4): verify first. Then the samples, their median (lab/report.hpp), and the rate, for which
   //          sorting_study.hpp has the formula.
   // BEGIN SOLUTION
-  // STUB: (void)samples, (void)verify;
   // STUB: throw not_written("the measurement", 1);  // 1 to 4
   workspace work(what);
   verify(what, how, work);
@@ -237,7 +233,6 @@ std::vector<row> study(std::span<const problem> problems, std::span<const method
   std::vector<row> rows;
   // TODO(5): measure() every problem with every method, in the order of sorting_study.hpp.
   // BEGIN SOLUTION
-  // STUB: (void)methods, (void)measure;
   // STUB: throw not_written("the study", 1);  // begin at the beginning
   for (const problem& each : problems)
     for (const method how : methods) rows.push_back(measure(each, how, samples));

@@ -70,22 +70,20 @@ class device_lock {
 // An atomic function alone promises nothing about the memory around it. The fences do: what a
 // thread did before release() is seen by the thread that acquire()s next.
 
-[[maybe_unused]] __device__ void acquire(lock_handle lock) {
+__device__ void acquire(lock_handle lock) {
   // TODO(2): wait until the lock is free and take it, *in one step*: between a look and a write
   //          of its own somebody else fits. Then a __threadfence(): nothing that comes after
   //          acquire() may be done before the lock is ours.
   // BEGIN SOLUTION
-  // STUB: (void)lock;
   while (atomicCAS(lock.mutex, 0, 1) != 0) __nanosleep(20);  // it said 1: somebody has it
   __threadfence();  // reads below see what the last owner wrote
   // END SOLUTION
 }
 
-[[maybe_unused]] __device__ void release(lock_handle lock) {
+__device__ void release(lock_handle lock) {
   // TODO(3): a __threadfence(): everybody sees what we did before they see the lock free. Then
   //          free it, by an atomic function: a plain write next to others' atomicCAS is a race.
   // BEGIN SOLUTION
-  // STUB: (void)lock;
   __threadfence();  // writes above are seen by the next owner
   atomicExch(lock.mutex, 0);
   // END SOLUTION
@@ -98,7 +96,6 @@ __global__ void one_per_block(lock_handle lock, tally* t, unsigned times) {
   // TODO(4): `times` times: one thread of the block takes the lock, enter()s with the number of
   //          threads of the block, and gives the lock back.
   // BEGIN SOLUTION
-  // STUB: (void)lock, (void)t, (void)times, (void)enter, (void)acquire, (void)release;
   if (threadIdx.x != 0) return;  // no barrier follows
   for (unsigned i = 0; i < times; ++i) {
     acquire(lock);
@@ -119,7 +116,6 @@ __global__ void lanes_in_turn(lock_handle lock, tally* t, unsigned times) {
   //          and so on to lane 31. A __syncwarp() ends each turn: outside of the `if`, since
   //          all lanes end it together. (A lane that the block does not have is not waited for.)
   // BEGIN SOLUTION
-  // STUB: (void)lock, (void)t, (void)times, (void)enter, (void)acquire, (void)release;
   const int lane = static_cast<int>(threadIdx.x) % warpSize;
   for (unsigned i = 0; i < times; ++i) {
     for (int turn = 0; turn < warpSize; ++turn) {
@@ -145,7 +141,6 @@ __global__ void with_atomic_ref(lock_handle lock, tally* t, unsigned times) {
   //          cuda::memory_order_acquire until 0 comes out; at the end store() a 0 with
   //          cuda::memory_order_release. No __threadfence() any more.
   // BEGIN SOLUTION
-  // STUB: (void)lock, (void)t, (void)times, (void)enter, (void)sizeof(atomic_int);
   atomic_int mutex(*lock.mutex);
   const int lane = static_cast<int>(threadIdx.x) % warpSize;
   for (unsigned i = 0; i < times; ++i) {

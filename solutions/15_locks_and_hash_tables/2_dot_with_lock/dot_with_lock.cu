@@ -50,20 +50,18 @@ __device__ float sum_of_part(const float* a, const float* b, std::size_t n, unsi
 // --- locked: one block after the other, in any order ---------------------------------------------
 // Requires that one thread speaks for its block: a lock that is taken seldom costs little.
 
-[[maybe_unused]] __device__ void acquire(int* lock) {
+__device__ void acquire(int* lock) {
   // TODO(1): as in 15.1: wait until it is free and take it in one step; then nothing that follows
   //          is done before it is ours.
   // BEGIN SOLUTION
-  // STUB: (void)lock;
   while (atomicCAS(lock, 0, 1) != 0) __nanosleep(20);
   __threadfence();  // reads below see what the last owner wrote
   // END SOLUTION
 }
 
-[[maybe_unused]] __device__ void release(int* lock) {
+__device__ void release(int* lock) {
   // TODO(1): as in 15.1: what we did is seen by everybody before they see the lock free.
   // BEGIN SOLUTION
-  // STUB: (void)lock;
   __threadfence();  // writes above are seen by the next owner
   atomicExch(lock, 0);
   // END SOLUTION
@@ -74,7 +72,6 @@ __global__ void locked(const float* a, const float* b, std::size_t n, meeting_pl
   //          plain +=, which is a read, an addition and a write. Which of these may be done before
   //          the lock is ours, or after it is given back?
   // BEGIN SOLUTION
-  // STUB: (void)a, (void)b, (void)n, (void)all, (void)acquire, (void)release, (void)sum_of_part;
   const float sum = sum_of_part(a, b, n, blockIdx.x);
   if (threadIdx.x == 0) {  // no barrier follows
     acquire(&all->lock);
@@ -90,7 +87,6 @@ __global__ void locked(const float* a, const float* b, std::size_t n, meeting_pl
 __global__ void atomic_add(const float* a, const float* b, std::size_t n, meeting_place* all) {
   // TODO(3): as before, without the lock.
   // BEGIN SOLUTION
-  // STUB: (void)a, (void)b, (void)n, (void)all;
   const float sum = sum_of_part(a, b, n, blockIdx.x);
   if (threadIdx.x == 0) atomicAdd(&all->total, sum);
   // END SOLUTION
@@ -118,7 +114,6 @@ __global__ void in_order(const float* a, const float* b, std::size_t n, meeting_
   //          lets the next one in. There is no lock, and the hand-over needs the same two fences.
   //          Read and write all->admitted by atomic functions only: others do so meanwhile.
   // BEGIN SOLUTION
-  // STUB: (void)a, (void)b, (void)n, (void)all, (void)ticket;
   const float sum = sum_of_part(a, b, n, ticket);
   if (threadIdx.x == 0) {
     while (atomicAdd(&all->admitted, 0U) != ticket) __nanosleep(20);  // adds nothing: a look
@@ -138,7 +133,6 @@ void launch(step which, unsigned blocks, const float* a, const float* b, std::si
     case step::locked:
       // TODO(2): launch it, with blocks of kThreads threads.
       // BEGIN SOLUTION
-      // STUB: (void)locked, (void)blocks, (void)a, (void)b, (void)n, (void)all;
       // STUB: throw not_written("step locked", 1);  // 1 and 2 are this step
       locked<<<blocks, kThreads>>>(a, b, n, all);
       return;
@@ -146,7 +140,6 @@ void launch(step which, unsigned blocks, const float* a, const float* b, std::si
     case step::atomic_add:
       // TODO(3): launch it.
       // BEGIN SOLUTION
-      // STUB: (void)atomic_add;
       // STUB: throw not_written("step atomic_add", 3);
       atomic_add<<<blocks, kThreads>>>(a, b, n, all);
       return;
@@ -154,7 +147,6 @@ void launch(step which, unsigned blocks, const float* a, const float* b, std::si
     case step::in_order:
       // TODO(5): launch it.
       // BEGIN SOLUTION
-      // STUB: (void)in_order;
       // STUB: throw not_written("step in_order", 4);  // 4 and 5 are this step
       in_order<<<blocks, kThreads>>>(a, b, n, all);
       return;

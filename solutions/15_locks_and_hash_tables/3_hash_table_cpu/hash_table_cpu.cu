@@ -19,22 +19,20 @@ namespace lab::hash_table_cpu {
 namespace {
 
 /// Which chain a key belongs to.
-[[maybe_unused]] std::size_t bucket_of(std::uint32_t key, std::size_t buckets) {
+std::size_t bucket_of(std::uint32_t key, std::size_t buckets) {
   // TODO(1): spread the keys over the buckets 0, 1, …, buckets - 1 by the remainder. The same key
   //          always comes to the same bucket, whatever its value is.
   // BEGIN SOLUTION
-  // STUB: (void)key, (void)buckets;
   // STUB: throw not_written("bucket_of", 1);
   return key % buckets;
   // END SOLUTION
 }
 
 /// Puts entry `number` of the pool, which has its key and its value, at the front of its chain.
-[[maybe_unused]] void push(table& t, std::uint32_t number) {
+void push(table& t, std::uint32_t number) {
   // TODO(2): two links change: the entry's goes to what was the first of the chain, and the
   //          chain's head to the entry. In which order, so that no entry is lost?
   // BEGIN SOLUTION
-  // STUB: (void)t, (void)number;
   // STUB: throw not_written("push", 2);
   std::uint32_t& head = t.heads[bucket_of(t.pool[number].key, t.heads.size())];
   t.pool[number].next = head;
@@ -43,12 +41,11 @@ namespace {
 }
 
 /// A table with all the memory that it will need, and without a key in it.
-[[maybe_unused]] table make_empty(std::size_t buckets, std::size_t entries) {
+table make_empty(std::size_t buckets, std::size_t entries) {
   // TODO(3): a head for each bucket (which number stands for the empty chain?) and a pool of
   //          `entries` entries. All at once: an allocation for each key would take more time than
   //          everything else together.
   // BEGIN SOLUTION
-  // STUB: (void)buckets, (void)entries;
   // STUB: throw not_written("make_empty", 3);
   return {std::vector<std::uint32_t>(buckets, kEnd), std::vector<entry>(entries)};
   // END SOLUTION
@@ -58,7 +55,6 @@ void insert_all(table& t, std::span<const std::uint32_t> keys,
                 std::span<const std::uint32_t> values) {
   // TODO(4): entry i of the pool gets the i-th key and value, and is pushed.
   // BEGIN SOLUTION
-  // STUB: (void)t, (void)keys, (void)values;
   // STUB: throw not_written("insert_all", 4);
   for (std::size_t i = 0; i < keys.size(); ++i) {
     t.pool[i].key = keys[i];
@@ -74,7 +70,6 @@ std::optional<std::uint32_t> find(const table& where, std::uint32_t key) {
   if (where.heads.empty()) throw invalid_input("hash_table_cpu: this table has no buckets");
   // TODO(5): walk along the one chain in which the key can be.
   // BEGIN SOLUTION
-  // STUB: (void)key;
   // STUB: throw not_written("find", 5);
   for (std::uint32_t i = where.heads[bucket_of(key, where.heads.size())]; i != kEnd;
        i = where.pool[i].next)

@@ -42,11 +42,11 @@ struct node {
 };
 
 // The lock of 15.1. 0 is free.
-[[maybe_unused]] __device__ void acquire(int* lock) {
+__device__ void acquire(int* lock) {
   while (atomicCAS(lock, 0, 1) != 0) __nanosleep(20);
   __threadfence();  // reads below see what the last owner wrote
 }
-[[maybe_unused]] __device__ void release(int* lock) {
+__device__ void release(int* lock) {
   __threadfence();  // writes above are seen by the next owner
   atomicExch(lock, 0);
 }
@@ -68,8 +68,6 @@ __global__ void insert_with_locks(const std::uint32_t* keys, const std::uint32_t
     //          the bucket, puts the entry to the front of its chain and unlocks the bucket.
     //          A __syncwarp(), which all lanes reach, ends each turn.
     // BEGIN SOLUTION
-    // STUB: (void)i, (void)keys, (void)values, (void)pool, (void)heads, (void)locks, (void)buckets;
-    // STUB: (void)acquire, (void)release, (void)bucket_of;
     const bool mine = i < n;
     unsigned bucket = 0;
     if (mine) {
@@ -94,7 +92,6 @@ void make_empty(device_buffer<node*>& heads, device_buffer<int>& locks) {
   // TODO(2): all chains are empty: null pointers. All locks are free: 0. (cudaMemset. The buffers
   //          have come filled with 0xFF bytes.)
   // BEGIN SOLUTION
-  // STUB: (void)heads, (void)locks;
   // STUB: throw not_written("step locks", 1);  // 1, 2 and 3 are this step
   CUDA_CHECK(cudaMemset(heads.data(), 0, heads.size_bytes()));
   CUDA_CHECK(cudaMemset(locks.data(), 0, locks.size_bytes()));
@@ -107,8 +104,7 @@ struct copied {
   std::vector<node*> heads;
 };
 
-[[maybe_unused]] copied copy_to_host(const device_buffer<node>& pool,
-                                     const device_buffer<node*>& heads) {
+copied copy_to_host(const device_buffer<node>& pool, const device_buffer<node*>& heads) {
   return {pool.to_vector(), heads.to_vector()};
 }
 
@@ -118,7 +114,6 @@ void relocate(copied& t, const node* device_pool) {
   //          t.pool. Null pointers stay null. There are links in two places.
   //          (Subtracting two device pointers is fine. Following one is not: this is the host.)
   // BEGIN SOLUTION
-  // STUB: (void)t, (void)device_pool;
   const auto moved = [&](const node* link) {
     return link == nullptr ? nullptr : t.pool.data() + (link - device_pool);
   };
@@ -157,8 +152,6 @@ __global__ void insert_lock_free(const std::uint32_t* keys, const std::uint32_t*
   //          head of the bucket and gives back the number that was there: that is what follows
   //          this entry. Nobody else gets the same number, so nobody else writes the same link.
   // BEGIN SOLUTION
-  // STUB: (void)keys, (void)values, (void)n, (void)pool, (void)heads, (void)buckets;
-  // STUB: (void)bucket_of;
   const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
   for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride) {
     const std::uint32_t key = keys[i];
@@ -173,7 +166,6 @@ void make_empty(device_buffer<std::uint32_t>& heads) {
   // TODO(5): all chains are empty: each head is kEnd. cudaMemset sets bytes: which ones?
   //          When it is right: compare the kernel's time with that of step locks.
   // BEGIN SOLUTION
-  // STUB: (void)heads;
   // STUB: throw not_written("step lock_free", 4);  // 4 and 5 are this step
   static_assert(kEnd == 0xFFFFFFFF, "four bytes of 0xFF");
   CUDA_CHECK(cudaMemset(heads.data(), 0xFF, heads.size_bytes()));
