@@ -225,10 +225,13 @@ endfunction()
 # Each bug is an edit of the solution. Its test passes when the bug is caught as the file says.
 function(lab_add_bugs id cc folder solution_file bugs_file libraries)
   set(bugs "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/scripts/lablib/bugs.py")
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${bugs_file}" "${solution_file}")
+  file(GLOB headers CONFIGURE_DEPENDS "${folder}/*.hpp")  # a bug may be in one of them
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
+    "${bugs_file}" "${solution_file}" ${headers})
   cmake_path(GET solution_file PARENT_PATH solution_folder)
   execute_process(
-    COMMAND ${bugs} emit "${bugs_file}" "${solution_folder}" "${CMAKE_BINARY_DIR}/bugs/${id}"
+    COMMAND ${bugs} emit "${bugs_file}" "${solution_folder}" "${folder}"
+      "${CMAKE_BINARY_DIR}/bugs/${id}"
     OUTPUT_VARIABLE lines RESULT_VARIABLE status OUTPUT_STRIP_TRAILING_WHITESPACE)
   if(NOT status EQUAL 0)
     message(FATAL_ERROR "the bugs of ${id} cannot be made (see above)")
@@ -241,6 +244,7 @@ function(lab_add_bugs id cc folder solution_file bugs_file libraries)
     list(GET fields 1 how)
     list(GET fields 2 file)
     set(target bug.${id}.${bug})
+    cmake_path(GET file PARENT_PATH bug_folder)
     set(check)
     set(headers bug_headers)
     if(how MATCHES "^(check|watched)$")
@@ -253,7 +257,7 @@ function(lab_add_bugs id cc folder solution_file bugs_file libraries)
       <algorithm> <array> <cmath> <cstddef> <cstdint> <memory> <span> <string> <vector>
       <lab/cuda_check.hpp> <lab/device_buffer.hpp> <lab/errors.hpp> <lab/timer.hpp>)
     lab_program(${target} SOURCES $<TARGET_OBJECTS:test_objects.${id}>
-      INCLUDE "${folder}" LINK lab_test_main ${libraries} OUTPUT "${bug}" FOLDER "bugs/${id}")
+      INCLUDE "${bug_folder};${folder}" LINK lab_test_main ${libraries} OUTPUT "${bug}" FOLDER "bugs/${id}")
     # There are a thousand of these, and with what debuggers need they would fill 20 gigabytes.
     target_link_options(${target} PRIVATE LINKER:--strip-debug)
     lab_cuda_sources(${target} "${file}" UNFINISHED QUICK ${check} HEADERS ${headers})

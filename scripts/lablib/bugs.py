@@ -9,7 +9,7 @@ A file tests/CC_chapter/<name>.bugs holds any number of these:
     bug: no_barrier_before_the_tree
     why: a thread adds its neighbour's product before the neighbour has written it
     caught by: test          # test, check, watched or compiler
-    file: dot_product.cu     # where the edit is made; <name>.cu if this is left out
+    file: given.hpp          # where the edit is made, if not in <name>.cu: a header of labs/
     --- find
         __syncthreads();  // all products are in place
     --- replace
@@ -23,7 +23,7 @@ The text to find occurs exactly once in the file. Several pairs of `--- find` an
 before one `--- end` are one bug with several edits.
 
 As a program (the build's own checks):
-    bugs.py emit BUGS SOLUTION_FOLDER OUTPUT_FOLDER
+    bugs.py emit BUGS SOLUTION_FOLDER LAB_FOLDER OUTPUT_FOLDER
         writes OUTPUT_FOLDER/<bug>/ and prints a line `bug;caught by;path` for each
     bugs.py expect-caught --how test|check|watched --name BUG [--bugs FILE] [--time-limit S]
         -- PROGRAM…
@@ -207,30 +207,38 @@ def apply(bug: Bug, text: str, bugs_name: str, solution_name: str) -> str:
     return changed
 
 
-def emit(bugs_file: Path, solution_folder: Path, output_folder: Path) -> List[Tuple[Bug, Path]]:
-    """Writes each bug's version of the solution's files, and only what has changed."""
+def source_of(bug: Bug, solution_folder: Path, lab_folder: Path) -> Path:
+    """The file that a bug edits: the solution, or a header that is given with the exercise."""
+    return (lab_folder if bug.file.endswith(".hpp") else solution_folder) / bug.file
+
+
+def emit(
+    bugs_file: Path, solution_folder: Path, lab_folder: Path, output_folder: Path
+) -> List[Tuple[Bug, Path]]:
+    """Writes each bug's version of the solution, with the header that it edits if there is one.
+    What has not changed is not written again."""
     import shutil  # takes a while, and a thousand bugs are judged without it
 
     found = parse(bugs_file)
     main_name = bugs_file.stem + ".cu"
-    files = (
-        sorted(path for path in solution_folder.iterdir() if path.is_file())
-        if solution_folder.is_dir()
-        else []
-    )
-    texts = {path.name: path.read_text(encoding="utf-8") for path in files}
     emitted = []
     for bug in found:
-        if bug.file not in texts:
-            raise LabError(
-                f"{bugs_file}:{bug.line}: {bug.name}: there is no {bug.file} in {solution_folder}."
-            )
-        version = dict(texts)
-        version[bug.file] = apply(
-            bug, texts[bug.file], str(bugs_file), str(solution_folder / bug.file)
-        )
+        source = source_of(bug, solution_folder, lab_folder)
+        version = {}
+        for path in {source, solution_folder / main_name}:
+            try:
+                version[path.name] = path.read_text(encoding="utf-8")
+            except OSError as error:
+                raise LabError(
+                    f"{bugs_file}:{bug.line}: {bug.name}: there is no {path.name} in"
+                    f" {path.parent}."
+                ) from error
+        version[bug.file] = apply(bug, version[bug.file], str(bugs_file), str(source))
         for name, text in version.items():
             _write_if_changed(output_folder / bug.name / name, text)
+        for old in (output_folder / bug.name).iterdir():
+            if old.name not in version:  # a header, which would come before the given one
+                old.unlink()
         emitted.append((bug, output_folder / bug.name / main_name))
     if output_folder.is_dir():
         names = {bug.name for bug in found}
@@ -373,6 +381,7 @@ def _parser() -> argparse.ArgumentParser:
     command = commands.add_parser("emit")
     command.add_argument("bugs", type=Path)
     command.add_argument("solution_folder", type=Path)
+    command.add_argument("lab_folder", type=Path)
     command.add_argument("output_folder", type=Path)
     command = commands.add_parser("expect-caught")
     command.add_argument("--how", choices=("test", "check", "watched"), required=True)
@@ -392,7 +401,9 @@ def main(arguments: List[str]) -> int:
     options = _parser().parse_args(ours)
     try:
         if options.command == "emit":
-            for bug, path in emit(options.bugs, options.solution_folder, options.output_folder):
+            for bug, path in emit(
+                options.bugs, options.solution_folder, options.lab_folder, options.output_folder
+            ):
                 print(f"{bug.name};{bug.caught_by};{path}")
             return OK
         if not rest:

@@ -391,7 +391,7 @@ def _bugs(root: Path, exercise: Exercise) -> Iterator[Finding]:
     if len(found) < LEAST_BUGS:
         yield Finding(path, 1, "bugs", f"{len(found)} bugs: write at least {LEAST_BUGS}")
     for bug in found:
-        source = exercise.solution_file.parent / bug.file
+        source = bugs.source_of(bug, exercise.solution_file.parent, exercise.folder)
         try:
             text = source.read_text(encoding="utf-8")
             bugs.apply(bug, text, str(exercise.bugs_file), _short(root, source))

@@ -112,12 +112,15 @@ class EmitTest(unittest.TestCase):
         self.addCleanup(temporary.cleanup)
         self.top = Path(temporary.name)
         (self.top / "solution").mkdir()
+        (self.top / "lab").mkdir()
         (self.top / "solution" / "f.cu").write_text(SOLUTION)
         self.bugs_file = self.top / "f.bugs"
         self.bugs_file.write_text(GOOD)
 
     def emit(self):
-        return bugs.emit(self.bugs_file, self.top / "solution", self.top / "out")
+        return bugs.emit(
+            self.bugs_file, self.top / "solution", self.top / "lab", self.top / "out"
+        )
 
     def assert_error(self, text, pattern):
         self.bugs_file.write_text(text)
@@ -142,6 +145,7 @@ class EmitTest(unittest.TestCase):
                 "emit",
                 self.bugs_file,
                 self.top / "solution",
+                self.top / "lab",
                 self.top / "out",
             ],
             capture_output=True,
@@ -169,8 +173,8 @@ class EmitTest(unittest.TestCase):
         self.emit()
         self.assertFalse((self.top / "out/wrong_sign").exists())
 
-    def test_another_file_can_be_edited(self):
-        (self.top / "solution" / "parts.hpp").write_text("int c = 1;\n")
+    def test_a_given_header_can_be_edited(self):
+        (self.top / "lab" / "parts.hpp").write_text("int c = 1;\n")
         self.bugs_file.write_text(
             "bug: x\nwhy: y\ncaught by: test\nfile: parts.hpp # here\n--- find\n1\n---"
             " replace\n2\n--- end\n"
@@ -178,6 +182,10 @@ class EmitTest(unittest.TestCase):
         ((_, path),) = self.emit()
         self.assertEqual(SOLUTION, path.read_text())
         self.assertEqual("int c = 2;\n", (path.parent / "parts.hpp").read_text())
+        (path.parent / "given.hpp").write_text("of an earlier bug of this name")
+        self.emit()
+        names = sorted(file.name for file in path.parent.iterdir())
+        self.assertEqual(["f.cu", "parts.hpp"], names)
 
     def test_an_edit_that_does_not_apply_is_an_error(self):
         self.assert_error(
@@ -414,7 +422,8 @@ class ThisRepositoryTest(unittest.TestCase):
                         REPOSITORY.glob(f"solutions/{path.parent.name}/[0-9]_{path.stem}")
                     )
                     self.assertEqual(1, len(solutions))
-                    self.assertTrue(bugs.emit(path, solutions[0], Path(folder) / path.stem))
+                    lab = REPOSITORY / "labs" / path.parent.name / solutions[0].name
+                    self.assertTrue(bugs.emit(path, solutions[0], lab, Path(folder) / path.stem))
 
 
 if __name__ == "__main__":
