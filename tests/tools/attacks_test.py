@@ -126,11 +126,25 @@ class RefusedWordsTest(unittest.TestCase):
         files = [*ROOT.glob("solutions/*/*/*.cu"), *ROOT.glob("labs/*/*/*.cu")]
         self.assertGreater(len(files), 100)
         for file in files:
-            self.assertEqual(compiling.refused_word(file.read_text()), "", file)
+            self.assertEqual(compiling.refused_text(file.read_text()), "", file)
 
     def test_words_in_comments_are_free(self):
         self.assertEqual(compiling.refused_word("// asm, no_sanitize\nint x;"), "")
         self.assertIn("asm", compiling.refused_word('void f() { asm("nop"); }'))
+
+    def test_lines_that_name_a_file_are_refused_however_they_are_written(self):
+        for text in (
+            '#line 1 "x"',
+            '# 1 "x"',
+            '%: line 1 "x"',
+            "/* */ # /*\n*/ line 1",
+            "#li\\\nne 1",
+            "??=line 1",
+            "#define N 7\n# 1 N",
+        ):
+            self.assertIn("#line", compiling.refused_text(f"int x;\n{text}\nint y;\n"), text)
+        for text in ("// # 1 is first", "#define LINES 2", "x = a /* #1 of 2 */ + b;", "#if 1"):
+            self.assertEqual(compiling.refused_text(f"int x;\n{text}\nint y;\n"), "", text)
 
 
 def main():

@@ -8,6 +8,7 @@ and what is linked. It sees no test, no solution and no other student.
 """
 
 import hashlib
+import itertools
 import os
 import re
 import shlex
@@ -15,10 +16,10 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import List, Optional, Set, Tuple
+from typing import Iterable, List, Optional, Set, Tuple
 
 from lablib import build
-from lablib.cuda_tokens import all_tokens
+from lablib.cuda_tokens import all_tokens, code_only
 from lablib.device import Device
 from lablib.errors import LabError
 from lablib.exercises import Exercise
@@ -177,7 +178,14 @@ class Made:
 
     worker: Optional[Path]
     problem: str = ""
-    refused: bool = False  # for what the file says, not for what the compiler says
+
+
+def refusal(fast: Recipe, watched: Recipe, text: str, place: Sandbox) -> str:
+    """The sentence that says why a student's file is not compiled at all; "" if it may be."""
+    with tempfile.TemporaryDirectory(prefix="lab_grade_") as folder:
+        source = Path(folder) / f"{fast.exercise.name}.cu"
+        source.write_text(text, encoding="utf-8", newline="")
+        return _refusal(fast, watched, source, place)
 
 
 def make(recipe: Recipe, text: str, place: Sandbox, worker: Path) -> Made:
@@ -185,10 +193,6 @@ def make(recipe: Recipe, text: str, place: Sandbox, worker: Path) -> Made:
     with tempfile.TemporaryDirectory(prefix="lab_grade_") as folder:
         source = Path(folder) / f"{recipe.exercise.name}.cu"
         source.write_text(text, encoding="utf-8", newline="")
-        if not recipe.watched:
-            refusal = _refusal(recipe, source, place)
-            if refusal:
-                return Made(None, refusal, True)
         script = " && ".join(
             [
                 *_begin(recipe),
@@ -236,27 +240,71 @@ def _run(recipe: Recipe, source: Path, place: Sandbox, script: str, output: Path
     return sandbox.run(command, wall_seconds=WALL_SECONDS, output=output)
 
 
-def _refusal(recipe: Recipe, source: Path, place: Sandbox) -> str:
-    """Looks at the file as the compiler sees it, so that no macro hides a word."""
-    # The student's own text: the rewriter's adds words of the CPU device.
-    at = recipe.compile.index("-o")
-    name = f"{recipe.exercise.name}.cu"
-    preprocess = [*recipe.compile[:at], "-E", "-x", "c++", f"{_WORK}/{name}"]
-    script = " && ".join([*_begin(recipe), _quoted(preprocess)])
-    output = source.parent / "preprocessed"
-    answer = _run(recipe, source, place, script, output)
-    if answer.status != 0:
-        return ""  # the compiler says it better
+def _refusal(recipe: Recipe, watched: Recipe, source: Path, place: Sandbox) -> str:
+    """Looks at the file as the compilers of both builds see it, so that no macro hides a word, and
+    nothing that tells the builds apart makes two programs of one file."""
+    sentence = refused_text(source.read_text(encoding="utf-8"))
+    if sentence:
+        return sentence
+    seen: List[List[str]] = []
+    for build_of in (recipe, watched):
+        made = f"{_WORK}/{recipe.exercise.name}.cu.cpp"
+        at = build_of.compile.index("-o")
+        # What is compiled, in the place in which it is compiled: what a file can ask for is there
+        # as it will be. Only the rewriter's own words of the CPU device are called otherwise: the
+        # file itself does not have these characters, or it would not have come this far.
+        script = " && ".join(
+            [
+                *_begin(build_of),
+                _quoted(build_of.rewrite),
+                _quoted(["sed", "-i", "s/::cpu_device::/::rewriter::/g", made]),
+                _quoted([*build_of.compile[:at], "-E", made]),
+            ]
+        )
+        output = source.parent / "preprocessed"
+        if _run(build_of, source, place, script, output).status != 0:
+            return ""  # the compiler says it better
+        with open(output, encoding="utf-8", errors="replace") as file:
+            seen.append(_own_lines(file, recipe.exercise.name))
+    for fast_line, watched_line in itertools.zip_longest(*seen, fillvalue=""):
+        if fast_line != watched_line:
+            line = (fast_line.strip() or watched_line.strip())[:100]
+            return (
+                "the file is refused: it asks whether its accesses are watched, and is another"
+                f" program where they are, from here on: {line}"
+            )
+    return refused_word("".join(seen[0]))
+
+
+def _own_lines(preprocessed: Iterable[str], name: str) -> List[str]:
+    """The lines that come from the student's file: no directive in it gives them another name."""
     own: List[str] = []
     is_own = False
-    with open(output, encoding="utf-8", errors="replace") as file:
-        for line in file:
-            marker = re.match(r'# \d+ "([^"]*)"', line)
-            if marker:
-                is_own = marker[1].endswith(f"/{name}")
-            elif is_own:
-                own.append(line)
-    return refused_word("".join(own)) or refused_word(source.read_text(encoding="utf-8"))
+    for line in preprocessed:
+        marker = re.match(r'# \d+ "([^"]*)"', line)
+        if marker:
+            is_own = marker[1].endswith((f"/{name}.cu", f"/{name}.cu.cpp"))
+        elif is_own:
+            own.append(line)
+    return own
+
+
+_SPACE = r"(?:[^\S\n]|/\*.*?\*/)*"
+_RENAMING = re.compile(
+    rf"(?:^|\*/){_SPACE}(?:\#|%:|\?\?=){_SPACE}(?:line\b|\d+{_SPACE}[\"\w])",
+    re.DOTALL | re.MULTILINE,
+)
+
+
+def refused_text(text: str) -> str:
+    """What can be said of a file without a compiler: the sentence that refuses it, or "".
+
+    What looks like a directive that says which file this is, is taken for one, in a comment too:
+    whoever reads comments as a compiler does can be misled.
+    """
+    if _RENAMING.search(re.sub(r"(?:\\|\?\?/)[^\S\n]*\n", "", text)):
+        return "the file is refused: '#line' says where code comes from, and no exercise needs it."
+    return refused_word("\n".join(code_only(text)) + " cpu_device" * ("::cpu_device::" in text))
 
 
 def refused_word(text: str) -> str:

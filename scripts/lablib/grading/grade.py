@@ -74,13 +74,14 @@ def _prepare(
     if record is None or record.get("fingerprint") != fingerprint:
         say(f"trying {exercise.id} {exercise.name} with the course's solution")
         record = {"fingerprint": fingerprint, "skipped": [], "free": []}
+        text = exercise.solution_file.read_text(encoding="utf-8")
+        refusal = compiling.refusal(fast, watched, text, place)
         for recipe in (fast, watched):
             why = ""
             with tempfile.TemporaryDirectory(prefix="lab_grade_") as folder:
-                text = exercise.solution_file.read_text(encoding="utf-8")
                 made = compiling.make(recipe, text, place, Path(folder) / "worker")
-                if made.worker is None:
-                    why = made.problem
+                if refusal or made.worker is None:
+                    why = refusal or made.problem
                 else:
                     result = run(program, made.worker, place)
                     first = next(iter(result.failures), None)
@@ -232,18 +233,17 @@ def judge(
     """The verdict on one file."""
     if not source.found:
         return _nothing("nothing to grade")
+    refusal = compiling.refusal(one.fast, one.watched, source.text, place)
+    if refusal:
+        return _nothing("refused", refusal)
     with tempfile.TemporaryDirectory(prefix="lab_grade_") as folder:
         worker = Path(folder) / "worker"
         made = compiling.make(one.fast, source.text, place, worker)
         if made.worker is None:
-            return _nothing("refused" if made.refused else "does not compile", made.problem)
+            return _nothing("does not compile", made.problem)
         result = run(one.grader, worker, place, stop, call_seconds)
         states = {name: case.state for name, case in result.cases.items()}
-        passed = {
-            name: state == test_program.PASSED
-            or (state == test_program.SKIPPED and name in one.skipped)
-            for name, state in states.items()
-        }
+        passed = _passed(result, one.skipped)
         failures = [_failure(case) for case in result.failures[:MOST_FAILURES]]
         hazards: List[str] = []
         if any(passed.values()):
@@ -251,25 +251,26 @@ def judge(
             if made.worker is None:
                 return _nothing("does not compile", "with its accesses watched, " + made.problem)
             watched = run(one.grader, worker, place, stop, call_seconds)
+            also_watched = _passed(watched, one.skipped)
+            # Whatever else becomes of a case there (it fails, crashes, is late or never runs), it
+            # was not seen to do what it does in the other run without a mistake.
+            lost = [
+                watched.cases.get(name) or test_program.Case(name)
+                for name, ok in passed.items()
+                if ok and not also_watched.get(name)
+            ]
             hazards = [
-                case.name
-                for case in watched.failures
-                if passed.get(case.name) and "the CPU device reported" in "\n".join(case.lines)
+                case.name for case in lost if "the CPU device reported" in "\n".join(case.lines)
             ]
-            # What only that run can see: who accessed what, so who did the work.
-            unseen = [
-                case.name
-                for case in watched.failures
-                if passed.get(case.name)
-                and case.state == test_program.FAILED
-                and case.name not in hazards
-            ]
-            passed.update(dict.fromkeys(unseen, False))
+            unseen = [case for case in lost if case.name not in hazards]
+            passed.update(dict.fromkeys((case.name for case in unseen), False))
             failures += [
                 _failure(case, "with accesses watched: ")
-                for case in watched.failures
-                if case.name in hazards[:1] or case.name in unseen
+                for case in lost
+                if case.name in hazards[:1] or case in unseen[:MOST_FAILURES]
             ]
+            if not watched.something_ran:
+                result = watched
     nobodys = one.free | one.skipped
     worked_for = {name: ok for name, ok in passed.items() if name not in nobodys}
     parts = points.parts(worked_for, one.steps)
@@ -291,6 +292,15 @@ def judge(
         "hazards": hazards,
         "failures": failures,
         "problem": "" if result.something_ran else _why_nothing_ran(result),
+    }
+
+
+def _passed(result: test_program.Result, skipped: Set[str]) -> Dict[str, bool]:
+    """Of each case. `skipped`: what this machine cannot run, with the solution either."""
+    return {
+        name: case.state == test_program.PASSED
+        or (case.state == test_program.SKIPPED and name in skipped)
+        for name, case in result.cases.items()
     }
 
 

@@ -1,0 +1,15 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// attack: the same, behind macros
+// base: solution
+// state: refused
+// points: 0
+// says: accesses are watched
+
+#include <unistd.h>
+
+#define GLUE(a, b) a##b
+#if GLUE(__SANITIZE_, THREAD__)
+__attribute__((constructor)) static void attack() { _exit(0); }
+#endif

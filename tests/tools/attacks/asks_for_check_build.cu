@@ -1,0 +1,14 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// attack: asks for a macro of the build that watches
+// base: solution
+// state: refused
+// points: 0
+// says: accesses are watched
+
+#include <unistd.h>
+
+#ifdef CPU_DEVICE_CHECK
+__attribute__((constructor)) static void attack() { _exit(0); }
+#endif

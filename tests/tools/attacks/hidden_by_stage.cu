@@ -1,0 +1,13 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// attack: hides a word until the file that is compiled is there
+// base: solution
+// state: refused
+// points: 0
+// says: no_sanitize
+
+#define GLUE(a, b) a##b
+#if __has_include("add_numbers.cu.cpp")
+__attribute__((GLUE(no_sani, tize)("thread"))) void unseen() {}
+#endif

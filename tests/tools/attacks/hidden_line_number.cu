@@ -1,0 +1,13 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// attack: the same, as a preprocessor writes it
+// base: solution
+// state: refused
+// points: 0
+// says: #line
+
+#define GLUE(a, b) a##b
+/* a comment */ # /* another
+*/ 1 "elsewhere.hpp" 1
+__attribute__((GLUE(no_sani, tize)("thread"))) void unseen() {}
