@@ -61,7 +61,9 @@ REQUIRED_WORK(TheGridThatEachStepIsNamedFor) {
       return matches(lab::compare_exact(add(which, first, second).sum, reference(first, second)));
     });
   };
-  EXPECT_TRUE(done_by(step::cpu, 1000).kernels.empty()) << "step cpu is a loop on the host";
+  const lab::testing::work on_host = done_by(step::cpu, 1000);
+  EXPECT_TRUE(as_required(on_host, {.kernels = 0})) << "cpu";
+  EXPECT_TRUE(on_host.kernels.empty()) << "cpu: this step is a loop on the host";
   const auto asks_for = [](std::uint64_t blocks, std::uint64_t threads, std::size_t n) {
     const std::size_t bytes = n * sizeof(float);
     return lab::testing::required{.threads = threads,
@@ -73,17 +75,20 @@ REQUIRED_WORK(TheGridThatEachStepIsNamedFor) {
                                   .sectors = 1.1};
   };
   const lab::testing::work single = done_by(step::one_thread_per_block, 1000);
-  EXPECT_TRUE(as_required(single, asks_for(1000, 1000, 1000)));
+  EXPECT_TRUE(as_required(single, asks_for(1000, 1000, 1000))) << "one_thread_per_block";
   const lab::testing::work one = done_by(step::one_block, 1000);
-  EXPECT_TRUE(as_required(one, asks_for(1, 1000, 1000)));
-  EXPECT_TRUE(as_required(done_by(step::ceil_division, 1000), asks_for(4, 1000, 1000)));
-  for (const auto& k : single.kernels) EXPECT_EQ(k.threads_per_block, 1U) << "a block is a thread";
-  for (const auto& k : one.kernels) EXPECT_EQ(k.blocks, 1U) << "one block does it all";
+  EXPECT_TRUE(as_required(one, asks_for(1, 1000, 1000))) << "one_block";
+  EXPECT_TRUE(as_required(done_by(step::ceil_division, 1000), asks_for(4, 1000, 1000)))
+      << "ceil_division";
+  for (const auto& k : single.kernels)
+    EXPECT_EQ(k.threads_per_block, 1U) << "one_thread_per_block: the threads of a block";
+  for (const auto& k : one.kernels) EXPECT_EQ(k.blocks, 1U) << "one_block: it does it all";
   // A grid that is smaller than the device leaves multiprocessors idle.
   const std::size_t processors = device_limit(cudaDevAttrMultiProcessorCount);
   const std::size_t resident = device_limit(cudaDevAttrMaxThreadsPerMultiProcessor);
   EXPECT_TRUE(as_required(done_by(step::grid_stride, a.size()),
-                          asks_for(processors, processors * resident / 2, a.size())));
+                          asks_for(processors, processors * resident / 2, a.size())))
+      << "grid_stride";
 }
 
 // --- every step, at every size ------------------------------------------------------------------

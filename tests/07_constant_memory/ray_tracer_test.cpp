@@ -92,7 +92,7 @@ REQUIRED_WORK(SpheresInMemoryOfTheKindThatWasAskedFor) {
     EXPECT_TRUE(as_required(done, what)) << name;
     if (which == step::constant_memory) {
       EXPECT_EQ(std::ranges::count(done.device_memory, bytes_of(scene)), 0)
-          << "the spheres are in device memory, too";
+          << name << ": the spheres are in device memory, too";
     }
   }
 }

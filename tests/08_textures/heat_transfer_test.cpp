@@ -96,7 +96,7 @@ REQUIRED_WORK(KernelsForEveryStep) {
     const lab::testing::work done = work_of([&] { return is_right(which, p, kTimes); });
     EXPECT_TRUE(as_required(done, what)) << name;
     if (fused) {
-      EXPECT_LT(done.kernels.size(), 2U * kTimes) << "one kernel a step";
+      EXPECT_LT(done.kernels.size(), 2U * kTimes) << name << ": one kernel a step";
     }
   }
 }

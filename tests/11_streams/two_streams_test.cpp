@@ -61,7 +61,8 @@ REQUIRED_WORK(StreamsThatTakeTurns) {
                .reads = 2 * bytes_of(a),
                .writes = bytes_of(a)}))
         << name;
-    for (const auto& k : done.kernels) EXPECT_NE(k.stream, nullptr) << "the default stream";
+    for (const auto& k : done.kernels)
+      EXPECT_NE(k.stream, nullptr) << name << ": the default stream";
     std::string queued;  // c: a copy, k: a kernel
     for (const std::string& call : done.sequence)
       queued += call == "cudaMemcpyAsync" ? "c" : call == "cudaLaunchKernel" ? "k" : "";

@@ -57,7 +57,8 @@ REQUIRED_WORK(TheRoutinesOfCublas) {
   EXPECT_TRUE(as_required(work_of([&] { copy(5003, vx, vy); }), asks_for(2, "cublasDcopy")));
   EXPECT_TRUE(as_required(work_of([&] { scale(5003, 2.5, vx); }), asks_for(1, "cublasDscal")));
   for (const step where : {step::host_result, step::device_result})
-    EXPECT_TRUE(as_required(work_of([&] { dot(where, 5003, vx, vy); }), asks_for(2, "cublasDdot")));
+    EXPECT_TRUE(as_required(work_of([&] { dot(where, 5003, vx, vy); }), asks_for(2, "cublasDdot")))
+        << (where == step::host_result ? "host_result" : "device_result");
   EXPECT_TRUE(as_required(work_of([&] { norm(5003, vx); }), asks_for(1, "cublasDnrm2")));
 }
 

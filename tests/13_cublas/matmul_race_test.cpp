@@ -68,7 +68,9 @@ REQUIRED_WORK(EveryRacerByItsOwnMeans) {
       as_required(runs(racer::cublas), {.kernels = 0, .calls = {"cublasSgemm"}, .library = true}));
   EXPECT_TRUE(as_required(runs(racer::cublas_xt),
                           {.kernels = 0, .calls = {"cublasXtSgemm"}, .library = true}));
-  EXPECT_TRUE(runs(racer::host).kernels.empty());
+  const lab::testing::work on_host = runs(racer::host);
+  EXPECT_TRUE(as_required(on_host, {.kernels = 0}));
+  EXPECT_TRUE(on_host.kernels.empty());
 }
 
 class Race : public ::testing::TestWithParam<std::tuple<racer, shape>> {};

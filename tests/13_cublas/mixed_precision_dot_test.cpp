@@ -47,7 +47,8 @@ REQUIRED_WORK(CallsOfCublasAndAKernelThatWidens) {
                              .calls = {"cublasDotEx"},
                              .library = true,
                              .reads = wide ? 2 * bytes_of(x) : 0,
-                             .writes = wide ? 4 * bytes_of(x) : 0}));
+                             .writes = wide ? 4 * bytes_of(x) : 0}))
+        << (wide ? "in_double" : "in_float");
   }
 }
 

@@ -75,7 +75,8 @@ REQUIRED_WORK(OneCallOfCublas) {
                              .sent = bytes_of(system.a),
                              .fetched = 64 * sizeof(double),
                              .calls = {"cublasDtrsv"},
-                             .library = true}));
+                             .library = true}))
+        << (which == step::lower ? "lower" : "upper");
   }
 }
 

@@ -50,7 +50,9 @@ table right_table(const numbers& keys, const numbers& values, std::size_t bucket
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(TheHostAlone) {
-  EXPECT_TRUE(work_of([] { expect_right_table({1, 2, 1}, {7, 8, 9}, 4); }).calls.empty());
+  const lab::testing::work done = work_of([] { expect_right_table({1, 2, 1}, {7, 8, 9}, 4); });
+  EXPECT_TRUE(as_required(done, {.kernels = 0}));
+  EXPECT_TRUE(done.calls.empty());
 }
 
 class Table : public ::testing::TestWithParam<std::tuple<std::size_t, std::size_t>> {};

@@ -67,7 +67,7 @@ REQUIRED_WORK(AKernelWhoseThreadsInsert) {
                                    .atomics = true}))
         << name;
     if (which == step::lock_free && done.watched) {
-      for (const auto& k : done.kernels) EXPECT_LE(k.atomics, keys.size()) << "one a key";
+      for (const auto& k : done.kernels) EXPECT_LE(k.atomics, keys.size()) << name << ": one a key";
     }
   }
 }
