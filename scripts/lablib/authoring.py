@@ -186,6 +186,7 @@ def _texts(exercise: Exercise) -> Dict[Path, str]:
         exercise.folder / "reference.hpp": _fill("lab/reference.hpp", exercise),
         exercise.folder / "main.cpp": _in_order(_fill("lab/main.cpp", exercise)),
         exercise.hints_file: _fill("lab/hints.md", exercise),
+        exercise.metadata_file: _fill("lab/exercise.toml", exercise),
         exercise.solution_file: solution,
         exercise.lab_file: starters.generate(solution, str(exercise.solution_file)),
         tests / f"{name}_test.cpp": _in_order(_fill("tests/EXERCISE_NAME_test.cpp", exercise)),
@@ -262,6 +263,12 @@ def rename_exercise(root: Path, old: str, new: str) -> Tuple[Exercise, List[str]
                 text = file.read_text(encoding="utf-8")
                 texts[moved] = _in_order(_rewrite(text, before, after, own=True))
     _move_section(before, after, texts)
+    for other in find_exercises(root):
+        file = other.metadata_file
+        if other != before and file.is_file():
+            text = file.read_text(encoding="utf-8")
+            if f'"{before.id}"' in text:
+                texts[file] = text.replace(f'"{before.id}"', f'"{after.id}"')
     for page in _other_pages(root):
         text = texts.get(page) or page.read_text(encoding="utf-8")
         changed = _rewrite(text, before, after, own=False)

@@ -175,6 +175,7 @@ def _static(
     found.update(rules.check_links(root, files))  # a file that moved breaks links of others
     found.update(rules.check_index(root, files))
     found.update(rules.check_tree(root, files, exercises))
+    found.update(rules.check_metadata(root, exercises))
     for exercise in chosen:
         found.update(rules.check_exercise(root, exercise))
     return sorted(found)

@@ -66,6 +66,10 @@ class Exercise:
         return self.folder / "hints.md"
 
     @property
+    def metadata_file(self) -> Path:
+        return self.folder / "exercise.toml"
+
+    @property
     def chapter_page(self) -> Path:
         return self.root / "docs" / f"{self.chapter_folder}.md"
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple
 
-from lablib import bugs, equivalents, hints, mutations, pages, starters
+from lablib import bugs, equivalents, hints, metadata, mutations, pages, starters
 from lablib.errors import LabError
 from lablib.exercises import Exercise
 
@@ -24,7 +24,10 @@ LEAST_HINTS = 2
 LEAST_BUGS = 4
 
 CXX = (".cpp", ".hpp", ".cu", ".cuh", ".h")
-_WITH_LICENSE = (*CXX, ".S", ".py", ".cmake", ".sh", ".bugs", ".equivalent", ".yml", ".yaml")
+_WITH_LICENSE = (
+    *(*CXX, ".S", ".py", ".cmake", ".sh"),
+    *(".bugs", ".equivalent", ".toml", ".yml", ".yaml"),
+)
 _TABS_ALLOWED = ("Makefile", ".S", ".mk")
 _LICENSE = ("SPDX-FileCopyrightText: ", "SPDX-License-Identifier: ")
 
@@ -206,6 +209,31 @@ def check_index(root: Path, paths: Iterable[str]) -> Iterator[Finding]:
             yield Finding("README.md", 1, "index", f"no link to this chapter: [{title}]({path})")
 
 
+def check_metadata(root: Path, exercises: Sequence[Exercise]) -> Iterator[Finding]:
+    """Each exercise.toml, and what chapters say of them."""
+    for problem in metadata.problems(exercises):
+        match = re.match(r"(.+?):(\d+): (.*)", problem, re.DOTALL)
+        if match is None:
+            yield Finding(".", 1, "metadata", problem.rstrip("."))
+            return  # this Python cannot read any of them
+        path = _short(root, Path(match[1]))
+        yield Finding(path, int(match[2]), "metadata", match[3].rstrip("."))
+    for page in sorted({exercise.chapter_page for exercise in exercises}):
+        if not page.is_file():
+            continue  # which is a finding already
+        present = page.read_text(encoding="utf-8").splitlines()
+        wanted = metadata.with_summaries(page, exercises).splitlines()
+        if present != wanted:
+            differ = (i for i, (a, b) in enumerate(zip(present, wanted), 1) if a != b)
+            yield Finding(
+                _short(root, page),
+                next(differ, 1),
+                "metadata",
+                "minutes and prerequisites are not those of exercise.toml: run"
+                " `scripts/lab dev starters`",
+            )
+
+
 # --- one exercise --------------------------------------------------------------------------------
 
 
@@ -294,6 +322,7 @@ def _contract(root: Path, exercise: Exercise) -> Iterator[Finding]:
     for pattern, what in (
         (r"///(?!<)", "has no doc comment (///): say what goes in and comes out, shapes and units"),
         (r"[Tt]hrows\b", "does not say what is thrown, and when (`/// Throws …`)"),
+        (r"/// Requires: \S", "does not say who has to do the work (`/// Requires: …`)"),
         (r"/// From: \S", "does not say where the exercise comes from (`/// From: …`)"),
     ):
         if not re.search(pattern, comment):
@@ -463,6 +492,7 @@ def check_tree(
             expected.add(_short(root, own))
         for own in (test_file(exercise), exercise.bugs_file, exercise.equivalents_file):
             expected.add(_short(root, own))
+        expected.add(_short(root, exercise.metadata_file))
         expected.add(_short(root, exercise.solution_file.parents[1] / "answers.md"))
     folders = {_short(root, exercise.folder): exercise for exercise in exercises}
     for path in files:

@@ -75,6 +75,7 @@ class Course(LabTest):
             "contract": "labs/05_sums/1_first_sum/first_sum.hpp",
             "starter": "labs/05_sums/1_first_sum/first_sum.cu",
             "program": "labs/05_sums/1_first_sum/main.cpp",
+            "metadata": "labs/05_sums/1_first_sum/exercise.toml",
             "hints": "labs/05_sums/1_first_sum/hints.md",
             "solution": "solutions/05_sums/1_first_sum/first_sum.cu",
             "test": "tests/05_sums/first_sum_test.cpp",
@@ -296,6 +297,7 @@ class ExerciseRulesTest(Course):
         for old, new, pattern in (
             ("namespace lab::first_sum {", "namespace lab {", "declare it in"),
             ("/// From: ", "/// by ", "does not say where the exercise comes from"),
+            ("/// Requires: ", "/// Wants: ", "does not say who has to do the work"),
             ("/// Throws ", "/// Complains ", "does not say what is thrown"),
         ):
             with self.subTest(old):
@@ -351,6 +353,16 @@ class ExerciseRulesTest(Course):
         self.assert_finds(r"first_sum.equivalent:3: equivalents: there is no kind")
         path.write_text(LICENSE + "no_guard: *\n  because\n")
         self.assert_clean()
+
+    def test_metadata(self):
+        self.edit("metadata", "minutes = 30", "minutes = 40")
+        self.assert_finds(r"^docs/05_sums.md:\d+: metadata: .*`scripts/lab dev starters`")
+        self.edit("page", "*About 30 minutes.*", "*About 40 minutes.*")
+        self.assert_clean()
+        self.edit("metadata", "minutes = 40", "minutes = forty")
+        self.assert_finds("1_first_sum/exercise.toml:3: metadata: this cannot be read")
+        self.path("metadata").unlink()
+        self.assert_finds("1_first_sum/exercise.toml:1: metadata: 05.1 has no exercise.toml")
 
     def test_notes_for_the_author(self):
         self.edit("program", "#include <cstddef>", "// AUTHOR: say this\n\n#include <cstddef>")

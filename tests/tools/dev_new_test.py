@@ -59,6 +59,7 @@ class NewTest(Pages):
                 f"labs/{place}/reference.hpp",
                 f"labs/{place}/main.cpp",
                 f"labs/{place}/hints.md",
+                f"labs/{place}/exercise.toml",
                 f"labs/{place}/prefix_sum.cu",
                 f"solutions/{place}/prefix_sum.cu",
                 "tests/05_shared_memory/prefix_sum_test.cpp",
@@ -186,6 +187,13 @@ class RenameTest(Pages):
         self.assert_no_trace("05.9", "9_prefix_sum")
         self.assertIn("labs/05_shared_memory/7_prefix_sum/prefix_sum.cu", self.files())
         self.assertEqual([], list(self.root.glob("*/05_shared_memory/9_*")))
+
+    def test_another_number_in_the_prerequisites_of_others(self):
+        authoring.new_exercise(self.root, "05.10", "scan", None)
+        file = self.root / "labs/05_shared_memory/10_scan/exercise.toml"
+        file.write_text('minutes = 1\nprerequisites = ["05.9"]\n')
+        self.assert_status(0, self.rename("05.9", "05.7"))
+        self.assertEqual('minutes = 1\nprerequisites = ["05.7"]\n', file.read_text())
 
     def test_another_name(self):
         self.assert_status(0, self.rename("prefix_sum", "scan_block"))

@@ -6,7 +6,7 @@
 import argparse
 from pathlib import Path
 
-from lablib import authoring, build, course_check, device, mutate, starters, verify
+from lablib import authoring, build, course_check, device, metadata, mutate, starters, verify
 from lablib.errors import OK, USAGE, LabError
 from lablib.exercises import find_exercises, resolve_all
 from lablib.files import short_path, write_atomically
@@ -120,6 +120,12 @@ def _starters(root: Path, options: argparse.Namespace) -> int:
         if problem:
             wrong += 1
             print(problem)
+    pages = set() if options.check else {exercise.chapter_page for exercise in exercises}
+    for page in sorted(page for page in pages if page.is_file()):
+        text = metadata.with_summaries(page, exercises)
+        if text != page.read_text(encoding="utf-8"):
+            write_atomically(page, text)
+            print(f"written: {short_path(page, root)}")
     if wrong:
         raise LabError(
             f"{wrong} of {len(exercises)} starters are not the generated ones (see above)."
@@ -189,7 +195,8 @@ PARTS = (
     ),
     Verb(
         "starters",
-        "Write all starters in labs/ anew from the solutions.",
+        "Write all starters in labs/ anew from the solutions, and what chapters say of minutes and"
+        " prerequisites from each exercise.toml.",
         _starters_arguments,
         _starters,
     ),

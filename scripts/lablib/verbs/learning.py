@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import List
 
-from lablib import doctor, done, hints, starters
+from lablib import doctor, done, hints, metadata, starters
 from lablib.console import paint
 from lablib.errors import OK, LabError
 from lablib.exercises import Exercise, resolve_all, resolve_one
@@ -36,6 +36,8 @@ def _list(root: Path, options: argparse.Namespace) -> int:
         title = f"{own[0].chapter:02} {own[0].chapter_name.replace('_', ' ')}"
         print(paint(f"{title}  ({ready} of {len(own)} done)", "bold"))
         for exercise in own:
+            data = metadata.find(exercise)
+            minutes = f"{data.minutes:>4} min" if data else " " * 8
             state = status[exercise.id]
             mark, style = _MARKS.get(state, (" ", "dim"))
             bonus = progress.open_bonus(exercise)
@@ -44,8 +46,11 @@ def _list(root: Path, options: argparse.Namespace) -> int:
             arrow = "  ← next" if exercise == following else ""
             print(
                 f"  {paint(mark, style)} {f'{exercise.id} {exercise.name}':<{width}}"
-                f" {paint(state, style)}{arrow}"
+                f"{minutes}  {paint(state, style)}{arrow}".rstrip()
             )
+            if options.id:
+                first = f" First: {', '.join(data.prerequisites)}." if data else ""
+                print(paint(f"    {metadata.title(exercise)}{first}", "dim"))
     print()
     print(f"Next: `scripts/lab test {following.id}`" if following else "Every exercise passes.")
     return OK
