@@ -176,6 +176,7 @@ def _static(
     found.update(rules.check_index(root, files))
     found.update(rules.check_tree(root, files, exercises))
     found.update(rules.check_metadata(root, exercises))
+    found.update(rules.check_vocabulary(root, exercises))
     for exercise in chosen:
         found.update(rules.check_exercise(root, exercise))
     return sorted(found)

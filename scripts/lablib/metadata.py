@@ -188,5 +188,6 @@ def _summary(data: Metadata, by_id: Dict[str, Exercise], of: Exercise) -> str:
         file = "" if before.chapter == of.chapter else before.chapter_page.name
         links.append(f"[{each}]({file}#{anchor})")
     minutes = "1 minute" if data.minutes == 1 else f"{data.minutes} minutes"
-    first = f" Do {' and '.join(links)} first." if links else ""
+    listed = " and ".join(filter(None, (", ".join(links[:-1]), *links[-1:])))
+    first = f" Do {listed} first." if links else ""
     return f"*About {minutes}.{first}*"

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple
 
-from lablib import bugs, equivalents, hints, metadata, mutations, pages, starters
+from lablib import bugs, equivalents, hints, metadata, mutations, pages, starters, vocabulary
 from lablib.errors import LabError
 from lablib.exercises import Exercise
 
@@ -232,6 +232,15 @@ def check_metadata(root: Path, exercises: Sequence[Exercise]) -> Iterator[Findin
                 "minutes and prerequisites are not those of exercise.toml: run"
                 " `scripts/lab dev starters`",
             )
+
+
+def check_vocabulary(root: Path, exercises: Sequence[Exercise]) -> Iterator[Finding]:
+    """What is used before it is taught."""
+    for problem in (
+        *vocabulary.untaught_names(root, exercises),
+        *vocabulary.untaught_terms(root),
+    ):
+        yield Finding(_short(root, problem.path), problem.line, "vocabulary", problem.message)
 
 
 # --- one exercise --------------------------------------------------------------------------------

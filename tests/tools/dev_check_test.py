@@ -43,6 +43,8 @@ class Course(LabTest):
         (self.root / "README.md").write_text("# A course\n\n[Chapter](docs/05_sums.md#questions)\n")
         shutil.copy(Path(__file__).resolve().parents[2] / ".clang-format", self.root)
         self.add("05.1", "first_sum", "sums")
+        names = "`__global__`, `threadIdx`, `blockIdx`, `blockDim`, `cudaGetLastError`"
+        self.edit("page", "\n## 05.1", f"\nNew here: {names}.\n\n## 05.1")
         self.git("init", "--quiet", "--initial-branch=main")
         self.commit()
 
@@ -363,6 +365,12 @@ class ExerciseRulesTest(Course):
         self.assert_finds("1_first_sum/exercise.toml:3: metadata: this cannot be read")
         self.path("metadata").unlink()
         self.assert_finds("1_first_sum/exercise.toml:1: metadata: 05.1 has no exercise.toml")
+
+    def test_vocabulary(self):
+        self.edit("page", "`cudaGetLastError`", "and more")
+        self.assert_finds(
+            r"first_sum.cu:\d+: vocabulary: cudaGetLastError is used .*docs/05_sums.md what it is"
+        )
 
     def test_notes_for_the_author(self):
         self.edit("program", "#include <cstddef>", "// AUTHOR: say this\n\n#include <cstddef>")

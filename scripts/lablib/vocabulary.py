@@ -1,0 +1,138 @@
+# SPDX-FileCopyrightText: The CUDA Labs authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Nothing is used before it is taught: CUDA's names in code, and the glossary's terms in chapters.
+
+A chapter teaches the names that its text mentions. `cudaAddressMode…` teaches all names that begin
+so. A term is taught by the chapters that its entry in the glossary links.
+"""
+
+import re
+from pathlib import Path
+from typing import Dict, Iterator, List, NamedTuple, Sequence, Tuple
+
+from lablib import pages
+from lablib.cuda_tokens import all_tokens
+from lablib.exercises import Exercise
+
+# Names that need no sentence, and why.
+KNOWN_NAMES = {
+    "__FILE__": "C++",
+    "__LINE__": "C++",
+    "__VA_ARGS__": "C++",
+    "__func__": "C++",
+}
+
+# Words that mean something else, too, and what.
+OTHER_MEANINGS = {
+    "Overlap": "of arrays and other things, as in everyday English",
+    "Scope": "of a name in C++",
+    "Stable": "of a simulation whose values do not grow without bound",
+}
+
+_NAME = re.compile(
+    r"(cuda|cublas|curand)[A-Z]\w*|__[a-z]\w*|atomic[A-Z]\w*|tex[123]D\w*"
+    r"|(thread|block)Idx|(block|grid)Dim|warpSize"
+)
+_NAMESPACES = ("cuda", "cg", "cooperative_groups")
+_UNROLL = "#pragma unroll"
+
+
+class Problem(NamedTuple):
+    path: Path
+    line: int
+    message: str
+
+
+def names_in(text: str) -> Iterator[Tuple[int, str]]:
+    """Line and text of each name of CUDA's in code, in their order."""
+    tokens = all_tokens(text)
+    found: List[Tuple[int, str]] = [(m.start(), _UNROLL) for m in re.finditer(_UNROLL, text)]
+    for i, token in enumerate(tokens):
+        if token.kind != "name":
+            continue
+        qualified = i + 2 < len(tokens) and tokens[i + 1].text == "::"
+        if token.text in _NAMESPACES and qualified:
+            if tokens[i + 2].kind == "name":
+                found.append((token.start, f"{token.text}::{tokens[i + 2].text}"))
+        elif _NAME.fullmatch(token.text) and token.text not in KNOWN_NAMES:
+            found.append((token.start, token.text))
+    for start, name in sorted(found):
+        yield text.count("\n", 0, start) + 1, name
+
+
+class _Chapter:
+    def __init__(self, page: Path) -> None:
+        self.page = page
+        self.text = page.read_text(encoding="utf-8")
+        self._words = set(re.findall(r"\w+", self.text))
+        self._families = tuple(re.findall(r"(\w{4,})…", self.text))
+
+    def teaches(self, name: str) -> bool:
+        if name == _UNROLL:
+            return name in self.text
+        word = name.rsplit("::", 1)[-1]
+        return word in self._words or word.startswith(self._families)
+
+
+def _chapters(root: Path) -> Dict[int, _Chapter]:
+    found = sorted((root / "docs").glob("[0-9][0-9]_*.md"))
+    return {int(page.name[:2]): _Chapter(page) for page in found}
+
+
+def untaught_names(root: Path, exercises: Sequence[Exercise]) -> Iterator[Problem]:
+    """The first use of each name that its chapter and those before do not mention."""
+    chapters = _chapters(root)
+    seen: Dict[str, bool] = {}
+    for exercise in exercises:  # in their order
+        for file in (exercise.lab_file, exercise.solution_file):
+            if not file.is_file():
+                continue
+            for line, name in names_in(file.read_text(encoding="utf-8", errors="replace")):
+                if seen.setdefault(name, False):
+                    continue
+                seen[name] = True
+                teaching = [number for number, each in chapters.items() if each.teaches(name)]
+                if teaching and teaching[0] <= exercise.chapter:
+                    continue
+                late = f"it is explained only in chapter {teaching[0]:02}" if teaching else ""
+                yield Problem(
+                    file,
+                    line,
+                    f"{name} is used here for the first time, and"
+                    f" {late or 'no chapter explains it'}: say in"
+                    f" docs/{exercise.chapter_page.name} what it is",
+                )
+
+
+def untaught_terms(root: Path) -> Iterator[Problem]:
+    """Terms of the glossary in chapters before those that explain them, without a link to it."""
+    glossary = root / "docs" / "glossary.md"
+    if not glossary.is_file():
+        return
+    chapters = _chapters(root)
+    text = glossary.read_text(encoding="utf-8")
+    for entry in re.finditer(r"^\*\*(.+?)\.\*\*(.*?)(?=\n\n|\Z)", text, re.M | re.S):
+        explained = [int(n) for n in re.findall(r"\]\((?:\.\./labs/)?(\d\d)_", entry[2])]
+        if not explained or entry[1] in OTHER_MEANINGS:
+            continue
+        short = re.sub(r"\s*\(.*?\)", "", entry[1]).split(", ")
+        words = "|".join(re.escape(word) for word in [*short, *re.findall(r"\((.*?)\)", entry[1])])
+        term = re.compile(rf"(?<![\w-])({words})s?(?![\w-])", re.IGNORECASE)
+        for number, chapter in chapters.items():
+            if number < min(explained):
+                yield from _early(chapter, term, entry[1], min(explained))
+
+
+def _early(chapter: _Chapter, term: "re.Pattern[str]", name: str, later: int) -> Iterator[Problem]:
+    lines = dict(pages.outside_code(chapter.text))
+    for number, line in lines.items():
+        around = " ".join(lines.get(n, "") for n in (number - 1, number, number + 1))
+        if term.search(re.sub(r"\]\([^)]*\)", "]", line)) and f"({later:02}_" not in around:
+            yield Problem(
+                chapter.page,
+                number,
+                f"'{name}' is explained only in chapter {later:02}: link that, or explain the term"
+                " here and link this chapter in docs/glossary.md",
+            )
+            return  # one is enough
