@@ -21,7 +21,8 @@ endfunction()
 # A CTest test that runs all cases of a test program. Each case's result is in events/<name>.jsonl of
 # the build folder (tests/support/test_events.hpp). Exit code 77 means skipped. No TIMEOUT: that would
 # overrule `ctest --timeout`; the program itself stops a case that takes too long.
-# ALONE: on a GPU nothing else runs meanwhile, as it fills the memory of devices.
+# ALONE: on a GPU nothing else runs meanwhile: for tests that fill the memory of devices, that measure
+# time, or that draw with OpenGL (drivers were seen to draw nothing while seven programs used CUDA).
 function(lab_add_test name target)
   cmake_parse_arguments(PARSE_ARGV 2 arg "ALONE" "" "LABELS")
   file(MAKE_DIRECTORY "${CMAKE_BINARY_DIR}/events")
@@ -122,7 +123,7 @@ function(lab_add_exercise folder)
 
   set(alone)
   lab_includes(fills_devices "full_device.hpp" "${test_file}")
-  if(fills_devices)
+  if(fills_devices OR uses_opengl)
     set(alone ALONE)
   endif()
 
