@@ -284,6 +284,8 @@ def no_guard(source: Source) -> Iterator[Edit]:
         body += source.get(body) == "{"
         leaves = source.get(body) in ("throw", "return", "continue", "break")
         yield from _without_conditions(source, first, last, leaves)
+    for i in source.calls("refuse_if"):  # (condition, what is said)
+        yield from _without_conditions(source, *source.arguments(i + 1)[0], leaves=True)
     for i, token in enumerate(source.tokens):
         if token.kind == "op" and token.text == "?":
             first = i

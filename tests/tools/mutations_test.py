@@ -113,6 +113,12 @@ class KindsTest(unittest.TestCase):
             "{ if (false || b > c) throw x; }",
             "{ if (a == 0 || false) throw x; }",
         )
+        self.assert_changes(
+            "no_guard",
+            '{ refuse_if(a == 0 || f(b, c), "x: ", a || b); }',
+            '{ refuse_if(false || f(b, c), "x: ", a || b); }',
+            '{ refuse_if(a == 0 || false, "x: ", a || b); }',
+        )
         self.assert_changes("no_guard", "{ if (i >= n) { return; } }", "{ if (false) { return; } }")
         self.assert_changes(
             "no_guard",
