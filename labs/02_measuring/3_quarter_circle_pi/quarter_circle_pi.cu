@@ -10,12 +10,12 @@
 #include <cuda_runtime.h>
 
 #include <cmath>
-#include <string>
 #include <vector>
 
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
+#include "lab/refuse_if.hpp"
 #include "lab/time_kernel.hpp"
 #include "quarter_circle_pi.hpp"
 
@@ -63,10 +63,9 @@ result estimate_in(std::size_t strips) {
 }  // namespace
 
 result estimate(precision type, std::size_t strips) {
-  if (strips == 0 || strips > kMostStrips)
-    throw invalid_input("quarter_circle_pi: a quarter circle cannot be cut into " +
-                        std::to_string(strips) + " strips; it must be 1 to " +
-                        std::to_string(kMostStrips));
+  refuse_if(strips == 0 || strips > kMostStrips,
+            "quarter_circle_pi: a quarter circle cannot be cut into ", strips,
+            " strips; it must be 1 to ", kMostStrips);
   return type == precision::in_float ? estimate_in<float>(strips) : estimate_in<double>(strips);
 }
 

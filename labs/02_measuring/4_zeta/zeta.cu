@@ -9,12 +9,12 @@
 
 #include <cuda_runtime.h>
 
-#include <string>
 #include <vector>
 
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
+#include "lab/refuse_if.hpp"
 #include "lab/time_kernel.hpp"
 #include "zeta.hpp"
 
@@ -69,12 +69,10 @@ result sum_in(step which, unsigned s, std::size_t terms) {
 }  // namespace
 
 result sum(step which, precision type, unsigned s, std::size_t terms) {
-  if (s < 2 || s > kLargestExponent)
-    throw invalid_input("zeta: the exponent must be 2 to " + std::to_string(kLargestExponent) +
-                        ", and it is " + std::to_string(s));
-  if (terms > kMostTerms)
-    throw invalid_input("zeta: " + std::to_string(terms) + " terms are too many; at most " +
-                        std::to_string(kMostTerms) + " are added");
+  refuse_if(s < 2 || s > kLargestExponent, "zeta: the exponent must be 2 to ", kLargestExponent,
+            ", and it is ", s);
+  refuse_if(terms > kMostTerms, "zeta: ", terms, " terms are too many; at most ", kMostTerms,
+            " are added");
   return type == precision::in_float ? sum_in<float>(which, s, terms)
                                      : sum_in<double>(which, s, terms);
 }

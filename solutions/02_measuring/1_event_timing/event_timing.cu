@@ -9,26 +9,10 @@
 
 #include <cuda_runtime.h>
 
-#include <string>
-
-#include "event_timing.hpp"
-#include "lab/cuda_check.hpp"
-#include "lab/device_buffer.hpp"
-#include "lab/errors.hpp"
-#include "lab/timer.hpp"
+#include "given.hpp"
 
 namespace lab::event_timing {
 namespace {
-
-/// Does nothing for as many cycles of the device's clock, and stores how many it were. (Given.)
-__global__ void let_pass(long long cycles, long long* counted) {
-  if (threadIdx.x == 0) {
-    const long long begin = clock64();
-    long long passed = 0;
-    while (passed < cycles) passed = clock64() - begin;
-    *counted = passed;
-  }
-}
 
 // --- an event: a mark in the device's queue ------------------------------------------------------
 
@@ -95,12 +79,6 @@ bool is_too_early(const event& start, const event& stop) {
   CUDA_CHECK(answer);
   return false;
   // END SOLUTION
-}
-
-void require_possible(long long cycles) {
-  if (cycles < 0 || cycles > kMostCycles)
-    throw invalid_input("event_timing: a kernel cannot let " + std::to_string(cycles) +
-                        " cycles pass; it must be 0 to " + std::to_string(kMostCycles));
 }
 
 }  // namespace

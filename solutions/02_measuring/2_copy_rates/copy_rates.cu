@@ -9,13 +9,7 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
-
-#include "copy_rates.hpp"
-#include "lab/cuda_check.hpp"
-#include "lab/device_buffer.hpp"
-#include "lab/errors.hpp"
-#include "lab/timer.hpp"
+#include "given.hpp"
 
 namespace lab::copy_rates {
 namespace {
@@ -77,19 +71,12 @@ float time_copies(direction which, std::span<std::uint8_t> host, std::uint8_t* d
   // END SOLUTION
 }
 
-/// What CUDA says of host memory. (Given.)
-bool is_pinned(const void* memory) {
-  cudaPointerAttributes attributes{};
-  CUDA_CHECK(cudaPointerGetAttributes(&attributes, memory));
-  return attributes.type == cudaMemoryTypeHost;
-}
-
 }  // namespace
 
 // --- given: the source holds the bytes, the destination holds something else ---------------------
 
 result copy(memory where, direction which, std::span<const std::uint8_t> bytes, unsigned copies) {
-  if (copies == 0) throw invalid_input("copy_rates: 0 copies take no time; ask for at least one");
+  refuse_if(copies == 0, "copy_rates: 0 copies take no time; ask for at least one");
   const std::size_t n = bytes.size();
   if (n == 0) return {};
 
