@@ -9,37 +9,12 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
-#include <cstddef>
-#include <memory>
-#include <string>
-
-#include "lab/cuda_check.hpp"
-#include "lab/errors.hpp"
-#include "lab/time_kernel.hpp"
-#include "lab/timer.hpp"
-#include "vector_add.hpp"
+#include "given.hpp"
 
 namespace lab::vector_add {
 namespace {
 
 constexpr unsigned kThreads = 256;  // a block of ceil_division and grid_stride
-
-/// A limit of the device that is in use, such as cudaDevAttrMaxGridDimX.
-std::size_t device_limit(cudaDeviceAttr which) {
-  int device = 0, value = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  CUDA_CHECK(cudaDeviceGetAttribute(&value, which, device));
-  return static_cast<std::size_t>(value);
-}
-
-/// `needed` as a launch takes it; refuses more than the device can do.
-unsigned at_most(std::size_t limit, std::size_t needed, const std::string& what) {
-  if (needed > limit)
-    throw invalid_input("vector_add: " + std::to_string(needed) + " " + what +
-                        " are needed, and this device allows at most " + std::to_string(limit));
-  return static_cast<unsigned>(needed);
-}
 
 // --- cpu: the loop that the kernels take apart ---------------------------------------------------
 
@@ -170,9 +145,8 @@ float add_on_device(step which, std::span<const float> a, std::span<const float>
 }  // namespace
 
 result add(step which, std::span<const float> a, std::span<const float> b) {
-  if (a.size() != b.size())
-    throw invalid_input("vector_add: a has " + std::to_string(a.size()) + " elements and b has " +
-                        std::to_string(b.size()) + "; they must be equally long");
+  refuse_if(a.size() != b.size(), "vector_add: a has ", a.size(), " elements and b has ", b.size(),
+            "; they must be equally long");
   result out{std::vector<float>(a.size())};
   if (a.empty()) return out;  // a grid of no blocks would be an error
 

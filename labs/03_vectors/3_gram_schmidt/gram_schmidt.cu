@@ -9,16 +9,7 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
-#include <cmath>
-#include <string>
-#include <vector>
-
-#include "gram_schmidt.hpp"
-#include "lab/cuda_check.hpp"
-#include "lab/device_buffer.hpp"
-#include "lab/errors.hpp"
-#include "lab/time_kernel.hpp"
+#include "given.hpp"
 
 namespace lab::gram_schmidt {
 namespace {
@@ -64,10 +55,9 @@ struct workspace {
     for (const float component : a.subspan(k * length, length))
       before += static_cast<double>(component) * static_cast<double>(component);
     const double least = static_cast<double>(count) * 0x1p-20;
-    if (!(squares[k] > least * least * before))
-      throw invalid_input(
-          "gram_schmidt: the vectors are linearly dependent: nothing is left of vector " +
-          std::to_string(k) + " without its projections on those before it");
+    refuse_if(!(squares[k] > least * least * before),
+              "gram_schmidt: the vectors are linearly dependent: nothing is left of vector ", k,
+              " without its projections on those before it");
   }
 
   /// Takes coefficients to the device, into `coefficients`.
@@ -107,25 +97,9 @@ void modified(workspace& w) {
   throw not_written("step modified", 5);  // 5 and 6 are this step
 }
 
-// --- given ---------------------------------------------------------------------------------------
-
-void require_sensible(std::span<const float> a, std::size_t count, std::size_t length) {
-  if (length == 0 ? !a.empty() : a.size() / length != count || a.size() % length != 0)
-    throw invalid_input("gram_schmidt: " + std::to_string(a.size()) + " numbers are not " +
-                        std::to_string(count) + " vectors of " + std::to_string(length));
-  if (count > length)
-    throw invalid_input("gram_schmidt: " + std::to_string(count) + " vectors of only " +
-                        std::to_string(length) + " components are always linearly dependent");
-  for (std::size_t k = 0; k < count; ++k) {
-    float square = 0;
-    for (const float component : a.subspan(k * length, length)) square += component * component;
-    if (!std::isfinite(square))
-      throw invalid_input("gram_schmidt: vector " + std::to_string(k) +
-                          " has a component that is infinite, not a number or too large to square");
-  }
-}
-
 }  // namespace
+
+// --- given ---------------------------------------------------------------------------------------
 
 result orthogonalize(step which, std::span<const float> a, std::size_t count, std::size_t length) {
   require_sensible(a, count, length);

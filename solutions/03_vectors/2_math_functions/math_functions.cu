@@ -9,17 +9,7 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <string>
-#include <type_traits>
-
-#include "lab/cuda_check.hpp"
-#include "lab/device_buffer.hpp"
-#include "lab/errors.hpp"
-#include "lab/time_kernel.hpp"
-#include "math_functions.hpp"
+#include "given.hpp"
 
 namespace lab::math_functions {
 namespace {
@@ -89,10 +79,6 @@ __device__ double full(function f, double x) {
   // END SOLUTION
 }
 
-/// What a kernel of precision p writes.
-template <precision p>
-using number = std::conditional_t<p == precision::full, double, float>;
-
 /// Element k of `values` becomes f(x(first + k)). Any grid is right.
 template <precision p>
 __global__ void fill(function f, std::size_t first, number<p>* values, std::size_t n) {
@@ -135,9 +121,8 @@ result evaluate_as(function f, std::size_t first, std::size_t n) {
 }  // namespace
 
 result evaluate(function f, precision p, std::size_t first, std::size_t n) {
-  if (first + n < first)
-    throw invalid_input("math_functions: there are no " + std::to_string(n) +
-                        " elements from element " + std::to_string(first) + " on");
+  refuse_if(first + n < first, "math_functions: there are no ", n, " elements from element ", first,
+            " on");
   if (n == 0) return {};  // a grid of no blocks would be an error
   switch (p) {
     case precision::intrinsic:
@@ -151,9 +136,8 @@ result evaluate(function f, precision p, std::size_t first, std::size_t n) {
 }
 
 errors measure(std::span<const double> values, std::span<const long double> exact) {
-  if (values.size() != exact.size())
-    throw invalid_input("math_functions: " + std::to_string(values.size()) +
-                        " values cannot be compared with " + std::to_string(exact.size()));
+  refuse_if(values.size() != exact.size(), "math_functions: ", values.size(),
+            " values cannot be compared with ", exact.size());
   // TODO(5): on the host: the mean of the absolute errors, the largest, and where that is.
   //          A NaN is neither larger nor smaller than anything, so it slips through `>`. The
   //          contract says what becomes of it.

@@ -10,13 +10,7 @@
 
 #include <cuda_runtime.h>
 
-#include <limits>
-#include <string>
-
-#include "lab/cuda_check.hpp"
-#include "lab/device_buffer.hpp"
-#include "lab/errors.hpp"
-#include "ptx_and_sass.hpp"
+#include "given.hpp"
 
 namespace lab::ptx_and_sass {
 
@@ -84,24 +78,6 @@ extern "C" __global__ void ptx_saxpy(float s, const float* x, float* y, int n) {
 }
 
 namespace lab::ptx_and_sass {
-namespace {
-
-constexpr int kThreads = 256;
-
-/// The common length, as the kernels want it.
-int length_of(std::span<const float> a, std::span<const float> b) {
-  if (a.size() != b.size())
-    throw invalid_input("ptx_and_sass: vectors of " + std::to_string(a.size()) + " and " +
-                        std::to_string(b.size()) + " elements; they must be equally long");
-  // Less than the largest int by a block: i is computed before it is compared.
-  if (a.size() > static_cast<std::size_t>(std::numeric_limits<int>::max() - kThreads))
-    throw invalid_input("ptx_and_sass: " + std::to_string(a.size()) +
-                        " elements are more than these kernels, which use int, can count");
-  return static_cast<int>(a.size());
-}
-
-}  // namespace
-
 std::vector<float> add(std::span<const float> a, std::span<const float> b) {
   const int n = length_of(a, b);
   if (n == 0) return {};
