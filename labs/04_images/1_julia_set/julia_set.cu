@@ -9,15 +9,7 @@
 
 #include <cuda_runtime.h>
 
-#include <cmath>
-#include <cstddef>
-#include <string>
-
-#include "julia_set.hpp"
-#include "lab/cuda_check.hpp"
-#include "lab/device_buffer.hpp"
-#include "lab/errors.hpp"
-#include "lab/time_kernel.hpp"
+#include "given.hpp"
 
 namespace lab::julia_set {
 namespace {
@@ -86,35 +78,9 @@ dim3 grid_of_blocks_16x16(const view& what) {
   throw not_written("step blocks_16x16", 4);
 }
 
-// --- given ---------------------------------------------------------------------------------------
-
-void require_good(const view& what) {
-  if (what.width < 1 || what.height < 1)
-    throw invalid_input("julia_set: a picture of " + std::to_string(what.width) + " x " +
-                        std::to_string(what.height) + " pixels has nothing to show");
-  if (what.max_iterations < 1)
-    throw invalid_input("julia_set: " + std::to_string(what.max_iterations) +
-                        " iterations tell nothing; at least 1 is needed");
-  if (!(what.scale > 0) || !std::isfinite(what.scale))  // a NaN is not > 0
-    throw invalid_input("julia_set: the scale is " + std::to_string(what.scale) +
-                        "; it must be a number greater than 0");
-  for (const float number : {what.centre_x, what.centre_y, what.c_re, what.c_im})
-    if (!std::isfinite(number))
-      throw invalid_input("julia_set: the centre and c must be finite numbers");
-}
-
-void require_fits(dim3 grid) {
-  int device = 0, most_x = 0, most_y = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  CUDA_CHECK(cudaDeviceGetAttribute(&most_x, cudaDevAttrMaxGridDimX, device));
-  CUDA_CHECK(cudaDeviceGetAttribute(&most_y, cudaDevAttrMaxGridDimY, device));
-  if (grid.x > static_cast<unsigned>(most_x) || grid.y > static_cast<unsigned>(most_y))
-    throw invalid_input("julia_set: this picture needs a grid of " + std::to_string(grid.x) +
-                        " x " + std::to_string(grid.y) + " blocks, and the device's largest is " +
-                        std::to_string(most_x) + " x " + std::to_string(most_y));
-}
-
 }  // namespace
+
+// --- given ---------------------------------------------------------------------------------------
 
 result compute(step which, const view& what) {
   require_good(what);

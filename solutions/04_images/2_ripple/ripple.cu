@@ -9,18 +9,7 @@
 
 #include <cuda_runtime.h>
 
-#include <cmath>
-#include <cstddef>
-#include <memory>
-#include <numbers>
-#include <string>
-#include <utility>
-
-#include "lab/cuda_check.hpp"
-#include "lab/device_buffer.hpp"
-#include "lab/errors.hpp"
-#include "lab/time_kernel.hpp"
-#include "ripple.hpp"
+#include "given.hpp"
 
 namespace lab::ripple {
 namespace {
@@ -108,13 +97,6 @@ dim3 grid_of_flat_256(int width, int height) {
 }
 
 // --- given: one frame ----------------------------------------------------------------------------
-
-void require_good(int width, int height) {
-  if (width < 1 || height < 1 || width > kLongestSide || height > kLongestSide)
-    throw invalid_input("ripple: a picture of " + std::to_string(width) + " x " +
-                        std::to_string(height) + " pixels cannot be drawn; a side has 1 to " +
-                        std::to_string(kLongestSide));
-}
 
 /// The device's side of an animation: how to launch, and the memory of a picture.
 class canvas {

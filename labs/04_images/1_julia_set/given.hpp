@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 04.1 julia_set: what julia_set.cu starts from. There is nothing to do in here.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cmath>
+#include <cstddef>
+#include <string>
+
+#include "julia_set.hpp"
+#include "lab/cuda_check.hpp"
+#include "lab/device_buffer.hpp"
+#include "lab/errors.hpp"
+#include "lab/refuse_if.hpp"
+#include "lab/time_kernel.hpp"
+
+namespace lab::julia_set {
+
+inline void require_good(const view& what) {
+  refuse_if(what.width < 1 || what.height < 1, "julia_set: a picture of ", what.width, " x ",
+            what.height, " pixels has nothing to show");
+  refuse_if(what.max_iterations < 1, "julia_set: ", what.max_iterations,
+            " iterations tell nothing; at least 1 is needed");
+  refuse_if(!(what.scale > 0) || !std::isfinite(what.scale),  // a NaN is not > 0
+            "julia_set: the scale is ", what.scale, "; it must be a number greater than 0");
+  for (const float number : {what.centre_x, what.centre_y, what.c_re, what.c_im})
+    refuse_if(!std::isfinite(number), "julia_set: the centre and c must be finite numbers");
+}
+
+inline void require_fits(dim3 grid) {
+  int device = 0, most_x = 0, most_y = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&most_x, cudaDevAttrMaxGridDimX, device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&most_y, cudaDevAttrMaxGridDimY, device));
+  refuse_if(grid.x > static_cast<unsigned>(most_x) || grid.y > static_cast<unsigned>(most_y),
+            "julia_set: this picture needs a grid of ", grid.x, " x ", grid.y,
+            " blocks, and the device's largest is ", most_x, " x ", most_y);
+}
+
+}  // namespace lab::julia_set
