@@ -9,14 +9,7 @@
 
 #include <cuda_runtime.h>
 
-#include <cstddef>
-#include <string>
-
-#include "divergent_barrier.hpp"
-#include "lab/cuda_check.hpp"
-#include "lab/device_buffer.hpp"
-#include "lab/errors.hpp"
-#include "lab/time_kernel.hpp"
+#include "given.hpp"
 
 namespace lab::divergent_barrier {
 namespace {
@@ -67,19 +60,9 @@ __global__ void subtract_column_means(const float* table, float* result, std::si
   if (column < columns) result[y * columns + column] = mine - tile[0][x] / kRows;
 }
 
-// --- given: the grids ----------------------------------------------------------------------------
-
-/// How many blocks of `size` things n things need, rounded up.
-unsigned blocks_for(std::size_t n, std::size_t size) {
-  constexpr std::size_t kMost = 0x7FFF'FFFF;  // blocks in a grid
-  const std::size_t blocks = n / size + (n % size != 0 ? 1 : 0);
-  if (blocks > kMost)
-    throw invalid_input("divergent_barrier: " + std::to_string(blocks) +
-                        " blocks are needed, and a grid has at most " + std::to_string(kMost));
-  return static_cast<unsigned>(blocks);
-}
-
 }  // namespace
+
+// --- given: the grids ----------------------------------------------------------------------------
 
 result sums_of_blocks(std::span<const float> values) {
   const unsigned blocks = blocks_for(values.size(), kBlock);
@@ -94,9 +77,8 @@ result sums_of_blocks(std::span<const float> values) {
 }
 
 result minus_column_means(std::span<const float> table) {
-  if (table.size() % kRows != 0)
-    throw invalid_input("divergent_barrier: a table of " + std::to_string(table.size()) +
-                        " numbers cannot have " + std::to_string(kRows) + " rows of equal length");
+  refuse_if(table.size() % kRows != 0, "divergent_barrier: a table of ", table.size(),
+            " numbers cannot have ", kRows, " rows of equal length");
   const std::size_t columns = table.size() / kRows;
   const unsigned blocks = blocks_for(columns, kColumns);
   if (blocks == 0) return {};

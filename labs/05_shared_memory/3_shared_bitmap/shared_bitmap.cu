@@ -9,15 +9,7 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
-#include <cstddef>
-#include <string>
-
-#include "lab/cuda_check.hpp"
-#include "lab/device_buffer.hpp"
-#include "lab/errors.hpp"
-#include "lab/time_kernel.hpp"
-#include "shared_bitmap.hpp"
+#include "given.hpp"
 
 namespace lab::shared_bitmap {
 namespace {
@@ -47,30 +39,9 @@ __global__ void draw_tiles(int width, int height, wave across, wave down, int* g
   greens[std::size_t{y} * width + x] = tile[kTile - 1 - i][kTile - 1 - j];
 }
 
-// --- given ---------------------------------------------------------------------------------------
-
-void require_wave(std::span<const int> values, const char* name) {
-  if (values.empty())
-    throw invalid_input(std::string("shared_bitmap: the wave ") + name + " has no values");
-  if (std::ranges::any_of(values, [](int value) { return value < 0 || value > kBright; }))
-    throw invalid_input(std::string("shared_bitmap: the wave ") + name +
-                        " has a value that is not from 0 to " + std::to_string(kBright));
-}
-
-dim3 grid_for(int width, int height) {
-  if (width < 1 || height < 1)
-    throw invalid_input("shared_bitmap: a picture of " + std::to_string(width) + " x " +
-                        std::to_string(height) + " pixels has nothing to show");
-  const auto tiles = [](int side) { return static_cast<unsigned>((side - 1) / kTile + 1); };
-  constexpr unsigned kMost = 65'535;  // blocks of a grid in y; in x there can be more than needed
-  if (tiles(height) > kMost)
-    throw invalid_input("shared_bitmap: " + std::to_string(tiles(height)) +
-                        " rows of tiles are needed, and a grid has at most " +
-                        std::to_string(kMost));
-  return dim3(tiles(width), tiles(height));
-}
-
 }  // namespace
+
+// --- given ---------------------------------------------------------------------------------------
 
 result draw(int width, int height, std::span<const int> across, std::span<const int> down) {
   const dim3 blocks = grid_for(width, height);

@@ -9,35 +9,9 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
-#include <array>
-#include <cstddef>
-#include <set>
-#include <string>
-
-#include "bank_conflicts.hpp"
-#include "lab/cuda_check.hpp"
-#include "lab/device_buffer.hpp"
-#include "lab/errors.hpp"
-#include "lab/time_kernel.hpp"
+#include "given.hpp"
 
 namespace lab::bank_conflicts {
-namespace {
-
-void require_element(std::size_t bytes) {
-  if (bytes != 1 && bytes != 2 && bytes != 4)
-    throw invalid_input("bank_conflicts: elements of " + std::to_string(bytes) +
-                        " bytes are not looked at here; 1, 2 and 4 are");
-}
-
-void require_columns(std::size_t columns) {
-  if (columns < 1 || columns > kMostColumns)
-    throw invalid_input("bank_conflicts: a table of " + std::to_string(columns) +
-                        " columns; there must be 1 to " + std::to_string(kMostColumns));
-}
-
-}  // namespace
-
 // --- predictions: plain functions of the host ----------------------------------------------------
 
 int wavefronts(std::size_t element_bytes, std::size_t stride, std::size_t first) {
@@ -94,15 +68,13 @@ tile_shape shape_of_tile(layout how, std::size_t element_bytes, std::size_t colu
 template <class T>
 result launch(layout how, std::span<const T> table, std::size_t columns, unsigned rounds) {
   require_columns(columns);
-  if (rounds < 1 || rounds > kMostRounds)
-    throw invalid_input("bank_conflicts: " + std::to_string(rounds) +
-                        " rounds; there must be 1 to " + std::to_string(kMostRounds));
-  if (table.size() % columns != 0)
-    throw invalid_input("bank_conflicts: a table of " + std::to_string(table.size()) +
-                        " elements cannot have rows of " + std::to_string(columns));
+  refuse_if(rounds < 1 || rounds > kMostRounds, "bank_conflicts: ", rounds,
+            " rounds; there must be 1 to ", kMostRounds);
+  refuse_if(table.size() % columns != 0, "bank_conflicts: a table of ", table.size(),
+            " elements cannot have rows of ", columns);
   const std::size_t rows = table.size() / columns;
   const std::size_t blocks = (rows + kThreads - 1) / kThreads;
-  if (blocks > 0x7FFF'FFFF) throw invalid_input("bank_conflicts: too many rows for one grid");
+  refuse_if(blocks > 0x7FFF'FFFF, "bank_conflicts: too many rows for one grid");
   if (rows == 0) return {};  // a grid of no blocks would be an error
 
   const tile_shape shape = shape_of_tile(how, sizeof(T), columns);

@@ -9,18 +9,7 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <numeric>
-#include <string>
-#include <vector>
-
-#include "integrals.hpp"
-#include "lab/cuda_check.hpp"
-#include "lab/device_buffer.hpp"
-#include "lab/errors.hpp"
-#include "lab/time_kernel.hpp"
+#include "given.hpp"
 
 namespace lab::integrals {
 namespace {
@@ -28,24 +17,6 @@ namespace {
 constexpr unsigned kThreads = 256;
 constexpr unsigned kMaxBlocks = 1024;  // fills the GPUs of today; more panels are a stride away
 static_assert((kThreads & (kThreads - 1)) == 0, "the tree halves the block until 1 is left");
-
-/// f(x). Given.
-__device__ double value_at(integrand f, double x) {
-  switch (f) {
-    case integrand::bell:
-      return 4 / (1 + x * x);
-    case integrand::sine:
-      return sin(x);
-    case integrand::exponential:
-      return exp(x);
-    case integrand::cubic:
-      return ((4 * x - 3) * x + 2) * x - 1;
-    // x may be a rounding beyond 1, and the root of a negative number is NaN.
-    case integrand::half_circle:
-      return sqrt(fmax((1 - x) * (1 + x), 0.0));
-  }
-  return 0;
-}
 
 /// What the panel from `left` to `left + h` contributes, not yet multiplied by h: an average of f.
 __device__ double average_of_panel(rule how, integrand f, double left, double h) {
@@ -81,21 +52,9 @@ unsigned blocks_for(std::size_t n) {
   throw not_written("the integral", 1);
 }
 
-// --- given ---------------------------------------------------------------------------------------
-
-void require_sensible(integrand f, double a, double b, std::size_t n) {
-  if (!std::isfinite(b - a))  // nor is it where a or b is not finite
-    throw invalid_input("integrals: from " + std::to_string(a) + " to " + std::to_string(b) +
-                        " is no finite distance; both limits must be finite numbers");
-  if (n == 0 || n > kMaxPanels)
-    throw invalid_input("integrals: " + std::to_string(n) +
-                        " panels; there must be at least 1 and at most 2^53");
-  if (f == integrand::half_circle && std::max(std::fabs(a), std::fabs(b)) > 1)
-    throw invalid_input("integrals: the half circle goes from -1 to 1, not from " +
-                        std::to_string(a) + " to " + std::to_string(b));
-}
-
 }  // namespace
+
+// --- given ---------------------------------------------------------------------------------------
 
 result integrate(rule how, integrand f, double a, double b, std::size_t n) {
   require_sensible(f, a, b, n);

@@ -9,23 +9,10 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <vector>
-
-#include "euclidean_norm.hpp"
-#include "lab/cuda_check.hpp"
-#include "lab/device_buffer.hpp"
-#include "lab/errors.hpp"
-#include "lab/time_kernel.hpp"
+#include "given.hpp"
 
 namespace lab::euclidean_norm {
 namespace {
-
-constexpr unsigned kThreads = 256;
-constexpr unsigned kMaxBlocks = 1024;  // fills the GPUs of today; more elements are a stride away
-static_assert((kThreads & (kThreads - 1)) == 0, "the tree halves the block until 1 is left");
 
 // --- all steps: from one value a thread to one value a block -------------------------------------
 
@@ -95,10 +82,6 @@ __global__ void sum_scaled(const float* x, std::size_t n, scaled_sum* partial) {
 }
 
 // --- the three steps on the host -----------------------------------------------------------------
-
-unsigned blocks_for(std::size_t n) {
-  return static_cast<unsigned>(std::min<std::size_t>((n + kThreads - 1) / kThreads, kMaxBlocks));
-}
 
 /// Given: launches kernel(x, n, arguments …, partial), adds its time to `milliseconds`, and returns
 /// what the blocks have stored, one value each.

@@ -10,12 +10,12 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
-#include <string>
 
 #include "jacobi.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
+#include "lab/refuse_if.hpp"
 #include "lab/time_kernel.hpp"
 
 namespace lab::jacobi {
@@ -49,13 +49,11 @@ dim3 block_for(std::size_t side) {
 // --- given ---------------------------------------------------------------------------------------
 
 result relax(std::span<const float> matrix, std::size_t side, std::size_t sweeps) {
-  if (side == 0 || side > kMaxSide)
-    throw invalid_input("jacobi: the interior's side is " + std::to_string(side) +
-                        "; one block relaxes interiors from 1 to " + std::to_string(kMaxSide));
-  if (matrix.size() != (side + 2) * (side + 2))
-    throw invalid_input("jacobi: the matrix has " + std::to_string(matrix.size()) +
-                        " elements; an interior of side " + std::to_string(side) +
-                        " and its border have " + std::to_string((side + 2) * (side + 2)));
+  refuse_if(side == 0 || side > kMaxSide, "jacobi: the interior's side is ", side,
+            "; one block relaxes interiors from 1 to ", kMaxSide);
+  refuse_if(matrix.size() != (side + 2) * (side + 2), "jacobi: the matrix has ", matrix.size(),
+            " elements; an interior of side ", side, " and its border have ",
+            (side + 2) * (side + 2));
   const dim3 block = block_for(side);
   device_buffer<float> device_matrix(matrix);
 

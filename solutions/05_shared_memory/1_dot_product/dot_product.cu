@@ -9,17 +9,7 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
-#include <cstddef>
-#include <numeric>
-#include <string>
-#include <vector>
-
-#include "dot_product.hpp"
-#include "lab/cuda_check.hpp"
-#include "lab/device_buffer.hpp"
-#include "lab/errors.hpp"
-#include "lab/time_kernel.hpp"
+#include "given.hpp"
 
 namespace lab::dot_product {
 namespace {
@@ -109,11 +99,6 @@ struct grid {
   std::size_t shared_bytes;  // dynamic shared memory of a block
 };
 
-/// How many blocks of `threads` threads n elements need, but not more than `most`.
-unsigned blocks_for(std::size_t n, unsigned threads, std::size_t most) {
-  return static_cast<unsigned>(std::min((n + threads - 1) / threads, most));
-}
-
 grid grid_of_static_shared(std::size_t n) {
   // TODO(3): blocks of kThreads threads, as many as n needs, at most kMaxBlocks. This kernel uses
   //          no dynamic shared memory.
@@ -152,9 +137,8 @@ grid grid_of_dynamic_shared(std::size_t n) {
 
 result dot(step which, std::span<const float> a, std::span<const float> b) {
   const std::size_t n = a.size();
-  if (n != b.size())
-    throw invalid_input("dot_product: a has " + std::to_string(n) + " elements and b has " +
-                        std::to_string(b.size()) + "; they must be equally long");
+  refuse_if(n != b.size(), "dot_product: a has ", n, " elements and b has ", b.size(),
+            "; they must be equally long");
   if (n == 0) return {};  // a grid of no blocks would be an error
 
   const grid g =
