@@ -9,14 +9,7 @@
 
 #include <cuda_runtime.h>
 
-#include <cstddef>
-#include <string>
-
-#include "lab/cuda_check.hpp"
-#include "lab/device_buffer.hpp"
-#include "lab/errors.hpp"
-#include "lab/time_kernel.hpp"
-#include "matrix_multiply.hpp"
+#include "given.hpp"
 
 namespace lab::matrix_multiply {
 namespace {
@@ -43,16 +36,6 @@ void launch(const T* a, const T* b, T* c, shape size) {
 }
 
 // --- given ---------------------------------------------------------------------------------------
-
-/// Asked by division, since rows * columns may overflow.
-void require_matrix(const char* name, std::size_t elements, std::size_t rows, std::size_t columns) {
-  const bool right = rows == 0 || columns == 0 ? elements == 0
-                                               : elements / rows == columns && elements % rows == 0;
-  if (!right)
-    throw invalid_input(std::string("matrix_multiply: ") + name + " has " +
-                        std::to_string(elements) + " elements, and " + std::to_string(rows) +
-                        " x " + std::to_string(columns) + " are needed");
-}
 
 template <class T>
 result<T> multiply_on_device(std::span<const T> a, std::span<const T> b, shape size) {

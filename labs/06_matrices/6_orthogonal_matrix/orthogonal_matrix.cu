@@ -9,16 +9,7 @@
 
 #include <cuda_runtime.h>
 
-#include <cmath>
-#include <cstddef>
-#include <string>
-#include <vector>
-
-#include "lab/cuda_check.hpp"
-#include "lab/device_buffer.hpp"
-#include "lab/errors.hpp"
-#include "lab/time_kernel.hpp"
-#include "orthogonal_matrix.hpp"
+#include "given.hpp"
 
 namespace lab::orthogonal_matrix {
 namespace {
@@ -27,32 +18,12 @@ constexpr unsigned kTile = 16;                // a block is kTile x kTile thread
 constexpr unsigned kThreads = kTile * kTile;  // one for each entry of the product
 static_assert((kThreads & (kThreads - 1)) == 0, "the tree halves the block until 1 is left");
 
-/// An entry of A · Aᵀ: how far it is from the identity's, and where it stands.
-struct candidate {
-  float deviation;
-  std::size_t index;  // row * n + column
-};
-
-/// What a thread without an entry brings: it loses against every other.
-__device__ candidate nobody() { return {-1.0F, 0}; }
-
-/// The one of the two that is farther from the identity; of equals, the one that comes first.
-__host__ __device__ candidate farther(const candidate& a, const candidate& b) {
-  if (a.deviation != b.deviation) return a.deviation > b.deviation ? a : b;
-  return a.index < b.index ? a : b;
-}
-
 /// How far `sum`, an entry of A · Aᵀ, is from the identity's.
 __device__ float deviation_of(float sum, bool on_the_diagonal) {
   // TODO(1): its distance from 1 or 0. Every comparison with a NaN is false, so a NaN would get
   //          lost in farther(). Invariant: what is returned can be compared. A NaN counts as
   //          infinitely far (INFINITY).
   return sum;
-}
-
-/// Element (row, column) of A, and 0 outside of it.
-__device__ float element(const float* a, std::size_t n, std::size_t row, std::size_t column) {
-  return row < n && column < n ? a[row * n + column] : 0.0F;
 }
 
 /// From one candidate a thread to one a block, for thread 0. All threads of the block call it.
@@ -98,13 +69,11 @@ result conclude(const std::vector<candidate>& of_block, std::size_t n) {
 // --- given ---------------------------------------------------------------------------------------
 
 result examine(std::span<const float> a, std::size_t rows, std::size_t columns) {
-  if (rows != columns)
-    throw invalid_input("orthogonal_matrix: a matrix with " + std::to_string(rows) + " rows and " +
-                        std::to_string(columns) + " columns is not square");
+  refuse_if(rows != columns, "orthogonal_matrix: a matrix with ", rows, " rows and ", columns,
+            " columns is not square");
   const std::size_t n = rows;
-  if (n == 0 ? !a.empty() : a.size() / n != n || a.size() % n != 0)  // n * n may overflow
-    throw invalid_input("orthogonal_matrix: A has " + std::to_string(a.size()) + " elements, and " +
-                        std::to_string(n) + " x " + std::to_string(n) + " are needed");
+  refuse_if(n == 0 ? !a.empty() : a.size() / n != n || a.size() % n != 0,  // n * n may overflow
+            "orthogonal_matrix: A has ", a.size(), " elements, and ", n, " x ", n, " are needed");
   if (n == 0) return {};  // a grid of no blocks would be an error
 
   const dim3 grid(tiles_for(n), tiles_for(n)), block(kTile, kTile);

@@ -9,17 +9,7 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
-#include <cstddef>
-#include <limits>
-#include <string>
-
-#include "create_matrix.hpp"
-#include "lab/cuda_check.hpp"
-#include "lab/device_buffer.hpp"
-#include "lab/errors.hpp"
-#include "lab/launch_limits.hpp"
-#include "lab/time_kernel.hpp"
+#include "given.hpp"
 
 namespace lab::create_matrix {
 namespace {
@@ -50,32 +40,9 @@ void launch(int* elements, std::size_t rows, std::size_t columns, launch_shape s
   // END SOLUTION
 }
 
-// --- given: what is refused ----------------------------------------------------------------------
-
-void require(std::size_t value, std::size_t most, const std::string& what) {
-  if (value == 0 || value > most)
-    throw invalid_input("create_matrix: " + std::to_string(value) + " " + what +
-                        "; this device launches 1 to " + std::to_string(most));
-}
-
-void require_launchable(launch_shape shape) {
-  require(shape.grid_x, device_limit(cudaDevAttrMaxGridDimX), "blocks in x");
-  require(shape.grid_y, device_limit(cudaDevAttrMaxGridDimY), "blocks in y");
-  require(shape.block_x, device_limit(cudaDevAttrMaxBlockDimX), "threads of a block in x");
-  require(shape.block_y, device_limit(cudaDevAttrMaxBlockDimY), "threads of a block in y");
-  require(std::size_t{shape.block_x} * shape.block_y, device_limit(cudaDevAttrMaxThreadsPerBlock),
-          "threads in a block");
-}
-
-void require_elements_of_int(std::size_t rows, std::size_t columns) {
-  constexpr auto kMost = static_cast<std::size_t>(std::numeric_limits<int>::max());
-  const bool fits = columns - 1 <= kMost && rows - 1 <= (kMost - (columns - 1)) / 10;
-  if (!fits)
-    throw invalid_input("create_matrix: the last element of " + std::to_string(rows) + " rows of " +
-                        std::to_string(columns) + " is more than an int can be");
-}
-
 }  // namespace
+
+// --- given: what is refused ----------------------------------------------------------------------
 
 launch_shape covering(std::size_t rows, std::size_t columns) {
   constexpr unsigned kSide = 16;

@@ -9,32 +9,10 @@
 
 #include <cuda_runtime.h>
 
-#include <cstddef>
-#include <string>
-
-#include "lab/cuda_check.hpp"
-#include "lab/device_buffer.hpp"
-#include "lab/errors.hpp"
-#include "lab/time_kernel.hpp"
-#include "transpose.hpp"
+#include "given.hpp"
 
 namespace lab::transpose {
 namespace {
-
-/// The grid of blocks that take `high` rows and `wide` columns of the matrix each. x goes along the
-/// columns.
-dim3 grid_for(std::size_t rows, std::size_t columns, unsigned high, unsigned wide) {
-  int device = 0, limit = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  CUDA_CHECK(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxGridDimY, device));
-  const std::size_t down = (rows + high - 1) / high;
-  const std::size_t across = (columns + wide - 1) / wide;
-  if (down > static_cast<std::size_t>(limit))
-    throw invalid_input("transpose: " + std::to_string(rows) + " rows need " +
-                        std::to_string(down) + " rows of blocks, and a grid has at most " +
-                        std::to_string(limit));
-  return dim3(static_cast<unsigned>(across), static_cast<unsigned>(down));
-}
 
 constexpr unsigned kWarp = 32;       // threads of a block in x, in all three steps
 constexpr unsigned kThreadRows = 8;  // and in y, in naive and padded_tile
@@ -173,19 +151,11 @@ void launch(step which, const float* from, float* to, std::size_t rows, std::siz
   throw invalid_input("transpose: there is no such step");
 }
 
-/// Asked by division, since rows * columns may overflow.
-bool has_shape(std::size_t elements, std::size_t rows, std::size_t columns) {
-  if (rows == 0 || columns == 0) return elements == 0;
-  return elements / rows == columns && elements % rows == 0;
-}
-
 }  // namespace
 
 result transpose(step which, std::span<const float> matrix, std::size_t rows, std::size_t columns) {
-  if (!has_shape(matrix.size(), rows, columns))
-    throw invalid_input("transpose: the matrix has " + std::to_string(matrix.size()) +
-                        " elements, and " + std::to_string(rows) + " x " + std::to_string(columns) +
-                        " are needed");
+  refuse_if(!has_shape(matrix.size(), rows, columns), "transpose: the matrix has ", matrix.size(),
+            " elements, and ", rows, " x ", columns, " are needed");
   if (matrix.empty()) return {};  // a grid of no blocks would be an error
 
   const device_buffer from(matrix);

@@ -9,31 +9,10 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
-#include <cstddef>
-#include <memory>
-#include <string>
-
-#include "lab/cuda_check.hpp"
-#include "lab/device_buffer.hpp"
-#include "lab/errors.hpp"
-#include "lab/time_kernel.hpp"
-#include "matrix_add.hpp"
+#include "given.hpp"
 
 namespace lab::matrix_add {
 namespace {
-
-constexpr unsigned kBlockX = 32, kBlockY = 8;  // a warp is a piece of one row
-
-/// A thread for each column, and for each row up to this many blocks: they fill every GPU even
-/// where they stand in a single column. A kernel strides down to the rows that are left.
-constexpr std::size_t kMostBlocksDown = 1024;
-
-dim3 grid_for(std::size_t rows, std::size_t columns) {
-  const std::size_t across = (columns + kBlockX - 1) / kBlockX;
-  const std::size_t down = std::min((rows + kBlockY - 1) / kBlockY, kMostBlocksDown);
-  return dim3(static_cast<unsigned>(across), static_cast<unsigned>(down));
-}
 
 // --- flat: the matrix is one long vector ---------------------------------------------------------
 
@@ -179,22 +158,15 @@ result add_pitched_on_device(std::span<const float> a, std::span<const float> b,
   return out;
 }
 
-// --- given ---------------------------------------------------------------------------------------
-
-/// Asked by division, since rows * columns may overflow.
-bool has_shape(std::size_t elements, std::size_t rows, std::size_t columns) {
-  if (rows == 0 || columns == 0) return elements == 0;
-  return elements / rows == columns && elements % rows == 0;
-}
-
 }  // namespace
+
+// --- given ---------------------------------------------------------------------------------------
 
 result add(step which, std::span<const float> a, std::span<const float> b, std::size_t rows,
            std::size_t columns) {
-  if (!has_shape(a.size(), rows, columns) || !has_shape(b.size(), rows, columns))
-    throw invalid_input("matrix_add: a has " + std::to_string(a.size()) + " elements and b " +
-                        std::to_string(b.size()) + ", and " + std::to_string(rows) + " x " +
-                        std::to_string(columns) + " are needed of both");
+  refuse_if(!has_shape(a.size(), rows, columns) || !has_shape(b.size(), rows, columns),
+            "matrix_add: a has ", a.size(), " elements and b ", b.size(), ", and ", rows, " x ",
+            columns, " are needed of both");
   if (a.empty()) return {};  // a grid of no blocks would be an error
   return which == step::flat ? add_flat_on_device(a, b, rows, columns)
                              : add_pitched_on_device(a, b, rows, columns);

@@ -9,31 +9,12 @@
 
 #include <cuda_runtime.h>
 
-#include <cmath>
-#include <cstddef>
-#include <string>
-#include <vector>
-
-#include "commuting_matrices.hpp"
-#include "lab/cuda_check.hpp"
-#include "lab/device_buffer.hpp"
-#include "lab/errors.hpp"
-#include "lab/time_kernel.hpp"
+#include "given.hpp"
 
 namespace lab::commuting_matrices {
 namespace {
 
 constexpr unsigned kTile = 16;  // a block is kTile x kTile threads, one for each entry
-
-/// The two sums of an entry, and the sum of the magnitudes of all products in them.
-struct sums {
-  float ab, ba, magnitude;
-};
-
-/// Element (row, column) of an n x n matrix, and 0 outside of it.
-__device__ float element(const float* matrix, std::size_t n, std::size_t row, std::size_t column) {
-  return row < n && column < n ? matrix[row * n + column] : 0.0F;
-}
 
 /// Whether the two products differ in an entry with these sums.
 __device__ bool differ(const sums& entry, float relative) {
@@ -115,24 +96,16 @@ std::size_t total(const std::vector<unsigned>& of_block) {
   // END SOLUTION
 }
 
-// --- given ---------------------------------------------------------------------------------------
-
-void require_square(const char* name, std::size_t elements, std::size_t n) {
-  const bool right = n == 0 ? elements == 0 : elements / n == n && elements % n == 0;
-  if (!right)  // asked by division: n * n may overflow
-    throw invalid_input(std::string("commuting_matrices: ") + name + " has " +
-                        std::to_string(elements) + " elements, and " + std::to_string(n) + " x " +
-                        std::to_string(n) + " are needed");
-}
-
 }  // namespace
+
+// --- given ---------------------------------------------------------------------------------------
 
 result compare_products(std::span<const float> a, std::span<const float> b, std::size_t n,
                         float relative) {
   require_square("A", a.size(), n);
   require_square("B", b.size(), n);
-  if (!(relative >= 0 && std::isfinite(relative)))
-    throw invalid_input("commuting_matrices: the tolerance must be a number of at least 0");
+  refuse_if(!(relative >= 0 && std::isfinite(relative)),
+            "commuting_matrices: the tolerance must be a number of at least 0");
   if (n == 0) return {};  // a grid of no blocks would be an error
 
   const dim3 grid = grid_for(n), block(kTile, kTile);

@@ -9,38 +9,12 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
-#include <cstddef>
-#include <iterator>
-#include <string>
-#include <vector>
-
-#include "lab/closeness.hpp"
-#include "lab/cuda_check.hpp"
-#include "lab/device_buffer.hpp"
-#include "lab/errors.hpp"
-#include "lab/report.hpp"
-#include "lab/timer.hpp"
-#include "scaling_study.hpp"
+#include "given.hpp"
 
 namespace lab::scaling_study {
 namespace {
 
-/// A problem's matrices in device memory. Nobody has written c yet.
-struct on_device {
-  explicit on_device(const problem& what)
-      : size(what.size), a(what.a), b(what.b), c(what.c.size()) {}
-  shape size;
-  device_buffer<float> a, b, c;
-};
-
 // --- the kernel ----------------------------------------------------------------------------------
-
-/// Element (row, column) of a matrix, and 0 outside of it.
-__device__ float element(const float* matrix, std::size_t rows, std::size_t columns,
-                         std::size_t row, std::size_t column) {
-  return row < rows && column < columns ? matrix[row * columns + column] : 0.0F;
-}
 
 /// Requires blocks of kBlock x kBlock threads, one for each element of the block's tile of C.
 template <unsigned kBlock>
@@ -168,40 +142,9 @@ row measure(const problem& what, unsigned block, plan how) {
   return out;
 }
 
-// --- given: what cannot be measured is refused before anything is --------------------------------
-
-void require_sensible(const problem& what) {
-  const auto [m, n, k] = what.size;
-  if (m == 0 || n == 0 || k == 0)
-    throw invalid_input("scaling_study: a product with m, n or k = 0 has no operations to count");
-  const auto is_product = [](std::size_t elements, std::size_t rows, std::size_t columns) {
-    return elements / rows == columns && elements % rows == 0;  // rows * columns may overflow
-  };
-  if (!is_product(what.a.size(), m, k) || !is_product(what.b.size(), k, n) ||
-      !is_product(what.c.size(), m, n))
-    throw invalid_input("scaling_study: a, b or c is not as long as the problem's size says");
-  int device = 0, limit = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  CUDA_CHECK(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxGridDimY, device));
-  if (m > static_cast<std::size_t>(limit) * kBlocks[0])
-    throw invalid_input("scaling_study: a grid of the smallest blocks has at most " +
-                        std::to_string(limit) + " rows of blocks, too few for " +
-                        std::to_string(m) + " rows");
-}
-
-void require_sensible(unsigned block) {
-  if (std::find(std::begin(kBlocks), std::end(kBlocks), block) == std::end(kBlocks))
-    throw invalid_input("scaling_study: blocks of " + std::to_string(block) + " x " +
-                        std::to_string(block) + " threads are not part of it; 4, 8, 16, 32 are");
-}
-
-void require_sensible(plan how) {
-  if (how.samples == 0) throw invalid_input("scaling_study: a row without samples has no time");
-  if (!(how.sample_ms >= 0 && how.sample_ms <= 1000))
-    throw invalid_input("scaling_study: a sample takes from 0 to 1000 ms at least");
-}
-
 }  // namespace
+
+// --- given: what cannot be measured is refused before anything is --------------------------------
 
 std::vector<row> study(std::span<const problem> problems, std::span<const unsigned> blocks,
                        plan how) {

@@ -1,0 +1,70 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 06.8 scaling_study: what scaling_study.cu starts from. There is nothing to do in here.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "lab/closeness.hpp"
+#include "lab/cuda_check.hpp"
+#include "lab/device_buffer.hpp"
+#include "lab/errors.hpp"
+#include "lab/refuse_if.hpp"
+#include "lab/report.hpp"
+#include "lab/timer.hpp"
+#include "scaling_study.hpp"
+
+namespace lab::scaling_study {
+
+/// Element (row, column) of a matrix, and 0 outside of it.
+__device__ inline float element(const float* matrix, std::size_t rows, std::size_t columns,
+                                std::size_t row, std::size_t column) {
+  return row < rows && column < columns ? matrix[row * columns + column] : 0.0F;
+}
+
+inline void require_sensible(const problem& what) {
+  const auto [m, n, k] = what.size;
+  refuse_if(m == 0 || n == 0 || k == 0,
+            "scaling_study: a product with m, n or k = 0 has no operations to count");
+  const auto is_product = [](std::size_t elements, std::size_t rows, std::size_t columns) {
+    return elements / rows == columns && elements % rows == 0;  // rows * columns may overflow
+  };
+  refuse_if(!is_product(what.a.size(), m, k) || !is_product(what.b.size(), k, n) ||
+                !is_product(what.c.size(), m, n),
+            "scaling_study: a, b or c is not as long as the problem's size says");
+  int device = 0, limit = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxGridDimY, device));
+  refuse_if(m > static_cast<std::size_t>(limit) * kBlocks[0],
+            "scaling_study: a grid of the smallest blocks has at most ", limit,
+            " rows of blocks, too few for ", m, " rows");
+}
+
+inline void require_sensible(unsigned block) {
+  refuse_if(std::find(std::begin(kBlocks), std::end(kBlocks), block) == std::end(kBlocks),
+            "scaling_study: blocks of ", block, " x ", block,
+            " threads are not part of it; 4, 8, 16, 32 are");
+}
+
+inline void require_sensible(plan how) {
+  refuse_if(how.samples == 0, "scaling_study: a row without samples has no time");
+  refuse_if(!(how.sample_ms >= 0 && how.sample_ms <= 1000),
+            "scaling_study: a sample takes from 0 to 1000 ms at least");
+}
+
+/// A problem's matrices in device memory. Nobody has written c yet.
+struct on_device {
+  explicit on_device(const problem& what)
+      : size(what.size), a(what.a), b(what.b), c(what.c.size()) {}
+  shape size;
+  device_buffer<float> a, b, c;
+};
+
+}  // namespace lab::scaling_study
