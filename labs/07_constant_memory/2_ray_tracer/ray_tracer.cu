@@ -9,18 +9,7 @@
 
 #include <cuda_runtime.h>
 
-#include <cmath>
-#include <cstddef>
-#include <limits>
-#include <span>
-#include <string>
-#include <utility>
-
-#include "lab/cuda_check.hpp"
-#include "lab/device_buffer.hpp"
-#include "lab/errors.hpp"
-#include "lab/time_kernel.hpp"
-#include "ray_tracer.hpp"
+#include "given.hpp"
 
 namespace lab::ray_tracer {
 namespace {
@@ -29,11 +18,6 @@ constexpr int kTile = 16;  // a block is kTile x kTile threads, one for each pix
 constexpr float kMiss = -std::numeric_limits<float>::infinity();  // the depth of nothing
 
 // --- what one ray needs --------------------------------------------------------------------------
-
-struct hit {
-  float depth;  // kMiss if there is no hit
-  float shade;
-};
 
 // __fmul_rn, __fadd_rn and __fsub_rn are *, + and - that the compiler keeps apart. It may otherwise
 // merge a * b + c into one instruction with one rounding, and some pixels then differ in the last
@@ -89,36 +73,9 @@ float render_from_constant_memory(std::span<const sphere> scene, uchar4* picture
   throw not_written("step constant_memory", 4);
 }
 
-// --- given ---------------------------------------------------------------------------------------
-
-void require_good(std::span<const sphere> scene, int width, int height) {
-  if (width < 1 || height < 1)
-    throw invalid_input("ray_tracer: a picture of " + std::to_string(width) + " x " +
-                        std::to_string(height) + " pixels has nothing to show");
-  for (std::size_t i = 0; i < scene.size(); ++i) {
-    const sphere& ball = scene[i];
-    const auto require = [i](bool good, const char* otherwise) {
-      if (!good) throw invalid_input("ray_tracer: sphere " + std::to_string(i) + otherwise);
-    };
-    for (const float place : {ball.x, ball.y, ball.z})  // a NaN is not <= anything
-      require(std::fabs(place) <= kFarthest, " has a coordinate that is no number up to 1e9");
-    require(ball.radius >= kSmallestRadius && ball.radius <= kFarthest,
-            " has a radius that is not in 1e-9 to 1e9");
-    for (const float part : {ball.r, ball.g, ball.b})
-      require(part >= 0 && part <= 1, " has a colour with a part that is not in 0 to 1");
-  }
-}
-
-void require_fits(dim3 grid) {
-  int device = 0, most_y = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  CUDA_CHECK(cudaDeviceGetAttribute(&most_y, cudaDevAttrMaxGridDimY, device));
-  if (grid.y > static_cast<unsigned>(most_y))  // in x, all widths fit
-    throw invalid_input("ray_tracer: this picture needs a grid of " + std::to_string(grid.y) +
-                        " rows of blocks, and the device's largest has " + std::to_string(most_y));
-}
-
 }  // namespace
+
+// --- given ---------------------------------------------------------------------------------------
 
 result render(step which, std::span<const sphere> scene, int width, int height) {
   require_good(scene, width, height);

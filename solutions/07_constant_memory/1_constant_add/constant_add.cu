@@ -9,15 +9,7 @@
 
 #include <cuda_runtime.h>
 
-#include <cstddef>
-#include <string>
-#include <vector>
-
-#include "constant_add.hpp"
-#include "lab/cuda_check.hpp"
-#include "lab/device_buffer.hpp"
-#include "lab/errors.hpp"
-#include "lab/time_kernel.hpp"
+#include "given.hpp"
 
 namespace lab::constant_add {
 namespace {
@@ -54,12 +46,6 @@ void launch(const device_buffer<int>& a, const device_buffer<int>& b, int* sum) 
   const auto blocks = static_cast<unsigned>((a.size() + kThreads - 1) / kThreads);
   add_constant<<<blocks, kThreads>>>(a.data(), b.data(), sum, a.size());
   CUDA_CHECK(cudaGetLastError());
-}
-
-void require_equal_lengths(std::span<const int> a, std::span<const int> b) {
-  if (a.size() != b.size())
-    throw invalid_input("constant_add: a has " + std::to_string(a.size()) + " elements and b has " +
-                        std::to_string(b.size()) + "; they must be equally long");
 }
 
 /// Launches the kernel once for each addend, without waiting in between.

@@ -9,18 +9,7 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
-#include <cstddef>
-#include <numeric>
-#include <string>
-#include <vector>
-
-#include "constant_dot.hpp"
-#include "lab/cuda_check.hpp"
-#include "lab/device_buffer.hpp"
-#include "lab/errors.hpp"
-#include "lab/time_kernel.hpp"
-#include "lab/timer.hpp"
+#include "given.hpp"
 
 namespace lab::constant_dot {
 namespace {
@@ -28,25 +17,6 @@ namespace {
 constexpr unsigned kThreads = 256;
 constexpr unsigned kBlocks = kMostInAPass / kThreads;  // of a pass: a thread for each element
 static_assert(kMostInAPass % kThreads == 0, "the blocks of a pass cover it without a rest");
-
-/// The tree of 05.1 (given): the sum of what the threads of this block bring along, for thread 0.
-/// `cache` is shared memory with one float a thread. All threads of the block call it.
-__device__ float sum_of_block(float* cache, float mine) {
-  const unsigned thread = threadIdx.x;
-  cache[thread] = mine;
-  __syncthreads();  // all numbers are in place
-  for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
-    if (thread < half) cache[thread] += cache[thread + half];
-    __syncthreads();  // this level is complete; outside the if: all threads of the block arrive
-  }
-  return cache[0];
-}
-
-/// The sum of what the blocks stored (given), after the kernels. In double the host adds no error.
-float sum_of(const device_buffer<float>& partial) {
-  const std::vector<float> sums = partial.to_vector();
-  return static_cast<float>(std::accumulate(sums.begin(), sums.end(), 0.0));
-}
 
 // --- global_memory: what the other step is compared with -----------------------------------------
 
@@ -124,9 +94,8 @@ result dot_in_constant_memory(const float* a, std::span<const float> b) {
 // --- given ---------------------------------------------------------------------------------------
 
 result dot(step which, std::span<const float> a, std::span<const float> b) {
-  if (a.size() != b.size())
-    throw invalid_input("constant_dot: a has " + std::to_string(a.size()) + " elements and b has " +
-                        std::to_string(b.size()) + "; they must be equally long");
+  refuse_if(a.size() != b.size(), "constant_dot: a has ", a.size(), " elements and b has ",
+            b.size(), "; they must be equally long");
   if (a.empty()) return {};  // a grid of no blocks would be an error
   const device_buffer device_a(a);
   return which == step::global_memory ? dot_in_global_memory(device_a.data(), b)

@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 07.2 ray_tracer: what ray_tracer.cu starts from. There is nothing to do in here.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "lab/cuda_check.hpp"
+#include "lab/device_buffer.hpp"
+#include "lab/errors.hpp"
+#include "lab/refuse_if.hpp"
+#include "lab/time_kernel.hpp"
+#include "ray_tracer.hpp"
+
+namespace lab::ray_tracer {
+
+inline void require_good(std::span<const sphere> scene, int width, int height) {
+  refuse_if(width < 1 || height < 1, "ray_tracer: a picture of ", width, " x ", height,
+            " pixels has nothing to show");
+  for (std::size_t i = 0; i < scene.size(); ++i) {
+    const sphere& ball = scene[i];
+    const auto require = [i](bool good, const char* otherwise) {
+      refuse_if(!good, "ray_tracer: sphere ", i, otherwise);
+    };
+    for (const float place : {ball.x, ball.y, ball.z})  // a NaN is not <= anything
+      require(std::fabs(place) <= kFarthest, " has a coordinate that is no number up to 1e9");
+    require(ball.radius >= kSmallestRadius && ball.radius <= kFarthest,
+            " has a radius that is not in 1e-9 to 1e9");
+    for (const float part : {ball.r, ball.g, ball.b})
+      require(part >= 0 && part <= 1, " has a colour with a part that is not in 0 to 1");
+  }
+}
+
+inline void require_fits(dim3 grid) {
+  int device = 0, most_y = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&most_y, cudaDevAttrMaxGridDimY, device));
+  refuse_if(grid.y > static_cast<unsigned>(most_y),  // in x, all widths fit
+            "ray_tracer: this picture needs a grid of ", grid.y,
+            " rows of blocks, and the device's largest has ", most_y);
+}
+
+struct hit {
+  float depth;  // kMiss if there is no hit
+  float shade;
+};
+
+}  // namespace lab::ray_tracer
