@@ -9,37 +9,13 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
-#include <cstddef>
-#include <numeric>
-#include <string>
-#include <vector>
-
-#include "lab/cuda_check.hpp"
-#include "lab/device_buffer.hpp"
-#include "lab/errors.hpp"
-#include "lab/texture.hpp"
-#include "lab/time_kernel.hpp"
-#include "texture_dot.hpp"
+#include "given.hpp"
 
 namespace lab::texture_dot {
 namespace {
 
 constexpr unsigned kThreads = 256;
 constexpr unsigned kMaxBlocks = 1024;  // fills the GPUs of today; more elements are a stride away
-
-/// The tree of 05.1 (given): the sum of what the threads of this block bring along, for thread 0.
-/// `cache` is shared memory with one float a thread. All threads of the block call it.
-__device__ float sum_of_block(float* cache, float mine) {
-  const unsigned thread = threadIdx.x;
-  cache[thread] = mine;
-  __syncthreads();  // all numbers are in place
-  for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
-    if (thread < half) cache[thread] += cache[thread + half];
-    __syncthreads();  // this level is complete; outside the if: all threads of the block arrive
-  }
-  return cache[0];
-}
 
 // --- the two kinds -------------------------------------------------------------------------------
 // Each owns what it needs, has a view, and knows how element i is read.
@@ -123,9 +99,8 @@ std::size_t longest(step which) {
 
 result dot(step which, std::span<const float> a, std::span<const float> b) {
   const std::size_t n = a.size();
-  if (n != b.size())
-    throw invalid_input("texture_dot: a has " + std::to_string(n) + " elements and b has " +
-                        std::to_string(b.size()) + "; they must be equally long");
+  refuse_if(n != b.size(), "texture_dot: a has ", n, " elements and b has ", b.size(),
+            "; they must be equally long");
   // TODO(3): refuse what is too long, before anything is allocated, with n and the limit.
   if (n == 0) return {};  // there is no texture of nothing
 

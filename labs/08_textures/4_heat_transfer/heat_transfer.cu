@@ -9,44 +9,12 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "device_memory.hpp"
-#include "heat_transfer.hpp"
-#include "lab/cuda_check.hpp"
-#include "lab/device_buffer.hpp"
-#include "lab/errors.hpp"
-#include "lab/texture.hpp"
-#include "lab/time_kernel.hpp"
+#include "given.hpp"
 
 namespace lab::heat_transfer {
 namespace {
 
 // --- given (the owners are in device_memory.hpp and lab/texture.hpp) ----------------------------
-
-/// What simulate() was asked for, checked.
-struct task {
-  int width, height;
-  std::span<const float> initial, heaters;
-  int steps;
-
-  std::size_t count() const { return initial.size(); }
-};
-
-constexpr int kTile = 16;  // a block of the first three steps is kTile x kTile threads
-const dim3 kThreads(kTile, kTile);
-
-/// Enough blocks to cover the plate, where a block covers wide x high cells.
-dim3 blocks_of(int wide, int high, const task& what) {
-  return dim3(static_cast<unsigned>((what.width + wide - 1) / wide),
-              static_cast<unsigned>((what.height + high - 1) / high));
-}
 
 // --- what one cell needs -------------------------------------------------------------------------
 
@@ -156,58 +124,9 @@ result simulate_fused(const task& what) {
   throw not_written("step fused", 5);
 }
 
-// --- given: what cannot be simulated -------------------------------------------------------------
-
-void require_temperatures(const char* which, std::span<const float> cells, std::size_t count) {
-  if (cells.size() != count)
-    throw invalid_input(std::string("heat_transfer: ") + which + " has " +
-                        std::to_string(cells.size()) + " cells, the plate " +
-                        std::to_string(count));
-  const auto is_bad = [](float t) { return !(std::fabs(t) <= kHottest); };  // so is a NaN
-  const auto bad = std::ranges::find_if(cells, is_bad);
-  if (bad != cells.end())
-    throw invalid_input(std::string("heat_transfer: ") + which + "[" +
-                        std::to_string(bad - cells.begin()) + "] is " + std::to_string(*bad) +
-                        ", which is no temperature from -1e30 to 1e30");
-}
-
-void require_good(const task& what) {
-  const auto [width, height, initial, heaters, steps] = what;
-  if (width < 1 || height < 1 || width > kLongestSide || height > kLongestSide)
-    throw invalid_input("heat_transfer: a plate of " + std::to_string(width) + " x " +
-                        std::to_string(height) + " cells cannot be; a side has 1 to " +
-                        std::to_string(kLongestSide));
-  if (steps < 0)
-    throw invalid_input("heat_transfer: " + std::to_string(steps) +
-                        " steps would go back in time; heat does not");
-  const std::size_t count = static_cast<std::size_t>(width) * static_cast<std::size_t>(height);
-  require_temperatures("initial", initial, count);
-  require_temperatures("heaters", heaters, count);
-}
-
-/// The device's textures have limits of their own: asked for, never assumed.
-void require_texture_fits(step which, const task& what) {
-  std::string limit;
-  if (which == step::texture_1d) {
-    const std::size_t most = most_texels_in_linear_memory();
-    if (what.count() > most) limit = std::to_string(most) + " cells";
-  } else if (which == step::texture_2d) {
-    int device = 0;
-    CUDA_CHECK(cudaGetDevice(&device));
-    cudaDeviceProp properties;
-    CUDA_CHECK(cudaGetDeviceProperties(&properties, device));
-    const int* most = properties.maxTexture2DLinear;  // width and height, and a pitch in bytes
-    const int widest = std::min(most[0], most[2] / static_cast<int>(sizeof(float)));
-    if (what.width > widest || what.height > most[1])
-      limit = std::to_string(widest) + " x " + std::to_string(most[1]) + " cells";
-  }
-  if (!limit.empty())
-    throw invalid_input("heat_transfer: a plate of " + std::to_string(what.width) + " x " +
-                        std::to_string(what.height) +
-                        " cells is too large for this texture, which has at most " + limit);
-}
-
 }  // namespace
+
+// --- given: what cannot be simulated -------------------------------------------------------------
 
 result simulate(step which, int width, int height, std::span<const float> initial,
                 std::span<const float> heaters, int steps) {

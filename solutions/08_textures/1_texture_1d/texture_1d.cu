@@ -7,15 +7,7 @@
 // Test:  scripts/lab test 08.1
 // Hints: scripts/lab hint 08.1             Chapter: docs/08_textures.md
 
-#include <cstddef>
-#include <string>
-
-#include "lab/cuda_check.hpp"
-#include "lab/device_buffer.hpp"
-#include "lab/errors.hpp"
-#include "lab/texture.hpp"
-#include "lab/time_kernel.hpp"
-#include "texture_1d.hpp"
+#include "given.hpp"
 
 namespace lab::texture_1d {
 namespace {
@@ -98,15 +90,9 @@ __global__ void sample_each(cudaTextureObject_t view, const float* places, float
   // END SOLUTION
 }
 
-// --- given ---------------------------------------------------------------------------------------
-
-void require_texels(std::size_t count, std::size_t most) {
-  if (count == 0 || count > most)
-    throw invalid_input("texture_1d: " + std::to_string(count) +
-                        " texels, where this device allows from 1 to " + std::to_string(most));
-}
-
 }  // namespace
+
+// --- given ---------------------------------------------------------------------------------------
 
 result fetch(std::span<const float> texels, std::span<const int> indices) {
   require_texels(texels.size(), most_texels_in_linear_memory());

@@ -9,38 +9,13 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <numeric>
-#include <string>
-#include <vector>
-
-#include "lab/cuda_check.hpp"
-#include "lab/device_buffer.hpp"
-#include "lab/errors.hpp"
-#include "lab/texture.hpp"
-#include "lab/time_kernel.hpp"
-#include "texture_integral.hpp"
+#include "given.hpp"
 
 namespace lab::texture_integral {
 namespace {
 
 constexpr unsigned kThreads = 256;
 constexpr unsigned kMaxBlocks = 1024;  // fills the GPUs of today; more samples are a stride away
-
-/// The tree of 05.1, in double (given): the sum of what the threads of this block bring along, for
-/// thread 0. `cache` is shared memory with one double a thread. All threads of the block call it.
-__device__ double sum_of_block(double* cache, double mine) {
-  const unsigned thread = threadIdx.x;
-  cache[thread] = mine;
-  __syncthreads();  // all numbers are in place
-  for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
-    if (thread < half) cache[thread] += cache[thread + half];
-    __syncthreads();  // this level is complete; outside the if: all threads of the block arrive
-  }
-  return cache[0];
-}
 
 /// A view of samples in device memory; as in 08.1.
 texture_view view_of(const device_buffer<float>& samples) {
@@ -75,20 +50,9 @@ __global__ void add_samples(cudaTextureObject_t samples, std::size_t n, double* 
   // END SOLUTION
 }
 
-// --- given ---------------------------------------------------------------------------------------
-
-void require_sensible(std::span<const float> samples, double from, double to) {
-  const std::size_t most = most_texels_in_linear_memory();
-  if (samples.empty() || samples.size() > most)
-    throw invalid_input("texture_integral: " + std::to_string(samples.size()) +
-                        " samples, where this device's textures allow from 1 to " +
-                        std::to_string(most));
-  if (!std::isfinite(to - from))  // nor is it where one of them is not finite
-    throw invalid_input("texture_integral: from " + std::to_string(from) + " to " +
-                        std::to_string(to) + " is no finite distance");
-}
-
 }  // namespace
+
+// --- given ---------------------------------------------------------------------------------------
 
 result integrate(std::span<const float> samples, double from, double to) {
   require_sensible(samples, from, to);

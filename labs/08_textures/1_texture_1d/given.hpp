@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 08.1 texture_1d: what texture_1d.cu starts from. There is nothing to do in here.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "lab/cuda_check.hpp"
+#include "lab/device_buffer.hpp"
+#include "lab/errors.hpp"
+#include "lab/refuse_if.hpp"
+#include "lab/texture.hpp"
+#include "lab/time_kernel.hpp"
+#include "texture_1d.hpp"
+
+namespace lab::texture_1d {
+
+inline void require_texels(std::size_t count, std::size_t most) {
+  refuse_if(count == 0 || count > most, "texture_1d: ", count,
+            " texels, where this device allows from 1 to ", most);
+}
+
+}  // namespace lab::texture_1d
