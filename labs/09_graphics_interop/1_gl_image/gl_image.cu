@@ -10,15 +10,7 @@
 #include <cuda_gl_interop.h>
 #include <cuda_runtime.h>
 
-#include <cstddef>
-#include <string>
-#include <utility>
-
-#include "gl_image.hpp"
-#include "lab/cuda_check.hpp"
-#include "lab/errors.hpp"
-#include "lab/opengl.hpp"
-#include "lab/time_kernel.hpp"
+#include "given.hpp"
 
 namespace lab::gl_image {
 namespace {
@@ -26,15 +18,6 @@ namespace {
 constexpr int kTile = 16;  // a block is kTile x kTile threads
 
 // --- the kernel ----------------------------------------------------------------------------------
-
-/// Given: the contract's colour of pixel (x, y).
-__device__ uchar4 colour_at(int width, int height, int x, int y) {
-  const float fx = static_cast<float>(x) / static_cast<float>(width) - 0.5F;
-  const float fy = static_cast<float>(y) / static_cast<float>(height) - 0.5F;
-  const float green = 128 + 127 * sinf(fabsf(100 * fx) - fabsf(100 * fy));
-  return make_uchar4(0, static_cast<unsigned char>(green),
-                     static_cast<unsigned char>(255 * y / height), 255);
-}
 
 /// `pixels` is a buffer of OpenGL. It has the picture row by row, the *lowest* row first.
 __global__ void paint(int width, int height, uchar4* pixels) {
@@ -99,13 +82,6 @@ void draw_pixels(const pixel_buffer& buffer, int width, int height) {
   // TODO(4): bind the buffer as GL_PIXEL_UNPACK_BUFFER. Then glDrawPixels takes its last argument
   //          for an offset in that buffer, and not for a pointer. Pixels are GL_RGBA,
   //          GL_UNSIGNED_BYTE each. Afterwards no buffer is bound, and check_gl() asks for errors.
-}
-
-void require_good(int width, int height) {
-  if (width < 1 || height < 1 || width > kLongestSide || height > kLongestSide)
-    throw invalid_input("gl_image: a picture of " + std::to_string(width) + " x " +
-                        std::to_string(height) + " pixels cannot be drawn; a side has 1 to " +
-                        std::to_string(kLongestSide));
 }
 
 }  // namespace

@@ -9,21 +9,7 @@
 
 #include <cuda_runtime.h>
 
-#include <cmath>
-#include <cstddef>
-#include <memory>
-#include <numbers>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "lab/cuda_check.hpp"
-#include "lab/device_buffer.hpp"
-#include "lab/errors.hpp"
-#include "lab/opengl.hpp"
-#include "lab/opengl_mapping.hpp"
-#include "lab/timer.hpp"
-#include "ripple_interop.hpp"
+#include "given.hpp"
 
 namespace lab::ripple_interop {
 namespace {
@@ -34,13 +20,6 @@ constexpr int kTile = 16;  // a block is kTile x kTile threads
 
 /// tick / 7 without whole turns, so that a float is precise enough at any tick.
 float phase_of(int tick) { return static_cast<float>(std::fmod(tick / 7.0, 2 * std::numbers::pi)); }
-
-__device__ unsigned char grey_at(int width, int height, float phase, int x, int y) {
-  const float dx = static_cast<float>(x) - static_cast<float>(width) / 2;
-  const float dy = static_cast<float>(y) - static_cast<float>(height) / 2;
-  const float u = sqrtf(dx * dx + dy * dy) / 10;
-  return static_cast<unsigned char>(128 + 127 * cosf(u - phase) / (u + 1));
-}
 
 // --- the kernel: for both steps ------------------------------------------------------------------
 
@@ -154,13 +133,6 @@ frame_callback animate(int width, int height) {
   auto pond = std::make_shared<Pond>(width, height);
   return [pond](int tick) { return pond->draw(tick); };
   // END SOLUTION
-}
-
-void require_good(int width, int height) {
-  if (width < 1 || height < 1 || width > kLongestSide || height > kLongestSide)
-    throw invalid_input("ripple_interop: a picture of " + std::to_string(width) + " x " +
-                        std::to_string(height) + " pixels cannot be drawn; a side has 1 to " +
-                        std::to_string(kLongestSide));
 }
 
 }  // namespace
