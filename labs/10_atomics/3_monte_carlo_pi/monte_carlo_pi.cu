@@ -9,25 +9,10 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
-#include <cstddef>
-#include <string>
-#include <vector>
-
-#include "lab/cuda_check.hpp"
-#include "lab/device_buffer.hpp"
-#include "lab/errors.hpp"
-#include "lab/launch_limits.hpp"
-#include "lab/time_kernel.hpp"
-#include "monte_carlo_pi.hpp"
+#include "given.hpp"
 
 namespace lab::monte_carlo_pi {
 namespace {
-
-using counter = unsigned long long;  // CUDA's name for 64 bits that atomicAdd takes
-
-constexpr unsigned kLanes = 32;  // of a warp
-constexpr unsigned kAllLanes = 0xFFFF'FFFF;
 
 // --- random numbers ------------------------------------------------------------------------------
 
@@ -111,34 +96,9 @@ void launch(step which, grid g, std::uint64_t points, std::uint64_t seed, counte
   }
 }
 
-// --- given: the host's part ----------------------------------------------------------------------
-
-/// As many blocks as n things need or the device runs at once, whichever is less; at least one.
-unsigned blocks_for(std::uint64_t n, unsigned threads) {
-  const std::uint64_t at_once =
-      std::uint64_t{device_limit(cudaDevAttrMultiProcessorCount)} *
-      std::max(1U, device_limit(cudaDevAttrMaxThreadsPerMultiProcessor) / threads);
-  const std::uint64_t needed = n / threads + (n % threads != 0 ? 1 : 0);
-  return static_cast<unsigned>(std::clamp<std::uint64_t>(needed, 1, at_once));
-}
-
-grid grid_for(std::uint64_t points, grid wanted) {
-  grid g = wanted;
-  if (g.threads == 0) g.threads = 256;
-  require_at_most(cudaDevAttrMaxThreadsPerBlock, g.threads, "threads in a block");
-  require_at_most(cudaDevAttrMaxGridDimX, g.blocks, "blocks");
-  if (g.threads % kLanes != 0)
-    throw invalid_input("monte_carlo_pi: a block of " + std::to_string(g.threads) +
-                        " threads is not made of whole warps; take a multiple of 32");
-  if (g.blocks == 0) g.blocks = blocks_for(points, g.threads);
-  if (std::uint64_t{g.blocks} * (g.threads / kLanes) > kMostPoints)
-    throw invalid_input("monte_carlo_pi: a grid of " + std::to_string(g.blocks) + " blocks of " +
-                        std::to_string(g.threads) + " threads has more warps than " +
-                        std::to_string(kMostPoints) + ", and the counter could not count them");
-  return g;
-}
-
 }  // namespace
+
+// --- given: the host's part ----------------------------------------------------------------------
 
 std::vector<std::uint64_t> draw(std::uint64_t seed, std::uint64_t first, std::size_t n) {
   device_buffer<std::uint64_t> numbers(n);
@@ -148,10 +108,8 @@ std::vector<std::uint64_t> draw(std::uint64_t seed, std::uint64_t first, std::si
 }
 
 result count_hits(step which, std::uint64_t points, std::uint64_t seed, grid wanted) {
-  if (points > kMostPoints)
-    throw invalid_input("monte_carlo_pi: " + std::to_string(points) +
-                        " points were asked for, and the counter has room for " +
-                        std::to_string(kMostPoints));
+  refuse_if(points > kMostPoints, "monte_carlo_pi: ", points,
+            " points were asked for, and the counter has room for ", kMostPoints);
   result out{.launched = grid_for(points, wanted)};
   if (points == 0) {
     out.launched.blocks = 0;

@@ -9,17 +9,7 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
-#include <cstddef>
-#include <string>
-
-#include "histogram.hpp"
-#include "lab/cuda_check.hpp"
-#include "lab/device_buffer.hpp"
-#include "lab/errors.hpp"
-#include "lab/launch_limits.hpp"
-#include "lab/time_kernel.hpp"
-#include "lab/timer.hpp"
+#include "given.hpp"
 
 namespace lab::histogram {
 namespace {
@@ -40,26 +30,6 @@ void count_on_cpu(std::span<const std::uint8_t> bytes, std::span<std::uint64_t> 
 void zero(counter* count) {
   // TODO(2): by cudaMemset(). It counts bytes, and it has to be checked as every call.
   throw not_written("zeroing the counters", 2);
-}
-
-struct grid {
-  unsigned blocks;
-  unsigned threads;  // in a block
-};
-
-/// `threads`, or what the step likes best where that is 0.
-unsigned block_size(unsigned threads, unsigned best) {
-  const unsigned limit = device_limit(cudaDevAttrMaxThreadsPerBlock);
-  if (threads > limit)
-    throw invalid_input("histogram: " + std::to_string(threads) +
-                        " threads do not fit into a block: this device's have at most " +
-                        std::to_string(limit));
-  return threads != 0 ? threads : best;
-}
-
-/// Two blocks for each multiprocessor: what the book found best on its GPU.
-grid grid_of_the_book(unsigned threads) {
-  return {2 * device_limit(cudaDevAttrMultiProcessorCount), block_size(threads, 256)};
 }
 
 // --- global_atomics: every increment goes to one of 256 places in global memory ------------------

@@ -10,13 +10,13 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
-#include <string>
 #include <vector>
 
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
 #include "lab/launch_limits.hpp"
+#include "lab/refuse_if.hpp"
 #include "lab/time_kernel.hpp"
 #include "lost_update.hpp"
 
@@ -71,14 +71,11 @@ __global__ void count_everybody(counter* count, unsigned rounds) {
 // --- the host's part -----------------------------------------------------------------------------
 
 std::vector<moment> replay(std::span<const turn> schedule, unsigned threads, std::int32_t start) {
-  if (threads == 0 || threads > kMostThreads)
-    throw invalid_input("lost_update: a replay has 1 to " + std::to_string(kMostThreads) +
-                        " threads, not " + std::to_string(threads));
+  refuse_if(threads == 0 || threads > kMostThreads, "lost_update: a replay has 1 to ", kMostThreads,
+            " threads, not ", threads);
   for (const turn& now : schedule)
-    if (now.thread >= threads)
-      throw invalid_input("lost_update: it is the turn of thread " + std::to_string(now.thread) +
-                          ", and there are only " + std::to_string(threads) +
-                          ", which are counted from 0");
+    refuse_if(now.thread >= threads, "lost_update: it is the turn of thread ", now.thread,
+              ", and there are only ", threads, ", which are counted from 0");
 
   const device_buffer device_schedule(schedule);
   device_buffer device_x(std::span<const int>(&start, 1));

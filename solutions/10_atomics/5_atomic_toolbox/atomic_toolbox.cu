@@ -9,26 +9,10 @@
 
 #include <cuda_runtime.h>
 
-#include <atomic>
-#include <cstddef>
-#include <limits>
-#include <memory>
-#include <vector>
-
-#include "atomic_toolbox.hpp"
-#include "lab/cuda_check.hpp"
-#include "lab/device_buffer.hpp"
-#include "lab/errors.hpp"
-#include "lab/time_kernel.hpp"
+#include "given.hpp"
 
 namespace lab::atomic_toolbox {
 namespace {
-
-constexpr unsigned kThreads = 256;  // of a block
-constexpr float kLowest = -std::numeric_limits<float>::infinity();
-
-/// Blocks of kThreads threads for n things, a thread for each.
-unsigned blocks_for(std::size_t n) { return static_cast<unsigned>((n + kThreads - 1) / kThreads); }
 
 // --- one cell, many requests ---------------------------------------------------------------------
 
@@ -141,10 +125,6 @@ void add_on_host(unsigned* counter, unsigned times, unsigned amount) {
   for (unsigned time = 0; time < times; ++time) shared.fetch_add(amount);
   // END SOLUTION
 }
-
-struct managed_free {
-  void operator()(unsigned* memory) const noexcept { CUDA_CHECK_NOTHROW(cudaFree(memory)); }
-};
 
 }  // namespace
 
