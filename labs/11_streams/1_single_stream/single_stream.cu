@@ -9,17 +9,7 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
-#include <cstddef>
-#include <memory>
-#include <stdexcept>
-#include <string>
-
-#include "lab/cuda_check.hpp"
-#include "lab/device_buffer.hpp"
-#include "lab/errors.hpp"
-#include "lab/timer.hpp"
-#include "single_stream.hpp"
+#include "given.hpp"
 
 namespace lab::single_stream {
 namespace {
@@ -85,17 +75,6 @@ __global__ void average(const int* a, const int* b, int* c, std::size_t count) {
   //          multiple of kGroup; only the last one may have fewer elements. Which?
 }
 
-struct host_arrays {
-  const int* a;
-  const int* b;
-  int* c;
-};
-struct device_arrays {
-  int* a;
-  int* b;
-  int* c;
-};
-
 /// Puts the work for the elements first, …, first + count - 1 into the stream, and does not wait
 /// for it. The device's arrays have room for one chunk: its element 0 is the host's `first`.
 void enqueue_chunk(cudaStream_t stream, const host_arrays& host, const device_arrays& device,
@@ -132,12 +111,10 @@ void require_pinned(const pinned_ints& memory) {
 
 result process(std::span<const int> a, std::span<const int> b, std::size_t chunk) {
   const std::size_t n = a.size();
-  if (n != b.size())
-    throw invalid_input("single_stream: a has " + std::to_string(n) + " elements and b has " +
-                        std::to_string(b.size()) + "; they must be equally long");
-  if (chunk == 0 || chunk % kGroup != 0)
-    throw invalid_input("single_stream: a chunk of " + std::to_string(chunk) +
-                        " elements is not a positive multiple of " + std::to_string(kGroup));
+  refuse_if(n != b.size(), "single_stream: a has ", n, " elements and b has ", b.size(),
+            "; they must be equally long");
+  refuse_if(chunk == 0 || chunk % kGroup != 0, "single_stream: a chunk of ", chunk,
+            " elements is not a positive multiple of ", kGroup);
   if (n == 0) return {};
   chunk = std::min(chunk, (n + kGroup - 1) / kGroup * kGroup);  // no more memory than there is use
 

@@ -9,134 +9,13 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
-#include <cstddef>
-#include <string>
-#include <vector>
-
-#include "lab/cuda_check.hpp"
-#include "lab/device_buffer.hpp"
-#include "lab/errors.hpp"
-#include "lab/pinned_buffer.hpp"
-#include "lab/timer.hpp"
-#include "two_streams.hpp"
+#include "given.hpp"
 
 namespace lab::two_streams {
 namespace {
 
-constexpr unsigned kThreads = 256;
-static_assert(kThreads == kGroup,
-              "a block is a group: its first element is where the block begins");
-
-// --- given: what 11.1 was about ------------------------------------------------------------------
-
-class stream {
- public:
-  stream() { CUDA_CHECK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
-  ~stream() {
-    CUDA_CHECK_NOTHROW(cudaStreamSynchronize(stream_));
-    CUDA_CHECK_NOTHROW(cudaStreamDestroy(stream_));
-  }
-  stream(const stream&) = delete;
-  stream& operator=(const stream&) = delete;
-  cudaStream_t get() const { return stream_; }
-
- private:
-  cudaStream_t stream_ = nullptr;
-};
-
-/// A mark that is put into a stream, for another stream (or the host) to wait for.
-class event {
- public:
-  event() { CUDA_CHECK(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming)); }
-  ~event() { CUDA_CHECK_NOTHROW(cudaEventDestroy(event_)); }
-  event(const event&) = delete;
-  event& operator=(const event&) = delete;
-  cudaEvent_t get() const { return event_; }
-
- private:
-  cudaEvent_t event_ = nullptr;
-};
-
-__device__ long long mean_of_neighbours(const int* a, std::size_t first, unsigned size,
-                                        unsigned k) {
-  const long long sum =
-      static_cast<long long>(a[first + k]) + a[first + (k + 1) % size] + a[first + (k + 2) % size];
-  return sum / 3;
-}
-
-__global__ void average(const int* a, const int* b, int* c, std::size_t count) {
-  const std::size_t first = std::size_t{blockIdx.x} * kGroup;
-  const unsigned k = threadIdx.x;
-  if (first + k < count) {
-    const unsigned size = static_cast<unsigned>(count - first < kGroup ? count - first : kGroup);
-    const long long as = mean_of_neighbours(a, first, size, k);
-    const long long bs = mean_of_neighbours(b, first, size, k);
-    c[first + k] = static_cast<int>((as + bs) / 2);
-  }
-}
-
-/// All n elements, in pinned memory.
-struct host_arrays {
-  explicit host_arrays(std::size_t size) : n(size), a(n), b(n), c(n) {}
-  std::size_t n;
-  pinned_buffer<int> a, b, c;
-};
-
-/// Room for one chunk on the device.
-struct buffers {
-  explicit buffers(std::size_t chunk) : a(chunk), b(chunk), c(chunk) {}
-  device_buffer<int> a, b, c;
-};
-
-/// The elements first, …, first + count - 1 of the host's arrays; 0, …, count - 1 of the device's.
-struct piece {
-  std::size_t first, count;
-};
-
-/// What is left of n from `first` on, at most a chunk. Behind the end: a piece of no elements.
-piece piece_at(std::size_t first, std::size_t chunk, std::size_t n) {
-  return {first, first < n ? std::min(chunk, n - first) : 0};
-}
-
-// Each of these puts one piece of work into a stream and does not wait for it. For a piece of no
-// elements they do nothing.
-
-void copy_up(cudaStream_t stream, const pinned_buffer<int>& from, device_buffer<int>& to, piece p) {
-  if (p.count == 0) return;
-  CUDA_CHECK(cudaMemcpyAsync(to.data(), from.data() + p.first, p.count * sizeof(int),
-                             cudaMemcpyHostToDevice, stream));
-}
-
-void launch_average(cudaStream_t stream, buffers& memory, piece p) {
-  if (p.count == 0) return;
-  const auto blocks = static_cast<unsigned>((p.count + kThreads - 1) / kThreads);
-  average<<<blocks, kThreads, 0, stream>>>(memory.a.data(), memory.b.data(), memory.c.data(),
-                                           p.count);
-  CUDA_CHECK(cudaGetLastError());
-}
-
-void copy_down(cudaStream_t stream, const device_buffer<int>& from, pinned_buffer<int>& to,
-               piece p) {
-  if (p.count == 0) return;
-  CUDA_CHECK(cudaMemcpyAsync(to.data() + p.first, from.data(), p.count * sizeof(int),
-                             cudaMemcpyDeviceToHost, stream));
-}
-
-// --- one_stream: given, as in 11.1 ---------------------------------------------------------------
-
-/// All the work for one piece, in order, into one stream.
-void enqueue(cudaStream_t stream, host_arrays& host, buffers& memory, piece p) {
-  copy_up(stream, host.a, memory.a, p);
-  copy_up(stream, host.b, memory.b, p);
-  launch_average(stream, memory, p);
-  copy_down(stream, memory.c, host.c, p);
-}
-
-void one_stream(cudaStream_t stream, host_arrays& host, buffers& memory, std::size_t chunk) {
-  for (std::size_t first = 0; first < host.n; first += chunk)
-    enqueue(stream, host, memory, piece_at(first, chunk, host.n));
-}
+// given.hpp has what 11.1 was about: stream and event, copy_up(), launch_average() and copy_down(),
+// each of which puts one piece of work into a stream and does not wait for it, and one_stream().
 
 // --- two streams that know nothing of each other -------------------------------------------------
 
@@ -200,12 +79,10 @@ void breadth_first(cudaStream_t stream0, cudaStream_t stream1, host_arrays& host
 
 result process(step which, std::span<const int> a, std::span<const int> b, std::size_t chunk) {
   const std::size_t n = a.size();
-  if (n != b.size())
-    throw invalid_input("two_streams: a has " + std::to_string(n) + " elements and b has " +
-                        std::to_string(b.size()) + "; they must be equally long");
-  if (chunk == 0 || chunk % kGroup != 0)
-    throw invalid_input("two_streams: a chunk of " + std::to_string(chunk) +
-                        " elements is not a positive multiple of " + std::to_string(kGroup));
+  refuse_if(n != b.size(), "two_streams: a has ", n, " elements and b has ", b.size(),
+            "; they must be equally long");
+  refuse_if(chunk == 0 || chunk % kGroup != 0, "two_streams: a chunk of ", chunk,
+            " elements is not a positive multiple of ", kGroup);
   if (n == 0) return {};
   chunk = std::min(chunk, (n + kGroup - 1) / kGroup * kGroup);  // no more memory than there is use
 
