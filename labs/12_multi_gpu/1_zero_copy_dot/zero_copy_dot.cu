@@ -9,40 +9,10 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
-#include <cstddef>
-#include <numeric>
-#include <string>
-#include <vector>
-
-#include "lab/cuda_check.hpp"
-#include "lab/device_buffer.hpp"
-#include "lab/errors.hpp"
-#include "lab/launch_limits.hpp"
-#include "lab/timer.hpp"
-#include "zero_copy_dot.hpp"
+#include "given.hpp"
 
 namespace lab::zero_copy_dot {
 namespace {
-
-constexpr unsigned kThreads = 256;  // a power of two: the tree halves it
-constexpr unsigned kInFlight = 4;   // products of a thread that are under way at the same time
-
-// --- both steps: the kernel ----------------------------------------------------------------------
-// It cannot tell where a and b are. What is a good idea in device memory is a must over a bus that
-// is a hundred times slower: each element is read once, neighbours by neighbours, many at a time.
-
-/// Given (05.1): the sum of what the threads of this block bring along.
-__device__ float sum_of_block(float* cache, float mine) {
-  const unsigned thread = threadIdx.x;
-  cache[thread] = mine;
-  __syncthreads();
-  for (unsigned half = kThreads / 2; half > 0; half /= 2) {
-    if (thread < half) cache[thread] += cache[thread + half];
-    __syncthreads();
-  }
-  return cache[0];
-}
 
 __global__ void sums_of_blocks(const float* a, const float* b, float* partial, std::size_t n) {
   __shared__ float cache[kThreads];
@@ -51,22 +21,10 @@ __global__ void sums_of_blocks(const float* a, const float* b, float* partial, s
   //          place in `partial`, once.
 }
 
-/// Given. Four blocks a multiprocessor: with a thousand threads there, and eight loads a thread,
-/// the bus always has enough to do.
-unsigned blocks_for(std::size_t n) {
-  const std::size_t most = std::size_t{4} * device_limit(cudaDevAttrMultiProcessorCount);
-  return static_cast<unsigned>(std::min((n + kThreads - 1) / kThreads, most));
-}
-
 /// Given: puts the kernel into the default stream, and comes back while it runs.
 void launch(unsigned blocks, const float* a, const float* b, float* partial, std::size_t n) {
   sums_of_blocks<<<blocks, kThreads>>>(a, b, partial, n);
   CUDA_CHECK(cudaGetLastError());
-}
-
-/// Given: the host's part, in double.
-float sum_of(std::span<const float> partial) {
-  return static_cast<float>(std::accumulate(partial.begin(), partial.end(), 0.0));
 }
 
 // --- copies: there and back again ----------------------------------------------------------------
@@ -133,10 +91,8 @@ result zero_copy(std::span<const float> a, std::span<const float> b) {
 // --- given ---------------------------------------------------------------------------------------
 
 result dot(step which, std::span<const float> a, std::span<const float> b) {
-  if (a.size() != b.size())
-    throw invalid_input("zero_copy_dot: a has " + std::to_string(a.size()) +
-                        " elements and b has " + std::to_string(b.size()) +
-                        "; they must be equally long");
+  refuse_if(a.size() != b.size(), "zero_copy_dot: a has ", a.size(), " elements and b has ",
+            b.size(), "; they must be equally long");
   if (a.empty()) return {};  // a grid of no blocks would be an error
   return which == step::copies ? copies(a, b) : zero_copy(a, b);
 }

@@ -9,108 +9,18 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <exception>
-#include <list>
-#include <numeric>
-#include <string>
-#include <thread>
-#include <vector>
-
-#include "lab/cuda_check.hpp"
-#include "lab/device_buffer.hpp"
-#include "lab/device_limits.hpp"
-#include "lab/errors.hpp"
-#include "lab/timer.hpp"
-#include "multi_gpu_dot.hpp"
+#include "given.hpp"
 
 namespace lab::multi_gpu_dot {
-namespace {
-
-constexpr unsigned kThreads = 256;  // a power of two: the tree halves it
-constexpr unsigned kInFlight = 4;   // products of a thread that are under way at the same time
-
-// --- given: the dot product of one device, as in 05.1 --------------------------------------------
-
-__device__ float sum_of_block(float* cache, float mine) {
-  const unsigned thread = threadIdx.x;
-  cache[thread] = mine;
-  __syncthreads();
-  for (unsigned half = kThreads / 2; half > 0; half /= 2) {
-    if (thread < half) cache[thread] += cache[thread + half];
-    __syncthreads();
-  }
-  return cache[0];
-}
-
-__global__ void sums_of_blocks(const float* a, const float* b, float* partial, std::size_t n) {
-  __shared__ float cache[kThreads];
-  const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
-  std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
-
-  float sums[kInFlight] = {};
-  for (; i + (kInFlight - 1) * stride < n; i += kInFlight * stride) {
-    for (unsigned k = 0; k < kInFlight; ++k) sums[k] += a[i + k * stride] * b[i + k * stride];
-  }
-  for (; i < n; i += stride) sums[0] += a[i] * b[i];
-
-  float mine = 0;
-  for (const float sum : sums) mine += sum;
-  const float sum = sum_of_block(cache, mine);
-  if (threadIdx.x == 0) partial[blockIdx.x] = sum;
-}
-
-/// A grid that fills `device`, or fewer blocks if n needs no more.
-unsigned blocks_for(std::size_t n, int device) {
-  int processors = 0;
-  CUDA_CHECK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
-  const std::size_t most = 8 * static_cast<std::size_t>(processors);
-  return static_cast<unsigned>(std::min((n + kThreads - 1) / kThreads, most));
-}
-
-/// Puts the kernel into a stream of the *current device*, where the pointers have to be, too.
-void launch(unsigned blocks, const float* a, const float* b, float* partial, std::size_t n,
-            cudaStream_t stream) {
-  sums_of_blocks<<<blocks, kThreads, 0, stream>>>(a, b, partial, n);
-  CUDA_CHECK(cudaGetLastError());
-}
-
-/// What one device found out.
-struct part_result {
-  double sum = 0;
-  float kernel_ms = 0;
-};
-
-double sum_of(const std::vector<float>& partial) {
-  return std::accumulate(partial.begin(), partial.end(), 0.0);
-}
-
-/// The devices' sums together, and the slowest one's time.
-result total_of(std::span<const part_result> parts) {
-  double sum = 0;
-  float kernel_ms = 0;
-  for (const part_result& part : parts) {
-    sum += part.sum;
-    kernel_ms = std::max(kernel_ms, part.kernel_ms);
-  }
-  return {static_cast<float>(sum), kernel_ms, 0};
-}
-
-}  // namespace
-
 // --- both steps: who does what -------------------------------------------------------------------
 
 std::vector<std::size_t> split(std::size_t n, std::span<const double> shares) {
   for (const double share : shares)
-    if (!std::isfinite(share) || share < 0)
-      throw invalid_input("multi_gpu_dot: a share must be a number from 0 on, and one is " +
-                          std::to_string(share));
+    refuse_if(!std::isfinite(share) || share < 0,
+              "multi_gpu_dot: a share must be a number from 0 on, and one is ", share);
   const double all = std::accumulate(shares.begin(), shares.end(), 0.0);
-  if (!(all > 0) || !std::isfinite(all))
-    throw invalid_input("multi_gpu_dot: the shares add up to " + std::to_string(all) +
-                        ", so nobody could say what a part of that is");
+  refuse_if(!(all > 0) || !std::isfinite(all), "multi_gpu_dot: the shares add up to ", all,
+            ", so nobody could say what a part of that is");
 
   // TODO(1): cut behind the shares 0, 0 + 1, 0 + 1 + 2, …: at n times their sum / all, rounded
   //          down. Every element belongs to exactly one part: where one ends, the next one begins.
@@ -160,23 +70,6 @@ class keep_current_device {
   int device_ = 0;
 };
 
-/// Given: a stream of the current device. No other stream's work waits for it by itself. Its end
-/// waits for its own work (cudaStreamDestroy alone does not).
-class stream {
- public:
-  stream() { CUDA_CHECK(cudaStreamCreateWithFlags(&handle_, cudaStreamNonBlocking)); }
-  ~stream() {
-    CUDA_CHECK_NOTHROW(cudaStreamSynchronize(handle_));
-    CUDA_CHECK_NOTHROW(cudaStreamDestroy(handle_));
-  }
-  stream(const stream&) = delete;
-  stream& operator=(const stream&) = delete;
-  operator cudaStream_t() const { return handle_; }
-
- private:
-  cudaStream_t handle_ = nullptr;
-};
-
 /// Given: what one device needs for its part. Belongs to the device that is current when it is
 /// made.
 struct device_part {
@@ -209,15 +102,11 @@ result one_thread(std::span<const float> a, std::span<const float> b,
 
 result dot(step which, std::span<const float> a, std::span<const float> b,
            std::span<const double> shares) {
-  if (a.size() != b.size())
-    throw invalid_input("multi_gpu_dot: a has " + std::to_string(a.size()) +
-                        " elements and b has " + std::to_string(b.size()) +
-                        "; they must be equally long");
+  refuse_if(a.size() != b.size(), "multi_gpu_dot: a has ", a.size(), " elements and b has ",
+            b.size(), "; they must be equally long");
   const auto devices = static_cast<std::size_t>(device_count());
-  if (shares.size() > devices)
-    throw invalid_input("multi_gpu_dot: there are " + std::to_string(shares.size()) +
-                        " shares, but only " + std::to_string(devices) +
-                        (devices == 1 ? " device" : " devices"));
+  refuse_if(shares.size() > devices, "multi_gpu_dot: there are ", shares.size(),
+            " shares, but only ", devices, (devices == 1 ? " device" : " devices"));
   const std::vector<double> equal(devices, 1.0);
   const std::vector<std::size_t> cuts = split(a.size(), shares.empty() ? equal : shares);
 

@@ -9,22 +9,7 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
-#include <cstddef>
-#include <list>
-#include <numeric>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "dot_kernel.hpp"  // sums_of_blocks(), the kernel of 12.1
-#include "lab/cuda_check.hpp"
-#include "lab/device_buffer.hpp"
-#include "lab/device_limits.hpp"
-#include "lab/errors.hpp"
-#include "lab/timer.hpp"
-#include "parts.hpp"  // parts_of(), in_a_thread_each(), as in 12.2
-#include "portable_pinned.hpp"
+#include "given.hpp"
 
 namespace lab::portable_pinned {
 
@@ -98,13 +83,6 @@ void look(const pinned_buffer& memory, device_report& seen) {
 
 // --- given: how the work is handed out, with parts.hpp -------------------------------------------
 
-/// Puts the kernel into a stream of the current device, whose pointers these have to be.
-void launch(unsigned blocks, const float* a, const float* b, float* partial, std::size_t n,
-            cudaStream_t stream) {
-  sums_of_blocks<<<blocks, kThreads, 0, stream>>>(a, b, partial, n);
-  CUDA_CHECK(cudaGetLastError());
-}
-
 /// The sum of one device's blocks, in double.
 double sum_of(const pinned_buffer& partial, const part& its) {
   const float* first = partial.host() + its.first_sum;
@@ -148,21 +126,9 @@ void zero_copy(job& all) {
   // END SOLUTION
 }
 
-}  // namespace
-
 // --- copies: the devices fetch their parts at the same time --------------------------------------
 // Requires pinned memory: from any other, cudaMemcpyAsync may come back only when the data is on
 // its way, and the next device's copy would begin after this one's.
-
-/// Given: a part, with memory, clock and stream of the device that is current when it is made.
-struct device_part : part {
-  explicit device_part(const part& its) : part(its), a(size), b(size), partial(blocks) {}
-  device_buffer<float> a, b, partial;
-  event_timer kernel;
-  stream queue;  // destroyed first: what is under way ends before the memory goes
-};
-
-namespace {
 
 void copies(job& all, std::list<device_part>& memory, host_timer& total) {
   // TODO(5): three loops over the parts, each with the part's device current. The first fills
@@ -209,13 +175,11 @@ void copies(job& all, std::list<device_part>& memory, host_timer& total) {
 result dot(step which, pinning how, std::span<const float> a, std::span<const float> b,
            int devices) {
   const std::size_t n = a.size();
-  if (n != b.size())
-    throw invalid_input("portable_pinned: a has " + std::to_string(n) + " elements and b has " +
-                        std::to_string(b.size()) + "; they must be equally long");
+  refuse_if(n != b.size(), "portable_pinned: a has ", n, " elements and b has ", b.size(),
+            "; they must be equally long");
   const int there_are = device_count();
-  if (devices < 0 || devices > there_are)
-    throw invalid_input("portable_pinned: " + std::to_string(devices) +
-                        " devices shall work, and there are " + std::to_string(there_are));
+  refuse_if(devices < 0 || devices > there_are, "portable_pinned: ", devices,
+            " devices shall work, and there are ", there_are);
   const auto workers = static_cast<std::size_t>(devices == 0 ? there_are : devices);
   if (n == 0) return {0, std::vector<device_report>(workers), 0};
 

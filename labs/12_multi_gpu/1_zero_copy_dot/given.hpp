@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 12.1 zero_copy_dot: what zero_copy_dot.cu starts from. There is nothing to do in here.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "lab/cuda_check.hpp"
+#include "lab/device_buffer.hpp"
+#include "lab/errors.hpp"
+#include "lab/launch_limits.hpp"
+#include "lab/refuse_if.hpp"
+#include "lab/timer.hpp"
+#include "zero_copy_dot.hpp"
+
+namespace lab::zero_copy_dot {
+
+constexpr unsigned kThreads = 256;  // a power of two: the tree halves it
+constexpr unsigned kInFlight = 4;   // products of a thread that are under way at the same time
+
+// --- both steps: the kernel ----------------------------------------------------------------------
+// It cannot tell where a and b are. What is a good idea in device memory is a must over a bus that
+// is a hundred times slower: each element is read once, neighbours by neighbours, many at a time.
+
+/// Given (05.1): the sum of what the threads of this block bring along.
+__device__ inline float sum_of_block(float* cache, float mine) {
+  const unsigned thread = threadIdx.x;
+  cache[thread] = mine;
+  __syncthreads();
+  for (unsigned half = kThreads / 2; half > 0; half /= 2) {
+    if (thread < half) cache[thread] += cache[thread + half];
+    __syncthreads();
+  }
+  return cache[0];
+}
+
+/// Given. Four blocks a multiprocessor: with a thousand threads there, and eight loads a thread,
+/// the bus always has enough to do.
+inline unsigned blocks_for(std::size_t n) {
+  const std::size_t most = std::size_t{4} * device_limit(cudaDevAttrMultiProcessorCount);
+  return static_cast<unsigned>(std::min((n + kThreads - 1) / kThreads, most));
+}
+
+/// Given: the host's part, in double.
+inline float sum_of(std::span<const float> partial) {
+  return static_cast<float>(std::accumulate(partial.begin(), partial.end(), 0.0));
+}
+
+}  // namespace lab::zero_copy_dot

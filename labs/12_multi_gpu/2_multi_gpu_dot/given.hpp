@@ -1,0 +1,115 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 12.2 multi_gpu_dot: what multi_gpu_dot.cu starts from. There is nothing to do in here.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <exception>
+#include <list>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "lab/cuda_check.hpp"
+#include "lab/device_buffer.hpp"
+#include "lab/device_limits.hpp"
+#include "lab/errors.hpp"
+#include "lab/refuse_if.hpp"
+#include "lab/timer.hpp"
+#include "multi_gpu_dot.hpp"
+
+namespace lab::multi_gpu_dot {
+
+constexpr unsigned kThreads = 256;  // a power of two: the tree halves it
+constexpr unsigned kInFlight = 4;   // products of a thread that are under way at the same time
+
+// --- given: the dot product of one device, as in 05.1 --------------------------------------------
+
+__device__ inline float sum_of_block(float* cache, float mine) {
+  const unsigned thread = threadIdx.x;
+  cache[thread] = mine;
+  __syncthreads();
+  for (unsigned half = kThreads / 2; half > 0; half /= 2) {
+    if (thread < half) cache[thread] += cache[thread + half];
+    __syncthreads();
+  }
+  return cache[0];
+}
+
+__global__ void sums_of_blocks(const float* a, const float* b, float* partial, std::size_t n) {
+  __shared__ float cache[kThreads];
+  const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
+  std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+
+  float sums[kInFlight] = {};
+  for (; i + (kInFlight - 1) * stride < n; i += kInFlight * stride) {
+    for (unsigned k = 0; k < kInFlight; ++k) sums[k] += a[i + k * stride] * b[i + k * stride];
+  }
+  for (; i < n; i += stride) sums[0] += a[i] * b[i];
+
+  float mine = 0;
+  for (const float sum : sums) mine += sum;
+  const float sum = sum_of_block(cache, mine);
+  if (threadIdx.x == 0) partial[blockIdx.x] = sum;
+}
+
+/// A grid that fills `device`, or fewer blocks if n needs no more.
+inline unsigned blocks_for(std::size_t n, int device) {
+  int processors = 0;
+  CUDA_CHECK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
+  const std::size_t most = 8 * static_cast<std::size_t>(processors);
+  return static_cast<unsigned>(std::min((n + kThreads - 1) / kThreads, most));
+}
+
+/// What one device found out.
+struct part_result {
+  double sum = 0;
+  float kernel_ms = 0;
+};
+
+inline double sum_of(const std::vector<float>& partial) {
+  return std::accumulate(partial.begin(), partial.end(), 0.0);
+}
+
+/// The devices' sums together, and the slowest one's time.
+inline result total_of(std::span<const part_result> parts) {
+  double sum = 0;
+  float kernel_ms = 0;
+  for (const part_result& part : parts) {
+    sum += part.sum;
+    kernel_ms = std::max(kernel_ms, part.kernel_ms);
+  }
+  return {static_cast<float>(sum), kernel_ms, 0};
+}
+
+/// Puts the kernel into a stream of the *current device*, where the pointers have to be, too.
+inline void launch(unsigned blocks, const float* a, const float* b, float* partial, std::size_t n,
+                   cudaStream_t stream) {
+  sums_of_blocks<<<blocks, kThreads, 0, stream>>>(a, b, partial, n);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+/// Given: a stream of the current device. No other stream's work waits for it by itself. Its end
+/// waits for its own work (cudaStreamDestroy alone does not).
+class stream {
+ public:
+  stream() { CUDA_CHECK(cudaStreamCreateWithFlags(&handle_, cudaStreamNonBlocking)); }
+  ~stream() {
+    CUDA_CHECK_NOTHROW(cudaStreamSynchronize(handle_));
+    CUDA_CHECK_NOTHROW(cudaStreamDestroy(handle_));
+  }
+  stream(const stream&) = delete;
+  stream& operator=(const stream&) = delete;
+  operator cudaStream_t() const { return handle_; }
+
+ private:
+  cudaStream_t handle_ = nullptr;
+};
+
+}  // namespace lab::multi_gpu_dot
