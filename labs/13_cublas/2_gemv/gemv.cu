@@ -9,25 +9,10 @@
 
 #include <cublas_v2.h>
 
-#include <limits>
-#include <string>
-
-#include "gemv.hpp"
-#include "lab/cublas_check.hpp"
-#include "lab/cublas_handle.hpp"
-#include "lab/device_buffer.hpp"
-#include "lab/errors.hpp"
-#include "lab/time_kernel.hpp"
+#include "given.hpp"
 
 namespace lab::gemv {
 namespace {
-
-/// The matrix on the device, as it was on the host: `rows` rows of `cols` elements, whose
-/// beginnings are `pitch` elements apart.
-struct device_matrix {
-  const float* data;
-  int rows, cols, pitch;
-};
 
 // cublasSgemv(handle, op, m, n, &alpha, A, lda, x, incx, &beta, y, incy) computes
 // y = alpha op(A) x + beta y for a matrix of m rows and n columns, whose *columns* lie together,
@@ -46,36 +31,9 @@ void multiply_transposed(cublasHandle_t handle, float alpha, device_matrix a, co
   throw not_written("step transposed", 2);
 }
 
-// --- given ---------------------------------------------------------------------------------------
-
-/// As cuBLAS counts. What the library cannot know is asked here: how long the arrays are.
-int as_int(std::size_t n, const char* name) {
-  if (n > static_cast<std::size_t>(std::numeric_limits<int>::max()))
-    throw invalid_input(std::string("gemv: ") + name + " is " + std::to_string(n) +
-                        ", more than an int can count");
-  return static_cast<int>(n);
-}
-
-void require_length(const char* name, std::size_t got, std::size_t wanted) {
-  if (got != wanted)
-    throw invalid_input(std::string("gemv: ") + name + " has " + std::to_string(got) +
-                        " elements and needs " + std::to_string(wanted));
-}
-
-device_matrix checked(row_major a) {
-  device_matrix out{nullptr, as_int(a.rows, "rows"), as_int(a.cols, "cols"),
-                    as_int(a.pitch, "pitch")};
-  if (a.pitch < a.cols)
-    throw invalid_input("gemv: a pitch of " + std::to_string(a.pitch) + " is too short for " +
-                        std::to_string(a.cols) + " columns");
-  const std::size_t needed = a.rows == 0 || a.cols == 0 ? 0 : (a.rows - 1) * a.pitch + a.cols;
-  if (a.data.size() < needed)
-    throw invalid_input("gemv: the matrix needs " + std::to_string(needed) +
-                        " elements, but there are " + std::to_string(a.data.size()));
-  return out;
-}
-
 }  // namespace
+
+// --- given ---------------------------------------------------------------------------------------
 
 result multiply(step which, float alpha, row_major a, std::span<const float> x, float beta,
                 std::span<const float> y) {

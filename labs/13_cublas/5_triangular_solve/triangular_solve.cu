@@ -18,6 +18,7 @@
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
+#include "lab/refuse_if.hpp"
 #include "lab/time_kernel.hpp"
 #include "triangular_solve.hpp"
 
@@ -34,9 +35,8 @@ std::optional<int> first_zero_on_the_diagonal(const linear_system& s) {
 
 /// Refuses, with one sentence, what the library would not notice: it gets bare addresses.
 void refuse_what_cublas_cannot_see(const linear_system& s, bool trust_diagonal) {
-  if (s.increment < 0)
-    throw invalid_input("triangular_solve: an increment of " + std::to_string(s.increment) +
-                        " walks backwards, which cuBLAS does not document");
+  refuse_if(s.increment < 0, "triangular_solve: an increment of ", s.increment,
+            " walks backwards, which cuBLAS does not document");
   // What is impossible in any case is left to cuBLAS: with such numbers no length can be right.
   if (s.n < 1 || s.lda < s.n || s.increment == 0) return;
 

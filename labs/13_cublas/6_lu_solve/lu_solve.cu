@@ -10,36 +10,12 @@
 #include <cublas_v2.h>
 #include <cuda_runtime.h>
 
-#include <algorithm>
-#include <cstddef>
-#include <limits>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "lab/cublas_check.hpp"
-#include "lab/cublas_handle.hpp"
-#include "lab/cuda_check.hpp"
-#include "lab/device_buffer.hpp"
-#include "lab/errors.hpp"
-#include "lab/time_kernel.hpp"
-#include "lu_solve.hpp"
+#include "given.hpp"
 
 namespace lab::lu_solve {
 namespace {
 
 constexpr unsigned kThreads = 256;
-
-/// The batch in device memory, column-major, with what the factorization leaves behind.
-struct batch {
-  std::size_t systems, n, right_sides;
-  device_buffer<double> a;         // before: the matrices. After: L under the diagonal, U above
-  device_buffer<double> b;         // before: the right-hand sides. After: the solutions
-  device_buffer<double*> each_a;   // where each system's matrix begins in a …
-  device_buffer<double*> each_b;   // … and its right-hand sides in b
-  device_buffer<int> pivots;       // n a system: with which row each row was exchanged
-  device_buffer<int> zero_pivots;  // one a system: 0, or the number of the first pivot that is 0
-};
 
 // --- from rows to columns, and back --------------------------------------------------------------
 
@@ -104,31 +80,9 @@ std::vector<solution> collect(const std::vector<int>& zero_pivots, const std::ve
   return out;
 }
 
-// --- given ---------------------------------------------------------------------------------------
-
-void require_sensible(std::span<const double> a, std::span<const double> b, shape size) {
-  const auto [systems, n, right_sides] = size;
-  constexpr std::size_t kMost = std::numeric_limits<int>::max();
-  // n and systems: their product counts the pivots, in int as well.
-  if (n > kMost || right_sides > kMost || systems > kMost || (n != 0 && systems > kMost / n))
-    throw invalid_input("lu_solve: cuBLAS counts systems, rows and pivots in int, and these are " +
-                        std::to_string(systems) + " systems of " + std::to_string(n) + " rows");
-  if (a.size() != systems * n * n)
-    throw invalid_input("lu_solve: " + std::to_string(systems) + " matrices of " +
-                        std::to_string(n) + " x " + std::to_string(n) + " have " +
-                        std::to_string(systems * n * n) + " elements, and a has " +
-                        std::to_string(a.size()));
-  const bool fits = n * systems == 0
-                        ? b.empty()
-                        : b.size() % (n * systems) == 0 && b.size() / (n * systems) == right_sides;
-  if (!fits)
-    throw invalid_input("lu_solve: b has " + std::to_string(b.size()) +
-                        " elements, which are not " + std::to_string(right_sides) +
-                        " right-hand sides for " + std::to_string(systems) + " systems of " +
-                        std::to_string(n) + " rows");
-}
-
 }  // namespace
+
+// --- given ---------------------------------------------------------------------------------------
 
 result solve(std::span<const double> a, std::span<const double> b, shape size) {
   require_sensible(a, b, size);

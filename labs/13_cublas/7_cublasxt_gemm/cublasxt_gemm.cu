@@ -10,19 +10,7 @@
 #include <cublasXt.h>
 #include <cuda_runtime.h>
 
-#include <algorithm>
-#include <cstddef>
-#include <limits>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "cublasxt_gemm.hpp"
-#include "lab/cublas_check.hpp"
-#include "lab/cublasxt_handle.hpp"
-#include "lab/device_limits.hpp"
-#include "lab/errors.hpp"
-#include "lab/timer.hpp"
+#include "given.hpp"
 
 namespace lab::cublasxt_gemm {
 namespace {
@@ -68,44 +56,9 @@ matrix two_products(const cublasxt_handle& handle, op first, const matrix& a, co
   return c;
 }
 
-// --- given ---------------------------------------------------------------------------------------
-
-std::string name_of(const matrix& m) {
-  return std::to_string(m.rows) + " x " + std::to_string(m.columns);
-}
-
-void require_whole(const char* name, const matrix& m) {
-  const bool right = m.rows == 0 || m.columns == 0
-                         ? m.elements.empty()
-                         : m.elements.size() % m.rows == 0 &&
-                               m.elements.size() / m.rows == m.columns;  // the product may overflow
-  if (!right)
-    throw invalid_input(std::string("cublasxt_gemm: ") + name + " is " + name_of(m) + ", but has " +
-                        std::to_string(m.elements.size()) + " elements");
-}
-
-/// The plan's devices, or all of them, if each is there and is named once.
-std::vector<int> devices_of(const plan& how) {
-  if (how.block_dim < 1)
-    throw invalid_input("cublasxt_gemm: tiles have a side of 1 element at least, not " +
-                        std::to_string(how.block_dim));
-  const int count = device_count();
-  std::vector<int> devices = how.devices;
-  if (devices.empty())
-    for (int device = 0; device < count; ++device) devices.push_back(device);
-  for (std::size_t i = 0; i < devices.size(); ++i) {
-    if (devices[i] < 0 || devices[i] >= count)
-      throw invalid_input("cublasxt_gemm: there is no device " + std::to_string(devices[i]) +
-                          "; there are " + std::to_string(count) + ", counted from 0");
-    if (std::find(devices.begin(), devices.begin() + static_cast<std::ptrdiff_t>(i), devices[i]) !=
-        devices.begin() + static_cast<std::ptrdiff_t>(i))
-      throw invalid_input("cublasxt_gemm: device " + std::to_string(devices[i]) +
-                          " is named twice");
-  }
-  return devices;
-}
-
 }  // namespace
+
+// --- given ---------------------------------------------------------------------------------------
 
 result multiply(op first, const matrix& a, const matrix& b, const plan& how) {
   require_whole("A", a);
@@ -113,10 +66,8 @@ result multiply(op first, const matrix& a, const matrix& b, const plan& how) {
   const std::vector<int> devices = devices_of(how);
   const std::size_t rows = first == op::none ? a.rows : a.columns;
   const std::size_t terms = first == op::none ? a.columns : a.rows;
-  if (terms != b.rows)
-    throw invalid_input("cublasxt_gemm: op(A) has " + std::to_string(terms) +
-                        " columns and B has " + std::to_string(b.rows) +
-                        " rows; for a product these must be the same");
+  refuse_if(terms != b.rows, "cublasxt_gemm: op(A) has ", terms, " columns and B has ", b.rows,
+            " rows; for a product these must be the same");
   if (terms == 0 || rows == 0 || b.columns == 0)
     return {{rows, b.columns, std::vector<float>(rows * b.columns)}, 0};
 
@@ -133,9 +84,9 @@ result sum_times_product(op first, const matrix& a, const matrix& b, const plan&
   require_whole("A", a);
   require_whole("B", b);
   const std::vector<int> devices = devices_of(how);
-  if (a.rows != b.rows || a.columns != b.columns || a.columns != b.rows)
-    throw invalid_input("cublasxt_gemm: A is " + name_of(a) + " and B is " + name_of(b) +
-                        "; A + B and A · B are both possible only for square matrices of one size");
+  refuse_if(a.rows != b.rows || a.columns != b.columns || a.columns != b.rows,
+            "cublasxt_gemm: A is ", name_of(a), " and B is ", name_of(b),
+            "; A + B and A · B are both possible only for square matrices of one size");
   if (a.rows == 0) return {};
 
   const cublasxt_handle handle;

@@ -9,15 +9,7 @@
 
 #include <cublas_v2.h>
 
-#include <limits>
-#include <string>
-
-#include "blas1.hpp"
-#include "lab/cublas_check.hpp"
-#include "lab/cuda_check.hpp"
-#include "lab/device_buffer.hpp"
-#include "lab/errors.hpp"
-#include "lab/time_kernel.hpp"
+#include "given.hpp"
 
 namespace lab::blas1 {
 namespace {
@@ -102,25 +94,9 @@ double norm_to_host(cublasHandle_t handle, int n, const double* x, int incx) {
   // END SOLUTION
 }
 
-// --- given ---------------------------------------------------------------------------------------
-
-/// n as cuBLAS counts. What the library cannot know is asked here: how long the arrays are.
-int checked(std::size_t n, const char* name, strided v) {
-  if (v.increment < 1)
-    throw invalid_input(std::string("blas1: the increment of ") + name + " is " +
-                        std::to_string(v.increment) + "; it must be 1 or more");
-  if (n > static_cast<std::size_t>(std::numeric_limits<int>::max()))
-    throw invalid_input("blas1: n is " + std::to_string(n) + ", more than an int can count");
-  const auto needed = n == 0 ? 0 : (n - 1) * static_cast<std::size_t>(v.increment) + 1;
-  if (v.data.size() < needed)
-    throw invalid_input("blas1: " + std::to_string(n) + " elements with increment " +
-                        std::to_string(v.increment) + " need an array of " +
-                        std::to_string(needed) + ", but " + name + " has " +
-                        std::to_string(v.data.size()));
-  return static_cast<int>(n);
-}
-
 }  // namespace
+
+// --- given ---------------------------------------------------------------------------------------
 
 vector_result copy(std::size_t n, strided x, strided y) {
   const int count = (checked(n, "x", x), checked(n, "y", y));

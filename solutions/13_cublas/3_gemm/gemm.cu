@@ -9,25 +9,10 @@
 
 #include <cublas_v2.h>
 
-#include <limits>
-#include <string>
-
-#include "gemm.hpp"
-#include "lab/cublas_check.hpp"
-#include "lab/cublas_handle.hpp"
-#include "lab/device_buffer.hpp"
-#include "lab/errors.hpp"
-#include "lab/time_kernel.hpp"
+#include "given.hpp"
 
 namespace lab::gemm {
 namespace {
-
-/// A matrix on the device, row after row, as on the host. T is float or const float.
-template <class T>
-struct device_matrix {
-  T* data;
-  int rows, cols, pitch;
-};
 
 // cublasSgemm(handle, op1, op2, m, n, k, &alpha, X, ldx, Y, ldy, &beta, Z, ldz) computes
 // Z = alpha op1(X) op2(Y) + beta Z, where op1(X) is m x k, op2(Y) is k x n and Z is m x n, all with
@@ -61,38 +46,9 @@ void multiply_transposed(cublasHandle_t handle, bool transpose_a, bool transpose
   // END SOLUTION
 }
 
-// --- given ---------------------------------------------------------------------------------------
-
-/// As cuBLAS counts. What the library cannot know is asked here: how long the arrays are.
-int as_int(std::size_t n, const std::string& name) {
-  if (n > static_cast<std::size_t>(std::numeric_limits<int>::max()))
-    throw invalid_input("gemm: " + name + " is " + std::to_string(n) +
-                        ", more than an int can count");
-  return static_cast<int>(n);
-}
-
-template <class T>
-device_matrix<T> checked(const std::string& name, row_major m) {
-  const device_matrix<T> out{nullptr, as_int(m.rows, "the number of rows of " + name),
-                             as_int(m.cols, "the number of columns of " + name),
-                             as_int(m.pitch, "the pitch of " + name)};
-  if (m.pitch < m.cols)
-    throw invalid_input("gemm: a pitch of " + std::to_string(m.pitch) + " is too short for the " +
-                        std::to_string(m.cols) + " columns of " + name);
-  const std::size_t needed = m.rows == 0 || m.cols == 0 ? 0 : (m.rows - 1) * m.pitch + m.cols;
-  if (m.data.size() < needed)
-    throw invalid_input("gemm: " + name + " needs " + std::to_string(needed) +
-                        " elements, but there are " + std::to_string(m.data.size()));
-  return out;
-}
-
-void require_same(std::size_t one, std::size_t other, const char* what) {
-  if (one != other)
-    throw invalid_input(std::string("gemm: ") + what + " do not fit: " + std::to_string(one) +
-                        " and " + std::to_string(other));
-}
-
 }  // namespace
+
+// --- given ---------------------------------------------------------------------------------------
 
 result multiply(step which, float alpha, row_major a, row_major b, float beta, row_major c) {
   const bool ta = which == step::transposed_a || which == step::transposed_both;

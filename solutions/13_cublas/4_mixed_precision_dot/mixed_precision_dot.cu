@@ -10,18 +10,7 @@
 #include <cublas_v2.h>
 #include <cuda_runtime.h>
 
-#include <algorithm>
-#include <cstddef>
-#include <limits>
-#include <string>
-
-#include "lab/cublas_check.hpp"
-#include "lab/cublas_handle.hpp"
-#include "lab/cuda_check.hpp"
-#include "lab/device_buffer.hpp"
-#include "lab/errors.hpp"
-#include "lab/time_kernel.hpp"
-#include "mixed_precision_dot.hpp"
+#include "given.hpp"
 
 namespace lab::mixed_precision_dot {
 namespace {
@@ -104,20 +93,9 @@ std::optional<double> dot_of_mixed_types(cublasHandle_t handle, int n, const flo
   // END SOLUTION
 }
 
-// --- given ---------------------------------------------------------------------------------------
-
-int common_length(std::span<const float> x, std::span<const float> y) {
-  if (x.size() != y.size())
-    throw invalid_input("mixed_precision_dot: x has " + std::to_string(x.size()) +
-                        " elements and y has " + std::to_string(y.size()) +
-                        "; they must be equally long");
-  if (x.size() > static_cast<std::size_t>(std::numeric_limits<int>::max()))
-    throw invalid_input("mixed_precision_dot: " + std::to_string(x.size()) +
-                        " elements are more than an int can count");
-  return static_cast<int>(x.size());
-}
-
 }  // namespace
+
+// --- given ---------------------------------------------------------------------------------------
 
 result dot(step which, std::span<const float> x, std::span<const float> y) {
   const int n = common_length(x, y);

@@ -10,18 +10,7 @@
 #include <cublas_v2.h>
 #include <cuda_runtime.h>
 
-#include <cmath>
-#include <cstddef>
-#include <limits>
-#include <optional>
-#include <string>
-
-#include "lab/cublas_check.hpp"
-#include "lab/cublas_handle.hpp"
-#include "lab/device_buffer.hpp"
-#include "lab/errors.hpp"
-#include "lab/time_kernel.hpp"
-#include "matrix_equation.hpp"
+#include "given.hpp"
 
 namespace lab::matrix_equation {
 namespace {
@@ -93,30 +82,9 @@ void solve_on_device(const cublas_handle& handle, double alpha, const device_buf
   // END SOLUTION
 }
 
-// --- given ---------------------------------------------------------------------------------------
-
-void require_sensible(double alpha, std::span<const double> a, std::span<const double> c,
-                      std::span<const double> b, shape size) {
-  const auto [n, columns] = size;
-  if (!std::isfinite(alpha) || alpha == 0)
-    throw invalid_input("matrix_equation: alpha is " + std::to_string(alpha) +
-                        "; with that there is nothing to be found out about X");
-  constexpr std::size_t kMost = std::numeric_limits<int>::max();
-  if (n > kMost || columns > kMost)
-    throw invalid_input("matrix_equation: cuBLAS counts in int, and the sizes are " +
-                        std::to_string(n) + " and " + std::to_string(columns));
-  const auto require = [](const char* name, std::size_t have, std::size_t rows, std::size_t cols) {
-    if (have != rows * cols)
-      throw invalid_input("matrix_equation: " + std::string(name) + " has " + std::to_string(have) +
-                          " elements, and " + std::to_string(rows) + " x " + std::to_string(cols) +
-                          " are asked for");
-  };
-  require("A", a.size(), n, n);
-  require("C", c.size(), n, n);
-  require("B", b.size(), n, columns);
-}
-
 }  // namespace
+
+// --- given ---------------------------------------------------------------------------------------
 
 result solve(double alpha, std::span<const double> a, std::span<const double> c,
              std::span<const double> b, shape size) {
