@@ -10,15 +10,7 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
-#include <bit>
-#include <cstddef>
-
-#include "bitonic_sort.hpp"
-#include "lab/cuda_check.hpp"
-#include "lab/device_buffer.hpp"
-#include "lab/errors.hpp"
-#include "lab/time_kernel.hpp"
+#include "given.hpp"
 
 namespace lab::bitonic_sort {
 namespace {
@@ -26,23 +18,6 @@ namespace {
 // Level 1 sorts runs of 2 elements, level 2 runs of 4, level L runs of 2^L. It has L stages, for
 // the bits L - 1, L - 2, … 0: a comparator of the stage `bit` joins the elements at two places that
 // differ in this bit alone. The one with a 0 there is its left end.
-
-/// What all kernels are told about the data.
-struct arrays_on_device {
-  unsigned* keys;
-  unsigned* values;  // null where there are only keys
-  std::size_t n;     // elements of all arrays together
-  unsigned length;   // of an array: a power of two
-  bool descending;   // what the caller asked for
-};
-
-/// `number` with `zeros` bits that are 0 put in at bit `at`: the number's upper bits move up.
-/// With one zero: the left end of comparator `number` of the stage `at`.
-template <class Number>
-__host__ __device__ constexpr Number with_zeros(Number number, unsigned at, unsigned zeros) {
-  const Number lower = number & ((Number{1} << at) - 1);
-  return ((number ^ lower) << zeros) | lower;
-}
 
 /// Whether the run of 2^level elements around this place falls. `place` counts from the first
 /// element of all arrays; its lower 32 bits are enough.
@@ -85,11 +60,6 @@ __global__ void __launch_bounds__(kThreads)
 __global__ void __launch_bounds__(kThreads)
     global_stage(arrays_on_device data, unsigned level, unsigned bit) {
   // TODO(4): the comparator that has this thread's number in the grid. There are n / 2 of them.
-}
-
-/// Blocks for n elements, of which each block does `of_block`.
-unsigned blocks_for(std::size_t n, std::size_t of_block) {
-  return static_cast<unsigned>((n + of_block - 1) / of_block);
 }
 
 /// Sorts. Returns how many launches that took. `levels` is log2 of an array's length, not 0.

@@ -14,17 +14,7 @@
 #include <thrust/system_error.h>
 #include <thrust/transform.h>
 
-#include <algorithm>
-#include <cstddef>
-#include <string>
-#include <type_traits>
-#include <utility>
-
-#include "lab/cuda_check.hpp"
-#include "lab/device_buffer.hpp"
-#include "lab/errors.hpp"
-#include "lab/time_kernel.hpp"
-#include "radix_sort.hpp"
+#include "given.hpp"
 
 namespace lab::radix_sort {
 namespace {
@@ -74,27 +64,9 @@ void thrust_sort(thrust::device_vector<float>& keys, thrust::device_vector<unsig
 // and behind those with the same digit that come before it. Keys are dealt to blocks in tiles: a
 // block has some tiles that lie side by side.
 
-constexpr unsigned kDigitBits = 8;
-constexpr unsigned kDigits = 1U << kDigitBits;
-constexpr unsigned kThreads = 256;
-constexpr unsigned kWarps = kThreads / 32;
-constexpr unsigned kItems = 16;  // keys of a thread in a tile
-constexpr unsigned kTile = kThreads * kItems;
-constexpr unsigned kAllLanes = 0xFFFFFFFFU;
-static_assert(kDigits == kThreads, "thread d looks after digit d");
-
 template <class Key>
 __device__ unsigned digit_of(Key key, unsigned first_bit) {
   return ordered(key) >> first_bit & (kDigits - 1);
-}
-
-/// The tiles [first, last) of a block.
-struct tiles {
-  std::size_t first, last;
-};
-__device__ inline tiles tiles_of_block(std::size_t n) {
-  const std::size_t all = (n + kTile - 1) / kTile;
-  return {all * blockIdx.x / gridDim.x, all * (blockIdx.x + std::size_t{1}) / gridDim.x};
 }
 
 /// The sum of `mine` over the threads before this one; `total` is that over all threads of the
@@ -209,10 +181,8 @@ void sort_by_all_digits(on_device<Key>& data) {
 
 template <class Key>
 void require_sensible(std::span<const Key> keys, std::span<const std::uint32_t> values) {
-  if (!values.empty() && values.size() != keys.size())
-    throw invalid_input("radix_sort: there are " + std::to_string(keys.size()) + " keys and " +
-                        std::to_string(values.size()) +
-                        " values; each key has one, or there are none at all");
+  refuse_if(!values.empty() && values.size() != keys.size(), "radix_sort: there are ", keys.size(),
+            " keys and ", values.size(), " values; each key has one, or there are none at all");
 }
 
 template <class Key>
@@ -273,8 +243,7 @@ result<float> sort(step which, std::span<const float> keys, std::span<const std:
 result<std::uint32_t> sort_by_digit(std::span<const std::uint32_t> keys,
                                     std::span<const std::uint32_t> values, unsigned digit) {
   require_sensible(keys, values);
-  if (digit > 3)
-    throw invalid_input("radix_sort: a key has the digits 0 to 3, not " + std::to_string(digit));
+  refuse_if(digit > 3, "radix_sort: a key has the digits 0 to 3, not ", digit);
   return by_hand(keys, values, [digit](on_device<std::uint32_t>& data) {
     sort_by_digit(data, digit * kDigitBits);
   });

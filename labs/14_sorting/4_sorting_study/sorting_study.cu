@@ -12,100 +12,12 @@
 #include <thrust/sort.h>
 #include <thrust/system_error.h>
 
-#include <algorithm>
-#include <bit>
-#include <cstddef>
-#include <string>
-#include <vector>
-
-#include "lab/closeness.hpp"
-#include "lab/cuda_check.hpp"
-#include "lab/device_buffer.hpp"
-#include "lab/errors.hpp"
-#include "lab/report.hpp"
-#include "lab/timer.hpp"
-#include "sorting_study.hpp"
+#include "given.hpp"
 
 namespace lab::sorting_study {
 namespace {
 
 // --- given: the networks of 14.1 and 14.2, with one comparator a thread --------------------------
-
-constexpr unsigned kTileBits = 10;
-constexpr unsigned kTile = 1U << kTileBits;
-constexpr unsigned kThreads = kTile / 2;
-
-struct on_device {
-  unsigned *keys, *values;
-  std::size_t n;
-  unsigned length;
-};
-
-/// Comparator `number` of a stage, on elements that begin at `first` among all.
-template <method kHow>
-__device__ void compare(unsigned* keys, unsigned* values, std::size_t number, std::size_t first,
-                        unsigned level, unsigned bit, const on_device& data) {
-  const std::size_t distance = std::size_t{1} << bit, lower = number & (distance - 1);
-  std::size_t left = ((number ^ lower) << 1) | lower;
-  if (kHow == method::odd_even && bit + 1 < level) left += distance;
-  const std::size_t right = left + distance;
-  if (first + right >= data.n || left >> level != right >> level) return;
-  const bool falls = kHow == method::bitonic &&
-                     ((first + left) & (data.length - 1) & (std::size_t{1} << level)) != 0;
-  const unsigned a = keys[left], b = keys[right], value = values[left];
-  if (falls ? a >= b : a <= b) return;
-  keys[left] = b;
-  keys[right] = a;
-  values[left] = values[right];
-  values[right] = value;
-}
-
-/// The levels first, …, last, as far as they happen within a tile.
-template <method kHow>
-__global__ void __launch_bounds__(kThreads)
-    tile_stages(on_device data, unsigned first, unsigned last) {
-  __shared__ unsigned keys[kTile], values[kTile];
-  const std::size_t begin = std::size_t{blockIdx.x} * kTile;
-  for (unsigned i = threadIdx.x; i < kTile && begin + i < data.n; i += kThreads) {
-    keys[i] = data.keys[begin + i];
-    values[i] = data.values[begin + i];
-  }
-  for (unsigned level = first; level <= last; ++level)
-    for (unsigned bit = level < kTileBits ? level : kTileBits; bit-- > 0;) {
-      __syncthreads();
-      compare<kHow>(keys, values, threadIdx.x, begin, level, bit, data);
-    }
-  __syncthreads();
-  for (unsigned i = threadIdx.x; i < kTile && begin + i < data.n; i += kThreads) {
-    data.keys[begin + i] = keys[i];
-    data.values[begin + i] = values[i];
-  }
-}
-
-template <method kHow>
-__global__ void __launch_bounds__(kThreads)
-    global_stage(on_device data, unsigned level, unsigned bit) {
-  compare<kHow>(data.keys, data.values, std::size_t{blockIdx.x} * kThreads + threadIdx.x, 0, level,
-                bit, data);
-}
-
-template <method kHow>
-void sort_by_network(on_device data) {
-  const auto levels = static_cast<unsigned>(std::countr_zero(data.length));
-  const auto blocks = static_cast<unsigned>((data.n + kTile - 1) / kTile);
-  tile_stages<kHow><<<blocks, kThreads>>>(data, 1, std::min(levels, kTileBits));
-  CUDA_CHECK(cudaGetLastError());
-  // The short stages of a bitonic merge go back into tiles; those of the other cross their edges.
-  const unsigned shortest = kHow == method::bitonic ? kTileBits : 0;
-  for (unsigned level = kTileBits + 1; level <= levels; ++level) {
-    for (unsigned bit = level; bit-- > shortest;) {
-      global_stage<kHow><<<blocks, kThreads>>>(data, level, bit);
-      CUDA_CHECK(cudaGetLastError());
-    }
-    if (kHow == method::bitonic) tile_stages<kHow><<<blocks, kThreads>>>(data, level, level);
-    CUDA_CHECK(cudaGetLastError());
-  }
-}
 
 // --- a batch for a sort that knows nothing of batches --------------------------------------------
 
@@ -136,18 +48,6 @@ void sort_by_radix(on_device data, unsigned long long* wide) {
   narrow<<<blocks, kThreads>>>(wide, data.n, data.keys);
   CUDA_CHECK(cudaGetLastError());
 }
-
-/// A problem's pairs in device memory.
-struct workspace {
-  explicit workspace(const problem& what)
-      : keys(what.input.keys.size()),
-        values(what.input.keys.size()),
-        wide(what.arrays.count > 1 ? what.input.keys.size() : 0),
-        length(static_cast<unsigned>(what.arrays.length)) {}
-  device_buffer<unsigned> keys, values;
-  device_buffer<unsigned long long> wide;
-  unsigned length;
-};
 
 /// Sorts what is in the workspace, and does not wait for it.
 void sort(method how, workspace& work) {
@@ -192,13 +92,13 @@ row measure(const problem& what, method how, unsigned samples) {
 
 std::vector<row> study(std::span<const problem> problems, std::span<const method> methods,
                        unsigned samples) try {
-  if (samples == 0) throw invalid_input("sorting_study: a row without samples has no time");
+  refuse_if(samples == 0, "sorting_study: a row without samples has no time");
   for (const problem& each : problems) {
     require_network_input("sorting_study", each.input.keys, each.input.values, each.arrays);
-    if (each.input.values.empty())  // with keys or without
-      throw invalid_input("sorting_study: without pairs there is nothing to measure");
-    if (each.sorted_keys.size() != each.input.keys.size())
-      throw invalid_input("sorting_study: a problem has as many sorted keys as keys");
+    refuse_if(each.input.values.empty(),  // with keys or without
+              "sorting_study: without pairs there is nothing to measure");
+    refuse_if(each.sorted_keys.size() != each.input.keys.size(),
+              "sorting_study: a problem has as many sorted keys as keys");
   }
   std::vector<row> rows;
   // TODO(5): measure() every problem with every method, in the order of sorting_study.hpp.

@@ -9,16 +9,7 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
-#include <bit>
-#include <cstddef>
-#include <utility>
-
-#include "lab/cuda_check.hpp"
-#include "lab/device_buffer.hpp"
-#include "lab/errors.hpp"
-#include "lab/time_kernel.hpp"
-#include "odd_even_merge_sort.hpp"
+#include "given.hpp"
 
 namespace lab::odd_even_merge_sort {
 namespace {
@@ -26,21 +17,6 @@ namespace {
 // Level L merges two sorted runs of 2^(L-1) elements into one of 2^L. It has L stages, for the bits
 // L - 1, L - 2, … 0. A comparator of the stage `bit` joins a place with that 2^bit further on. All
 // comparators point the same way.
-
-/// What all kernels are told about the data.
-struct arrays_on_device {
-  unsigned* keys;
-  unsigned* values;  // null where there are only keys
-  std::size_t n;     // elements of all arrays together
-  bool descending;   // what the caller asked for
-};
-
-/// `number` with a bit that is 0 put in at `bit`: its upper bits move up.
-template <class Number>
-__host__ __device__ constexpr Number with_zero(Number number, unsigned bit) {
-  const Number lower = number & ((Number{1} << bit) - 1);
-  return ((number ^ lower) << 1) | lower;
-}
 
 /// The left end of comparator `number` = 0, 1, 2, … of a stage.
 template <class Number>
@@ -84,11 +60,6 @@ __device__ void compare(unsigned* keys, unsigned* values, std::size_t left, std:
 }
 
 constexpr unsigned kThreads = 512;  // of every block in this file
-
-/// Blocks for n elements, of which each block does `of_block`.
-unsigned blocks_for(std::size_t n, std::size_t of_block) {
-  return static_cast<unsigned>((n + of_block - 1) / of_block);
-}
 
 // --- shared_tiles --------------------------------------------------------------------------------
 
