@@ -10,33 +10,13 @@
 #include <cuda_runtime.h>
 
 #include <cuda/atomic>
-#include <type_traits>
 
-#include "lab/cuda_check.hpp"
-#include "lab/device_buffer.hpp"
-#include "lab/errors.hpp"
-#include "lab/launch_limits.hpp"
-#include "lab/time_kernel.hpp"
-#include "lock.hpp"
+#include "given.hpp"
 
 namespace lab::lock {
 namespace {
 
 // --- given: what the lock protects ---------------------------------------------------------------
-
-struct tally {
-  unsigned long long count;
-  unsigned long long entries;
-};
-
-/// The critical section. Plain reads and writes, and a break between them that gives everybody
-/// else the time to spoil the count. Only a lock around it keeps it right.
-__device__ void enter(tally* t, unsigned amount) {
-  const unsigned long long seen = t->count;
-  __nanosleep(20);
-  t->count = seen + amount;
-  t->entries += 1;
-}
 
 // --- the lock: an int, 0 when it is free and 1 when somebody has it ------------------------------
 

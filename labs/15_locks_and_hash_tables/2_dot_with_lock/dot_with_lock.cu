@@ -9,43 +9,10 @@
 
 #include <cuda_runtime.h>
 
-#include <cstddef>
-#include <string>
-
-#include "dot_with_lock.hpp"
-#include "lab/cuda_check.hpp"
-#include "lab/device_buffer.hpp"
-#include "lab/errors.hpp"
-#include "lab/time_kernel.hpp"
+#include "given.hpp"
 
 namespace lab::dot_with_lock {
 namespace {
-
-/// Where the blocks meet. All of it is 0 before the kernel begins.
-struct meeting_place {
-  float total;
-  int lock;           // 0: free, 1: taken
-  unsigned drawn;     // tickets that were drawn so far
-  unsigned admitted;  // the ticket whose turn it is
-};
-
-/// Given (05.1): the sum of the products of one part, for thread 0. All threads of the block call
-/// it, with the same part.
-__device__ float sum_of_part(const float* a, const float* b, std::size_t n, unsigned part) {
-  __shared__ float cache[kThreads];
-  const unsigned thread = threadIdx.x;
-  const std::size_t stride = std::size_t{gridDim.x} * kThreads;
-  float mine = 0;
-  for (std::size_t i = std::size_t{part} * kThreads + thread; i < n; i += stride)
-    mine += a[i] * b[i];
-  cache[thread] = mine;
-  __syncthreads();
-  for (unsigned half = kThreads / 2; half > 0; half /= 2) {
-    if (thread < half) cache[thread] += cache[thread + half];
-    __syncthreads();
-  }
-  return cache[0];
-}
 
 // --- locked: one block after the other, in any order ---------------------------------------------
 // Requires that one thread speaks for its block: a lock that is taken seldom costs little.
@@ -115,12 +82,10 @@ void launch(step which, unsigned blocks, const float* a, const float* b, std::si
 
 result dot(step which, std::span<const float> a, std::span<const float> b, unsigned blocks) {
   const std::size_t n = a.size();
-  if (n != b.size())
-    throw invalid_input("dot_with_lock: a has " + std::to_string(n) + " elements and b has " +
-                        std::to_string(b.size()) + "; they must be equally long");
-  if (blocks == 0 || blocks > kMostBlocks)
-    throw invalid_input("dot_with_lock: a grid of " + std::to_string(blocks) +
-                        " blocks; it must be from 1 to " + std::to_string(kMostBlocks));
+  refuse_if(n != b.size(), "dot_with_lock: a has ", n, " elements and b has ", b.size(),
+            "; they must be equally long");
+  refuse_if(blocks == 0 || blocks > kMostBlocks, "dot_with_lock: a grid of ", blocks,
+            " blocks; it must be from 1 to ", kMostBlocks);
   if (n == 0) return {};
 
   const device_buffer device_a(a);

@@ -9,17 +9,7 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
-#include <string>
-#include <vector>
-
-#include "hash_table_gpu.hpp"
-#include "lab/cuda_check.hpp"
-#include "lab/device_buffer.hpp"
-#include "lab/errors.hpp"
-#include "lab/launch_limits.hpp"
-#include "lab/time_kernel.hpp"
-#include "lab/timer.hpp"
+#include "given.hpp"
 
 namespace lab::hash_table_gpu {
 namespace {
@@ -33,23 +23,6 @@ __device__ unsigned bucket_of(std::uint32_t key, unsigned buckets) { return key 
 
 // --- locks: whoever has the bucket's lock may change its chain -----------------------------------
 // Requires a lock for each bucket, and that the lanes of a warp take turns.
-
-/// An entry as the book's table has it: linked by a pointer.
-struct node {
-  std::uint32_t key;
-  std::uint32_t value;
-  node* next;
-};
-
-// The lock of 15.1. 0 is free.
-__device__ void acquire(int* lock) {
-  while (atomicCAS(lock, 0, 1) != 0) __nanosleep(20);
-  __threadfence();  // reads below see what the last owner wrote
-}
-__device__ void release(int* lock) {
-  __threadfence();  // writes above are seen by the next owner
-  atomicExch(lock, 0);
-}
 
 __global__ void insert_with_locks(const std::uint32_t* keys, const std::uint32_t* values,
                                   std::size_t n, node* pool, node** heads, int* locks,
@@ -76,40 +49,11 @@ void make_empty(device_buffer<node*>& heads, device_buffer<int>& locks) {
   throw not_written("step locks", 1);  // 1, 2 and 3 are this step
 }
 
-/// The table as it lay on the device, byte for byte: its links are still addresses there.
-struct copied {
-  std::vector<node> pool;
-  std::vector<node*> heads;
-};
-
-copied copy_to_host(const device_buffer<node>& pool, const device_buffer<node*>& heads) {
-  return {pool.to_vector(), heads.to_vector()};
-}
-
 /// Turns the links of a copied table into pointers that the host can follow.
 void relocate(copied& t, const node* device_pool) {
   // TODO(3): a link that pointed to the i-th node of device_pool has to point to the i-th node of
   //          t.pool. Null pointers stay null. There are links in two places.
   //          (Subtracting two device pointers is fine. Following one is not: this is the host.)
-}
-
-/// Given: the same table, linked by numbers. A pointer that is none into t.pool becomes a number
-/// that no entry has.
-table numbered(const copied& t) {
-  constexpr std::uint32_t kNowhere = kEnd - 1;
-  const auto begin = reinterpret_cast<std::uintptr_t>(t.pool.data());
-  const auto number = [&](const node* link) {
-    if (link == nullptr) return kEnd;
-    const std::uintptr_t bytes = reinterpret_cast<std::uintptr_t>(link) - begin;
-    if (bytes % sizeof(node) != 0 || bytes / sizeof(node) >= t.pool.size()) return kNowhere;
-    return static_cast<std::uint32_t>(bytes / sizeof(node));
-  };
-  table out;
-  out.heads.reserve(t.heads.size());
-  for (const node* head : t.heads) out.heads.push_back(number(head));
-  out.pool.reserve(t.pool.size());
-  for (const node& n : t.pool) out.pool.push_back({n.key, n.value, number(n.next)});
-  return out;
 }
 
 // --- lock_free: one atomic exchange does what the lock was for -----------------------------------
@@ -192,13 +136,11 @@ result build_lock_free(std::span<const std::uint32_t> keys, std::span<const std:
 
 result build(step which, std::span<const std::uint32_t> keys, std::span<const std::uint32_t> values,
              std::size_t buckets) {
-  if (keys.size() != values.size())
-    throw invalid_input("hash_table_gpu: there are " + std::to_string(keys.size()) + " keys and " +
-                        std::to_string(values.size()) + " values; each key needs one value");
-  if (buckets == 0) throw invalid_input("hash_table_gpu: a table needs at least one bucket");
-  if (keys.size() > kEnd || buckets > kEnd)
-    throw invalid_input("hash_table_gpu: at most " + std::to_string(kEnd) +
-                        " keys and as many buckets are possible");
+  refuse_if(keys.size() != values.size(), "hash_table_gpu: there are ", keys.size(), " keys and ",
+            values.size(), " values; each key needs one value");
+  refuse_if(buckets == 0, "hash_table_gpu: a table needs at least one bucket");
+  refuse_if(keys.size() > kEnd || buckets > kEnd, "hash_table_gpu: at most ", kEnd,
+            " keys and as many buckets are possible");
   return which == step::locks ? build_with_locks(keys, values, buckets)
                               : build_lock_free(keys, values, buckets);
 }

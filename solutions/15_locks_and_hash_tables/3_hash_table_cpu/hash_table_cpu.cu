@@ -8,11 +8,11 @@
 // Test:  scripts/lab test 15.3
 // Hints: scripts/lab hint 15.3        Chapter: docs/15_locks_and_hash_tables.md
 
-#include <string>
 #include <vector>
 
 #include "hash_table_cpu.hpp"
 #include "lab/errors.hpp"
+#include "lab/refuse_if.hpp"
 #include "lab/timer.hpp"
 
 namespace lab::hash_table_cpu {
@@ -67,7 +67,7 @@ void insert_all(table& t, std::span<const std::uint32_t> keys,
 }  // namespace
 
 std::optional<std::uint32_t> find(const table& where, std::uint32_t key) {
-  if (where.heads.empty()) throw invalid_input("hash_table_cpu: this table has no buckets");
+  refuse_if(where.heads.empty(), "hash_table_cpu: this table has no buckets");
   // TODO(5): walk along the one chain in which the key can be.
   // BEGIN SOLUTION
   // STUB: throw not_written("find", 5);
@@ -82,13 +82,11 @@ std::optional<std::uint32_t> find(const table& where, std::uint32_t key) {
 
 result build(std::span<const std::uint32_t> keys, std::span<const std::uint32_t> values,
              std::size_t buckets) {
-  if (keys.size() != values.size())
-    throw invalid_input("hash_table_cpu: there are " + std::to_string(keys.size()) + " keys and " +
-                        std::to_string(values.size()) + " values; each key needs one value");
-  if (buckets == 0) throw invalid_input("hash_table_cpu: a table needs at least one bucket");
-  if (keys.size() > kEnd || buckets > kEnd)
-    throw invalid_input("hash_table_cpu: at most " + std::to_string(kEnd) +
-                        " keys and as many buckets are possible");
+  refuse_if(keys.size() != values.size(), "hash_table_cpu: there are ", keys.size(), " keys and ",
+            values.size(), " values; each key needs one value");
+  refuse_if(buckets == 0, "hash_table_cpu: a table needs at least one bucket");
+  refuse_if(keys.size() > kEnd || buckets > kEnd, "hash_table_cpu: at most ", kEnd,
+            " keys and as many buckets are possible");
 
   result out{make_empty(buckets, keys.size())};
   const host_timer timer;
