@@ -3,14 +3,18 @@
 
 """scripts/lab grade without a compiler: contracts, what is collected, points, reports, records."""
 
+import csv
 import gzip
 import io
+import json
 import os
+import re
 import sys
 import tarfile
 import tempfile
 import unittest
 import zipfile
+from datetime import timedelta
 from fractions import Fraction
 from pathlib import Path
 from xml.etree import ElementTree
@@ -18,8 +22,9 @@ from xml.etree import ElementTree
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
+from lablib.errors import USAGE, LabError  # noqa: E402
 from lablib.exercises import find_exercises, resolve_one  # noqa: E402
-from lablib.grading import collect, contracts, grade, points, reports  # noqa: E402
+from lablib.grading import collect, contracts, formats, grade, points, reports, rubric  # noqa: E402
 
 
 class Folder(unittest.TestCase):
@@ -212,8 +217,9 @@ class CollectTest(Folder):
 class PointsTest(unittest.TestCase):
     steps = ("one", "one_more")
 
-    def of(self, cases, hazard=False):
-        return points.points(points.parts(cases, self.steps), hazard)
+    def of(self, cases, hazard=False, refused=(), rules=None):
+        parts = points.parts(cases, self.steps, refused)
+        return points.points(parts, hazard, rules or points.Rules())
 
     def test_a_test_with_many_parameters_counts_once(self):
         cases = {f"Steps/T.Many/one_{i}": True for i in range(100)}
@@ -226,6 +232,12 @@ class PointsTest(unittest.TestCase):
         cases = {"S/T.A/one": True, "S/T.B/one": True, "S/T.C/one": True, "S/T.A/one_more": False}
         self.assertEqual(self.of(cases), 50)
 
+    def test_a_rubric_weighs_them_otherwise(self):
+        cases = {"S/T.A/one": True, "S/T.A/one_more": False, "T.B": True}
+        rules = points.Rules(Fraction(20), {"one": Fraction(3), points.GENERAL: Fraction(0)})
+        self.assertEqual(self.of(cases, rules=rules), 15)
+        self.assertEqual(self.of({"T.B": True}, rules=rules), 0)  # nothing else is left
+
     def test_the_longest_step_that_fits_is_meant(self):
         self.assertEqual(points.step_of("S/T.A/one_more_17x1", self.steps), "one_more")
         self.assertEqual(points.step_of("S/T.A/one_17x1", self.steps), "one")
@@ -236,9 +248,131 @@ class PointsTest(unittest.TestCase):
         self.assertEqual(self.of({"T.A": True}, hazard=True), 50)
         self.assertEqual(self.of({}), 0)
 
+    def test_right_values_without_the_work_get_a_share_and_wrong_ones_no_more_than_before(self):
+        cases = {"S/T.A/one": True, "S/T.A/one_more": True, "Requires.X": False}
+        self.assertEqual(self.of(cases), 100)  # the case itself has no points
+        self.assertEqual(self.of(cases, refused={"one"}), 70)
+        self.assertEqual(self.of(cases, refused={"one", "one_more", points.GENERAL}), 40)
+        cases["S/T.A/one"] = False
+        self.assertEqual(self.of(cases, refused={"one"}), 50)
+
+    def test_a_message_names_the_step_whose_work_was_missing(self):
+        asked = "Value of: as_required(work_of([&] { f(step::one_more); }))\n  Actual: false (no"
+        everything = {*self.steps, points.GENERAL}
+        for message, refused in (
+            (f"{asked} kernel)\nExpected: true\none", {"one"}),
+            (f"{asked} kernel)\nExpected: true\none_more: how many blocks\n", {"one_more"}),
+            (f"{asked}\none\n)\nExpected: true", everything),
+            ('C++ exception with description "\none: "', everything),
+            ("", everything),
+        ):
+            self.assertEqual(points.without_work([message], self.steps), refused, message)
+        self.assertEqual(points.without_work([], self.steps), set())
+
     def test_steps_are_read_from_the_contract(self):
         header = resolve_one(ROOT, "05.1").folder / "dot_product.hpp"
         self.assertEqual(points.steps_of(header), ["static_shared", "dynamic_shared"])
+
+
+class RubricTest(Folder):
+    whole = """
+        title = "Week 5"
+        due = 2026-11-20T23:59:00+01:00
+        submitted = "times.csv"
+        [late]
+        per_day = 0.1
+        at_most = 0.5
+        grace_minutes = 15
+        closes = 2026-12-01T00:00:00Z
+        [limits]
+        call_seconds = 5
+        [defaults]
+        hazard = 0.25
+        [[exercise]]
+        id = "05.1"
+        points = 20
+        without_work = 0.3
+        hidden = "more"
+        weights = { static_shared = 2, general = 0.5 }
+        [[exercise]]
+        id = "vector_add"
+        due = 2026-11-27T23:59:00+01:00
+        """
+
+    def read(self, text):
+        self.write("times.csv", "student,submitted\nAnn,2026-11-22T00:10:00+01:00\n")
+        self.write("more/empty_test.cpp", "")
+        return rubric.read(ROOT, self.write("week5.toml", text))
+
+    def test_every_field_is_read(self):
+        read = self.read(self.whole)
+        self.assertEqual((read.title, read.limits), ("Week 5", rubric.Limits(5, 60, 600)))
+        first, second = read.tasks
+        self.assertEqual((first.exercise.id, second.exercise.id), ("05.1", "03.1"))
+        weights = {"static_shared": Fraction(2), points.GENERAL: Fraction(1, 2)}
+        self.assertEqual(
+            first.rules, points.Rules(Fraction(20), weights, Fraction(1, 4), Fraction(3, 10))
+        )
+        self.assertEqual(second.rules, points.Rules(hazard=Fraction(1, 4)))
+        self.assertEqual([path.name for path in first.hidden], ["empty_test.cpp"])
+        self.assertEqual((first.due.day, second.due.day), (20, 27))
+
+    def test_what_comes_late_loses_for_each_day_that_has_begun(self):
+        first, second = self.read(self.whole).tasks
+        due, day = first.due, timedelta(days=1)
+        late = self.read(self.whole).late
+        for after, left in (
+            (timedelta(0), 1),
+            (timedelta(minutes=15), 1),
+            (timedelta(minutes=16), Fraction(9, 10)),
+            (day, Fraction(9, 10)),
+            (day + timedelta(seconds=1), Fraction(8, 10)),
+            (9 * day, Fraction(1, 2)),
+            (11 * day, 0),
+        ):
+            self.assertEqual(late.left(due, due + after), left, after)
+        read = self.read(self.whole)
+        left, sentence = read.left(first, "Ann")
+        self.assertEqual(left, Fraction(8, 10))
+        self.assertIn("late, by 1 day, 0:11:00, which takes 20 %", sentence)
+        self.assertEqual(read.left(second, "Ann"), (1, ""))
+        self.assertIn("nobody knows", read.left(first, "Kim")[1])
+
+    def test_a_mistake_is_one_sentence_that_says_where(self):
+        one = '[[exercise]]\nid = "05.1"\n'
+        for text, said in (
+            ("", "[[exercise]] is missing"),
+            ("exercise = 3", "[[exercise]] is missing"),
+            ("= 3", "is no TOML"),
+            (f"duo = 3\n{one}", "duo is not known; known are title, due"),
+            (f'{one}id2 = "05.2"', "id2 in exercise 05.1 is not known"),
+            (one + one, "exercise 05.1 stands there twice"),
+            ("[[exercise]]\npoints = 3", "exercise number 1 has no id"),
+            ('[[exercise]]\nid = "99.9"', "exercise number 1 is none"),
+            (f"{one}points = -1", "points of exercise 05.1 must be from 0 to 1e+06"),
+            (f"{one}points = nan", "points of exercise 05.1 must be from 0"),
+            (f"{one}points = true", "points of exercise 05.1 must be a number"),
+            (f"{one}hazard = 1.5", "hazard of exercise 05.1 must be from 0 to 1"),
+            (f"{one}weights = {{ three = 1 }}", "three in weights of exercise 05.1 is not known"),
+            (f"{one}weights = 3", "weights of exercise 05.1 must be a table"),
+            (
+                f"{one}weights = {{ static_shared = 0, dynamic_shared = 0 }}",
+                "leave no step with a weight",
+            ),
+            (f"due = 2026-11-20T23:59:00\n{one}", "due does not say which time zone"),
+            (f'due = "tomorrow"\n{one}', "due must be a time"),
+            (f"{one}[late]\nper_day = 0.1", "late needs submitted"),
+            (f'submitted = "none.csv"\n{one}', "which cannot be read"),
+            (f'submitted = "week5.toml"\n{one}', "week5.toml, line 1: must be a student and"),
+            (f'{one}hidden = "nowhere"', "in which there is no *_test.cpp"),
+            (f"{one}[limits]\ncall_seconds = 0", "limits.call_seconds must be from 0.1"),
+            (f"{one}[limits]\ncall_seconds = 70", "must not allow a call more than its case"),
+        ):
+            with self.subTest(text), self.assertRaises(LabError) as raised:
+                self.read(text)
+            self.assertIn(said, str(raised.exception))
+            self.assertEqual(len(str(raised.exception).splitlines()), 1)
+            self.assertEqual(raised.exception.exit_code, USAGE)
 
 
 def record(**changes):
@@ -248,7 +382,20 @@ def record(**changes):
         "state": "graded",
         "points": 50.0,
         "of": 100,
-        "parts": [{"name": "one", "share": 0.5, "passed": ["T.A"], "failed": ["T.B"]}],
+        "parts": [
+            {
+                "name": "one",
+                "share": 0.5,
+                "weight": 1.0,
+                "has_work": False,
+                "passed": ["T.A"],
+                "failed": ["T.B"],
+            }
+        ],
+        "passed": {"T.A": True, "T.B": False},
+        "without_work": ["one"],
+        "hidden": [],
+        "late": "",
         "cases": {"T.A": "passed", "T.B": "failed"},
         "hazards": [],
         "failures": [{"case": "T.B", "text": "<script>alert(1)</script> & \x1b[1m"}],
@@ -280,6 +427,17 @@ class ReportsTest(Folder):
         self.assertEqual(len(root), len(self.names))
         self.assertEqual({suite.get("failures") for suite in root}, {"1"})
 
+    def test_junit_has_what_only_the_watched_run_saw_and_what_nobody_could_run(self):
+        one = record(
+            cases={"T.A": "passed", "T.B": "passed", "T.C": "skipped", "T.D": "passed"},
+            passed={"T.A": True, "T.B": False},
+            failures=[{"case": "T.B", "text": "with accesses watched: one thread"}],
+        )
+        (suite,) = ElementTree.fromstring(reports.as_junit({"Ann": {"05.1": one}}))
+        self.assertEqual((suite.get("failures"), suite.get("skipped")), ("1", "1"))
+        said = {case.get("name"): [each.tag for each in case] for case in suite}
+        self.assertEqual(said, {"A": [], "B": ["failure"], "C": ["skipped"], "D": []})
+
     def test_a_table_has_no_formulas(self):
         lines = reports.as_csv(self.table(), self.exercises).splitlines()
         self.assertEqual(lines[0], "student,05.1,total,remarks")
@@ -294,6 +452,145 @@ class ReportsTest(Folder):
             reports.class_page(self.table(), self.exercises, "no sandbox: nothing was isolated"),
         ):
             self.assertIn("nothing was isolated", text)
+
+
+class FormatsTest(Folder):
+    """Each as the documentation of the system that reads it says, which is named with it."""
+
+    table = {
+        "Ann Lee_4711": {
+            "05.1": record(),
+            "03.1": record(exercise="03.1", name="vector_add", points=33.3333, of=40.0),
+        },
+        "=SUM(A1)": {
+            "05.1": record(points=0.0, state="does not compile", problem="it does not\x00 \ud800"),
+            "03.1": record(
+                name="vector_add",
+                points=0.0,
+                of=40.0,
+                state="does not compile",
+                problem="no",
+                notes=["empty"],
+            ),
+        },
+    }
+
+    def each(self, name):
+        for records in self.table.values():
+            yield json.loads(formats.OF_A_STUDENT[name](records))
+
+    def test_canvas_finds_the_students_and_the_assignment(self):
+        # What Canvas's importer looks for: the columns up to Section, then assignments; a row whose
+        # first cell has "Points Possible"; a student by ID, or by name.
+        head, possible, *rows = csv.reader(io.StringIO(formats.canvas(self.table, "Week 5")))
+        self.assertEqual(head[:2] + head[4:], ["Student", "ID", "Section", "Week 5"])
+        self.assertIn("Points Possible", possible[0])
+        self.assertEqual(possible[5], "140")
+        self.assertEqual(rows[0], ["Ann Lee", "4711", "", "", "", "83.3"])
+        self.assertEqual(rows[1][:2], ["'=SUM(A1)", ""])
+        self.assertEqual({len(row) for row in (head, possible, *rows)}, {6})
+
+    def test_moodle_finds_the_participants_and_the_grades(self):
+        # What Moodle's offline grading looks for: these three columns; the number that follows
+        # "Participant ".
+        rows = list(csv.DictReader(io.StringIO(formats.moodle(self.table, ""))))
+        for column in ("Identifier", "Grade", "Last modified (grade)"):
+            self.assertIn(column, rows[0])
+        self.assertEqual(rows[0]["Identifier"], "Participant 4711")
+        self.assertEqual((rows[0]["Grade"], rows[0]["Maximum Grade"]), ("83.3", "140"))
+        self.assertIn("limited", rows[0]["Feedback comments"])
+
+    def test_gradescope_gets_a_score_and_tests(self):
+        for result in self.each("gradescope"):
+            # All fields that the specification has, and their types.
+            self.assertLessEqual(
+                set(result),
+                {"score", "execution_time", "output", "output_format", "test_output_format"}
+                | {"test_name_format", "visibility", "stdout_visibility", "extra_data", "tests"}
+                | {"leaderboard"},
+            )
+            self.assertIn(result["visibility"], GRADESCOPE_VISIBLE)
+            self.assertIn(result["stdout_visibility"], GRADESCOPE_VISIBLE)
+            self.assertAlmostEqual(result["score"], sum(t["score"] for t in result["tests"]))
+            for test in result["tests"]:
+                self.assertLessEqual(
+                    set(test),
+                    {"score", "max_score", "status", "name", "name_format", "number", "output"}
+                    | {"output_format", "tags", "visibility", "extra_data"},
+                )
+                self.assertIn(test["status"], ("passed", "failed"))
+                self.assertIn(
+                    test["output_format"], ("text", "html", "simple_format", "md", "ansi")
+                )
+                self.assertTrue(0 <= test["score"] <= test["max_score"])
+                self.assertIsInstance(test["output"], str)
+
+    def test_prairielearn_gets_a_share_and_is_told_what_cannot_be_graded(self):
+        first, second = self.each("prairielearn")
+        self.assertEqual((first["gradable"], second["gradable"]), (True, False))
+        self.assertAlmostEqual(first["score"], 83.3333 / 140, 5)
+        self.assertEqual(len(second["format_errors"]), 2)
+        for test in first["tests"]:
+            self.assertEqual(set(test), {"name", "points", "max_points", "output"})
+
+    def test_autolab_finds_the_scores_in_the_last_line(self):
+        text = formats.autolab(self.table["Ann Lee_4711"])
+        last = text.rstrip("\n").rpartition("\n")[2]
+        self.assertEqual(json.loads(last), {"scores": {"05.1": 50.0, "03.1": 33.3333}})
+
+    def test_classroom50_gets_what_its_schema_asks_for(self):
+        given = {
+            "CLASSROOM": "cuda",
+            "ASSIGNMENT": "week5",
+            "SUBMISSION_TAG": "submit/2026-11-20T10-00-00Z-a1b2c3d",
+            "COMMIT_URL": "https://host/commit/1",
+            "RELEASE_URL": "https://host/release/1",
+            "OWNER": "ann",
+        }
+        for records in self.table.values():
+            self.assertEqual(
+                classroom50_mistakes(json.loads(formats.classroom50(records, given))), []
+            )
+        del given["OWNER"], given["CLASSROOM"]
+        with self.assertRaisesRegex(LabError, "needs CLASSROOM, OWNER in the environment"):
+            formats.classroom50(self.table["=SUM(A1)"], given)
+
+    def test_an_unknown_format_is_said(self):
+        self.assertEqual(formats.names("canvas,autolab"), ["canvas", "autolab"])
+        with self.assertRaisesRegex(LabError, "no format 'cannvas'; there are canvas, moodle"):
+            formats.names("cannvas")
+
+    def test_each_student_has_a_file(self):
+        formats.write(self.folder, ["canvas", "gradescope", "autolab"], self.table, "Week 5")
+        files = sorted(str(path.relative_to(self.folder)) for path in self.folder.rglob("*.*"))
+        self.assertEqual([file.partition("/")[0] for file in files], [
+            *("autolab", "autolab", "canvas.csv", "gradescope", "gradescope"),
+        ])  # fmt: skip
+
+
+GRADESCOPE_VISIBLE = ("hidden", "after_due_date", "after_published", "visible")
+
+
+def classroom50_mistakes(result):
+    """By schemas/result-v1.schema.json of Classroom 50, read from its description."""
+    texts = ["classroom", "assignment", "owner", "commit", "release", "review"]
+    fields = {"schema", "assignment_type", "submission", "datetime", "score", "max-score", "tests"}
+    mistakes = sorted((fields | set(texts)) ^ (set(result) - {"graded_at", "submitted_by"}))
+    mistakes += [name for name in texts if not isinstance(result[name], str) or not result[name]]
+    when = r"\d{4}-\d\d-\d\dT([01]\d|2[0-3]):[0-5]\d:[0-5]\dZ"
+    mistakes += [n for n in ("datetime", "graded_at") if not re.fullmatch(when, result[n])]
+    if result["schema"] != "classroom50/result/v1" or result["submission"][:7] != "submit/":
+        mistakes.append("schema or submission")
+    if result["assignment_type"] not in ("individual", "group"):
+        mistakes.append("assignment_type")
+    for scored in (result, *result["tests"]):
+        score, most = scored["score"], scored["max-score"]
+        if type(score) is not int or type(most) is not int or not 0 <= score <= most:
+            mistakes.append(f"{score} of {most}")
+    for test in result["tests"]:
+        if not isinstance(test["test-name"], str) or type(test["passed"]) is not bool:
+            mistakes.append("a test")
+    return mistakes
 
 
 class RecordsTest(Folder):

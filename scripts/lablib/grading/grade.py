@@ -5,6 +5,7 @@
 whole or not at all. Whoever is stopped goes on where the records end."""
 
 import concurrent.futures
+import dataclasses
 import hashlib
 import json
 import os
@@ -21,18 +22,21 @@ from lablib.console import say
 from lablib.device import Device
 from lablib.errors import FAILED, LabError
 from lablib.exercises import Exercise
-from lablib.grading import collect, compiling, points, sandbox
+from lablib.grading import collect, compiling, hidden_tests, points, sandbox
 from lablib.grading.compiling import Recipe
+from lablib.grading.points import Rules
+from lablib.grading.rubric import Limits, Rubric, Task
 from lablib.grading.sandbox import Sandbox
 
-CALL_SECONDS = 20.0
-CASE_SECONDS = 60.0
-EXERCISE_SECONDS = 600.0
-FORMAT = 1  # of records
+DEFAULT_LIMITS = Limits()
+FORMAT = 2  # of records
 MOST_FAILURES = 5  # told of one exercise
 MOST_TEXT = 2000  # of one failure
 
+_REPORT = "the CPU device reported "
+
 Record = Dict[str, Any]
+Table = Dict[str, Dict[str, Record]]  # by student, then by exercise
 
 
 @dataclass(frozen=True)
@@ -46,27 +50,37 @@ class Prepared:
     steps: List[str]
     skipped: Set[str]  # cases that this machine cannot run, with the solution either
     free: Set[str]  # cases that the starter passes: they say nothing of anybody's work
+    hidden: Set[str]  # cases of which students see no more than the name
+    limits: Limits
     fingerprint: str
 
 
 def prepare(
-    root: Path, device: Device, exercises: Sequence[Exercise], place: Sandbox, work: Path
+    root: Path, device: Device, rubric: Rubric, place: Sandbox, work: Path
 ) -> List[Prepared]:
     """Builds what grades, and tries it with the solutions: a machine on which those do not pass
     can grade nobody."""
+    exercises = [task.exercise for task in rubric.tasks]
     targets = [target for exercise in exercises for target in compiling.targets(exercise)]
     build.build(root, device.name, device, targets, "what grades")
-    return [_prepare(root, device, exercise, place, work) for exercise in exercises]
+    return [_prepare(root, device, task, rubric.limits, place, work) for task in rubric.tasks]
 
 
 def _prepare(
-    root: Path, device: Device, exercise: Exercise, place: Sandbox, work: Path
+    root: Path, device: Device, task: Task, limits: Limits, place: Sandbox, work: Path
 ) -> Prepared:
+    exercise = task.exercise
     program = compiling.grader(root, device, exercise)
+    hidden: Set[str] = set()
+    if task.hidden:
+        shown = set(test_program.list_cases(program))
+        program = hidden_tests.grader(root, device, exercise, task.hidden, work / "graders")
+        hidden = set(test_program.list_cases(program)) - shown
     fast = compiling.recipe(root, device, exercise, watched=False)
     watched = compiling.recipe(root, device, exercise, watched=True)
     digest = hashlib.sha256(program.read_bytes())
-    digest.update(f"{FORMAT} {place.name} {fast.fingerprint} {watched.fingerprint}".encode())
+    digest.update(f"{FORMAT} {place.name} {limits}".encode())
+    digest.update(f"{fast.fingerprint} {watched.fingerprint}".encode())
     fingerprint = digest.hexdigest()
 
     known = work / "solutions" / f"{exercise.id}.json"
@@ -83,10 +97,14 @@ def _prepare(
                 if refusal or made.worker is None:
                     why = refusal or made.problem
                 else:
-                    result = run(program, made.worker, place)
+                    result = run(program, made.worker, place, limits=limits)
                     first = next(iter(result.failures), None)
                     if not result.passed:
-                        why = _failure(first)["text"] if first else result.ending
+                        why = (
+                            f"{first.name}: {_failure(first, set())['text']}"
+                            if first
+                            else result.ending
+                        )
             if why:
                 raise LabError(
                     f"{exercise.id} cannot be graded on this machine: the course's own solution"
@@ -96,21 +114,30 @@ def _prepare(
                 )
             skipped = result.in_state(test_program.SKIPPED)
             record["skipped"] = sorted({*record["skipped"], *(case.name for case in skipped)})
-        record["free"] = _passed_by_starter(fast, program, place)
+        record["free"] = _passed_by_starter(fast, program, place, limits)
         write(known, record)
     steps = points.steps_of(exercise.folder / f"{exercise.name}.hpp")
-    skipped_cases = set(record["skipped"])
-    free = set(record["free"])
-    return Prepared(exercise, program, fast, watched, steps, skipped_cases, free, fingerprint)
+    return Prepared(
+        exercise,
+        program,
+        fast,
+        watched,
+        steps,
+        set(record["skipped"]),
+        set(record["free"]),
+        hidden,
+        limits,
+        fingerprint,
+    )
 
 
-def _passed_by_starter(fast: Recipe, program: Path, place: Sandbox) -> List[str]:
+def _passed_by_starter(fast: Recipe, program: Path, place: Sandbox, limits: Limits) -> List[str]:
     with tempfile.TemporaryDirectory(prefix="lab_grade_") as folder:
         text = starters.generate_file(fast.exercise.solution_file)
         made = compiling.make(fast, text, place, Path(folder) / "worker")
         if made.worker is None:
             raise LabError(f"the starter of {fast.exercise.id} does not compile: {made.problem}")
-        result = run(program, made.worker, place)
+        result = run(program, made.worker, place, limits=limits)
     return sorted(case.name for case in result.in_state(test_program.PASSED))
 
 
@@ -119,12 +146,12 @@ def run(
     worker: Path,
     place: Sandbox,
     stop_when: Optional[Callable[[], bool]] = None,
-    call_seconds: float = CALL_SECONDS,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> test_program.Result:
     """Runs an exercise's tests against a worker, which has so long for each call."""
     command = place.command(
         ["/worker"] if place.is_isolated else [str(worker)],
-        sandbox.RUN,
+        dataclasses.replace(sandbox.RUN, memory_bytes=int(limits.memory_mib) << 20),
         readable=[(worker, "/worker")],
     )
     command[0] = shutil.which(command[0]) or command[0]
@@ -137,11 +164,11 @@ def run(
             if not name.startswith(("GTEST_", "CPU_DEVICE_", "LAB_", "TESTBRIDGE_"))
         }
         environment["LAB_GRADING_WORKER"] = file.name
-        environment["LAB_GRADING_CALL_LIMIT"] = f"{call_seconds:g}"
+        environment["LAB_GRADING_CALL_LIMIT"] = f"{limits.call:g}"
         return test_program.run(
             [str(program)],
-            case_limit=CASE_SECONDS,
-            time_limit=EXERCISE_SECONDS,
+            case_limit=limits.case,
+            time_limit=limits.exercise,
             stop_when=(lambda _: stop_when()) if stop_when else None,
             env=environment,
         )
@@ -228,9 +255,8 @@ def judge(
     source: collect.Source,
     place: Sandbox,
     stop: Callable[[], bool],
-    call_seconds: float = CALL_SECONDS,
 ) -> Record:
-    """The verdict on one file."""
+    """The verdict on one file, which says nothing of points: scored() does."""
     if not source.found:
         return _nothing("nothing to grade")
     refusal = compiling.refusal(one.fast, one.watched, source.text, place)
@@ -241,16 +267,16 @@ def judge(
         made = compiling.make(one.fast, source.text, place, worker)
         if made.worker is None:
             return _nothing("does not compile", made.problem)
-        result = run(one.grader, worker, place, stop, call_seconds)
-        states = {name: case.state for name, case in result.cases.items()}
+        result = run(one.grader, worker, place, stop, one.limits)
         passed = _passed(result, one.skipped)
-        failures = [_failure(case) for case in result.failures[:MOST_FAILURES]]
+        failed = result.failures
+        failures = [_failure(case, one.hidden) for case in failed[:MOST_FAILURES]]
         hazards: List[str] = []
         if any(passed.values()):
             made = compiling.make(one.watched, source.text, place, worker)
             if made.worker is None:
                 return _nothing("does not compile", "with its accesses watched, " + made.problem)
-            watched = run(one.grader, worker, place, stop, call_seconds)
+            watched = run(one.grader, worker, place, stop, one.limits)
             also_watched = _passed(watched, one.skipped)
             # Whatever else becomes of a case there (it fails, crashes, is late or never runs), it
             # was not seen to do what it does in the other run without a mistake.
@@ -260,39 +286,94 @@ def judge(
                 if ok and not also_watched.get(name)
             ]
             hazards = [
-                case.name for case in lost if "the CPU device reported" in "\n".join(case.lines)
+                case.name
+                for case in lost
+                if case.state == test_program.FAILED and any(map(_is_report, case.said))
             ]
-            unseen = [case for case in lost if case.name not in hazards]
+            unseen = [
+                case
+                for case in lost
+                if case.name not in hazards or not all(map(_is_report, _failures_of(case)))
+            ]
             passed.update(dict.fromkeys((case.name for case in unseen), False))
+            failed = [*failed, *unseen]
             failures += [
-                _failure(case, "with accesses watched: ")
+                _failure(case, one.hidden, "with accesses watched: ")
                 for case in lost
                 if case.name in hazards[:1] or case in unseen[:MOST_FAILURES]
             ]
             if not watched.something_ran:
                 result = watched
     nobodys = one.free | one.skipped
-    worked_for = {name: ok for name, ok in passed.items() if name not in nobodys}
-    parts = points.parts(worked_for, one.steps)
-    total = points.points(parts, bool(hazards))
+    required = [case for case in failed if points.is_required_work(case.name)]
     return {
         "state": "graded",
-        "points": _number(total),
-        "of": points.FULL,
+        "cases": {name: case.state for name, case in result.cases.items()},
+        "passed": {name: ok for name, ok in passed.items() if name not in nobodys},
+        "without_work": sorted(
+            points.without_work(
+                # What crashed or never ran says nothing, which is about all steps.
+                [said.text for case in required for said in _failures_of(case)]
+                or ["" for _ in required],
+                one.steps,
+            )
+        ),
+        "hidden": sorted(one.hidden),
+        "hazards": hazards,
+        "failures": failures,
+        "problem": "" if result.something_ran else _why_nothing_ran(result),
+    }
+
+
+def scored(verdict: Record, steps: Sequence[str], rules: Rules) -> Record:
+    """The verdict with its points, before anything is taken for being late."""
+    parts = points.parts(verdict["passed"], steps, verdict["without_work"])
+    return {
+        **verdict,
+        "points": _number(points.points(parts, bool(verdict["hazards"]), rules)),
+        "of": _number(rules.full),
         "parts": [
             {
                 "name": part.name,
-                "share": _number(part.share),
+                "share": _number(part.share(rules)),
+                "weight": _number(rules.weights.get(part.name, Fraction(1))),
+                "has_work": part.has_work,
                 "passed": sorted(part.passed),
                 "failed": sorted(part.failed),
             }
             for part in parts
         ],
-        "cases": states,
-        "hazards": hazards,
-        "failures": failures,
-        "problem": "" if result.something_ran else _why_nothing_ran(result),
     }
+
+
+def table(
+    prepared: Sequence[Prepared], students: Sequence[str], rubric: Rubric, out: Path
+) -> Table:
+    """Every student's records with their points, by student and exercise."""
+    tasks = {task.exercise.id: task for task in rubric.tasks}
+    found: Table = {}
+    for student in students:
+        found[student] = {}
+        for one in prepared:
+            task = tasks[one.exercise.id]
+            record = scored(
+                read_record(record_path(out, student, one.exercise)), one.steps, task.rules
+            )
+            left, sentence = rubric.left(task, student)
+            record["points"] = _number(Fraction(str(record["points"])) * left)
+            record["late"] = sentence
+            found[student][one.exercise.id] = record
+    return found
+
+
+def _failures_of(case: test_program.Case) -> List[test_program.Said]:
+    return [said for said in case.said if said.is_failure]
+
+
+def _is_report(said: test_program.Said) -> bool:
+    """Whether a failure is what the CPU device reported, as tests/support/test_main.cpp says it. No
+    text of a submission stands at the beginning of a failure."""
+    return said.is_failure and said.text.startswith((_REPORT, f"Failed\n{_REPORT}"))
 
 
 def _passed(result: test_program.Result, skipped: Set[str]) -> Dict[str, bool]:
@@ -316,17 +397,19 @@ def _number(value: Fraction) -> float:
 def _nothing(state: str, problem: str = "") -> Record:
     return {
         "state": state,
-        "points": 0.0,
-        "of": points.FULL,
-        "parts": [],
         "cases": {},
+        "passed": {},
+        "without_work": [],
+        "hidden": [],
         "hazards": [],
         "failures": [],
         "problem": problem,
     }
 
 
-def _failure(case: test_program.Case, before: str = "") -> Dict[str, str]:
+def _failure(case: test_program.Case, hidden: Set[str], before: str = "") -> Dict[str, str]:
+    if case.name in hidden:  # what it was given is nobody's business
+        return {"case": case.name, "text": before + "a test that is not shown failed"}
     said = [test_program.sentence(one) for one in case.said if one.is_failure]
     text = (said or [case.detail or case.state])[-1 if len(said) == 1 else 0]
     return {"case": case.name, "text": (before + text)[:MOST_TEXT]}

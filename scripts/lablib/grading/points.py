@@ -3,22 +3,37 @@
 
 """From the results of cases to points.
 
-The steps of an exercise (the enumerators of `step` in its contract) weigh the same; what belongs to
-no step, if there is such, weighs as much as one. A part's points are the share of its tests that
-pass. A test with a hundred parameters counts once, and passes if all of them do.
+The steps of an exercise (the enumerators of `step` in its contract) weigh the same, unless a rubric
+says otherwise; what belongs to no step, if there is such, weighs as much as one. A part's points
+are the share of its tests that pass. A test with a hundred parameters counts once, and passes if
+all of them do.
+
+The cases on who does the work (`Requires.…`) have no points of their own. A part that they refuse
+gets no more than a share of its points: its values may be right, but not by what it teaches.
 """
 
 import re
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Dict, List, Sequence, Tuple
+from typing import Dict, Iterable, List, Mapping, Sequence, Set, Tuple
 
 from lablib.cuda_tokens import all_tokens
 
-FULL = 100
+FULL = Fraction(100)
 HAZARD = Fraction(1, 2)  # what is left of the points where a hazard was found
+WITHOUT_WORK = Fraction(2, 5)  # the most of a part's points without the work that it asks for
 GENERAL = "in general"
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What one exercise is worth, and how."""
+
+    full: Fraction = FULL
+    weights: Mapping[str, Fraction] = field(default_factory=dict)  # of parts; 1 where none is given
+    hazard: Fraction = HAZARD
+    without_work: Fraction = WITHOUT_WORK
 
 
 @dataclass
@@ -26,11 +41,11 @@ class Part:
     name: str
     passed: List[str] = field(default_factory=list)  # tests
     failed: List[str] = field(default_factory=list)
+    has_work: bool = True  # it was done by those who should
 
-    @property
-    def share(self) -> Fraction:
-        total = len(self.passed) + len(self.failed)
-        return Fraction(len(self.passed), total) if total else Fraction(0)
+    def share(self, rules: Rules) -> Fraction:
+        share = Fraction(len(self.passed), len(self.passed) + len(self.failed))
+        return share if self.has_work else min(share, rules.without_work)
 
 
 def steps_of(contract: Path) -> List[str]:
@@ -58,20 +73,45 @@ def step_of(case: str, steps: Sequence[str]) -> str:
     return max(fitting, key=len, default=GENERAL)
 
 
-def parts(cases: Dict[str, bool], steps: Sequence[str]) -> List[Part]:
-    """The parts of an exercise. `cases`: whether each has passed."""
+def is_required_work(case: str) -> bool:
+    """Whether a case is about who does the work: tests/support/required_work.hpp."""
+    return test_of(case).startswith("Requires.")
+
+
+def without_work(messages: Iterable[str], steps: Sequence[str]) -> Set[str]:
+    """The parts whose work was refused, by the messages of failures: the last line begins with the
+    step's name (tests/support/required_work.hpp). One that names none is about all parts, and so is
+    an exception, whose text is the submission's."""
+    refused: Set[str] = set()
+    for message in messages:
+        last = message.rstrip("\n").rpartition("\n")[2].partition(":")[0]
+        step = GENERAL if message.startswith("C++ exception") else step_of(f".x/{last}", steps)
+        refused |= {step} if step != GENERAL else {*steps, GENERAL}
+    return refused
+
+
+def parts(
+    cases: Mapping[str, bool], steps: Sequence[str], refused: Iterable[str] = ()
+) -> List[Part]:
+    """The parts of an exercise. `cases`: whether each has passed; `refused`: parts whose work was
+    not done as it should be."""
     tests: Dict[Tuple[str, str], bool] = {}
     for case, passed in cases.items():
+        if is_required_work(case):
+            continue
         key = (step_of(case, steps), test_of(case))
         tests[key] = tests.get(key, True) and passed
-    found = {name: Part(name) for name in (*steps, GENERAL)}
+    lacking = set(refused)
+    found = {name: Part(name, has_work=name not in lacking) for name in (*steps, GENERAL)}
     for (step, test), passed in tests.items():
         (found[step].passed if passed else found[step].failed).append(test)
     return [part for part in found.values() if part.passed or part.failed]
 
 
-def points(all_parts: Sequence[Part], has_hazard: bool) -> Fraction:
-    if not all_parts:
+def points(all_parts: Sequence[Part], has_hazard: bool, rules: Rules) -> Fraction:
+    weights = [rules.weights.get(part.name, Fraction(1)) for part in all_parts]
+    if not sum(weights):
         return Fraction(0)
-    share = sum((part.share for part in all_parts), Fraction(0)) / len(all_parts)
-    return FULL * share * (HAZARD if has_hazard else 1)
+    shares = [weight * part.share(rules) for weight, part in zip(weights, all_parts)]
+    left = rules.hazard if has_hazard else 1
+    return rules.full * left * sum(shares, Fraction(0)) / sum(weights, Fraction(0))

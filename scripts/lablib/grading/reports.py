@@ -14,9 +14,7 @@ from typing import Dict, List, Sequence
 from xml.etree import ElementTree
 
 from lablib.exercises import Exercise
-from lablib.grading.grade import Record, write_text
-
-Table = Dict[str, Dict[str, Record]]  # by student, then by exercise
+from lablib.grading.grade import Record, Table, write_text
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem; padding: 0 1rem;
@@ -29,10 +27,12 @@ pre { background: #f3f3f3; padding: .8rem; overflow-x: auto; white-space: pre-wr
 """
 
 
-def write_all(out: Path, table: Table, exercises: Sequence[Exercise], place: str) -> None:
+def write_all(
+    out: Path, table: Table, exercises: Sequence[Exercise], place: str, title: str = ""
+) -> None:
     write_text(out / "class.csv", as_csv(table, exercises))
     write_text(out / "junit.xml", as_junit(table))
-    write_text(out / "index.html", class_page(table, exercises, place))
+    write_text(out / "index.html", class_page(table, exercises, place, title))
     for student, records in table.items():
         write_text(out / "students" / f"{page_name(student)}.html", page(student, records, place))
 
@@ -50,7 +50,7 @@ def shown(student: str) -> str:
     return re.sub(r"[\x00-\x1f\x7f]", "\ufffd", text)
 
 
-def _points(value: float) -> str:
+def shown_points(value: float) -> str:
     return f"{value:.1f}".rstrip("0").rstrip(".")
 
 
@@ -72,8 +72,8 @@ def as_csv(table: Table, exercises: Sequence[Exercise]) -> str:
         name = shown(student)
         if name[:1] in ("=", "+", "-", "@"):  # no formula of a spreadsheet
             name = "'" + name
-        row = [_points(records[exercise.id]["points"]) for exercise in exercises]
-        writer.writerow([name, *row, _points(total(records)), "; ".join(remarks)])
+        row = [shown_points(records[exercise.id]["points"]) for exercise in exercises]
+        writer.writerow([name, *row, shown_points(total(records)), "; ".join(remarks)])
     return to.getvalue()
 
 
@@ -84,12 +84,16 @@ def as_junit(table: Table) -> str:
             name = _xml(f"{shown(student)} {id}")
             suite = ElementTree.SubElement(root, "testsuite", name=name)
             told = {one["case"]: one["text"] for one in record["failures"]}
-            failures = 0
+            failures = skipped = 0
             for case, state in record["cases"].items():
                 class_name, _, test = case.partition(".")
                 values = {"classname": _xml(class_name), "name": _xml(test)}
                 element = ElementTree.SubElement(suite, "testcase", values)
-                if state == "passed" and case not in record["hazards"]:
+                if record["passed"].get(case, state == "passed") and case not in record["hazards"]:
+                    continue
+                if state == "skipped" and case not in record["passed"]:
+                    ElementTree.SubElement(element, "skipped")
+                    skipped += 1
                     continue
                 failures += 1
                 text = _xml(told.get(case, state))
@@ -102,6 +106,7 @@ def as_junit(table: Table) -> str:
                 ElementTree.SubElement(element, "failure", message=text.split("\n")[0]).text = text
             suite.set("tests", str(len(suite)))
             suite.set("failures", str(failures))
+            suite.set("skipped", str(skipped))
     ElementTree.indent(root)
     text = ElementTree.tostring(root, encoding="unicode")
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
@@ -141,11 +146,15 @@ def _isolation(place: str) -> str:
 def page(student: str, records: Dict[str, Record], place: str) -> str:
     """What one student reads."""
     body = [f'<h1 dir="auto">{_e(shown(student))}</h1>', _isolation(place)]
-    body.append(f"<p>{_points(total(records))} of {sum(r['of'] for r in records.values())} points")
+    full = sum(record["of"] for record in records.values())
+    body.append(f"<p>{shown_points(total(records))} of {shown_points(full)} points")
     body.append("in all.</p>")
     for id, record in records.items():
-        body.append(f"<h2>{_e(id)} {_e(record['name'])}: {_points(record['points'])} points</h2>")
-        body += [f'<p class="note">{_e(note)}</p>' for note in record["notes"]]
+        body.append(
+            f"<h2>{_e(id)} {_e(record['name'])}: {shown_points(record['points'])} points</h2>"
+        )
+        notes = [*record["notes"], record["late"]]
+        body += [f'<p class="note">{_e(note)}</p>' for note in notes if note]
         if record["state"] != "graded":
             body.append(f"<p>No points: {_e(record['state'])}.</p>")
         if record["problem"]:
@@ -154,24 +163,35 @@ def page(student: str, records: Dict[str, Record], place: str) -> str:
             body.append("<table><tr><th>part</th><th>tests that pass</th><th>that fail</th></tr>")
             for part in record["parts"]:
                 failed = ", ".join(part["failed"]) or "none"
+                name = part["name"] if part["has_work"] else f"{part['name']} (see below)"
                 body.append(
-                    f"<tr><td>{_e(part['name'])}</td><td class=points>{len(part['passed'])} of"
+                    f"<tr><td>{_e(name)}</td><td class=points>{len(part['passed'])} of"
                     f" {len(part['passed']) + len(part['failed'])}</td><td>{_e(failed)}</td></tr>"
                 )
             body.append("</table>")
+        if any(not part["has_work"] for part in record["parts"]):
+            body.append(
+                '<p class="note">Right values are not all that is asked for: the exercise says who'
+                " has to compute them, and how. What does not do so gets only a share of its"
+                " points.</p>"
+            )
         if record["hazards"]:
             body.append(
                 '<p class="note">The CPU device, watching every access, found a mistake that'
-                " results need not show, such as a race. It takes half of the points.</p>"
+                " results need not show, such as a race. It takes a share of the points.</p>"
             )
         for one in record["failures"]:
             body.append(f"<h3>{_e(one['case'])}</h3><pre>{_e(one['text'])}</pre>")
     return _document(shown(student), body)
 
 
-def class_page(table: Table, exercises: Sequence[Exercise], place: str) -> str:
+def class_page(table: Table, exercises: Sequence[Exercise], place: str, title: str = "") -> str:
     """What the instructor reads first."""
-    body = ["<h1>The class</h1>", _isolation(place), f"<p>{len(table)} submissions.</p>"]
+    body = [
+        f"<h1>{_e(title or 'The class')}</h1>",
+        _isolation(place),
+        f"<p>{len(table)} submissions.</p>",
+    ]
     heads = "".join(f"<th>{_e(exercise.id)} {_e(exercise.name)}</th>" for exercise in exercises)
     body.append(f'<div class="scroll"><table><tr><th>student</th>{heads}<th>total</th></tr>')
     for student, records in table.items():
@@ -179,16 +199,16 @@ def class_page(table: Table, exercises: Sequence[Exercise], place: str) -> str:
         cells = "".join(_cell(records[exercise.id]) for exercise in exercises)
         body.append(
             f'<tr><td dir="auto"><a href="{_e(link)}">{_e(shown(student))}</a></td>{cells}'
-            f"<td class=points>{_points(total(records))}</td></tr>"
+            f"<td class=points>{shown_points(total(records))}</td></tr>"
         )
     body.append("</table></div>")
     for exercise in exercises:
         body += _what_failed(exercise, table)
-    return _document("The class", body)
+    return _document(title or "The class", body)
 
 
 def _cell(record: Record) -> str:
-    text = _points(record["points"]) if record["state"] == "graded" else record["state"]
+    text = shown_points(record["points"]) if record["state"] == "graded" else record["state"]
     mark = " (hazard)" if record["hazards"] else ""
     return f"<td class=points>{_e(text)}{mark}</td>"
 

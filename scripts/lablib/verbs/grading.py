@@ -11,7 +11,8 @@ from lablib import build, device
 from lablib.console import Progress, say
 from lablib.errors import OK, USAGE, LabError
 from lablib.exercises import resolve_all
-from lablib.grading import collect, grade, reports, sandbox
+from lablib.grading import collect, formats, grade, reports, rubric, sandbox
+from lablib.grading.rubric import Rubric
 from lablib.verbs import verb
 from lablib.verbs.verb import Parser, Verb
 
@@ -27,10 +28,23 @@ def _arguments(parser: Parser) -> None:
         help="what to grade, such as 03.1,05.1,10.4",
     )
     parser.add_argument(
+        "--rubric",
+        type=Path,
+        metavar="FILE",
+        help="what to grade, and how, in TOML (docs/instructors.md); in the place of --exercises",
+    )
+    parser.add_argument(
         "--out",
         type=Path,
         metavar="FOLDER",
         help="where records and reports go: results/ by default",
+    )
+    parser.add_argument(
+        "--format",
+        default="",
+        metavar="NAME,NAME…",
+        help="also write the results as another system reads them: "
+        + ", ".join([*formats.OF_A_CLASS, *formats.OF_A_STUDENT]),
     )
     verb.jobs(parser)
     parser.add_argument(
@@ -40,10 +54,18 @@ def _arguments(parser: Parser) -> None:
     )
 
 
+def _rubric(root: Path, options: argparse.Namespace) -> Rubric:
+    if bool(options.exercises) == bool(options.rubric):
+        raise LabError("which exercises? --exercises 03.1,05.1 or --rubric FILE says so.", USAGE)
+    if options.rubric:
+        return rubric.read(root, options.rubric)
+    return rubric.of_exercises(resolve_all(root, options.exercises.split(",")))
+
+
 def _grade(root: Path, options: argparse.Namespace) -> int:
-    if not options.exercises:
-        raise LabError("which exercises? --exercises 03.1,05.1 says so.", USAGE)
-    exercises = resolve_all(root, options.exercises.split(","))
+    plan = _rubric(root, options)
+    wanted = formats.names(options.format)
+    exercises = [task.exercise for task in plan.tasks]
     out = (options.out or Path("results")).absolute()
     place = sandbox.NONE if options.no_sandbox else sandbox.find()
     submissions = collect.submissions(Path(options.submissions).absolute())
@@ -53,7 +75,7 @@ def _grade(root: Path, options: argparse.Namespace) -> int:
         f"{len(submissions)} submissions, {len(exercises)} exercises; {place.name};"
         f" results in {out}"
     )
-    prepared = grade.prepare(root, chosen, exercises, place, out / "records")
+    prepared = grade.prepare(root, chosen, plan, place, out / "records")
     progress = Progress("grading")
     try:
         grade.grade(
@@ -66,14 +88,10 @@ def _grade(root: Path, options: argparse.Namespace) -> int:
         )
     finally:
         progress.done()
-    table = {
-        submission.student: {
-            exercise.id: grade.read_record(grade.record_path(out, submission.student, exercise))
-            for exercise in exercises
-        }
-        for submission in submissions
-    }
-    reports.write_all(out, table, exercises, place.name)
+    students = [submission.student for submission in submissions]
+    table = grade.table(prepared, students, plan, out)
+    reports.write_all(out, table, exercises, place.name, plan.title)
+    formats.write(out, wanted, table, plan.title or "CUDA Labs")
     say(f"Done: {out / 'index.html'} shows the class, {out / 'class.csv'} has the points.")
     return OK
 

@@ -1,0 +1,185 @@
+# SPDX-FileCopyrightText: The CUDA Labs authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""A class as there is one every week, for an exercise with three steps: everybody gets the points
+that a person would give, by the command that an instructor types.
+
+    class_test.py BUILD_FOLDER [NAME…]
+"""
+
+import csv
+import io
+import os
+import re
+import sys
+import tempfile
+import time
+import unittest
+from contextlib import redirect_stderr
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+from lablib import build, cli, starters  # noqa: E402
+from lablib.errors import NOT_POSSIBLE, OK, LabError  # noqa: E402
+from lablib.exercises import resolve_one  # noqa: E402
+from lablib.grading import sandbox  # noqa: E402
+
+EXERCISE = resolve_one(ROOT, "06.2")
+SOLUTION = EXERCISE.solution_file.read_text()
+STEPS = ["naive", "tile", "padded_tile"]
+THIRD = 100 / 3
+
+
+_REGION = re.compile(r" *// BEGIN SOLUTION\n(.*?) *// END SOLUTION\n", re.DOTALL)
+
+
+def solved(*steps):
+    """The starter with these steps written: each is a kernel and the function that launches it."""
+
+    def written(region):
+        functions = re.findall(r"(\w+)\(const float\* from", SOLUTION[: region.start()])
+        if functions[-1].replace("launch_", "") not in steps:
+            return region[0]
+        return re.sub(r"(?m)^ *// STUB:.*\n", "", region[1])
+
+    text = _REGION.sub(written, SOLUTION)
+    return starters.generate(text, "transpose.cu") if _REGION.search(text) else text
+
+
+def changed(old, new, text=None):
+    text = text or solved(*STEPS)
+    assert text.count(old) == 1, old
+    return text.replace(old, new)
+
+
+def launching(step, code):
+    """Solved, but for what one step does on the host first."""
+    name = f"launch_{step}"
+    head = f"void {name}(const float* from, float* to, std::size_t rows, std::size_t columns) {{\n"
+    return "#include <cstdio>\n" + changed(head, head + code)
+
+
+# Everything on the host; the answer is right.
+CHEAT = """
+#include "transpose.hpp"
+
+#include "lab/errors.hpp"
+
+namespace lab::transpose {
+result transpose(step, std::span<const float> matrix, std::size_t rows, std::size_t columns) {
+  if (rows != 0 && columns != 0 ? matrix.size() / rows != columns || matrix.size() % rows != 0
+                                : !matrix.empty())
+    throw invalid_input("transpose: the matrix has another number of elements");
+  result out;
+  out.transposed.resize(matrix.size());
+  for (std::size_t y = 0; y < rows; ++y)
+    for (std::size_t x = 0; x < columns; ++x)
+      out.transposed[x * rows + y] = matrix[y * columns + x];
+  return out;
+}
+}  // namespace lab::transpose
+"""
+
+NAIVE = "if (y < rows && x < columns) to[x * rows + y] = from[y * columns + x];"
+
+# A name, the file, and the points from … to.
+CLASS = {
+    "solved": (SOLUTION, 100, 100),
+    "solved_elsewhere": ("\ufeff" + solved(*STEPS).replace("\n", "\r\n"), 100, 100),
+    "starter": (solved(), 0, 0),
+    "one_of_three": (solved("naive"), THIRD, THIRD),
+    "two_of_three": (solved("naive", "tile"), 2 * THIRD, 2 * THIRD),
+    "one_step_wrong": (
+        changed(NAIVE, "if (y < rows && x < columns) to[y * columns + x] = from[y * columns + x];"),
+        2 * THIRD,
+        0.8 * 100,
+    ),
+    "kernel_loops": (changed(NAIVE, "for (volatile bool on = true; on;) {}"), 2 * THIRD, 75),
+    "host_loops": (launching("tile", "  for (volatile bool on = true; on;) {}\n"), 2 * THIRD, 75),
+    "does_not_compile": (SOLUTION + "int x = ;\n", 0, 0),
+    "crashes": (launching("naive", "  *static_cast<volatile int*>(nullptr) = 1;\n"), 2 * THIRD, 75),
+    "prints_a_gigabyte": (
+        launching("tile", '  for (int i = 0; i < 1 << 27; ++i) std::printf("12345678");\n'),
+        2 * THIRD,
+        75,
+    ),
+    "cheats_on_the_host": (CHEAT, 40, 40),
+    # Who has right values and not the work that the exercise is about.
+    "one_thread_adds_all": (
+        changed(
+            NAIVE,
+            "if (x == 0 && y == 0)\n    for (std::size_t i = 0; i < rows * columns; ++i)\n"
+            "      to[i % columns * rows + i / columns] = from[i];",
+        ),
+        80,
+        80,
+    ),
+    "no_shared_memory": (
+        changed(
+            "padded_tile<<<grid_for(rows, columns, kSide, kSide), block>>>",
+            "(void)padded_tile;\n  naive<<<grid_for(rows, columns, kThreadRows, kWarp), block>>>",
+        ),
+        80,
+        80,
+    ),
+}
+
+
+class ClassTest(unittest.TestCase):
+    only = []
+
+    def test_everybody_gets_the_points_that_a_person_would_give(self):
+        names = [name for name in CLASS if not self.only or name in self.only]
+        with tempfile.TemporaryDirectory(prefix="lab_class_") as place:
+            folder = Path(place)
+            for name in names:
+                (folder / "in" / name).mkdir(parents=True)
+                file = folder / "in" / name / f"{EXERCISE.name}.cu"
+                file.write_text(CLASS[name][0], encoding="utf-8", newline="")
+            rubric = folder / "rubric.toml"
+            rubric.write_text(
+                '[limits]\ncall_seconds = 5\n[[exercise]]\nid = "06.2"\n', encoding="utf-8"
+            )
+            command = ["grade", str(folder / "in"), "--rubric", str(rubric)]
+            command += ["--out", str(folder / "out")]
+            began = time.monotonic()
+            errors = io.StringIO()
+            with redirect_stderr(errors):
+                status = cli.main(command, ROOT)
+            self.assertEqual(status, OK, errors.getvalue())
+            print(f"{len(names)} submissions in {time.monotonic() - began:.0f} s")
+            with open(folder / "out" / "class.csv", encoding="utf-8", newline="") as file:
+                points = {row["student"]: float(row["06.2"]) for row in csv.DictReader(file)}
+            pages = "\n".join(
+                page.read_text(encoding="utf-8") for page in (folder / "out/students").iterdir()
+            )
+        for name in names:
+            with self.subTest(name):
+                _, low, high = CLASS[name]
+                print(f"{points[name]:6.1f}  {name}")
+                self.assertGreaterEqual(points[name], low - 0.06)  # shown with one digit
+                self.assertLessEqual(points[name], high + 0.06)
+        self.assertLess(len(pages), 500_000)
+
+
+def main():
+    folder, *names = sys.argv[1:]
+    ClassTest.only = names
+    place = Path(folder).resolve()
+    os.environ["LAB_DEVICE"] = "cpu"
+    if place.name != "cpu":
+        build.folder = lambda root, preset: place
+    try:
+        sandbox.find()
+    except LabError as error:
+        print(f"SKIPPED: {error}")
+        return NOT_POSSIBLE
+    program = unittest.main(sys.modules[__name__], argv=[sys.argv[0], "-v"], exit=False)
+    return 0 if program.result.testsRun and program.result.wasSuccessful() else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
