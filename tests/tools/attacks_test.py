@@ -5,10 +5,13 @@
 says, and the submission after it is graded as if it had not been there.
 
     attacks_test.py BUILD_FOLDER [NAME…]
+    attacks_test.py --table      the table of docs/instructors.md, made of the heads of the files
 
 Each file of attacks/ is one. `base` says what it is added to: `solution`, `starter`, or `alone`.
 """
 
+import concurrent.futures
+import dataclasses
 import os
 import re
 import sys
@@ -24,13 +27,34 @@ sys.path.insert(0, str(ROOT / "scripts"))
 from lablib import build, device, starters  # noqa: E402
 from lablib.errors import NOT_POSSIBLE, LabError  # noqa: E402
 from lablib.exercises import resolve_one  # noqa: E402
-from lablib.grading import collect, compiling, grade, sandbox  # noqa: E402
+from lablib.grading import collect, compiling, grade, rubric, sandbox  # noqa: E402
+from lablib.grading.points import Rules  # noqa: E402
 
 CALL_SECONDS = 4.0  # of a call: those that never end should not take the afternoon
 
 
 def head(text):
-    return dict(re.findall(r"^// (attack|base|state|points|says): (.*)$", text, re.MULTILINE))
+    return dict(
+        re.findall(r"^// (attack|stopped by|base|state|points|says): (.*)$", text, re.MULTILINE)
+    )
+
+
+def files():
+    return sorted((HERE / "attacks").glob("*.cu"))
+
+
+def table():
+    """What the documentation says of all of them."""
+    rows = ["| `tests/tools/attacks/` | Attack | What stops it | The record |", "| --- " * 4 + "|"]
+    for file in files():
+        one = head(file.read_text())
+        record = " or ".join(one["state"].split("|"))
+        if record == "graded":
+            record = f"{one['points'].replace('..', ' to ')} points"
+        if "says" in one:
+            record += f", “{one['says']}”"
+        rows.append(f"| `{file.stem}` | {one['attack']} | {one['stopped by']} | {record} |")
+    return "\n".join(rows)
 
 
 class AttacksTest(unittest.TestCase):
@@ -45,29 +69,35 @@ class AttacksTest(unittest.TestCase):
         os.environ["LAB_DEVICE"] = "cpu"
         exercise = resolve_one(ROOT, "01.2")
         work = Path(cls.folder.name)
-        (cls.one,) = grade.prepare(ROOT, device.choose("cpu"), [exercise], cls.place, work)
+        plan = dataclasses.replace(
+            rubric.of_exercises([exercise]), limits=rubric.Limits(call=CALL_SECONDS)
+        )
+        (cls.one,) = grade.prepare(ROOT, device.choose("cpu"), plan, cls.place, work)
         cls.solution = exercise.solution_file.read_text()
         cls.starter = starters.generate_file(exercise.solution_file)
 
     def judge(self, text):
         source = collect.Source(text, True)
-        return grade.judge(self.one, source, self.place, lambda: False, CALL_SECONDS)
+        verdict = grade.judge(self.one, source, self.place, lambda: False)
+        return grade.scored(verdict, self.one.steps, Rules())
 
     def test_each_attack_gets_the_record_that_its_head_says(self):
-        files = sorted((HERE / "attacks").glob("*.cu"))
-        self.assertGreater(len(files), 30)
-        for file in files:
-            if self.only and file.stem not in self.only:
-                continue
-            with self.subTest(file.stem):
-                self.try_attack(file)
+        self.assertGreater(len(files()), 30)
+        chosen = [file for file in files() if not self.only or file.stem in self.only]
+        self.assertTrue(chosen)
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            for file, record in zip(chosen, pool.map(self.attack, chosen)):
+                with self.subTest(file.stem):
+                    self.check(record, head(file.read_text()))
+        self.assertEqual(self.left_behind(), [])
 
-    def try_attack(self, file):
+    def attack(self, file):
         text = file.read_text()
-        expected = head(text)
+        base = {"solution": self.solution, "starter": self.starter, "alone": ""}
         text = text.replace("@ROOT@", str(ROOT)).replace("@FOLDER@", self.folder.name)
-        base = {"solution": self.solution, "starter": self.starter, "alone": ""}[expected["base"]]
-        record = self.judge(base + text)
+        return self.judge(base[head(text)["base"]] + text)
+
+    def check(self, record, expected):
         problem, failures = record["problem"], record["failures"]
         said = "\n".join([problem, *(one["text"] for one in failures)])
         self.assertIn(record["state"], expected["state"].split("|"), said)
@@ -77,7 +107,6 @@ class AttacksTest(unittest.TestCase):
         self.assertIn(expected.get("says", ""), said)
         self.assertLess(len(said), 20_000)
         self.assertNotIn("root:", said)  # of /etc/passwd
-        self.assertEqual(self.left_behind(), [])
 
     def left_behind(self):
         """Processes that still run a worker: in a sandbox its file is called /worker."""
@@ -121,6 +150,13 @@ class AttacksTest(unittest.TestCase):
         self.assertEqual(self.judge(self.starter)["points"], 0)
 
 
+class TableTest(unittest.TestCase):
+    def test_the_documentation_has_the_table_that_the_files_make(self):
+        page = (ROOT / "docs" / "instructors.md").read_text(encoding="utf-8")
+        command = "python3 tests/tools/attacks_test.py --table"
+        self.assertIn(table(), page, f"`{command}` prints the table that should be there")
+
+
 class RefusedWordsTest(unittest.TestCase):
     def test_no_solution_and_no_starter_is_refused(self):
         files = [*ROOT.glob("solutions/*/*/*.cu"), *ROOT.glob("labs/*/*/*.cu")]
@@ -148,6 +184,9 @@ class RefusedWordsTest(unittest.TestCase):
 
 
 def main():
+    if sys.argv[1:] == ["--table"]:
+        print(table())
+        return 0
     folder, *names = sys.argv[1:]
     AttacksTest.only = names
     place = Path(folder).resolve()

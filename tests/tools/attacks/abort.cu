@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// attack: leaves a core behind
+// attack: ends with SIGABRT in the call, to leave a core behind
+// stopped by: a limit, and a new worker for the next case
 // base: alone
 // state: graded
 // points: 0

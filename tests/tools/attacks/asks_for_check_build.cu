@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // attack: asks for a macro of the build that watches
+// stopped by: the two builds see the same text, or it is refused
 // base: solution
 // state: refused
 // points: 0

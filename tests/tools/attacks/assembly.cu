@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // attack: brings a file in by assembly
+// stopped by: words that are refused
 // base: solution
 // state: refused
 // points: 0

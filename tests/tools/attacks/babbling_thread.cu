@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // attack: a thread that writes into the connection all the time
+// stopped by: the reader trusts no length and no number
 // base: solution
 // state: graded
 // points: 0

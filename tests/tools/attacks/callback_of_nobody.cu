@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // attack: asks for a callback that nobody has left
+// stopped by: the reader trusts no length and no number
 // base: alone
 // state: graded
 // points: 0

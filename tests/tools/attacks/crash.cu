@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // attack: follows a null pointer on the host
+// stopped by: a limit, and a new worker for the next case
 // base: alone
 // state: graded
 // points: 0

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // attack: ends in the middle of its answer
+// stopped by: the reader trusts no length and no number
 // base: alone
 // state: graded
 // points: 0

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // attack: changes what the tests are told by the environment
+// stopped by: words that are refused
 // base: starter
 // state: refused
 // points: 0

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // attack: ends the process before anything is tested, as if all were well
+// stopped by: the verdict is another process's
 // base: starter
 // state: graded
 // points: 0

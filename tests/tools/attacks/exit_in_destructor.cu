@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // attack: leaves when its objects are destroyed; the sums are right
+// stopped by: its answers were there before
 // base: solution
 // state: graded
 // points: 100

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // attack: throws what is no exception
+// stopped by: it is an exception like others
 // base: alone
 // state: graded
 // points: 0

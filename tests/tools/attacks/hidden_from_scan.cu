@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // attack: hides a word where only a compiler of CUDA looks
+// stopped by: words are looked for in what is compiled
 // base: solution
 // state: refused
 // points: 0

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // attack: hides a word in what it calls another file
+// stopped by: directives that name a file are refused
 // base: solution
 // state: refused
 // points: 0

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// attack: the same, as a preprocessor writes it
+// attack: hides a word in what it calls another file, as a preprocessor writes it
+// stopped by: directives that name a file are refused
 // base: solution
 // state: refused
 // points: 0

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// attack: the same, behind macros
+// attack: switches the checks of memory accesses off, behind macros
+// stopped by: words are looked for in what is compiled
 // base: solution
 // state: refused
 // points: 0

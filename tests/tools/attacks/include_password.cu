@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // attack: shows a file of the host in the compiler's message
+// stopped by: the sandbox has no such file
 // base: alone
 // state: does not compile
 // points: 0

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // attack: answers with a length that no memory has
+// stopped by: the reader trusts no length and no number
 // base: alone
 // state: graded
 // points: 0

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // attack: never returns where accesses are watched; it knows by how the build rounds
+// stopped by: a case passes if it passes in both runs
 // base: alone
 // state: graded
 // points: 0

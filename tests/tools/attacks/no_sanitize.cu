@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // attack: switches the checks of memory accesses off
+// stopped by: words that are refused
 // base: solution
 // state: refused
 // points: 0

@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// attack: never returns in one step, and is right in the other
+// attack: never returns in one step; the other one is right, but done on the host
+// stopped by: a late function is not asked a third time
 // base: alone
 // state: graded
-// points: 1..70
+// points: 20
 // says: took longer
 
 #include "add_numbers.hpp"

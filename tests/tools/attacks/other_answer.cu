@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // attack: answers a question that was not asked
+// stopped by: the reader trusts no length and no number
 // base: alone
 // state: graded
 // points: 0

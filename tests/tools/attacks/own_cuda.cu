@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // attack: replaces a function of CUDA, to say that there is no device
+// stopped by: the linker, or nothing to gain
 // base: starter
 // state: does not compile|graded
 // points: 0

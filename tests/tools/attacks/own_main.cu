@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // attack: brings a main function of its own
+// stopped by: the linker
 // base: solution
 // state: does not compile
 // points: 0

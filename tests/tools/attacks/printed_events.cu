@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // attack: writes a test program's events wherever it can
+// stopped by: nobody reads what it prints
 // base: starter
 // state: graded
 // points: 0

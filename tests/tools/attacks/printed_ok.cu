@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // attack: prints what a test program prints when all is well
+// stopped by: nobody reads what it prints
 // base: starter
 // state: graded
 // points: 0

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // attack: prints as much as it can
+// stopped by: a limit, and a new worker for the next case
 // base: alone
 // state: graded
 // points: 0
