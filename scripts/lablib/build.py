@@ -373,7 +373,7 @@ def _lost_includes(own: Optional[Exercise]) -> List[str]:
         return []
     try:
         present = own.lab_file.read_text(encoding="utf-8", errors="replace")
-        lost = diagnostics.lost_includes(present, starters.generate_file(own.solution_file))
+        lost = diagnostics.lost_includes(present, starters.starter_of(own))
     except (OSError, UnicodeDecodeError, LabError):
         return []
     if not lost:

@@ -41,6 +41,7 @@ Also:
   scripts/lab docs              build the course's site, for a browser
   scripts/lab completion bash   have your shell complete verbs and exercises (also zsh, fish)
   scripts/lab grade …           for instructors: grade a class (docs/instructors.md)
+  scripts/lab export …          for instructors: the course without solutions, and more
   scripts/lab verify            build and test the whole course, as its authors do
   scripts/lab dev …             for authors of exercises
 

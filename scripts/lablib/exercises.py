@@ -50,6 +50,11 @@ class Exercise:
         return self.root / "solutions" / self._place / f"{self.name}.cu"
 
     @property
+    def kept_starter(self) -> Path:
+        """In an edition without solutions, from which starters are made."""
+        return self.root / "starters" / self._place / f"{self.name}.cu"
+
+    @property
     def tests_folder(self) -> Path:
         return self.root / "tests" / self.chapter_folder
 

@@ -29,6 +29,7 @@ if __name__ == "__main__":
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 from lablib.errors import FAILED, NOT_POSSIBLE, OK, USAGE, LabError  # noqa: E402
+from lablib.exercises import Exercise  # noqa: E402
 
 if TYPE_CHECKING:
     from lablib import test_program
@@ -201,6 +202,13 @@ def generate_file(solution: Path) -> str:
         raise LabError(f"cannot read {solution}: {error.strerror}.") from error
     except UnicodeDecodeError as error:
         raise LabError(f"{solution} is not UTF-8 text: {error}.") from error
+
+
+def starter_of(exercise: Exercise) -> str:
+    """What a student begins with: made of the solution, or kept where there is none."""
+    if exercise.solution_file.exists() or not exercise.kept_starter.exists():
+        return generate_file(exercise.solution_file)
+    return exercise.kept_starter.read_text(encoding="utf-8")
 
 
 def difference(solution: Path, starter: Path) -> str:

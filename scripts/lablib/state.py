@@ -132,6 +132,6 @@ def is_starter(exercise: Exercise) -> Optional[bool]:
     """Whether the student's file is still the generated one; None where that cannot be told."""
     try:
         present = exercise.lab_file.read_text(encoding="utf-8")
-        return present == starters.generate_file(exercise.solution_file)
+        return present == starters.starter_of(exercise)
     except (OSError, UnicodeDecodeError, LabError):
         return None

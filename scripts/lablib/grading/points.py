@@ -65,11 +65,13 @@ def test_of(case: str) -> str:
 
 
 def step_of(case: str, steps: Sequence[str]) -> str:
-    """The step that a case is about, by the name of its parameter; the longest that fits."""
-    parameter = case.partition(".")[2].partition("/")[2]
+    """The step that a case is about, by the name of its parameter (the longest that fits), or of its
+    suite: `PaddedTile.…`."""
+    suite, _, rest = case.partition(".")
+    parameter = rest.partition("/")[2]
     fitting = [
         step for step in steps if re.search(rf"(?<![a-zA-Z0-9]){step}(?![a-zA-Z0-9])", parameter)
-    ]
+    ] or [step for step in steps if step.replace("_", "") == suite.lower()]
     return max(fitting, key=len, default=GENERAL)
 
 

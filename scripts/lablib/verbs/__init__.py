@@ -5,4 +5,4 @@
 
 # scripts/lab imports them in this order until it has found the verb, so what students use at each
 # edit comes first.
-MODULES = ("working", "learning", "docs", "grading", "authoring", "completing")
+MODULES = ("working", "learning", "docs", "grading", "exporting", "authoring", "completing")

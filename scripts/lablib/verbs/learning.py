@@ -75,7 +75,7 @@ def _hint(root: Path, options: argparse.Namespace) -> int:
 def _reset(root: Path, options: argparse.Namespace) -> int:
     exercise = resolve_one(root, options.id)
     file = exercise.lab_file
-    starter = starters.generate_file(exercise.solution_file)
+    starter = starters.starter_of(exercise)
     if is_starter(exercise):
         print(f"{short_path(file, root)} is as it was at the beginning: nothing to do.")
         return OK
