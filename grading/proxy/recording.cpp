@@ -15,7 +15,10 @@
 namespace lab::testing::detail {
 
 struct recording::recorder {
-  recorder() { (void)wire::call<bool>(grading::function("begin_recording")); }
+  recorder() {
+    grading::go_on();
+    (void)wire::call<bool>(grading::function("begin_recording"));
+  }
 };
 recording::recording() : recorder_(std::make_unique<recorder>()) {}
 recording::~recording() = default;  // the worker ends it when the next one begins

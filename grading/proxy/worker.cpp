@@ -162,7 +162,17 @@ class worker {
   std::uint64_t generation() const { return generation_; }
 
   /// The next test gets a worker again.
-  void forgive() { loss_.clear(); }
+  void forgive() {
+    loss_.clear();
+    was_lost_ = false;
+  }
+
+  /// So does the rest of this one, which fails nevertheless.
+  void go_on() {
+    was_lost_ = was_lost();
+    loss_.clear();
+  }
+  bool was_lost() const { return was_lost_ || !loss_.empty(); }
 
   /// In a copy of the process (a death test): the worker belongs to the original.
   void forget() {
@@ -417,6 +427,7 @@ class worker {
   std::size_t printed_ = 0;
   clock::time_point deadline_;
   std::string what_, question_, loss_;
+  bool was_lost_ = false;            // earlier in this test
   std::map<std::string, int> late_;  // how often what was asked took too long
   std::map<std::uint64_t, std::function<void()>> callbacks_;
   std::vector<std::function<void()>> set_ups_;
@@ -431,8 +442,9 @@ worker& the_worker() {
 class watch : public ::testing::EmptyTestEventListener {
  public:
   void OnTestStart(const ::testing::TestInfo&) override { the_worker().forgive(); }
-  void OnTestEnd(const ::testing::TestInfo&) override {
-    if (!the_worker().loss().empty()) ADD_FAILURE() << the_worker().loss();
+  void OnTestEnd(const ::testing::TestInfo& test) override {
+    if (!the_worker().was_lost() || test.result()->Failed()) return;
+    ADD_FAILURE() << (loss().empty() ? "the submission's process was lost" : loss());
   }
 };
 
@@ -474,5 +486,7 @@ void on_new_worker(std::function<void()> set_up) { the_worker().add_set_up(std::
 void give_up(const std::string& how) noexcept { the_worker().give_up(how); }
 
 const std::string& loss() { return the_worker().loss(); }
+
+void go_on() { the_worker().go_on(); }
 
 }  // namespace grading

@@ -243,6 +243,7 @@ class PointsTest(unittest.TestCase):
         self.assertEqual(points.step_of("S/T.A/one_17x1", self.steps), "one")
         self.assertEqual(points.step_of("T.A", self.steps), points.GENERAL)
         self.assertEqual(points.step_of("S/T.A/none", self.steps), points.GENERAL)
+        self.assertEqual(points.step_of("OneMore.A", self.steps), "one_more")
 
     def test_a_hazard_takes_half(self):
         self.assertEqual(self.of({"T.A": True}, hazard=True), 50)

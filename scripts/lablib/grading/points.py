@@ -65,8 +65,8 @@ def test_of(case: str) -> str:
 
 
 def step_of(case: str, steps: Sequence[str]) -> str:
-    """The step that a case is about, by the name of its parameter (the longest that fits), or of its
-    suite: `PaddedTile.…`."""
+    """The step that a case is about, by the name of its parameter (the longest that fits), or by
+    that of its suite: `PaddedTile.…`."""
     suite, _, rest = case.partition(".")
     parameter = rest.partition("/")[2]
     fitting = [
