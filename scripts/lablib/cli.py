@@ -106,6 +106,8 @@ def _dispatch(root: Path, arguments: List[str]) -> int:
     if given_rest and not verb.takes_rest:
         raise LabError(f"`scripts/lab {name}` takes nothing after --.", USAGE)
     require(parser, options)
+    if getattr(options, "solution", False) and not (root / "solutions").is_dir():
+        raise LabError("this edition of the course has no solutions: leave out --solution.", FAILED)
     options.rest = rest
     return verb.run(root, options)
 

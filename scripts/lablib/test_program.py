@@ -278,6 +278,8 @@ def sentence(failure: Said) -> str:
     said = _PREDICATE.fullmatch(failure.text)
     if said:  # the sentence comes first, then where, for which call, and what the test adds
         call = said[3] if said[2] == "matches" else said[1]
+        if said[2] == "as_required":  # whose arguments are a page of code
+            call = "as_required(…)"
         added = f"\n  {said[5].strip()}" if said[5].strip() else ""
         return f"{said[4]}\n  checked at {failure.place}: {call}{added}"
     said = _CONDITION.fullmatch(failure.text)

@@ -141,7 +141,7 @@ class ClassTest(unittest.TestCase):
                 file.write_text(CLASS[name][0], encoding="utf-8", newline="")
             rubric = folder / "rubric.toml"
             rubric.write_text(
-                '[limits]\ncall_seconds = 5\n[[exercise]]\nid = "06.2"\n', encoding="utf-8"
+                '[limits]\ncall_seconds = 12\n[[exercise]]\nid = "06.2"\n', encoding="utf-8"
             )
             command = ["grade", str(folder / "in"), "--rubric", str(rubric)]
             command += ["--out", str(folder / "out")]
