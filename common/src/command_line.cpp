@@ -13,6 +13,7 @@
 #include <new>
 #include <stdexcept>
 
+#include "lab/atomic_file.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/device_limits.hpp"
 #include "lab/errors.hpp"
@@ -44,6 +45,30 @@ Number parse_number(std::string_view text, const char* kind) {
   return value;
 }
 
+/// As a string of JSON.
+std::string json(std::string_view text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    constexpr std::string_view kHex = "0123456789abcdef";
+    const auto code = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\')
+      quoted += std::string("\\") + c;
+    else if (code < 0x20)
+      quoted += std::string("\\u00") + kHex[code >> 4U] + kHex[code & 15U];
+    else
+      quoted += c;
+  }
+  return quoted + '"';
+}
+
+/// As an array of JSON; `one` makes the text of an element.
+template <class Elements, class One>
+std::string json_array(const Elements& elements, const One& one) {
+  std::string text;
+  for (const auto& element : elements) text += (text.empty() ? "" : ",") + one(element);
+  return "[" + text + "]";
+}
+
 /// The time that `run_once` returns, measured often.
 timing measure(const std::function<float()>& run_once, int repeat) {
   {
@@ -53,6 +78,9 @@ timing measure(const std::function<float()>& run_once, int repeat) {
       sum.min_ms += part.min_ms;
       sum.max_ms += part.max_ms;
       sum.runs = part.runs;
+      sum.samples_ms.resize(part.samples_ms.size());
+      for (std::size_t i = 0; i < part.samples_ms.size(); ++i)
+        sum.samples_ms[i] += part.samples_ms[i];
     }
     if (sum.runs > 0) return sum;
   }
@@ -129,6 +157,8 @@ struct program::state {
     std::string initially;  ///< for --help
     std::string help;
     std::function<void(const std::string&)> take;
+    std::string value{};                 ///< as it was given, or the default
+    std::vector<std::string> choices{};  ///< where its values have names
   };
 
   std::string name;
@@ -148,6 +178,24 @@ struct program::state {
   bool has_table = false, table_emitted = false;
   std::string csv, plot;
   bool wrong = false;
+  std::string measurements;           // a file
+  std::vector<std::string> measured;  // its lines, but for the first
+
+  void write_measurements() const {
+    std::string line = R"({"event":"program","name":)" + json(name) + R"(,"device":)" +
+                       json(describe_device(device)) + R"(,"cpu_device":)" +
+                       (on_cpu_device() ? "true" : "false");
+    std::string values, steps = "[]";
+    for (const option& each : options) {
+      values += (values.empty() ? "" : ",") + json(each.name) + ":" + json(each.value);
+      if (each.name == "--step") steps = json_array(each.choices, json);
+    }
+    line += R"(,"options":{)" + values + R"(},"steps":)" + steps + "}\n";
+    for (const std::string& each : measured) line += each + "\n";
+    atomic_file file(measurements);
+    file.write(line.data(), line.size());
+    file.commit();
+  }
 
   void write_picture(const bitmap& picture) const {
     write_png(picture, out);
@@ -165,7 +213,8 @@ struct program::state {
                          } catch (const invalid_input& error) {
                            throw invalid_input(option_name + ": " + error.what());
                          }
-                       }});
+                       },
+                       initially});
   }
 
   template <class Number>
@@ -203,6 +252,7 @@ struct program::state {
       throw invalid_input(
           "--csv and --plot: with these options this program makes no table, and "
           "no file was written");
+    if (!measurements.empty()) write_measurements();
     return kExitRight;
   }
 
@@ -235,7 +285,10 @@ struct program::state {
       }
     }
     if (!unknown.empty()) throw invalid_input("unknown:" + unknown);
-    for (const auto& [chosen, value] : values) chosen->take(value);
+    for (const auto& [chosen, value] : values) {
+      chosen->take(value);
+      chosen->value = chosen->kind.empty() ? "given" : value;
+    }
     return true;
   }
 
@@ -277,6 +330,8 @@ program::program(std::string name, std::string description)
                    "how often the kernel is timed; the median is shown")
       .at_least(1)
       .at_most(1e6);
+  add_text("--measurements", state_->measurements,
+           "the file that measured times are written to, for other programs (JSON lines)");
 }
 
 program::~program() = default;
@@ -335,6 +390,8 @@ void program::add_named_choice(const std::string& name,
     if (!what.empty()) long_help += "\n" + choice_name + ": " + what;
   }
   const std::string initially = names[chosen].first;
+  std::vector<std::string> choices;
+  for (const auto& each : names) choices.push_back(each.first);
   if (long_help == help) long_help += ": " + all;
   state_->add(name, "NAME", initially, long_help,
               [this, is_step, names = std::move(names), all,
@@ -347,6 +404,7 @@ void program::add_named_choice(const std::string& name,
                 }
                 throw invalid_input("there is no " + in_quotes(text) + "; there are " + all);
               });
+  state_->options.back().choices = std::move(choices);
 }
 
 void program::add_picture_options(const std::string& default_file) {
@@ -393,6 +451,12 @@ timing program::report_kernel(const std::function<float()>& run_once, const kern
   std::optional<double> bandwidth;
   if (!on_cpu_device() && work.bytes > 0 && time.median_ms > 0) bandwidth = copy_bandwidth();
   std::cout << describe_kernel(time, work, bandwidth, on_cpu_device()) << std::endl;
+  std::string line = R"({"event":"kernel","ms":)" + json_array(time.samples_ms, text_of<float>);
+  if (work.bytes > 0) line += R"(,"bytes":)" + text_of(work.bytes);
+  if (work.items > 0)
+    line += R"(,"items":)" + text_of(work.items) + R"(,"item_name":)" + json(work.item_name);
+  if (bandwidth && *bandwidth > 0) line += R"(,"limit":)" + text_of(*bandwidth);
+  state_->measured.push_back(line + "}");
   return time;
 }
 
@@ -400,6 +464,8 @@ void program::report_library(const std::string& name, std::optional<float> libra
                              const timing& ours) const {
   if (!library_ms || !(*library_ms > 0) || !(ours.median_ms > 0)) return;
   std::cout << describe_library(name, *library_ms, ours) << std::endl;
+  state_->measured.push_back(R"({"event":"library","name":)" + json(name) + R"(,"ms":)" +
+                             text_of(*library_ms) + "}");
 }
 
 void program::emit(const bitmap& picture) {

@@ -53,7 +53,11 @@ timing summarize(std::span<const float> milliseconds) {
   const std::size_t n = sorted.size();
   const double upper = sorted[n / 2];
   const double lower = sorted[(n - 1) / 2];
-  return {(lower + upper) / 2, sorted.front(), sorted.back(), n};
+  return {(lower + upper) / 2,
+          sorted.front(),
+          sorted.back(),
+          n,
+          {milliseconds.begin(), milliseconds.end()}};
 }
 
 std::string human_bytes(double bytes) {

@@ -114,6 +114,66 @@ TEST_F(Program, HandsOnWhatTheUserAskedFor) {
   EXPECT_EQ(program.repeat(), 5);
 }
 
+/// A file that is not there yet, in the folder for such files.
+fs::path fresh_file() {
+  fs::path file =
+      fs::path(::testing::TempDir()) / ("measurements-" + std::to_string(::getpid()) + ".jsonl");
+  fs::remove(file);
+  return file;
+}
+
+/// What --measurements FILE has left there; "" without a file.
+std::string measurements(const fs::path& file) {
+  std::ifstream stream(file);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+TEST_F(Program, WritesWhatItHasMeasured) {
+  const fs::path file = fresh_file();
+  float next = 0.5F;
+  const outcome result = run(
+      program, {"--measurements", file.string(), "--repeat", "2", "--loud", "--step", "fast"}, [&] {
+        const auto time = program.report_kernel([&] { return next *= 2; },
+                                                {.items = 3, .item_name = "\"odd\" \\ \n things"});
+        program.report_library("cublasSdot", 0.25F, time);
+        program.report_library("none", std::nullopt, time);
+        return true;
+      });
+  EXPECT_EQ(result.code, 0) << result.err;
+  const std::string cpu_device = lab::on_cpu_device() ? "true" : "false";
+  EXPECT_EQ(measurements(file),
+            R"({"event":"program","name":"00.0_test","device":")" + lab::describe_device(0) +
+                R"(","cpu_device":)" + cpu_device +
+                R"(,"options":{"--device":"0","--seed":"1","--repeat":"2","--measurements":")" +
+                file.string() +
+                R"(","--size":"1000","--count":"3","--scale":"1.5","--loud":"given",)"
+                R"("--step":"fast"},"steps":["slow","fast"]})"
+                "\n"
+                R"({"event":"kernel","ms":[2,4],"items":3,"item_name":"\"odd\" \\ \u000a things"})"
+                "\n"
+                R"({"event":"library","name":"cublasSdot","ms":0.25})"
+                "\n");
+}
+
+TEST_F(Program, WritesNoMeasurementsUnlessAllWasRight) {
+  const fs::path file = fresh_file();
+  for (const bool returned : {true, false}) {
+    const outcome result = run(program, {"--measurements", file.string()}, [&] {
+      program.verdict(false, "for a test");
+      program.report_kernel([] { return 1.0F; });
+      return returned;
+    });
+    EXPECT_EQ(result.code, 1);
+    EXPECT_FALSE(fs::exists(file));
+  }
+}
+
+TEST_F(Program, SaysWhereItCannotWriteMeasurements) {
+  const outcome result = run(program, {"--measurements", "/no/such/folder/m"});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_NE(result.err.find("cannot write "), std::string::npos) << result.err;
+}
+
 TEST_F(Program, UsesTheDeviceThatWasAskedFor) {
   const int last = lab::device_count() - 1;
   const outcome result = run(program, {"--device", std::to_string(last)}, [&] {

@@ -63,8 +63,14 @@ struct choice {
 ///       });
 ///     }
 ///
-/// Every program has --help, --device, --seed and --repeat. A value that was given for an option
-/// is in its variable when the body runs.
+/// Every program has --help, --device, --seed, --repeat and --measurements. A value that was given
+/// for an option is in its variable when the body runs.
+///
+/// --measurements FILE is for other programs, such as `scripts/lab bench`. After a run in which all
+/// was right, the file has one JSON object a line: first the program, with `"event":"program"`, its
+/// device, the value of every option and the names of its steps; then what report_kernel()
+/// (`"kernel"`) and report_library() (`"library"`) have reported, in that order. Times are in
+/// milliseconds, `limit` in bytes per second.
 class program {
  public:
   /// `name` as the file is called, `description` in one sentence.

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace lab {
 
@@ -17,6 +18,7 @@ struct timing {
   double min_ms = 0;
   double max_ms = 0;
   std::size_t runs = 0;
+  std::vector<float> samples_ms{};  ///< in the order of the runs
 };
 
 /// Median (of an even number: the mean of the middle two), smallest and largest.
