@@ -38,7 +38,7 @@ SECTIONS = {
         f"explorers/{name}"
         for name in ("launch", "access", "reduction", "streams", "occupancy", "roofline")
     ],
-    "Reference": ["glossary", "tools", "debugging", "editors"],
+    "Reference": ["glossary", "benchmarks", "tools", "debugging", "editors"],
     "The project": [
         "instructors",
         "contributing",

@@ -35,6 +35,7 @@ Also:
   scripts/lab watch 05.1        test again whenever you save
   scripts/lab check 05.1        test under the CPU device's checks for races and bad accesses
   scripts/lab profile 05.1      what memory accesses cost: sectors, bank conflicts, atomics
+  scripts/lab bench 05.1        how fast each step is on a GPU
   scripts/lab reset 05.1        begin an exercise anew (your file is kept)
   scripts/lab solution 05.1     show a solution
   scripts/lab doctor            what is installed here, what is missing

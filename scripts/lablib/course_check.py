@@ -177,6 +177,7 @@ def _static(
     found.update(rules.check_tree(root, files, exercises))
     found.update(rules.check_metadata(root, exercises))
     found.update(rules.check_vocabulary(root, exercises))
+    found.update(rules.check_benchmarks(root))
     for exercise in chosen:
         found.update(rules.check_exercise(root, exercise))
     return sorted(found)

@@ -5,6 +5,7 @@
 
     minutes = 60               # for somebody who has done the exercises before it
     prerequisites = ["03.1"]   # only those that no other one of the list builds on
+    bench = ["--size 1M"]      # what `scripts/lab bench` runs each step with; nothing: the defaults
     [points]                   # only if the steps do not weigh the same
     static_shared = 60
     dynamic_shared = 40
@@ -32,7 +33,7 @@ else:
         raise LabError("reading exercise.toml needs Python 3.11 or later.")
 
 
-_KEYS = ("minutes", "prerequisites", "points")
+_KEYS = ("minutes", "prerequisites", "bench", "points")
 _MOST_MINUTES = 600
 _STRING = r'"(?:[^"\\]|\\.)*"'
 _SUMMARY = re.compile(r"\*About \d+ minutes?\..*\*$")
@@ -42,6 +43,7 @@ _SUMMARY = re.compile(r"\*About \d+ minutes?\..*\*$")
 class Metadata:
     minutes: int
     prerequisites: Tuple[str, ...] = ()
+    bench: Tuple[str, ...] = ()
     points: Dict[str, int] = field(default_factory=dict)  # of each step; empty: all the same
 
 
@@ -76,6 +78,11 @@ def read(exercise: Exercise) -> Metadata:
         raise refuse(
             "prerequisites", 'prerequisites must be a list of exercises, such as ["03.1"], or []'
         )
+    bench = values.get("bench", [])
+    if not isinstance(bench, list) or not all(
+        isinstance(each, str) and each.startswith("--") for each in bench
+    ):
+        raise refuse("bench", 'bench must be a list of arguments, such as ["--size 1M"]')
     points = values.get("points", {})
     if not isinstance(points, dict) or not all(_whole(each, 100) for each in points.values()):
         raise refuse("points", "points must be a table of steps, each with 1 to 100 points")
@@ -83,7 +90,7 @@ def read(exercise: Exercise) -> Metadata:
     if points and sorted(points) != sorted(steps):
         known = ", ".join(steps) or "none"
         raise refuse("points", f"points must name each step of the contract once: {known}")
-    return Metadata(minutes, tuple(before), points)
+    return Metadata(minutes, tuple(before), tuple(bench), points)
 
 
 def _whole(value: object, most: int) -> bool:

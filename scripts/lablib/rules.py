@@ -15,7 +15,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple
 
-from lablib import bugs, equivalents, hints, metadata, mutations, pages, starters, vocabulary
+from lablib import (
+    benchmark_page,
+    bugs,
+    equivalents,
+    hints,
+    metadata,
+    mutations,
+    pages,
+    starters,
+    vocabulary,
+)
 from lablib.errors import LabError
 from lablib.exercises import Exercise
 
@@ -232,6 +242,20 @@ def check_metadata(root: Path, exercises: Sequence[Exercise]) -> Iterator[Findin
                 "minutes and prerequisites are not those of exercise.toml: run"
                 " `scripts/lab dev starters`",
             )
+
+
+def check_benchmarks(root: Path) -> Iterator[Finding]:
+    """The page of benchmarks is made from their files."""
+    if not (root / "docs" / "benchmarks.md").is_file() and not (root / "docs/benchmarks").is_dir():
+        return
+    try:
+        stale = benchmark_page.stale(root)
+    except LabError as error:
+        yield Finding("docs/benchmarks.md", 1, "benchmarks", str(error).rstrip("."))
+        return
+    for path in stale:
+        message = "not made from docs/benchmarks/*.json: run `scripts/lab dev benchmarks`"
+        yield Finding(path, 1, "benchmarks", message)
 
 
 def check_vocabulary(root: Path, exercises: Sequence[Exercise]) -> Iterator[Finding]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from unittest import mock
 
 from fakes import REPOSITORY, LabTest, gtest_program, script
-from lablib import authoring, course_check, pages, starters
+from lablib import authoring, benchmark_page, course_check, pages, starters
 from lablib.errors import LabError
 from lablib.exercises import find_exercises
 from lablib.rules import Finding, author_version, formatter
@@ -406,6 +406,15 @@ class TreeRulesTest(Course):
         self.edit("test", '#include "ref', '#include "help.hpp"\n#include "ref')
         done = self.check()
         self.assertNotIn("stray", done.stdout)
+
+    def test_the_page_of_benchmarks(self):
+        (self.root / "docs/benchmarks.md").write_text("# Benchmarks\n")
+        self.assert_finds("^docs/benchmarks.md:1: benchmarks: .*`scripts/lab dev benchmarks`")
+        benchmark_page.write(self.root)
+        self.assertNotIn("benchmarks:", self.check().stdout)
+        (self.root / "docs/benchmarks").mkdir()
+        (self.root / "docs/benchmarks/a.json").write_text("{}\n")
+        self.assert_finds("^docs/benchmarks.md:1: benchmarks: .*a.json is not a file of")
 
     def test_a_name_that_is_there_twice(self):
         self.add("05.2", "second_sum", "sums")

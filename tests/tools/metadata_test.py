@@ -27,9 +27,12 @@ class MetadataTest(LabTest):
         self.dot_product.metadata_file.write_text(text)
 
     def test_what_is_read(self):
-        self.write('minutes = 60\nprerequisites = ["03.1"]\n[points]\nfirst = 60\nsecond = 40\n')
+        bench = 'bench = ["--size 1M", "--size 16M --seed 2"]\n'
+        points = "[points]\nfirst = 60\nsecond = 40\n"
+        self.write('minutes = 60\nprerequisites = ["03.1"]\n' + bench + points)
         data = metadata.read(self.dot_product)
         self.assertEqual((60, ("03.1",)), (data.minutes, data.prerequisites))
+        self.assertEqual(("--size 1M", "--size 16M --seed 2"), data.bench)
         self.assertEqual({"first": 60, "second": 40}, metadata.weights(self.dot_product))
         self.assertEqual([], metadata.problems(self.exercises))
 
@@ -50,6 +53,8 @@ class MetadataTest(LabTest):
             ('minutes = 30\nprerequisites = "03.1"\n', 2, "prerequisites must be"),
             ("minutes = 30\nprerequisites = [3.1]\n", 2, "prerequisites must be"),
             ('minutes = 30\nprerequisites = ["vector_add"]\n', 2, "prerequisites must be"),
+            (f'{ok}bench = "--size 1M"\n', 3, "bench must be a list of arguments"),
+            (f'{ok}bench = ["1M"]\n', 3, "bench must be a list of arguments"),
             (f'{ok}title = "x"\n', 3, "'title' has no meaning"),
             (f"{ok}points = 3\n", 3, "points must be a table"),
             (f"{ok}[points]\nfirst = 0\nsecond = 1\n", 3, "1 to 100 points"),

@@ -5,4 +5,13 @@
 
 # scripts/lab imports them in this order until it has found the verb, so what students use at each
 # edit comes first.
-MODULES = ("working", "learning", "docs", "grading", "exporting", "authoring", "completing")
+MODULES = (
+    "working",
+    "learning",
+    "measuring",
+    "docs",
+    "grading",
+    "exporting",
+    "authoring",
+    "completing",
+)

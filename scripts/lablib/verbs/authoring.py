@@ -6,7 +6,17 @@
 import argparse
 from pathlib import Path
 
-from lablib import authoring, build, course_check, device, metadata, mutate, starters, verify
+from lablib import (
+    authoring,
+    benchmark_page,
+    build,
+    course_check,
+    device,
+    metadata,
+    mutate,
+    starters,
+    verify,
+)
 from lablib.errors import OK, USAGE, LabError
 from lablib.exercises import find_exercises, resolve_all
 from lablib.files import short_path, write_atomically
@@ -175,6 +185,15 @@ def _mutate(root: Path, options: argparse.Namespace) -> int:
     return mutate.mutate(root, exercises, chosen, options.jobs or verify.cores(), options.only)
 
 
+def _benchmarks(root: Path, options: argparse.Namespace) -> int:
+    changed = benchmark_page.write(root)
+    for path in changed:
+        print(f"{'written' if (root / path).is_file() else 'removed'}: {path}")
+    if not changed:
+        print(f"{benchmark_page.PAGE} is as the files in docs/benchmarks/ have it.")
+    return OK
+
+
 PARTS = (
     Verb("new", "Write a new exercise that works, for you to replace.", _new_arguments, _new),
     Verb(
@@ -199,6 +218,13 @@ PARTS = (
         " prerequisites from each exercise.toml.",
         _starters_arguments,
         _starters,
+    ),
+    Verb(
+        "benchmarks",
+        "Write docs/benchmarks.md and its charts from the files of `scripts/lab bench --json` in"
+        " docs/benchmarks/.",
+        verb.no_arguments,
+        _benchmarks,
     ),
     Verb(
         "bugs",

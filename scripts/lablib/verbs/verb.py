@@ -108,7 +108,7 @@ def jobs(parser: Parser) -> None:
     parser.add_argument(
         "--jobs",
         "-j",
-        type=_positive,
+        type=positive,
         metavar="N",
         help="how many things to do at once; by default as many as there are cores",
     )
@@ -152,7 +152,7 @@ def _seconds(text: str) -> float:
     return value
 
 
-def _positive(text: str) -> int:
+def positive(text: str) -> int:
     if not (text.isascii() and text.isdigit()) or int(text) < 1:
         raise argparse.ArgumentTypeError(f"'{text}' is not a number from 1")
     return int(text)

@@ -1,0 +1,154 @@
+# SPDX-FileCopyrightText: The CUDA Labs authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""The verb bench: how fast the steps of exercises are."""
+
+import argparse
+import shlex
+from pathlib import Path
+from typing import List
+
+from lablib import bench, benchmarks, build, metadata, rate_chart
+from lablib.console import paint, say
+from lablib.errors import FAILED, OK, USAGE, LabError
+from lablib.exercises import Exercise, resolve_all
+from lablib.files import short_path, write_atomically
+from lablib.verbs import verb
+from lablib.verbs.verb import Parser, Verb
+
+
+def _arguments(parser: Parser) -> None:
+    verb.exercises(parser)
+    verb.solution(parser)
+    verb.on_device(parser)
+    parser.add_argument(
+        "--compare",
+        type=Path,
+        metavar="FILE",
+        help=f"say what is faster or slower than in this file of --json. {benchmarks.NOISE_RULE}",
+    )
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="write all samples to this file, for --compare"
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="write a table (bench.csv) and a chart an exercise (SVG) to this folder",
+    )
+    parser.add_argument(
+        "--rounds",
+        type=verb.positive,
+        default=bench.ROUNDS,
+        metavar="N",
+        help=f"how often all programs are run, in turns; {bench.ROUNDS} by default",
+    )
+    parser.add_argument(
+        "--repeat",
+        type=verb.positive,
+        default=bench.REPEAT,
+        metavar="N",
+        help=f"how many samples a program takes; {bench.REPEAT} by default",
+    )
+    parser.add_argument(
+        "--cpu-times",
+        action="store_true",
+        help="without a GPU: show times of the CPU device, which say nothing about a GPU",
+    )
+
+
+def _chosen(root: Path, ids: List[str]) -> List[Exercise]:
+    if ids:
+        return resolve_all(root, ids)
+    found = []
+    for exercise in verb.all_exercises(root):
+        data = metadata.find(exercise)
+        if data and data.bench:
+            found.append(exercise)
+    if not found:
+        raise LabError(
+            "no exercise.toml has a list `bench`, so name the exercises: `scripts/lab bench 05.1`.",
+            USAGE,
+        )
+    return found
+
+
+def _bench(root: Path, options: argparse.Namespace) -> int:
+    exercises = _chosen(root, options.id)
+    old = benchmarks.read(options.compare) if options.compare else None  # before minutes of work
+    for file in (options.json, options.out):
+        if file is not None and not file.absolute().parent.is_dir():
+            raise LabError(f"there is no folder {file.parent} for {file.name}.", USAGE)
+    chosen = verb.chosen_device(options)
+    bench.require_gpu(chosen, options.cpu_times)
+    build.require_packages(root)
+    report = bench.measure(
+        root,
+        exercises,
+        chosen,
+        solution=options.solution,
+        arguments=[shlex.join(options.rest)] if options.rest else [],
+        rounds=options.rounds,
+        repeat=options.repeat,
+    )
+    if not report.results:
+        raise LabError("nothing was measured (see above).")
+    _print(report)
+    if options.json:
+        write_atomically(options.json, report.text())
+        say(f"file written: {short_path(options.json, Path.cwd())}")
+    if options.out:
+        _write_folder(options.out, report)
+    return _compare(old, report) if old else OK
+
+
+def _print(report: benchmarks.Report) -> None:
+    where = [report.device, report.cuda and f"CUDA {report.cuda}"]
+    where += [report.driver and f"driver {report.driver}"]
+    where += [f"{name}: {low:g} to {high:g}" for name, (low, high) in report.clocks.items()]
+    print("; ".join(filter(None, where)))
+    for exercise, results in benchmarks.by_exercise(report.results).items():
+        print()
+        print(paint(exercise, "bold"))
+        table = [benchmarks.HEAD, *benchmarks.rows(results, report.cpu_device)]
+        widths = [max(len(row[i]) for row in table) for i in range(len(benchmarks.HEAD))]
+        for row in table:
+            line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths))
+            print(f"  {line}".rstrip())
+
+
+def _write_folder(folder: Path, report: benchmarks.Report) -> None:
+    write_atomically(folder / "bench.csv", benchmarks.csv_text(report))
+    for exercise, results in benchmarks.by_exercise(report.results).items():
+        title = f"{exercise}, {report.device}"
+        chart = "" if report.cpu_device else rate_chart.svg(title, results)
+        if chart:
+            write_atomically(folder / f"{exercise}.svg", chart)
+    say(f"files written: {short_path(folder, Path.cwd())}/")
+
+
+def _compare(old: benchmarks.Report, new: benchmarks.Report) -> int:
+    if (old.device, old.cpu_device) != (new.device, new.cpu_device):
+        raise LabError(
+            f"the old file was measured on {old.device}, and this is {new.device}: their times"
+            " cannot be compared."
+        )
+    lines, slower = benchmarks.comparison(old, new)
+    print()
+    print("\n".join(lines))
+    return FAILED if slower else OK
+
+
+VERBS = (
+    Verb(
+        "bench",
+        "Measure all steps of some exercises on the GPU, in turns, beside the library and the limit"
+        " that their programs know; by default those of your own files. Without an ID: those"
+        " exercises whose exercise.toml has a list `bench`. Arguments after -- go to the programs,"
+        " in place of those lists. Exits 1 if something is slower than in the file of --compare.",
+        _arguments,
+        _bench,
+        takes_rest=True,
+        takes_exercises=True,
+    ),
+)

@@ -1,0 +1,424 @@
+# SPDX-FileCopyrightText: The CUDA Labs authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""scripts/lab bench, on made-up programs and a made-up GPU; and the page of benchmarks."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import xml.etree.ElementTree
+from pathlib import Path
+from typing import Any, Dict, List
+
+from fakes import LabTest, script
+from lablib import benchmark_page, benchmarks, rate_chart
+from lablib.benchmarks import Report, Result
+from lablib.errors import LabError
+
+# A program with two steps. BODY may change `ms`, `events` and what else it likes.
+PROGRAM = """#!{python}
+import json, os, sys, time
+given = sys.argv[1:]
+with open(os.environ["FAKE_LOG"], "a") as log:
+    log.write("program " + " ".join(x for x in given if not x.startswith("/")) + "\\n")
+options = dict(zip(given[::2], given[1::2]))
+step = options.get("--step", "second")
+repeat = int(options["--repeat"])
+ms = [{{"first": 2.0, "second": 1.0}}.get(step, 4.0)] * repeat
+events = [
+    {{"event": "program", "name": "x", "device": "device 0: NVIDIA H200", "cpu_device": False,
+      "options": {{}}, "steps": ["first", "second"]}},
+    {{"event": "kernel", "ms": ms, "bytes": 1e9, "limit": 2e12}},
+    {{"event": "library", "name": "cublasSdot", "ms": 0.5}},
+]
+{body}
+with open(options["--measurements"], "w") as file:
+    file.write("".join(json.dumps(event) + "\\n" for event in events))
+"""
+
+SMI = """#!/bin/sh
+case "$1" in
+  -L) echo 'GPU 0: NVIDIA H200 (UUID: GPU-1)' ;;
+  *driver_version*) echo 580.95 ;;
+  *) echo "1980, 3201, [N/A]" ;;
+esac
+"""
+
+
+class BenchTest(LabTest):
+    def setUp(self) -> None:
+        super().setUp()
+        script(self.bin / "nvcc", "#!/bin/sh\necho 'release 13.0, V13.0.88'\n")
+        script(self.bin / "nvidia-smi", SMI)
+        self.env["LAB_DEVICE"] = "gpu"
+        self.write_program("")
+        self.file = self.root / "new.json"
+
+    def write_program(self, body: str, target: str = "lab.05.1") -> None:
+        text = PROGRAM.format(python=sys.executable, body=body)
+        script(self.root / "programs" / target, text)
+
+    def bench(self, *arguments: str, **env: str) -> "subprocess.CompletedProcess":
+        return self.lab("bench", "05.1", *arguments, **env)
+
+    def programs(self) -> List[str]:
+        return [call[len("program ") :] for call in self.calls() if call.startswith("program ")]
+
+    def measured(self) -> Dict[str, Any]:
+        return json.loads(self.file.read_text())
+
+    def test_all_steps_are_measured_in_turns_there_and_back(self):
+        done = self.bench("--rounds", "2", "--repeat", "5")
+        self.assert_status(0, done)
+        one = "--repeat 5 --measurements"
+        self.assertEqual(
+            ["--repeat 1 --measurements"]  # which tells the steps, and warms up
+            + [f"--step first {one}", f"--step second {one}"]
+            + [f"--step second {one}", f"--step first {one}"],
+            self.programs(),
+        )
+
+    def test_the_table(self):
+        done = self.bench()
+        self.assertRegex(
+            done.stdout,
+            r"NVIDIA H200; CUDA 13.0; driver 580.95; multiprocessors, MHz: 1980 to 1980;"
+            r" memory, MHz: 3201 to 3201\n",
+        )
+        self.assertRegex(
+            done.stdout, r"first +default +2 +2 to 2 +500 GB/s +25 % +25 % \(cublasSdot\)\n"
+        )
+        self.assertRegex(done.stdout, r"second +default +1 +1 to 1 +1000 GB/s +50 % +50 %")
+
+    def test_what_a_file_holds(self):
+        self.assert_status(
+            0, self.bench("--json", str(self.file), "--rounds", "2", "--repeat", "3")
+        )
+        data = self.measured()
+        self.assertEqual(
+            (1, "NVIDIA H200", False, "580.95", "13.0", 2),
+            tuple(
+                data[key]
+                for key in ("version", "device", "cpu_device", "driver", "cuda", "rounds")
+            ),
+        )
+        self.assertRegex(data["date"], r"^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
+        self.assertEqual([1980, 1980], data["clocks"]["multiprocessors, MHz"])
+        first = data["results"][0]
+        self.assertEqual(("05.1_dot_product", "first"), (first["exercise"], first["step"]))
+        self.assertEqual([2.0] * 6, first["samples_ms"])
+        self.assertEqual((2.0, [2.0, 2.0]), (first["median_ms"], first["quartiles_ms"]))
+        self.assertEqual((5e11, "B/s", 0.25, 0.25), tuple(
+            first[key] for key in ("rate", "unit", "of_limit", "of_library")
+        ))
+        self.assertEqual(data["results"], json.loads(benchmarks.read(self.file).text())["results"])
+
+    def test_arguments_come_from_the_command_line_or_else_from_exercise_toml(self):
+        toml = self.root / "labs/05_shared_memory/1_dot_product/exercise.toml"
+        toml.write_text(
+            'minutes = 1\nprerequisites = []\nbench = ["--size 1M", "--size 2M --x \'a b\'"]\n'
+        )
+        self.assert_status(0, self.lab("bench", "--rounds", "1"))  # the only one with a list
+        sizes = [" ".join(call.split(" ")[:2]) for call in self.programs()]
+        self.assertEqual(["--size 1M"] * 3 + ["--size 2M"] * 2, sizes)
+        self.log.write_text("")
+        self.assert_status(0, self.bench("--rounds", "1", "--", "--size", "7"))
+        self.assertEqual(["--size 7"] * 3, [call[:8] for call in self.programs()])
+
+    def test_the_folder(self):
+        self.assert_status(0, self.bench("--out", str(self.root / "out"), "--", "--size", "1,5"))
+        text = (self.root / "out/bench.csv").read_text().splitlines()
+        self.assertEqual(13, len(text[0].split(",")))
+        self.assertEqual(
+            '05.1_dot_product,first,"--size 1,5",60,2,2,2,5e+11,B/s,0.2500,cublasSdot,0.5,0.2500',
+            text[1],
+        )
+        xml.etree.ElementTree.parse(self.root / "out/05.1_dot_product.svg")
+
+    def test_without_a_gpu_it_refuses_unless_asked_for_times_of_the_cpu_device(self):
+        for device in ("cpu", "gpu"):
+            env = {"LAB_DEVICE": device}
+            if device == "gpu":
+                script(self.bin / "nvidia-smi", "#!/bin/sh\n")
+            done = self.bench(**env)
+            self.assert_status(77, done)
+            self.assertIn("measures GPUs, and there is none here", done.stderr)
+            self.assertEqual([], self.programs())
+        self.assert_status(77, self.bench("--cpu-times"))  # for the gpu, still
+        self.write_program('events[0]["cpu_device"] = True')
+        done = self.bench(
+            *("--cpu-times", "--json", str(self.file), "--out", str(self.root / "out")),
+            LAB_DEVICE="cpu",
+        )
+        self.assert_status(0, done)
+        self.assertIn("say nothing about the speed of a GPU", done.stderr)
+        self.assertRegex(done.stdout, r"first +default +2 +2 to 2\n")
+        self.assertNotIn("GB/s", done.stdout)
+        self.assertNotIn("rate", self.measured()["results"][0])
+        self.assertNotIn("B/s", (self.root / "out/bench.csv").read_text())
+        self.assertEqual([], list((self.root / "out").glob("*.svg")))
+
+    def test_programs_that_fail_are_left_out(self):
+        self.write_program('if step == "first": sys.exit("x: the vectors are wrong")')
+        done = self.bench("--json", str(self.file))
+        self.assert_status(0, done)
+        self.assertEqual(1, done.stderr.count("05.1_dot_product first is left out"))
+        self.assertIn("it failed: x: the vectors are wrong", done.stderr)
+        self.assertEqual(["second"], [row["step"] for row in self.measured()["results"]])
+        for body, sentence in (
+            ("sys.exit(77)", "not possible here: without a word"),
+            ("os.kill(os.getpid(), 11)", "it was ended by"),
+            ("events = events[:1]", "reports no kernel's time"),
+            ("events = []", "does not begin with the program"),
+            ('options["--measurements"] = "elsewhere"', "cannot be read"),
+        ):
+            self.write_program(body)
+            done = self.bench()
+            with self.subTest(body):
+                self.assert_status(1, done)
+                self.assertIn(sentence, done.stderr)
+                self.assertIn("nothing was measured", done.stderr)
+
+    def test_a_step_that_fails_in_a_later_round_leaves_nothing(self):
+        self.write_program(
+            'if step == "first" and open(os.environ["FAKE_LOG"]).read().count("first") > 1:\n'
+            "    sys.exit(1)"
+        )
+        self.assert_status(0, self.bench("--json", str(self.file)))
+        self.assertEqual(["second"], [row["step"] for row in self.measured()["results"]])
+
+    def test_several_kernels_of_one_program(self):
+        self.write_program('events = events[:2] + [dict(events[1], ms=[8.0])] + events[2:]')
+        self.assert_status(0, self.bench("--json", str(self.file), "--rounds", "1"))
+        rows = {row["step"]: row for row in self.measured()["results"]}
+        self.assertEqual(["first", "first (2)", "second", "second (2)"], sorted(rows))
+        self.assertEqual([8.0], rows["first (2)"]["samples_ms"])
+        libraries = [rows[step]["library"] for step in ("first", "first (2)")]
+        self.assertEqual(["", "cublasSdot"], libraries)
+
+    def test_mistakes_on_the_command_line(self):
+        broken = self.root / "broken.json"
+        broken.write_text("{")
+        other = self.root / "other.json"
+        other.write_text('{"version": 1}')
+        for arguments, status, sentence in (
+            (("--rounds", "0"), 2, "not a number from 1"),
+            (("--repeat", "x"), 2, "not a number from 1"),
+            (("--jsn", "f"), 2, "--jsn"),
+            (("--json", "/no/such/folder/f.json"), 2, "there is no folder /no/such/folder"),
+            (("--compare", "/no/such/file"), 1, "cannot read /no/such/file"),
+            (("--compare", str(broken)), 1, "is not a file of `scripts/lab bench --json`"),
+            (("--compare", str(other)), 1, "is not a file of `scripts/lab bench --json`"),
+        ):
+            with self.subTest(arguments):
+                done = self.bench(*arguments)
+                self.assert_status(status, done)
+                self.assertIn(sentence, done.stderr)
+                self.assertEqual([], self.programs())
+        self.assert_status(2, self.lab("bench", "nonsense"))
+        done = self.lab("bench")
+        self.assert_status(2, done)
+        self.assertIn("no exercise.toml has a list `bench`", done.stderr)
+
+    def test_comparing(self):
+        self.assert_status(0, self.bench("--json", str(self.file)))
+        done = self.bench("--compare", str(self.file))
+        self.assert_status(0, done)
+        self.assertIn("2 of 2 are the same.", done.stdout)
+        self.write_program('ms[:] = [{"first": 1.5, "second": 1.5}[step]] * repeat')
+        done = self.bench("--compare", str(self.file))
+        self.assert_status(1, done)
+        for line in (
+            "faster   05.1_dot_product first: 2 ms before, 1.5 ms now (-25.0 %)\n",
+            "slower   05.1_dot_product second: 1 ms before, 1.5 ms now (+50.0 %)\n",
+            "0 of 2 are the same.",
+        ):
+            self.assertIn(line, done.stdout)
+        data = self.measured()
+        data["device"] = "NVIDIA H100"
+        self.file.write_text(json.dumps(data))
+        done = self.bench("--compare", str(self.file))
+        self.assert_status(1, done)
+        self.assertIn("was measured on NVIDIA H100, and this is NVIDIA H200", done.stderr)
+
+    def test_a_run_that_is_stopped_leaves_no_file(self):
+        self.file.write_text("old")
+        self.write_program("time.sleep(60) if repeat > 1 else None")
+        process = subprocess.Popen(
+            [str(self.root / "scripts/lab"), "bench", "05.1", "--json", str(self.file)],
+            env={**self.env, "TMPDIR": self.temporary.name},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        limit = time.monotonic() + 30
+        while len(self.programs()) < 2 and time.monotonic() < limit:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=30)
+        self.assertEqual(130, process.returncode, error)
+        self.assertEqual("old", self.file.read_text())
+        self.assertEqual([], list(self.root.glob(".new.json*")))
+        self.assertEqual([], [x for x in os.listdir(self.temporary.name) if "lab-bench" in x])
+
+
+def result(step: str = "first", samples: Any = (2.0,), **more: Any) -> Result:
+    return Result("05.1_dot_product", step, more.pop("arguments", ""), list(samples), **more)
+
+
+def report(*results: Result, **more: Any) -> Report:
+    about = {"cpu_device": False, "driver": "580.95", "cuda": "13.0", "commit": "abc"}
+    about.update(device="NVIDIA H200", date="2026-11-22T20:00:00Z", rounds=3)
+    return Report(**{**about, **more}, results=list(results))
+
+
+class RuleTest(unittest.TestCase):
+    def verdict(self, old: List[float], new: List[float]) -> str:
+        return benchmarks.compare(result(samples=old), result(samples=new))
+
+    def test_what_counts_as_different(self):
+        for old, new, wanted in (
+            ([100, 100, 100], [100, 100, 100], "the same"),
+            ([100, 100, 100], [97, 97, 97], "faster"),
+            ([100, 100, 100], [103, 103, 103], "slower"),
+            ([100, 100, 100], [98.5, 98.5, 98.5], "the same"),  # less than 2 %
+            ([100, 100, 100], [101.5, 101.5, 101.5], "the same"),
+            ([90, 100, 110], [80, 90, 100], "the same"),  # the ranges overlap
+            ([90, 100, 110], [100, 110, 120], "the same"),
+            ([90, 100, 110], [70, 80, 85], "faster"),
+            ([90, 100, 110], [115, 120, 130], "slower"),
+            ([100, 100, 100, 100, 900], [50, 50, 50, 50, 900], "faster"),  # one outlier
+        ):
+            with self.subTest(old=old, new=new):
+                self.assertEqual(wanted, self.verdict(old, new))
+
+    def test_what_is_new_and_what_is_missing(self):
+        old = report(result("a"), result("b"), Result("06.5_x", "a", "", [1.0]))
+        lines, slower = benchmarks.comparison(old, report(result("a"), result("c")))
+        self.assertFalse(slower)
+        self.assertEqual(
+            ["new      05.1_dot_product c", "missing  05.1_dot_product b"], lines[:-1]
+        )
+        self.assertTrue(lines[-1].startswith("1 of 2 are the same. A time counts as different if"))
+
+    def test_quartiles_and_rates(self):
+        one = result(samples=[4, 1, 3, 2, 5], items=6e6, item_name="FLOP", bytes=3e6, limit=2e9)
+        self.assertEqual((3, (2, 4)), (one.median_ms, one.quartiles_ms))
+        self.assertEqual((2e9, "FLOP/s", 0.5), (one.rate, one.unit, one.of_limit))
+        self.assertIsNone(one.of_library)
+        alone = result(samples=[7])
+        self.assertEqual((7, (7, 7)), (alone.median_ms, alone.quartiles_ms))
+
+    def test_units(self):
+        for value, unit, wanted in (
+            (4.29e12, "B/s", "4290 GB/s"),
+            (44.6e12, "FLOP/s", "44.6 TFLOP/s"),
+            (15.6e9, "pairs/s", "15.6 G pairs/s"),
+            (5, "pairs/s", "5 pairs/s"),
+        ):
+            self.assertEqual(wanted, benchmarks.short(value, unit))
+
+    def test_files_that_are_refused(self):
+        for change, sentence in (
+            ({"version": 2}, "version 2 of the format"),
+            ({"device": None, "results": 3}, "is not a file"),
+            ({"results": [{"exercise": "x"}]}, "is not a file"),
+            ({"results": [{**vars(result()), "samples_ms": []}]}, "has no samples"),
+            ({"results": [{**vars(result()), "samples_ms": [0]}]}, "has no samples"),
+        ):
+            data = {**json.loads(report(result()).text()), **change}
+            path = Path(self.enterContext(tempfile.TemporaryDirectory())) / "x.json"
+            path.write_text(json.dumps(data))
+            with self.subTest(change), self.assertRaisesRegex(LabError, sentence):
+                benchmarks.read(path)
+
+
+class ChartTest(unittest.TestCase):
+    def chart(self, *results: Result) -> str:
+        text = rate_chart.svg("A <title>", results)
+        xml.etree.ElementTree.fromstring(text)
+        return text
+
+    def test_a_line_a_step_and_one_for_the_limit(self):
+        text = self.chart(
+            *(result("a", [n], bytes=n * 1e9, limit=2e12) for n in (1.0, 4.0, 16.0)),
+            *(result("b", [2 * n], bytes=n * 1e9, limit=2e12) for n in (1.0, 4.0, 16.0)),
+        )
+        self.assertEqual(6, text.count("<circle"))
+        self.assertEqual(2, text.count('class="limit"'))  # the line, and its sample
+        for word in (">a</text>", ">b</text>", "A &lt;title&gt;", "copy bandwidth"):
+            self.assertIn(word, text)
+
+    def test_faster_is_higher_and_more_work_is_further_right(self):
+        text = self.chart(result("a", [1.0], bytes=1e9), result("b", [4.0], bytes=8e9))
+        places = [
+            (float(circle.get("cx")), float(circle.get("cy")))
+            for circle in xml.etree.ElementTree.fromstring(text).iter()
+            if circle.tag.endswith("circle")
+        ]
+        (ax, ay), (bx, by) = places
+        self.assertLess(ax, bx)
+        self.assertLess(by, ay)  # 2 GB/ms above 1
+
+    def test_a_single_size_and_a_library(self):
+        text = self.chart(
+            result("a", items=1e6, item_name="pairs", library="CUB", library_ms=1.0)
+        )
+        self.assertEqual(2, text.count("<circle"))
+        self.assertLess(text.index(">a</text>"), text.index("CUB (library)"))
+        self.assertNotIn("copy bandwidth", text)
+
+    def test_without_rates_there_is_no_chart(self):
+        self.assertEqual("", rate_chart.svg("x", [result()]))
+
+
+class PageTest(LabTest):
+    def setUp(self) -> None:
+        super().setUp()
+        self.folder = self.root / "docs/benchmarks"
+        self.folder.mkdir(parents=True)
+
+    def test_without_files(self):
+        self.assertEqual(["docs/benchmarks.md"], benchmark_page.write(self.root))
+        self.assertIn("Nothing has been measured", (self.root / "docs/benchmarks.md").read_text())
+
+    def test_tables_and_charts(self):
+        made_up = report(
+            result("static", [2.0, 2.0], bytes=1e9, limit=2e12, library="L|b", library_ms=0.5),
+            clocks={"memory, MHz": [3201, 3201]},
+        )
+        (self.folder / "h200.json").write_text(made_up.text())
+        self.assert_status(0, self.lab("dev", "benchmarks"))
+        page = (self.root / "docs/benchmarks.md").read_text()
+        for line in (
+            "## NVIDIA H200, 2026-11-22\n",
+            "CUDA 13.0; driver 580.95; commit `abc`; 3 rounds; memory, MHz: 3201 to 3201.\n",
+            "### 05.1_dot_product, h200\n",
+            "| static | default | 2 | 2 to 2 | 500 GB/s | 25 % | 25 % (L b) |\n",
+            "(images/benchmarks/h200_05.1_dot_product.svg)\n",
+        ):
+            self.assertIn(line, page)
+        chart = self.root / "docs/images/benchmarks/h200_05.1_dot_product.svg"
+        self.assertTrue(chart.is_file())
+        self.assertEqual([], benchmark_page.stale(self.root))
+        (self.root / "docs/benchmarks.md").write_text(page + "more")
+        self.assertEqual(["docs/benchmarks.md"], benchmark_page.stale(self.root))
+        (self.folder / "h200.json").unlink()
+        done = self.lab("dev", "benchmarks")
+        self.assertIn("removed: docs/images/benchmarks/h200_05.1_dot_product.svg", done.stdout)
+        self.assertFalse(chart.exists())
+
+    def test_times_of_the_cpu_device_are_refused(self):
+        (self.folder / "cpu.json").write_text(report(result(), cpu_device=True).text())
+        done = self.lab("dev", "benchmarks")
+        self.assert_status(1, done)
+        self.assertIn("cpu.json was measured on the CPU device", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
