@@ -172,6 +172,7 @@ def _static(
     for path in changed:
         found.update(rules.check_file(root, path))
     found.update(rules.check_formatting(root, changed))
+    found.update(rules.check_wording(root, changed))
     found.update(rules.check_links(root, files))  # a file that moved breaks links of others
     found.update(rules.check_index(root, files))
     found.update(rules.check_tree(root, files, exercises))

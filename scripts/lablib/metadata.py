@@ -26,11 +26,11 @@ from lablib.exercises import Exercise
 from lablib.grading.points import steps_of
 
 if sys.version_info >= (3, 11):
-    from tomllib import loads as _parse
+    from tomllib import loads as parse_toml
 else:
 
-    def _parse(text: str) -> Dict[str, Any]:
-        raise LabError("reading exercise.toml needs Python 3.11 or later.")
+    def parse_toml(text: str) -> Dict[str, Any]:
+        raise LabError("reading TOML files needs Python 3.11 or later.")
 
 
 _KEYS = ("minutes", "prerequisites", "bench", "points")
@@ -51,7 +51,7 @@ def read(exercise: Exercise) -> Metadata:
     """Of one exercise, apart from whether its prerequisites exist: problems() looks at all."""
     path = exercise.metadata_file
     try:
-        values = _parse(path.read_text(encoding="utf-8"))
+        values = parse_toml(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise LabError(f"{path}:1: {exercise.id} has no exercise.toml.") from None
     except (OSError, ValueError) as error:

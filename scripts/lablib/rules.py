@@ -25,6 +25,7 @@ from lablib import (
     pages,
     starters,
     vocabulary,
+    wording,
 )
 from lablib.errors import LabError
 from lablib.exercises import Exercise
@@ -242,6 +243,20 @@ def check_metadata(root: Path, exercises: Sequence[Exercise]) -> Iterator[Findin
                 "minutes and prerequisites are not those of exercise.toml: run"
                 " `scripts/lab dev starters`",
             )
+
+
+def check_wording(root: Path, paths: Iterable[str]) -> Iterator[Finding]:
+    """Home-made words in what students read."""
+    try:
+        avoided = wording.read_list(root)
+    except LabError as error:
+        yield _located(root, error, root / wording.LIST, "wording")
+        return
+    for path in paths:
+        if wording.is_read(path):
+            text = (root / path).read_text(encoding="utf-8", errors="replace")
+            for line, message in wording.find(path, text, avoided):
+                yield Finding(path, line, "wording", message)
 
 
 def check_benchmarks(root: Path) -> Iterator[Finding]:

@@ -51,7 +51,8 @@ REQUIRED_WORK(TwoKernelsAndEventsAroundThem) {
                                            "Synchronize|cudaDeviceSynchronize"},
                                  .only_shape = true}));
   ASSERT_TRUE(done.calls.contains("cudaEventRecord"));
-  EXPECT_GE(done.calls.at("cudaEventRecord"), 3U) << "before the first, between, behind the second";
+  EXPECT_GE(done.calls.at("cudaEventRecord"), 3U)
+      << "before the first kernel, between, and after the second";
 }
 
 /// Each test leaves no error behind. (That it leaves no event behind is seen to by the tests'

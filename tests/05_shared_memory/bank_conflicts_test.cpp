@@ -236,7 +236,7 @@ TEST(RowSums, SayHowLongTheyTook) {
 
 // --- what is counted -----------------------------------------------------------------------------
 
-/// Nothing where nobody counts.
+/// Nothing where reads are not counted.
 template <class T>
 void expect_as_many_wavefronts_as_predicted(std::size_t columns) {
   constexpr std::size_t kRows = 256, kWarps = kRows / lab::bank_conflicts::kLanes;
@@ -261,7 +261,7 @@ TEST(RowSums, TakeAsManyWavefrontsAsPredicted) {
   const std::vector<float> few(64);
   const auto once = [&] { row_sums(layout::packed, std::span<const float>(few), 2); };
   if (!count_shared_reads(once))
-    GTEST_SKIP() << "nobody counts here; the CPU device does so in scripts/lab check 05.4";
+    GTEST_SKIP() << "reads are counted only on the CPU device, by scripts/lab check 05.4";
   for (const std::size_t columns : {1U, 2U, 3U, 4U, 8U, 12U, 31U, 32U, 33U, 64U}) {
     expect_as_many_wavefronts_as_predicted<signed char>(columns);
     expect_as_many_wavefronts_as_predicted<short>(columns);

@@ -198,7 +198,7 @@ TEST_P(Pitch, LeavesTheGapsAlone) {
   for (std::size_t y = 0; y < of.size.rows; ++y)
     for (std::size_t x = of.size.columns; x < pitch; ++x)
       ASSERT_EQ(std::bit_cast<std::uint32_t>(result.memory[y * pitch + x]), 0xFFFF'FFFFU)
-          << "row " << y << ", " << x - of.size.columns << " floats behind its end";
+          << "row " << y << ", " << x - of.size.columns << " floats after its end";
 }
 
 TEST(Pitched, HasGapsWhereRowsAreShort) {

@@ -129,7 +129,7 @@ TEST(IsPossible, RejectsWhatNoOrderExplains) {
   EXPECT_FALSE(is_possible(operation::exch, 7, asked, {2, {3, 7, 2}, 0})) << "1 should be left";
   EXPECT_FALSE(is_possible(operation::exch, 7, asked, {1, {3, 2, 7}, 0})) << "2 sees itself";
   EXPECT_FALSE(is_possible(operation::exch, 7, asked, {1, {3, 7}, 0})) << "one is missing";
-  EXPECT_FALSE(is_possible(operation::exch, 7, {}, {8, {}, 0})) << "nobody wrote 8";
+  EXPECT_FALSE(is_possible(operation::exch, 7, {}, {8, {}, 0})) << "8 was never written";
   EXPECT_FALSE(is_possible(operation::cas, 7, requests{{1, 5}}, {7, {5}, 0})) << "5 was not there";
   // A lost update, and one that was made without anybody having seen the start.
   EXPECT_FALSE(is_possible(operation::add, 0, requests{{1, 0}, {1, 0}}, {1, {0, 0}, 0}));

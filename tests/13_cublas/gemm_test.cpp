@@ -32,7 +32,7 @@ using vector = std::vector<float>;
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 /// A matrix and its array: rows are `padding` further apart than long, and what is between them
-/// and behind the last is NaN.
+/// and after the last is NaN.
 struct matrix {
   matrix(std::size_t its_rows, std::size_t its_cols, std::size_t padding, const vector& tight)
       : rows(its_rows),

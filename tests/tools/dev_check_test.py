@@ -372,6 +372,12 @@ class ExerciseRulesTest(Course):
             r"first_sum.cu:\d+: vocabulary: cudaGetLastError is used .*docs/05_sums.md what it is"
         )
 
+    def test_wording(self):
+        head = LICENSE + "[[avoid]]\n"
+        (self.root / "docs/wording.toml").write_text(head + "words = 'cargo'\nsay = 'tile'\n")
+        self.edit("hints", "# Hints", "# Hints and cargo")
+        self.assert_finds("1_first_sum/hints.md:1: wording: 'cargo' is .*better: tile")
+
     def test_notes_for_the_author(self):
         self.edit("program", "#include <cstddef>", "// AUTHOR: say this\n\n#include <cstddef>")
         self.assert_finds(r"main.cpp:\d+: author-note")

@@ -19,7 +19,7 @@ class cublas_error : public std::runtime_error {
   cublas_error(cublasStatus_t status, const char* expression, const char* file, int line);
 
   cublasStatus_t status() const noexcept { return status_; }
-  /// The call as it stands in the source.
+  /// The call as it is written in the source.
   const std::string& expression() const noexcept { return expression_; }
   /// The source file's name, without its folder.
   const std::string& file() const noexcept { return file_; }

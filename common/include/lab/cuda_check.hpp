@@ -19,7 +19,7 @@ class cuda_error : public std::runtime_error {
   cuda_error(cudaError_t code, const char* expression, const char* file, int line);
 
   cudaError_t code() const noexcept { return code_; }
-  /// The call as it stands in the source.
+  /// The call as it is written in the source.
   const std::string& expression() const noexcept { return expression_; }
   /// The source file's name, without its folder.
   const std::string& file() const noexcept { return file_; }

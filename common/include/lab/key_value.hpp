@@ -20,7 +20,7 @@
 
 namespace lab {
 
-/// `count` arrays of `length` elements each, one behind the other. Each is sorted by itself.
+/// `count` arrays of `length` elements each, one after the other. Each is sorted by itself.
 struct batch {
   std::size_t count = 0;
   std::size_t length = 0;

@@ -41,8 +41,7 @@ int main(int argc, char** argv) {
   std::size_t memory = 0;
   program.add_number("--major", needed.compute_major,
                      "compute capability needed, before the point");
-  program.add_number("--minor", needed.compute_minor,
-                     "compute capability needed, behind the point");
+  program.add_number("--minor", needed.compute_minor, "compute capability needed, after the point");
   program.add_size("--memory", memory, "global memory needed, in bytes: 4G, for example");
 
   return program.run(argc, argv, [&] {

@@ -16,7 +16,7 @@ namespace lab::error_handling {
 struct failure {
   std::string name;  ///< CUDA's name of the error: cudaErrorInvalidValue
   std::string text;  ///< CUDA's words for it: invalid argument
-  std::string call;  ///< the call as it stands in the source: cudaFree(&number)
+  std::string call;  ///< the call as it is in the source: cudaFree(&number)
   std::string file;  ///< __FILE__ of that place
   int line = 0;      ///< … and its __LINE__
 };

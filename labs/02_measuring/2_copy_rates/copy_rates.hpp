@@ -20,7 +20,7 @@ enum class memory {
 enum class direction { to_device, to_host };
 
 struct result {
-  std::vector<std::uint8_t> arrived;  ///< what lies at the destination when all copies are done
+  std::vector<std::uint8_t> arrived;  ///< what is at the destination when all copies are done
   bool pinned = false;                ///< what CUDA says of the host's memory
   float milliseconds = 0;             ///< the time of one copy, by events: the mean over all copies
 };

@@ -34,7 +34,7 @@ inline double exact(unsigned s) {
                              power * last / n / 12);
 }
 
-/// What all terms behind the first `terms` add up to, at most: as each of them is smaller than the
+/// What all terms after the first `terms` add up to, at most: as each of them is smaller than the
 /// area below 1/x^s from the term before it to itself, less than the integral from `terms` on,
 /// which is terms^(1-s) / (s-1).
 inline double truncation_bound(unsigned s, std::size_t terms) {

@@ -150,9 +150,9 @@ inline std::vector<float> staircase(std::size_t n) {
   return a;
 }
 
-/// What becomes of them. a_i differs from a_(i-1) only at place i - 1, so b_i is what is left of
-/// a_i's ones when the mean of the places from i - 1 on is taken away: with m = n - i ones left, it
-/// is -m / (m + 1) at place i - 1 and 1 / (m + 1) behind.
+/// What becomes of them. a_i differs from a_(i-1) only at index i - 1, so b_i is what is left of
+/// a_i's ones when the mean of the elements from i - 1 on is taken away: with m = n - i ones left,
+/// it is -m / (m + 1) at index i - 1 and 1 / (m + 1) after it.
 inline std::vector<double> staircase_result(std::size_t n) {
   std::vector<double> b(n * n);
   for (std::size_t k = 0; k < n; ++k) b[k] = 1;

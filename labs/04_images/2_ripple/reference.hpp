@@ -13,7 +13,7 @@
 
 namespace lab::ripple {
 
-/// The grey of pixel (x, y) with all that is behind the point; plain doubles.
+/// The grey of pixel (x, y) with all digits after the point; plain doubles.
 inline double reference_at(int width, int height, int tick, int x, int y) {
   const double d = std::hypot(x - width / 2.0, y - height / 2.0);
   return 128 + 127 * std::cos(d / 10 - tick / 7.0) / (d / 10 + 1);

@@ -31,7 +31,7 @@ inline constexpr int kLongestSide = 1 << 19;
 ///
 ///     128 + 127 * cos(d / 10 - tick / 7) / (d / 10 + 1)
 ///
-/// without what is behind the point; the pixel is opaque. tick / 7 is a real division too. Any
+/// without the digits after the point; the pixel is opaque. tick / 7 is a real division too. Any
 /// tick will do, negative and very large ones as well: the picture is as sharp after a week.
 ///
 /// Throws lab::invalid_input when a side is less than 1 or more than kLongestSide; lab::cuda_error

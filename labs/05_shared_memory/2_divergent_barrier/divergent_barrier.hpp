@@ -33,7 +33,7 @@ struct result {
 result sums_of_blocks(std::span<const float> values);
 
 /// Takes the mean of its column away from each number of a table. The table has kRows rows, one
-/// behind the other: number c of row r is table[r * columns + c]. The result has the same shape.
+/// after the other: number c of row r is table[r * columns + c]. The result has the same shape.
 /// Each number is at most mean_bound() from the exact one, and exact where nothing is rounded. An
 /// empty table is right.
 ///

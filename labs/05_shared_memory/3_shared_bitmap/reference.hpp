@@ -39,7 +39,7 @@ inline std::vector<int> reference(int width, int height, std::span<const int> ac
   return greens;
 }
 
-/// The picture of `greens`. A value that is none (memory that nobody wrote) is drawn in red.
+/// The picture of `greens`. A value that is none (memory that was never written) is drawn in red.
 inline bitmap picture_of(int width, int height, std::span<const int> greens) {
   bitmap picture(width, height);
   for (std::size_t i = 0; i < picture.pixels().size() && i < greens.size(); ++i)

@@ -20,8 +20,9 @@ struct shared_reads {
   std::uint64_t wavefronts = 0;
 };
 
-/// What the kernels that `run` launches read from shared memory. Nothing where nobody counts (on a
-/// GPU, and in a build without checks) and where the counters had no room for all of it.
+/// What the kernels that `run` launches read from shared memory. Nothing where reads are not
+/// counted (on a GPU, and in a build without checks) and where the counters had no room for all of
+/// it.
 template <class Run>
 std::optional<shared_reads> count_shared_reads(Run run) {
 #ifdef __CPU_DEVICE__

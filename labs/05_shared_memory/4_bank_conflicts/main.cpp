@@ -144,7 +144,7 @@ int main(int argc, char** argv) {
 
     const bool counted = !std::isnan(std::get<double>(results.at(0, "counted")));
     program.verdict(true, counted ? "all sums, and as many wavefronts counted as predicted"
-                                  : "all sums (and nobody counts wavefronts here)");
+                                  : "all sums (wavefronts are not counted here)");
     std::printf(
         "predicted and counted: passes over the banks for a read of a warp, on average;\n"
         "pitch, padded: from row to row without conflicts, and the passes counted then\n");

@@ -15,7 +15,7 @@
 
 int main(int argc, char** argv) {
   lab::program program("07.1_constant_add",
-                       "Adds two vectors and a number that lies in constant memory.");
+                       "Adds two vectors and a number that is in constant memory.");
   std::size_t size = 1'000'000, launches = 5;
   int addend = 100;
   program.add_size("--size", size, "number of elements");

@@ -21,7 +21,7 @@ inline std::vector<int> reference(std::span<const int> a, std::span<const int> b
   return sum;
 }
 
-/// The same for each addend, one result behind the other.
+/// The same for each addend, one result after the other.
 inline std::vector<int> reference_each(std::span<const int> a, std::span<const int> b,
                                        std::span<const int> addends) {
   std::vector<int> sums;

@@ -19,7 +19,7 @@ int main(int argc, char** argv) {
   constexpr int kFramesATurn = 240;  // in the window
 
   lab::program program("07.2_ray_tracer",
-                       "Draws spheres that lie in global or in constant memory.");
+                       "Draws spheres that are in global or in constant memory.");
   std::size_t spheres = 20;
   int width = 1024, height = 1024;
   program.add_size("--spheres", spheres, "in the scene; constant memory holds 2340");

@@ -19,8 +19,8 @@ struct sphere {
 };
 
 enum class step {
-  global_memory,    ///< the spheres lie in device memory, as any other array
-  constant_memory,  ///< the spheres lie in a __constant__ array
+  global_memory,    ///< the spheres are in device memory, as any other array
+  constant_memory,  ///< the spheres are in a __constant__ array
 };
 
 struct result {

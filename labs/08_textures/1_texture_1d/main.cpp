@@ -46,9 +46,9 @@ bool show_fetches(lab::program& program, const std::vector<float>& texels) {
 /// Both filters around the texture: as a table in quarters of a texel, as a chart in 32nds.
 bool show_samples(lab::program& program, const std::vector<float>& texels, settings how) {
   const int n = static_cast<int>(texels.size());
-  lab::table rows({"place", "point", "linear", "formula"});
+  lab::table rows({"coordinate", "point", "linear", "formula"});
   lab::chart plot{.title = "A texture of " + std::to_string(n) + " texels",
-                  .x_label = "place",
+                  .x_label = "coordinate",
                   .y_label = "value",
                   .lines = {{"point", {}}, {"linear", {}}}};
   const auto sampled = [&](cudaTextureFilterMode filter, const std::vector<float>& places) {
@@ -91,7 +91,7 @@ int main(int argc, char** argv) {
   how.border = -1;
   program.add_size("--size", size, "number of texels").positive().at_most(1000);
   program.add_size("--samples", samples, "how many reads are timed");
-  program.add_flag("--normalized", how.normalized, "places from 0 to 1, not from 0 to --size");
+  program.add_flag("--normalized", how.normalized, "coordinates from 0 to 1, not to --size");
   program.add_number("--border", how.border, "what is outside with --outside border");
   const auto& outside = program.add_choice<cudaTextureAddressMode>(
       "--outside",
@@ -118,7 +118,8 @@ int main(int argc, char** argv) {
       furthest = std::max(
           furthest,
           std::fabs(values[k] - lab::texture_1d::reference_sample(texels, how, places[k]).value));
-    std::printf("%zu random places, linear: at most %.3g from the formula\n", samples, furthest);
+    std::printf("%zu random coordinates, linear: at most %.3g from the formula\n", samples,
+                furthest);
     if (!program.verdict(lab::texture_1d::compare_samples(texels, how, places, values)))
       return false;
     program.report_kernel([&] { return lab::texture_1d::sample(texels, how, places).kernel_ms; },

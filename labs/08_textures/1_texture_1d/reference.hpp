@@ -74,8 +74,8 @@ inline expectation reference_sample(std::span<const float> texels, const setting
 inline comparison compare_samples(std::span<const float> texels, const settings& how,
                                   std::span<const float> places, std::span<const float> values) {
   if (values.size() != places.size())
-    return {false, std::to_string(places.size()) + " places have " + std::to_string(values.size()) +
-                       " values"};
+    return {false, std::to_string(places.size()) + " coordinates have " +
+                       std::to_string(values.size()) + " values"};
   std::size_t wrong = 0;
   std::string first;
   for (std::size_t k = 0; k < places.size(); ++k) {
@@ -83,9 +83,9 @@ inline comparison compare_samples(std::span<const float> texels, const settings&
     const auto one = compare(values[k], value, {.absolute = bound});
     if (!one && wrong++ == 0) first = "at " + std::to_string(places[k]) + ": " + one.message;
   }
-  if (wrong == 0) return {true, "all " + std::to_string(places.size()) + " places match"};
+  if (wrong == 0) return {true, "all " + std::to_string(places.size()) + " coordinates match"};
   return {false, std::to_string(wrong) + " of " + std::to_string(places.size()) +
-                     " places differ; the first " + first};
+                     " coordinates differ; the first " + first};
 }
 
 }  // namespace lab::texture_1d

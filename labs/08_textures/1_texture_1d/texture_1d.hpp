@@ -15,7 +15,7 @@ namespace lab::texture_1d {
 struct settings {
   cudaTextureFilterMode filter = cudaFilterModePoint;
   cudaTextureAddressMode outside = cudaAddressModeClamp;
-  bool normalized = false;  ///< places from 0 to 1 for the whole texture, not from 0 to n
+  bool normalized = false;  ///< coordinates from 0 to 1 for the whole texture, not from 0 to n
   float border = 0;         ///< what is outside with cudaAddressModeBorder
 };
 
@@ -39,25 +39,25 @@ struct result {
 result fetch(std::span<const float> texels, std::span<const int> indices);
 
 /// values[k] is what tex1D finds at places[k] in a texture over a CUDA array with n texels T[0] to
-/// T[n - 1]. With u = place, or place * n where places are normalised, that is
+/// T[n - 1]. With u = the coordinate, or n times that if it is normalised, that is
 ///
 ///     point:   T[floor(u)]
 ///     linear:  (1 - w) * T[i] + w * T[i + 1]    with i = floor(u - 0.5), w = u - 0.5 - i,
-///                                               where w has 8 bits behind the point
+///                                               where w has 8 bits after the point
 ///
 /// And T[i] outside of the texture is, with
 ///
 ///     clamp:   the nearest texel
 ///     border:  how.border
-///     wrap:    T[i mod n]: the texture again and again            normalised places only
-///     mirror:  the same, every second time backwards              normalised places only
+///     wrap:    T[i mod n]: the texture again and again            normalised only
+///     mirror:  the same, every second time backwards              normalised only
 ///
-/// The places are finite numbers. The result of the point filter is exact, away from the texels'
-/// edges; that of the linear one within the bound of reference.hpp.
+/// The coordinates are finite numbers. The result of the point filter is exact, away from the
+/// texels' edges; that of the linear one within the bound of reference.hpp.
 ///
 /// Throws lab::invalid_input when there are no texels, or more than most_texels_in_an_array(), and
-/// for wrap or mirror with places that are not normalised (CUDA would clamp, without a word);
-/// lab::cuda_error as above.
+/// for wrap or mirror with coordinates that are not normalised (CUDA would clamp without an error
+/// message); lab::cuda_error as above.
 result sample(std::span<const float> texels, const settings& how, std::span<const float> places);
 
 }  // namespace lab::texture_1d

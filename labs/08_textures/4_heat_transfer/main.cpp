@@ -69,7 +69,7 @@ int main(int argc, char** argv) {
       lab::heat_transfer::draw(picture, cells);
     });
     if (simulated > 0)
-      std::printf("average of %d frames, with the copies to and fro: %.1f ms\n", simulated,
+      std::printf("average of %d frames, with the copies in both directions: %.1f ms\n", simulated,
                   total_ms / simulated);
     if (!right) return false;
 

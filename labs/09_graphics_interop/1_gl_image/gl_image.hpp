@@ -22,7 +22,7 @@ inline constexpr int kLongestSide = 8192;  ///< of a picture: what any OpenGL of
 ///
 ///     128 + 127 * sin(|100 * fx| - |100 * fy|)    fx = x / width - 1/2, fy = y / height - 1/2
 ///
-/// without what is behind the point, where all divisions are real ones.
+/// without the digits after the point, where all divisions are real ones.
 ///
 /// An OpenGL context must be current in the calling thread: lab::gl_context makes one. Afterwards
 /// OpenGL is as it was: what was made is deleted, and no buffer is bound.

@@ -13,7 +13,7 @@
 
 namespace lab::gl_image {
 
-/// The green of pixel (x, y) with all that is behind the point; plain doubles.
+/// The green of pixel (x, y) with all digits after the point; plain doubles.
 inline double reference_green(int width, int height, int x, int y) {
   const double fx = static_cast<double>(x) / width - 0.5;
   const double fy = static_cast<double>(y) / height - 0.5;

@@ -37,7 +37,7 @@ using frame_callback = std::function<float()>;
 ///
 /// A cell of temperature t gets colours[index of t], where
 ///
-///     index of t = 255 * root(t), without what is behind the point
+///     index of t = 255 * root(t), without the digits after the point
 ///
 /// for t from 0 to 1, 0 for all that is colder, 255 for all that is hotter. Each operation is
 /// rounded to float on its own, so that the colours are the same on every device.

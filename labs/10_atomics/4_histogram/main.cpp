@@ -36,7 +36,7 @@ int main(int argc, char** argv) {
   std::size_t size = lab::on_cpu_device() ? 32 * kMiB : 100 * kMiB;
   std::size_t threads = 0;
   program.add_size("--size", size, "number of bytes; the book has 100 MiB, --size 102400K");
-  program.add_size("--threads", threads, "threads in a block; 0: what the step likes best")
+  program.add_size("--threads", threads, "threads in a block; 0: what the step is fastest with")
       .at_most(1U << 16);
   const auto& chosen_step = program.add_step<step>(
       {{"cpu", step::cpu, "a loop on the host"},

@@ -34,7 +34,7 @@ struct result {
 
 /// Solves every system of the batch, by the LU factorization of A with exchanged rows.
 ///
-/// `a` holds the systems' matrices one behind the other, each row after row (row-major); `b` holds
+/// `a` holds the systems' matrices one after the other, each row after row (row-major); `b` holds
 /// their right-hand sides likewise. A singular matrix does not disturb the other systems.
 ///
 /// Accuracy: each element of A · X is at most residual_bound() (reference.hpp) away from B's.

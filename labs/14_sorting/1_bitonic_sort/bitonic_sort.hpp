@@ -25,7 +25,7 @@ struct result {
 };
 
 /// Sorts each of arrays.count arrays of arrays.length elements by its keys, in the direction `way`.
-/// The arrays lie one behind the other in `keys`. A value goes where its key goes; `values` is as
+/// The arrays are one after the other in `keys`. A value goes where its key goes; `values` is as
 /// long as `keys`, or empty where only keys are to be sorted.
 ///
 /// The sort is not stable: pairs with equal keys may change places.

@@ -1,0 +1,114 @@
+# SPDX-FileCopyrightText: The CUDA Labs authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Home-made words in what students read."""
+
+import tempfile
+import unittest
+from pathlib import Path
+from typing import List, Tuple
+
+from fakes import REPOSITORY
+from lablib import rules, wording
+from lablib.errors import LabError
+
+LIST = """\
+[[avoid]]
+words = 'cargo(es)?'
+say = "tile"
+
+[[avoid]]
+words = 'places (from|match)'
+say = "coordinates"
+"""
+
+
+class WordingTest(unittest.TestCase):
+    def setUp(self) -> None:
+        self.root = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        self.write("docs/wording.toml", LIST)
+
+    def write(self, path: str, text: str) -> None:
+        (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / path).write_text(text)
+
+    def found(self, path: str, text: str) -> List[Tuple[int, str]]:
+        self.write(path, text)
+        return [
+            (finding.line, finding.message) for finding in rules.check_wording(self.root, [path])
+        ]
+
+    def test_pages(self):
+        self.assertEqual(
+            [(2, "'Cargo' is a word of our own; better: tile")],
+            self.found("docs/05_x.md", "A tile.\nCargo.\n"),
+        )
+        self.assertEqual(1, len(self.found("labs/05_x/1_y/hints.md", "All places match.\n")))
+        for text in (
+            "supercargo, cargos\n",
+            "decimal places\n",
+            "the function `cargo()`\n",
+            "```\ncargo\n```\n",
+        ):
+            with self.subTest(text):
+                self.assertEqual([], self.found("README.md", text))
+
+    def test_code(self):
+        for text, lines in (
+            ("/// The cargo.\nint x;\n", [1]),
+            ("int x;\nint y;  ///< cargo\n", [2]),
+            ('f();\nthrow wrong("3 places match");\n', [2]),
+            ("// cargo\nstruct cargo {};\n", []),
+            ("int cargo = 3;  // a name\n", []),
+        ):
+            with self.subTest(text):
+                found = self.found("labs/05_x/1_y/main.cpp", text)
+                self.assertEqual(lines, [line for line, _ in found])
+
+    def test_which_files_are_read(self):
+        for path, read in (
+            ("docs/05_x.md", True),
+            ("README.md", True),
+            ("labs/05_x/1_y/y.hpp", True),
+            ("tests/05_x/y_test.cpp", True),
+            ("common/include/lab/report.hpp", True),
+            ("common/src/report.cpp", True),
+            ("tests/tools/y.cpp", False),
+            ("scripts/lablib/x.py", False),
+            ("common/cpu_device/src/x.cpp", False),
+        ):
+            with self.subTest(path):
+                self.assertEqual(read, wording.is_read(path))
+
+    def test_a_list_with_mistakes(self):
+        for text, pattern in (
+            ("[[avoid]]\nwords = '('\nsay = 'x'\n", "needs `words`"),
+            ("[[avoid]]\nwords = 'x'\n", "needs `words`"),
+            ("avoid = 3\n", "needs `words`"),
+            ("[[avoid\n", "needs `words`"),
+            ("other = 3\n", "needs `words`"),
+        ):
+            self.write("docs/wording.toml", text)
+            with self.subTest(text):
+                with self.assertRaisesRegex(LabError, pattern):
+                    wording.read_list(self.root)
+                (finding,) = rules.check_wording(self.root, [])
+                self.assertEqual("docs/wording.toml", finding.path)
+
+    def test_the_course_s_own_list_finds_what_it_is_for(self):
+        avoided = wording.read_list(REPOSITORY)
+        for text, wanted in (
+            ("Every cargo is unloaded.", 2),
+            ("kMine and kFour", 2),
+            ("all 3 places match", 1),
+            ("the digits behind the point, one behind the other", 2),
+            ("Nothing is left behind. Two decimal places, in other places.", 0),
+            ("memory that nobody wrote", 1),
+            ("nobody retrieved the error", 0),
+        ):
+            with self.subTest(text):
+                self.assertEqual(wanted, len(list(wording.find("docs/x.md", text, avoided))))
+
+
+if __name__ == "__main__":
+    unittest.main()
