@@ -9,6 +9,7 @@
 
 #include <cuda/barrier>
 #include <cuda/pipeline>
+#include <string>
 #include <utility>
 
 #include "cpu_device_testing.hpp"
@@ -46,6 +47,26 @@ __global__ void reverse_with_pipeline(const int* in, int* out) {
   if (What == wait_for::the_barrier) pipe.consumer_wait();
   out[threadIdx.x] = staged[kThreads - 1 - threadIdx.x];
   pipe.consumer_release();
+}
+
+// Copies whose sizes the compiler does not know.
+constexpr int kCopyLine = __LINE__ + 4;
+template <wait_for What>
+__global__ void reverse_with_primitives(const int4* in, int4* out, std::size_t bytes) {
+  __shared__ int4 staged[kThreads];
+  __pipeline_memcpy_async(&staged[threadIdx.x], &in[threadIdx.x], bytes);
+  __pipeline_wait_prior(0);
+  if (What == wait_for::the_barrier) __syncthreads();
+  out[threadIdx.x] = staged[kThreads - 1 - threadIdx.x];
+}
+constexpr int kClearLine = __LINE__ + 4;
+template <wait_for What>
+__global__ void reverse_zeros(const int4* in, int4* out, std::size_t bytes) {
+  __shared__ int4 staged[kThreads];
+  __pipeline_memcpy_async(&staged[threadIdx.x], &in[threadIdx.x], bytes, bytes);
+  __pipeline_wait_prior(0);
+  if (What == wait_for::the_barrier) __syncthreads();
+  out[threadIdx.x] = staged[kThreads - 1 - threadIdx.x];
 }
 
 template <class Launch>
@@ -87,6 +108,27 @@ TEST(BarrierRaces, AStageThatNobodyWaitsForIsOne) {
             0U);
   EXPECT_NE(cpu_device::last_report().find("race on shared memory"), std::string::npos)
       << cpu_device::last_report();
+}
+
+TEST(BarrierRaces, ACopyOfAnySizeThatNobodyWaitsForIsOne) {
+  const device_array<int4> data(kThreads, int4{}), out(kThreads, int4{});
+  const auto expect = [](int line, auto waits, auto does_not) {
+    EXPECT_EQ(races(waits), 0U) << cpu_device::last_report();
+    EXPECT_GT(races(does_not), 0U);
+    const std::string report = cpu_device::last_report();
+    EXPECT_NE(report.find("race on shared memory"), std::string::npos) << report;
+    EXPECT_NE(report.find("barriers_check_test.cu:" + std::to_string(line)), std::string::npos)
+        << report;
+  };
+  constexpr auto kWaits = wait_for::the_barrier, kDoesNot = wait_for::nobody;
+  const std::size_t bytes = sizeof(int4);
+  expect(
+      kCopyLine,
+      [&] { reverse_with_primitives<kWaits><<<1, kThreads>>>(data.data(), out.data(), bytes); },
+      [&] { reverse_with_primitives<kDoesNot><<<1, kThreads>>>(data.data(), out.data(), bytes); });
+  expect(
+      kClearLine, [&] { reverse_zeros<kWaits><<<1, kThreads>>>(data.data(), out.data(), bytes); },
+      [&] { reverse_zeros<kDoesNot><<<1, kThreads>>>(data.data(), out.data(), bytes); });
 }
 
 __global__ void never_initialised() {

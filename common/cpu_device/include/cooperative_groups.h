@@ -509,16 +509,17 @@ auto exclusive_scan(const Group& group, T&& value, CPU_DEVICE_HERE) {
 
 /// The threads of the group copy `bytes` bytes together.
 template <class Group>
-void memcpy_async(const Group& group, void* to, const void* from, std::size_t bytes) {
+void memcpy_async(const Group& group, void* to, const void* from, std::size_t bytes,
+                  CPU_DEVICE_HERE) {
   cpu_device::copy_share(to, from, bytes, static_cast<std::size_t>(group.thread_rank()),
-                         static_cast<std::size_t>(group.num_threads()));
+                         static_cast<std::size_t>(group.num_threads()), file, line);
 }
 /// As many elements as both sides have.
 template <class Group, class T>
 void memcpy_async(const Group& group, T* to, std::size_t to_count, const T* from,
-                  std::size_t from_count) {
+                  std::size_t from_count, CPU_DEVICE_HERE) {
   memcpy_async(group, static_cast<void*>(to), static_cast<const void*>(from),
-               sizeof(T) * (to_count < from_count ? to_count : from_count));
+               sizeof(T) * (to_count < from_count ? to_count : from_count), file, line);
 }
 template <class Group>
 void wait(const Group& group, CPU_DEVICE_HERE) {

@@ -6,8 +6,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
+#include "cpu_device/async_copy.h"
 #include "cpu_device/kernel_functions.h"
 
 /// Copies 4, 8 or 16 bytes, of which the last `zeros` are not read but become 0.
@@ -20,8 +20,8 @@ inline void __pipeline_memcpy_async(void* to, const void* from, std::size_t byte
     cpu_device::refuse(
         "__pipeline_memcpy_async: both pointers must be multiples of the size, and one is not",
         file, line);
-  std::memcpy(to, from, bytes - zeros);
-  std::memset(static_cast<char*>(to) + bytes - zeros, 0, zeros);
+  cpu_device::copy_bytes(to, from, bytes - zeros, file, line);
+  cpu_device::clear_bytes(static_cast<char*>(to) + bytes - zeros, zeros, file, line);
 }
 inline void __pipeline_commit() {}
 /// Waits for all committed batches of this thread but the last `prior` ones.

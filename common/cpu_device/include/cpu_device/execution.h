@@ -32,6 +32,14 @@ CPU_DEVICE_BUILT_IN dim3 blockDim;
 CPU_DEVICE_BUILT_IN dim3 gridDim;
 constexpr int warpSize = 32;
 
+/// Part of the checks, which are linked only into programs with watched kernels: looks at an access
+/// of a function that is not watched itself, or whose accesses compilers do not tell. `texture`:
+/// through the texture cache.
+extern "C" __attribute__((weak)) void cpu_device_look_at_call(const void* address,
+                                                              std::size_t bytes, int write,
+                                                              int texture, const char* file,
+                                                              int line);
+
 namespace cpu_device {
 
 /// Where a thread stands in its block; linear counts x fastest, as warps do.

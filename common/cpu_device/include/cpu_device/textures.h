@@ -311,13 +311,6 @@ cudaError_t cudaGetSurfaceObjectResourceDesc(cudaResourceDesc* resource,
 
 // --- what kernels call --------------------------------------------------------------------------
 
-/// Part of check.cpp, which is linked only into programs with watched kernels: looks at an access
-/// of a texture or surface function. `texture`: through the texture cache.
-extern "C" __attribute__((weak)) void cpu_device_look_at_call(const void* address,
-                                                              std::size_t bytes, int write,
-                                                              int texture, const char* file,
-                                                              int line);
-
 namespace cpu_device {
 
 /// What a texture or surface looks into; a bit each, so that a function can name several.
