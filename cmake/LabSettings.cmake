@@ -151,6 +151,10 @@ endif()
 
 find_package(Threads REQUIRED)
 find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
+# What was found may be a script that looks for the interpreter (pyenv's is): over a thousand tests
+# would start a shell first, which takes as long as the interpreter itself.
+execute_process(COMMAND "${Python3_EXECUTABLE}" -c "import sys; print(sys.executable)"
+  OUTPUT_VARIABLE Python3_EXECUTABLE OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 find_package(GTest REQUIRED)
 find_package(PNG REQUIRED)
 find_package(ZLIB REQUIRED)
