@@ -207,6 +207,30 @@ def apply(bug: Bug, text: str, bugs_name: str, solution_name: str) -> str:
     return changed
 
 
+def sample(found: Sequence[Bug], solution: str, seed: str) -> List[Bug]:
+    """A fifth of the bugs of an exercise, chosen by the seed: at least one for each way to be
+    caught, and in as many functions of the solution, whose text this is, as possible."""
+    import random  # takes a while, and a thousand bugs are judged without it
+
+    order = list(found)
+    random.Random(seed).shuffle(order)
+    chosen: List[Bug] = []
+    for way in WAYS:
+        chosen += [bug for bug in order if bug.caught_by == way][:1]
+
+    def function(bug: Bug) -> int:
+        return solution.count("\n}", 0, max(solution.find(bug.edits[0].find), 0))
+
+    seen = {function(bug) for bug in chosen}
+    others: List[Bug] = []
+    again: List[Bug] = []  # of a function that has one already
+    for bug in order:
+        if bug not in chosen:
+            (again if function(bug) in seen else others).append(bug)
+            seen.add(function(bug))
+    return chosen + [*others, *again][: max((len(found) + 4) // 5 - len(chosen), 0)]
+
+
 def source_of(bug: Bug, solution_folder: Path, lab_folder: Path) -> Path:
     """The file that a bug edits: the solution, or a header that is given with the exercise."""
     return (lab_folder if bug.file.endswith(".hpp") else solution_folder) / bug.file

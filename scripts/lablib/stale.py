@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The CUDA Labs authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""stale.py NINJA BUILD_FOLDER
+"""stale.py NINJA BUILD_FOLDER TARGET…
 
 Removes test programs that are not built from the sources as they are. CTest runs it before the
 first test: after an edit, or a build that failed, a program that is still there from before must
@@ -21,11 +21,11 @@ from typing import List
 MANIFEST = "stale.ninja"
 
 
-def stale_programs(ninja: str, build: Path) -> List[Path]:
-    """The test programs that Ninja would link if it were to build everything now."""
+def stale_programs(ninja: str, build: Path, targets: List[str]) -> List[Path]:
+    """The test programs that Ninja would link if it were to build these targets now."""
     (build / MANIFEST).write_text("include build.ninja\n", encoding="utf-8")
     done = subprocess.run(
-        [ninja, "-C", str(build), "-f", MANIFEST, "-n", "-v", "all"],
+        [ninja, "-C", str(build), "-f", MANIFEST, "-n", "-v", *targets],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -39,7 +39,7 @@ def stale_programs(ninja: str, build: Path) -> List[Path]:
 
 
 def main(arguments: List[str]) -> int:
-    if len(arguments) != 2:
+    if len(arguments) < 3:
         print(__doc__.strip(), file=sys.stderr)
         return 2
     build = Path(arguments[1])
@@ -49,7 +49,7 @@ def main(arguments: List[str]) -> int:
     try:
         with open(build / ".lab_lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)  # scripts/lab may be building here: build.locked()
-            for program in stale_programs(arguments[0], build):
+            for program in stale_programs(arguments[0], build, arguments[2:]):
                 if program.is_file():
                     program.unlink()
                     removed += 1

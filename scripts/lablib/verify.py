@@ -3,16 +3,18 @@
 
 """The whole course, as continuous integration runs it; and the bugs that its tests must catch."""
 
+import datetime
+import json
 import os
 import tempfile
 from pathlib import Path
-from typing import List, Optional
+from typing import Dict, List, Optional, Tuple
 
 from lablib import bugs, build, junit, processes
 from lablib.console import say
 from lablib.device import Device
 from lablib.errors import FAILED, OK, LabError
-from lablib.exercises import Exercise
+from lablib.exercises import Exercise, find_exercises
 
 
 def cores() -> int:
@@ -38,18 +40,82 @@ def _ctest(
     return OK if outcome.returncode == 0 else FAILED
 
 
-def verify(root: Path, device: Device, jobs: Optional[int], report: Optional[Path] = None) -> int:
+def verify(
+    root: Path,
+    device: Device,
+    jobs: Optional[int],
+    report: Optional[Path] = None,
+    *,
+    seed: Optional[str] = None,
+    all_bugs: bool = False,
+) -> int:
+    """Everything, but of the bugs only a sample: `seed` chooses, by default the commit."""
     jobs = jobs or cores()
-    build.build(
-        root,
-        build.course_preset(device),
-        device,
-        [],
-        "the whole course",
-        jobs=jobs,
-        next_step="Next: repair it, then `scripts/lab verify` again.",
-    )
-    return _ctest(root, build.course_preset(device), jobs, ["-LE", "^lab$"], report)
+    preset = build.course_preset(device)
+    next_step = "Next: repair it, then `scripts/lab verify` again."
+    build.build(root, preset, device, [], "the whole course", jobs=jobs, next_step=next_step)
+    choice = ["-LE", "^lab$"]
+    there = _bugs_there(root, preset)
+    chosen = there
+    if there and not all_bugs:
+        seed = seed or _commit(root)
+        chosen = _sample(there, seed)
+        say(
+            f"{len(chosen)} of {len(there)} bugs are tried, chosen by --seed {seed}; --all-bugs"
+            " tries all."
+        )
+        names = "|".join(_target(*one).replace(".", "[.]") for one in chosen)
+        choice += ["-R", f"^({_OF_NO_BUG}|({names})$)"]
+    targets = [_target(*one) for one in chosen if one[1].caught_by != "compiler"]
+    if targets:
+        title = f"{len(targets)} bugs"
+        build.build(root, preset, device, targets, title, jobs=jobs, next_step=next_step)
+    return _ctest(root, preset, jobs, choice, report)
+
+
+_OF_NO_BUG = "[^b]|b[^u]|bu[^g]|bug[^.]"  # how names of tests begin that are about no bug
+
+_Bug = Tuple[Exercise, bugs.Bug]
+
+
+def _target(exercise: Exercise, bug: bugs.Bug) -> str:
+    return f"bug.{exercise.id}.{bug.name}"
+
+
+def _bugs_there(root: Path, preset: str) -> List[_Bug]:
+    """The bugs that CTest has a test of: not those of exercises that cannot be built here."""
+    command = ["ctest", "--test-dir", str(build.folder(root, preset)), "--show-only=json-v1"]
+    try:
+        tests = json.loads(processes.capture(command, timeout=60.0) or "")["tests"]
+    except ValueError as error:
+        raise LabError(f"CTest does not say which tests there are: {' '.join(command)}") from error
+    names = {test["name"] for test in tests}
+    there = [
+        (exercise, bug)
+        for exercise in find_exercises(root)
+        if exercise.bugs_file.exists()
+        for bug in bugs.parse(exercise.bugs_file)
+    ]
+    return [one for one in there if _target(*one) in names]
+
+
+def _sample(there: List[_Bug], seed: str) -> List[_Bug]:
+    of: Dict[Exercise, List[bugs.Bug]] = {}
+    for exercise, bug in there:
+        of.setdefault(exercise, []).append(bug)
+    return [
+        (exercise, bug)
+        for exercise, found in of.items()
+        for bug in bugs.sample(
+            found, exercise.solution_file.read_text(encoding="utf-8"), f"{seed} {exercise.id}"
+        )
+    ]
+
+
+def _commit(root: Path) -> str:
+    """Changes with each commit, and where there is none each day."""
+    said = processes.capture(["git", "-C", str(root), "rev-parse", "--short", "HEAD"])
+    return said or datetime.date.today().isoformat()
 
 
 def verify_bugs(root: Path, exercises: List[Exercise], device: Device, jobs: Optional[int]) -> int:
@@ -62,7 +128,7 @@ def verify_bugs(root: Path, exercises: List[Exercise], device: Device, jobs: Opt
         for bug in bugs.parse(exercise.bugs_file):
             if bug.caught_by == "compiler" or (bug.caught_by == "check" and device.name == "gpu"):
                 continue  # built by its own test, or for the CPU device only
-            targets.append(f"bug.{exercise.id}.{bug.name}")
+            targets.append(_target(exercise, bug))
     title = f"{len(targets)} bugs"
     preset = build.course_preset(device)
     build.build(root, preset, device, targets or ["help"], title, jobs=jobs)

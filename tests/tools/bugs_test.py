@@ -41,6 +41,35 @@ HEAD = "bug: x\nwhy: y\ncaught by: test\n"
 EDIT = "--- find\na + b\n--- replace\nb\n--- end\n"
 
 
+class SampleTest(unittest.TestCase):
+    SOLUTION = "int f() {\n  one\n}\n\nint g() {\n  two\n}\n\nint h() {\n  three\n}\n"
+
+    def bug(self, name, how, text):
+        return bugs.Bug(name, 1, "w", how, "f.cu", [bugs.Edit(1, text, "")])
+
+    def test_each_way_to_be_caught_is_there(self):
+        found = [self.bug(f"t{n}", "test", "one") for n in range(9)]
+        found += [self.bug("c", "check", "one"), self.bug("w", "watched", "one")]
+        for seed in map(str, range(20)):
+            chosen = bugs.sample(found, self.SOLUTION, seed)
+            self.assertEqual({"test", "check", "watched"}, {bug.caught_by for bug in chosen})
+            self.assertEqual(3, len(chosen))  # a fifth of 11, rounded up
+
+    def test_functions_that_have_none_come_first(self):
+        found = [self.bug(f"one{n}", "test", "one") for n in range(13)]
+        found += [self.bug("two", "test", "two"), self.bug("three", "test", "three")]
+        for seed in map(str, range(20)):
+            chosen = bugs.sample(found, self.SOLUTION, seed)
+            self.assertEqual(["one", "three", "two"], sorted(bug.edits[0].find for bug in chosen))
+
+    def test_seeds_differ_and_reach_every_bug(self):
+        found = [self.bug(f"t{n}", "test", "one") for n in range(10)]
+        chosen = [bugs.sample(found, self.SOLUTION, str(seed)) for seed in range(40)]
+        self.assertEqual({2}, set(map(len, chosen)))
+        self.assertEqual(10, len({bug.name for some in chosen for bug in some}))
+        self.assertEqual(chosen[3], bugs.sample(found, self.SOLUTION, "3"))
+
+
 class ParseTest(unittest.TestCase):
     def parse(self, text):
         return bugs.parse_lines(text.splitlines(), "f.bugs", "f.cu")

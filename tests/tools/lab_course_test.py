@@ -3,6 +3,8 @@
 
 """scripts/lab: watch, verify, doctor and what authors use, with a fake cmake underneath."""
 
+import json
+import re
 import signal
 import subprocess
 import time
@@ -91,10 +93,12 @@ class VerifyTest(LabTest):
         "100%% tests passed, 0 tests failed out of 9\\n\\nTotal Test time (real) = 1.00 sec\\n"
     )
 
-    def ctest(self, status):
+    def ctest(self, status, tests=()):
+        listing = json.dumps({"tests": [{"name": name} for name in tests]})
         script(
             self.bin / "ctest",
-            f'#!/bin/sh\necho "ctest $*" >> "$FAKE_LOG"\nprintf \'{self.SUMMARY}\'\nexit'
+            f"#!/bin/sh\ncase $* in *--show-only=json-v1) echo '{listing}'; exit;; esac\n"
+            f'echo "ctest $*" >> "$FAKE_LOG"\nprintf \'{self.SUMMARY}\'\nexit'
             f" {status}\n",
         )
 
@@ -140,7 +144,8 @@ class VerifyTest(LabTest):
             (events / f"{name}.jsonl").write_text(lines)
         script(
             self.bin / "ctest",
-            "#!/bin/sh\nwhile [ $# -gt 1 ]; do shift; done\ncat > \"$1\" <<'END'\n"
+            "#!/bin/sh\ncase $* in *--show-only=json-v1) echo '{\"tests\": []}'; exit;; esac\n"
+            "while [ $# -gt 1 ]; do shift; done\ncat > \"$1\" <<'END'\n"
             '<testsuite><testcase name="solution.05.1" status="fail" time="2"/>'
             '<testcase name="lab.05.1" status="notrun" time="0">'
             '<skipped message="Unable to find executable"/></testcase>'
@@ -172,6 +177,42 @@ class VerifyTest(LabTest):
     def test_a_failure_is_its_status(self):
         self.ctest(8)
         self.assert_status(1, self.lab("verify"))
+
+    def test_it_tries_a_sample_of_the_bugs(self):
+        file = self.root / "tests/05_shared_memory/dot_product.bugs"
+        file.parent.mkdir(parents=True)
+        one = "bug: {}\nwhy: w\ncaught by: test\n--- find\na + b\n--- replace\nb\n--- end\n"
+        names = "abcdefgh"
+        file.write_text("".join(map(one.format, names)))
+        # CMake may have left an exercise out, or one of its bugs.
+        self.ctest(0, ["tools.x", *(f"bug.05.1.{name}" for name in names[:-1])])
+        for name in names:
+            self.program(f"bug.05.1.{name}", "")
+
+        def tried(*arguments):
+            self.log.write_text("")
+            done = self.lab("verify", *arguments)
+            self.assert_status(0, done)
+            build, test = self.calls()[-2:]
+            targets = build.split(" --target ")[1].split()
+            return done.stderr, sorted(target[-1] for target in targets), test
+
+        said, seven, test = tried("--seed", "7")
+        self.assertIn("2 of 7 bugs are tried, chosen by --seed 7; --all-bugs tries all", said)
+        self.assertEqual(2, len(seven))
+        expression = test.split(" -R ")[1].split()[0]
+        matched = [name for name in names if re.search(expression, f"bug.05.1.{name}")]
+        self.assertEqual(seven, matched)
+        for other in ("tools.x", "bugs.x", "b", "bu", "solution.05.1"):
+            self.assertEqual(other not in ("b", "bu"), bool(re.search(expression, other)), other)
+        self.assertNotRegex("bug.05.1.ab", expression)
+        self.assertEqual((seven, test), tried("--seed", "7")[1:])
+        self.assertNotEqual(1, len({str(tried("--seed", str(n))[1]) for n in range(8)}))
+        self.assertIn("chosen by --seed", tried()[0])
+        said, chosen, test = tried("--all-bugs")
+        self.assertEqual(list(names[:-1]), chosen)
+        self.assertNotIn(" -R ", test)
+        self.assert_status(2, self.lab("verify", "--all-bugs", "--seed", "7"))
 
     def test_bugs_of_one_exercise(self):
         self.ctest(0)

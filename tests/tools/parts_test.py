@@ -475,18 +475,19 @@ class StaleTest(unittest.TestCase):
             "rule link\n  command = cp $in $out && : -o $out\n"
             "build a.o: compile a.cpp\nbuild b.o: compile b.cpp\n"
             "build bin/tests/a_test: link a.o\nbuild bin/bugs/b: link b.o\n"
-            "build all: phony bin/tests/a_test bin/bugs/b\ndefault all\n"
+            "build all: phony bin/tests/a_test\nbuild bugs: phony bin/bugs/b\n"
         )
         for name in "ab":
             (self.build / f"{name}.cpp").write_text("fine\n")
         self.ninja()
 
     def ninja(self):
-        return subprocess.run(["ninja", "-C", self.build], stdout=subprocess.DEVNULL).returncode
+        command = ["ninja", "-C", self.build, "all", "bugs"]
+        return subprocess.run(command, stdout=subprocess.DEVNULL).returncode
 
-    def programs(self):
+    def programs(self, targets=("all", "bugs")):
         done = subprocess.run(
-            [sys.executable, REPOSITORY / "scripts/lablib/stale.py", "ninja", self.build],
+            [sys.executable, REPOSITORY / "scripts/lablib/stale.py", "ninja", self.build, *targets],
             capture_output=True,
             text=True,
         )
@@ -512,7 +513,13 @@ class StaleTest(unittest.TestCase):
         self.assertEqual(0, self.ninja())
         self.assertEqual((0, ["bin/tests/a_test", "bin/bugs/b"]), self.programs())
 
+    def test_what_nobody_has_built_at_all_is_not_missed(self):
+        (self.build / "bin/bugs/b").unlink()
+        self.assertEqual((0, ["bin/tests/a_test"]), self.programs())
+        self.assertEqual("", self.said)
+
     def test_where_nothing_is_known_it_fails(self):
+        self.assertEqual(2, self.programs(targets=())[0])
         (self.build / "a.cpp").unlink()
         self.assertEqual(1, self.programs()[0])
         self.assertIn("'a.cpp', needed by 'a.o', missing", self.said)

@@ -29,12 +29,20 @@ def _verify_arguments(parser: Parser) -> None:
     verb.on_device(parser)
     verb.jobs(parser)
     verb.junit_file(parser)
+    parser.add_argument(
+        "--seed", metavar="SEED", help="chooses which bugs are tried (if not given: the commit)"
+    )
+    parser.add_argument("--all-bugs", action="store_true", help="try every bug, not a sample")
 
 
 def _verify(root: Path, options: argparse.Namespace) -> int:
+    if options.all_bugs and options.seed is not None:
+        raise LabError("--seed chooses a sample of the bugs, and --all-bugs takes all.", USAGE)
     chosen = verb.chosen_device(options)
     build.require_packages(root)
-    return verify.verify(root, chosen, options.jobs, options.junit)
+    return verify.verify(
+        root, chosen, options.jobs, options.junit, seed=options.seed, all_bugs=options.all_bugs
+    )
 
 
 def _new_arguments(parser: Parser) -> None:
@@ -251,8 +259,8 @@ def _dev(root: Path, options: argparse.Namespace) -> int:
 VERBS = (
     Verb(
         "verify",
-        "Build and test the whole course: solutions, library, CPU device, tools, and the bugs that"
-        " tests must catch.",
+        "Build and test the whole course: solutions, library, CPU device, tools, and a sample of"
+        " the bugs that tests must catch.",
         _verify_arguments,
         _verify,
     ),
