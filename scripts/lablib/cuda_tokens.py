@@ -13,7 +13,7 @@ from typing import List
 
 _TOKEN = re.compile(
     r"""
-    (?P<directive>^[ \t]*\#(?:/\*.*?\*/|\\\n|[^\n])*)
+    (?P<directive>^(?:[ \t]|/\*(?:[^*]|\*(?!/))*\*/)*\#(?P<line>(?:/\*.*?\*/|\\\n|[^\n])*))
   | (?P<skip>\n|\\\n|[^\S\n]+|//(?:\\\n|[^\n])*|/\*.*?\*/)
   | (?P<string>(?:u8|[uUL])?(?:R"(?P<mark>[^(\s]*)\(.*?\)(?P=mark)"
                               |"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'))
@@ -48,8 +48,7 @@ def code_only(text: str) -> List[str]:
     found: List[str] = []
     for match in _TOKEN.finditer(text):
         if match["directive"] is not None:
-            line = match[0].lstrip()[1:].replace("\\\n", " ")
-            found += ["#", *code_only(line), "\n"]
+            found += ["#", *code_only(match["line"].replace("\\\n", " ")), "\n"]
         elif match["skip"] is None:
             found.append(match[0])
     return found

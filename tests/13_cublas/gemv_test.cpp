@@ -34,24 +34,6 @@ using vector = std::vector<float>;
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 using named_step = lab::testing::named<step>;
-/// Small whole numbers: no sum of their products is rounded.
-vector whole_numbers(std::size_t n, std::uint64_t seed, int low, int high) {
-  const std::vector<int> numbers = lab::random_ints(n, seed, low, high);
-  return vector(numbers.begin(), numbers.end());
-}
-
-/// A matrix whose rows are `padding` apart; what is between them, and after the last, is NaN.
-vector padded(const vector& tight, std::size_t rows, std::size_t cols, std::size_t padding) {
-  vector result(rows * (cols + padding), kNaN);
-  for (std::size_t r = 0; r < rows; ++r)
-    for (std::size_t c = 0; c < cols; ++c) result[r * (cols + padding) + c] = tight[r * cols + c];
-  return result;
-}
-
-struct named_step {
-  step value;
-  const char* name;
-};
 constexpr named_step kSteps[] = {{step::normal, "normal"}, {step::transposed, "transposed"}};
 
 std::size_t x_length(step which, std::size_t rows, std::size_t cols) {

@@ -13,7 +13,8 @@ namespace {
 TEST(RefuseIf, SaysAllPartsInTheirOrder) {
   const std::string name = "b";
   try {
-    lab::refuse_if(true, "zeta: ", name, " has ", std::size_t{3}, " terms and -", 0.5, ", not ", -2);
+    lab::refuse_if(true, "zeta: ", name, " has ", std::size_t{3}, " terms and -", 0.5, ", not ",
+                   -2);
     FAIL() << "nothing was thrown";
   } catch (const lab::invalid_input& error) {
     EXPECT_STREQ(error.what(), "zeta: b has 3 terms and -0.500000, not -2");

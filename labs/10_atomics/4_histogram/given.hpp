@@ -26,7 +26,7 @@ struct grid {
   unsigned threads;  // in a block
 };
 
-/// `threads`, or what the step likes best where that is 0.
+/// `threads`, or the block size that is fastest for the step where that is 0.
 inline unsigned block_size(unsigned threads, unsigned best) {
   const unsigned limit = device_limit(cudaDevAttrMaxThreadsPerBlock);
   refuse_if(threads > limit, "histogram: ", threads,

@@ -9,6 +9,8 @@
 // says: #line
 
 #define GLUE(a, b) a##b
+// The directive stays behind a comment:
+// clang-format off
 /* a comment */ # /* another
 */ 1 "elsewhere.hpp" 1
 __attribute__((GLUE(no_sani, tize)("thread"))) void unseen() {}
