@@ -36,23 +36,6 @@ using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
 
-// --- who does the work ---------------------------------------------------------------------------
-
-REQUIRED_WORK(AThreadForEachRowInSharedMemory) {
-  const std::vector<float> table = lab::random_floats(256 * 32, 1, -1, 1);
-  const std::span<const float> view(table);
-  for (const layout how : {layout::packed, layout::padded})
-    EXPECT_TRUE(as_required(work_of([&] { row_sums(how, view, 32, 4); }),
-                            {.threads = 256,
-                             .blocks = 2,
-                             .sent = bytes_of(table),
-                             .fetched = 256 * sizeof(float),
-                             .reads = bytes_of(table),
-                             .shared_memory = true,
-                             .sectors = 1.1,
-                             .wavefronts = how == layout::padded ? 1.1 : 0}));
-}
-
 // --- predictions ---------------------------------------------------------------------------------
 
 class Element : public ::testing::TestWithParam<std::size_t> {};
@@ -136,6 +119,23 @@ TEST(Pitch, OfFloatsIsOdd) {
 TEST(Pitch, IsRefusedForTooManyColumnsOrNone) {
   EXPECT_THROW(conflict_free_pitch(4, 0), lab::invalid_input);
   EXPECT_THROW(conflict_free_pitch(4, kMostColumns + 1), lab::invalid_input);
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(AThreadForEachRowInSharedMemory) {
+  const std::vector<float> table = lab::random_floats(256 * 32, 1, -1, 1);
+  const std::span<const float> view(table);
+  for (const layout how : {layout::packed, layout::padded})
+    EXPECT_TRUE(as_required(work_of([&] { row_sums(how, view, 32, 4); }),
+                            {.threads = 256,
+                             .blocks = 2,
+                             .sent = bytes_of(table),
+                             .fetched = 256 * sizeof(float),
+                             .reads = bytes_of(table),
+                             .shared_memory = true,
+                             .sectors = 1.1,
+                             .wavefronts = how == layout::padded ? 1.1 : 0}));
 }
 
 // --- row sums ------------------------------------------------------------------------------------
