@@ -95,16 +95,24 @@ CLASS = {
     "one_step_wrong": (
         changed(NAIVE, "if (y < rows && x < columns) to[y * columns + x] = from[y * columns + x];"),
         2 * THIRD,
-        0.8 * 100,
+        80,
     ),
-    "kernel_loops": (changed(NAIVE, "for (volatile bool on = true; on;) {}"), 2 * THIRD, 75),
-    "host_loops": (launching("tile", "  for (volatile bool on = true; on;) {}\n"), 2 * THIRD, 75),
+    "kernel_loops": (changed(NAIVE, "for (volatile bool on = true; on;) {}"), 2 * THIRD, 2 * THIRD),
+    "host_loops": (
+        launching("tile", "  for (volatile bool on = true; on;) {}\n"),
+        2 * THIRD,
+        2 * THIRD,
+    ),
     "does_not_compile": (SOLUTION + "int x = ;\n", 0, 0),
-    "crashes": (launching("naive", "  *static_cast<volatile int*>(nullptr) = 1;\n"), 2 * THIRD, 75),
+    "crashes": (
+        launching("naive", "  *static_cast<volatile int*>(nullptr) = 1;\n"),
+        2 * THIRD,
+        2 * THIRD,
+    ),
     "prints_a_gigabyte": (
         launching("tile", '  for (int i = 0; i < 1 << 27; ++i) std::printf("12345678");\n'),
         2 * THIRD,
-        75,
+        2 * THIRD,
     ),
     "cheats_on_the_host": (CHEAT, 40, 40),
     # Who has right values and not the work that the exercise is about.
@@ -128,8 +136,42 @@ CLASS = {
 }
 
 
+HIDDEN = """
+#include <gtest/gtest.h>
+
+#include "add_numbers.hpp"
+
+TEST(Hidden, AddsWhatNobodyHasSeen) {
+  EXPECT_EQ(lab::add_numbers::add(lab::add_numbers::step::owner, 4711, 815), 5526);
+}
+"""
+
+
 class ClassTest(unittest.TestCase):
     only = []
+
+    def test_hidden_tests_count_and_stay_hidden(self):
+        exercise = resolve_one(ROOT, "01.2")
+        right = exercise.solution_file.read_text()
+        learnt = right.replace("{a, b};", "{a, a == 4711 ? 0 : b};")
+        with tempfile.TemporaryDirectory(prefix="lab_class_") as place:
+            folder = Path(place)
+            for name, text in (("right", right), ("learnt", learnt)):
+                (folder / "in" / name).mkdir(parents=True)
+                (folder / "in" / name / "add_numbers.cu").write_text(text)
+            (folder / "more").mkdir()
+            (folder / "more" / "further_test.cpp").write_text(HIDDEN)
+            rubric = folder / "rubric.toml"
+            rubric.write_text(
+                '[[exercise]]\nid = "01.2"\nhidden = "more"\npoints = 30\n'
+                "weights = { general = 4 }\n"
+            )
+            points, pages = grade(folder, rubric, "01.2")
+        self.assertEqual(points, {"right": 30, "learnt": 10})
+        self.assertIn("Hidden.AddsWhatNobodyHasSeen", pages)
+        self.assertIn("a test that is not shown failed", pages)
+        self.assertNotIn("5526", pages)
+        self.assertNotIn("4711", pages)
 
     def test_everybody_gets_the_points_that_a_person_would_give(self):
         names = [name for name in CLASS if not self.only or name in self.only]
@@ -143,19 +185,9 @@ class ClassTest(unittest.TestCase):
             rubric.write_text(
                 '[limits]\ncall_seconds = 12\n[[exercise]]\nid = "06.2"\n', encoding="utf-8"
             )
-            command = ["grade", str(folder / "in"), "--rubric", str(rubric)]
-            command += ["--out", str(folder / "out")]
             began = time.monotonic()
-            errors = io.StringIO()
-            with redirect_stderr(errors):
-                status = cli.main(command, ROOT)
-            self.assertEqual(status, OK, errors.getvalue())
+            points, pages = grade(folder, rubric, "06.2")
             print(f"{len(names)} submissions in {time.monotonic() - began:.0f} s")
-            with open(folder / "out" / "class.csv", encoding="utf-8", newline="") as file:
-                points = {row["student"]: float(row["06.2"]) for row in csv.DictReader(file)}
-            pages = "\n".join(
-                page.read_text(encoding="utf-8") for page in (folder / "out/students").iterdir()
-            )
         for name in names:
             with self.subTest(name):
                 _, low, high = CLASS[name]
@@ -163,6 +195,20 @@ class ClassTest(unittest.TestCase):
                 self.assertGreaterEqual(points[name], low - 0.06)  # shown with one digit
                 self.assertLessEqual(points[name], high + 0.06)
         self.assertLess(len(pages), 500_000)
+
+
+def grade(folder, rubric, id):
+    """The points and the pages of the students in a folder, by the command."""
+    out = folder / "out"
+    errors = io.StringIO()
+    with redirect_stderr(errors):
+        command = ["grade", str(folder / "in"), "--rubric", str(rubric), "--out", str(out)]
+        status = cli.main(command, ROOT)
+    assert status == OK, errors.getvalue()
+    with open(out / "class.csv", encoding="utf-8", newline="") as file:
+        points = {row["student"]: float(row[id]) for row in csv.DictReader(file)}
+    pages = (page.read_text(encoding="utf-8") for page in (out / "students").iterdir())
+    return points, "\n".join(pages)
 
 
 def main():
