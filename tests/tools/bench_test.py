@@ -206,12 +206,13 @@ class BenchTest(LabTest):
         broken.write_text("{")
         other = self.root / "other.json"
         other.write_text('{"version": 1}')
+        nowhere = self.root / "nowhere"
         for arguments, status, sentence in (
             (("--rounds", "0"), 2, "not a number from 1"),
             (("--repeat", "x"), 2, "not a number from 1"),
             (("--jsn", "f"), 2, "--jsn"),
-            (("--json", "/no/such/folder/f.json"), 2, "there is no folder /no/such/folder"),
-            (("--compare", "/no/such/file"), 1, "cannot read /no/such/file"),
+            (("--json", f"{nowhere}/f.json"), 2, f"there is no folder {nowhere}"),
+            (("--compare", f"{nowhere}/f.json"), 1, f"cannot read {nowhere}/f.json"),
             (("--compare", str(broken)), 1, "is not a file of `scripts/lab bench --json`"),
             (("--compare", str(other)), 1, "is not a file of `scripts/lab bench --json`"),
         ):
