@@ -7,11 +7,12 @@ import re
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from lablib import build, diagnostics, done, junit, test_program
+from lablib import build, diagnostics, done, junit, refused, test_program
 from lablib.console import Progress, paint, say
 from lablib.device import Device
 from lablib.errors import FAILED, NOT_POSSIBLE, OK, LabError
 from lablib.exercises import Exercise
+from lablib.files import short_path
 from lablib.programs import ENDLESS
 from lablib.state import Progress as StudentProgress
 from lablib.state import file_hash
@@ -37,6 +38,11 @@ def test_exercise(
     again = f"`scripts/lab {command} {exercise.id}{' --solution' if solution else ''}`"
     tested = file_hash(exercise.lab_file)
     title = f"{exercise.id} {exercise.name}{' (the solution)' if solution else ''}"
+    if not solution and exercise.lab_file.is_file():
+        text = exercise.lab_file.read_text(encoding="utf-8", errors="replace")
+        if sentence := refused.by_text(text):
+            path = short_path(exercise.lab_file, root)
+            raise LabError(f"{path}: {sentence} Take it out, then {again} again.")
     progress = StudentProgress(root)
     target = f"{build.kind(solution, watched)}_test.{exercise.id}"
     try:

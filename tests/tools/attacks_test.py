@@ -24,10 +24,10 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from lablib import build, device, starters  # noqa: E402
+from lablib import build, device, refused, starters  # noqa: E402
 from lablib.errors import NOT_POSSIBLE, LabError  # noqa: E402
 from lablib.exercises import resolve_one  # noqa: E402
-from lablib.grading import collect, compiling, grade, rubric, sandbox  # noqa: E402
+from lablib.grading import collect, grade, rubric, sandbox  # noqa: E402
 from lablib.grading.points import Rules  # noqa: E402
 
 CALL_SECONDS = 4.0  # of a call: those that never end should not take the afternoon
@@ -162,11 +162,11 @@ class RefusedWordsTest(unittest.TestCase):
         files = [*ROOT.glob("solutions/*/*/*.cu"), *ROOT.glob("labs/*/*/*.cu")]
         self.assertGreater(len(files), 100)
         for file in files:
-            self.assertEqual(compiling.refused_text(file.read_text()), "", file)
+            self.assertEqual(refused.by_text(file.read_text()), "", file)
 
     def test_words_in_comments_are_free(self):
-        self.assertEqual(compiling.refused_word("// asm, no_sanitize\nint x;"), "")
-        self.assertIn("asm", compiling.refused_word('void f() { asm("nop"); }'))
+        self.assertEqual(refused.by_word("// asm, no_sanitize\nint x;"), "")
+        self.assertIn("asm", refused.by_word('void f() { asm("nop"); }'))
 
     def test_lines_that_name_a_file_are_refused_however_they_are_written(self):
         for text in (
@@ -178,9 +178,9 @@ class RefusedWordsTest(unittest.TestCase):
             "??=line 1",
             "#define N 7\n# 1 N",
         ):
-            self.assertIn("#line", compiling.refused_text(f"int x;\n{text}\nint y;\n"), text)
+            self.assertIn("#line", refused.by_text(f"int x;\n{text}\nint y;\n"), text)
         for text in ("// # 1 is first", "#define LINES 2", "x = a /* #1 of 2 */ + b;", "#if 1"):
-            self.assertEqual(compiling.refused_text(f"int x;\n{text}\nint y;\n"), "", text)
+            self.assertEqual(refused.by_text(f"int x;\n{text}\nint y;\n"), "", text)
 
 
 def main():

@@ -32,7 +32,7 @@ int two() {
 }
 """
 NOT_WRITTEN = (
-    "fails('C++ exception with description \"two is not written yet: TODO({}) in labs/x.cu\" thrown"
+    'fails(\'C++ exception with description "two is not written yet: TODO({}) in labs/x.cu" thrown'
     " in the test body.')"
 )
 
@@ -87,6 +87,20 @@ class DoneTest(LabTest):
         self.assert_status(1, done)
         self.assertIn("got 1, expected 2", done.stdout)
         self.assertIn("which rounds a*b+c once, as nvcc does", done.stdout)
+
+    def test_a_file_that_blinds_the_checks_is_not_built(self):
+        for word in ('__attribute__((no_sanitize("thread")))', "cpu_device::set_thread_order(0);"):
+            with self.subTest(word):
+                self.lab_file().write_text(
+                    f"// no_sanitize in a comment is fine\n{word} void f();\n"
+                )
+                refused = self.lab("test", "05.1")
+                self.assert_status(1, refused)
+                self.assertRegex(
+                    refused.stderr,
+                    r"labs/\S+/dot_product.cu: the file is refused: '\w+' .*Take it out",
+                )
+                self.assertNotIn("building", refused.stdout)
 
     def test_where_the_cases_fail_nothing_else_is_built(self):
         self.gtest("lab_test.05.1", ["A"], "fails('no')")
@@ -149,8 +163,11 @@ class DoneTest(LabTest):
             watched=f"name != 'Slow' or (open({str(begun)!r}, 'w').close(), time.sleep(600))",
         )
         cases = [Case("Suite.Slow", seconds=9), Case("Suite.A", seconds=3), Case("Suite.B")]
-        with mock.patch.dict(os.environ, self.env), mock.patch.object(
-            done, "time", mock.Mock(monotonic=lambda: 100.0 if begun.exists() else 0.0)
+        with (
+            mock.patch.dict(os.environ, self.env),
+            mock.patch.object(
+                done, "time", mock.Mock(monotonic=lambda: 100.0 if begun.exists() else 0.0)
+            ),
         ):
             found = done.check(
                 self.root,

@@ -18,8 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Iterable, List, Optional, Set, Tuple
 
-from lablib import build
-from lablib.cuda_tokens import all_tokens, code_only
+from lablib import build, refused
 from lablib.device import Device
 from lablib.errors import LabError
 from lablib.exercises import Exercise
@@ -29,26 +28,6 @@ from lablib.grading.sandbox import Sandbox
 WALL_SECONDS = 180.0
 _WORK = "/tmp/lab_grade_work"  # in the sandbox
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
-
-# What a solution needs none of: the CPU device itself, code that no check sees, other languages.
-_REFUSED = {
-    "cpu_device": "talks to the CPU device itself",
-    "no_sanitize": "switches checks off",
-    "__no_sanitize__": "switches checks off",
-    "no_sanitize_thread": "switches checks off",
-    "__no_sanitize_thread__": "switches checks off",
-    "no_sanitize_address": "switches checks off",
-    "no_sanitize_undefined": "switches checks off",
-    "disable_sanitizer_instrumentation": "switches checks off",
-    "no_instrument_function": "switches checks off",
-    "asm": "is assembly, which no check sees",
-    "__asm": "is assembly, which no check sees",
-    "__asm__": "is assembly, which no check sees",
-    "setenv": "changes the environment",
-    "putenv": "changes the environment",
-    "unsetenv": "changes the environment",
-    "environ": "reads or changes the environment",
-}
 
 
 @dataclass(frozen=True)
@@ -243,7 +222,7 @@ def _run(recipe: Recipe, source: Path, place: Sandbox, script: str, output: Path
 def _refusal(recipe: Recipe, watched: Recipe, source: Path, place: Sandbox) -> str:
     """Looks at the file as the compilers of both builds see it, so that no macro hides a word, and
     nothing that tells the builds apart makes two programs of one file."""
-    sentence = refused_text(source.read_text(encoding="utf-8"))
+    sentence = refused.by_text(source.read_text(encoding="utf-8"))
     if sentence:
         return sentence
     seen: List[List[str]] = []
@@ -273,7 +252,7 @@ def _refusal(recipe: Recipe, watched: Recipe, source: Path, place: Sandbox) -> s
                 "the file is refused: it asks whether its accesses are watched, and is another"
                 f" program where they are, from here on: {line}"
             )
-    return refused_word("".join(seen[0]))
+    return refused.by_word("".join(seen[0]))
 
 
 def _own_lines(preprocessed: Iterable[str], name: str) -> List[str]:
@@ -287,40 +266,6 @@ def _own_lines(preprocessed: Iterable[str], name: str) -> List[str]:
         elif is_own:
             own.append(line)
     return own
-
-
-_SPACE = r"(?:[^\S\n]|/\*.*?\*/)*"
-_RENAMING = re.compile(
-    rf"(?:^|\*/){_SPACE}(?:\#|%:|\?\?=){_SPACE}(?:line\b|\d+{_SPACE}[\"\w])",
-    re.DOTALL | re.MULTILINE,
-)
-
-
-def refused_text(text: str) -> str:
-    """What can be said of a file without a compiler: the sentence that refuses it, or "".
-
-    What looks like a directive that says which file this is, is taken for one, in a comment too:
-    whoever reads comments as a compiler does can be misled.
-    """
-    if _RENAMING.search(re.sub(r"(?:\\|\?\?/)[^\S\n]*\n", "", text)):
-        return "the file is refused: '#line' says where code comes from, and no exercise needs it."
-    return refused_word("\n".join(code_only(text)) + " cpu_device" * ("::cpu_device::" in text))
-
-
-def refused_word(text: str) -> str:
-    """The sentence about the first word that no solution needs; "" if there is none."""
-    for token in all_tokens(text):
-        words = [token.text] if token.kind == "name" else []
-        if token.kind == "string":
-            words = re.findall(r"\w*cpu_device\w*|CPU_DEVICE_\w+|\bno_sanitize\w*", token.text)
-            words = ["cpu_device" for _ in words]
-        for word in words:
-            if word in _REFUSED or word.startswith(("__tsan_", "__sanitizer_")):
-                why = _REFUSED.get(word, "talks to the checks")
-                return f"the file is refused: '{word}' {why}, and no exercise needs it."
-    if re.search(r"#\s*pragma\s+(GCC|clang)\s+(optimize|attribute|target|push_options)", text):
-        return "the file is refused: a #pragma changes how the compiler makes the checks."
-    return ""
 
 
 def _first_message(answer: sandbox.Answer, recipe: Recipe) -> str:
