@@ -13,8 +13,8 @@ from lablib.errors import LabError
 from lablib.metadata import parse_toml
 
 LIST = "docs/wording.toml"
-_PAGES = re.compile(r"(docs/.+|labs/.+|README|CONTRIBUTING)\.md")
-_CODE = re.compile(r"(labs|tests/\d\d_\w+|common/(include|src))/.+\.(hpp|cpp)")
+_PAGES = re.compile(r"((docs|labs|solutions)/.+|README|CONTRIBUTING)\.md")
+_CODE = re.compile(r"(labs|solutions|tests/\d\d_\w+|common/(include|src))/.+\.(cu|hpp|cpp)")
 
 
 class Avoided(NamedTuple):

@@ -24,7 +24,7 @@ constexpr int kThreads = 256;  // a block of flat_256 is as large, but all in on
 
 /// tick / 7, less whole turns of the cosine. It is the same for all pixels, so the host works it
 /// out, once a frame and in double: a float has some seven digits, and those of tick / 7 that
-/// are behind the point get fewer the longer the animation runs.
+/// are after the point get fewer the longer the animation runs.
 float phase_of(int tick) {
   // TODO(1): the remainder of tick / 7 after whole turns of 2 pi. (std::fmod, std::numbers::pi)
   return 0;

@@ -71,7 +71,7 @@ result fetch(std::span<const float> texels, std::span<const int> indices) {
 result sample(std::span<const float> texels, const settings& how, std::span<const float> places) {
   require_texels(texels.size(), most_texels_in_an_array());
   const bool periodic = how.outside == cudaAddressModeWrap || how.outside == cudaAddressModeMirror;
-  // TODO(4): without normalised places CUDA takes clamp for wrap and mirror, and says nothing.
+  // TODO(4): without normalised coordinates CUDA takes clamp for wrap and mirror, and says nothing.
   //          Refuse that: throw invalid_input, with a sentence.
   const array_owner array = array_of(texels);
   const texture_view view = view_of(array, how);

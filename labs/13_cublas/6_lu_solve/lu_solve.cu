@@ -19,7 +19,7 @@ constexpr unsigned kThreads = 256;
 
 // --- from rows to columns, and back --------------------------------------------------------------
 
-/// Transposes `count` matrices of rows x columns elements, which lie one behind the other.
+/// Transposes `count` matrices of rows x columns elements, one after the other.
 __global__ void transpose_each(const double* from, double* to, std::size_t count, std::size_t rows,
                                std::size_t columns) {
   // TODO(1): element (row, column) of each matrix, stored row after row in `from`, goes where it

@@ -95,7 +95,7 @@ __device__ void stages_in_registers(held& mine, const arrays_on_device& data, un
   //          the 16 elements. Exchange by `swap ? a : b` rather than `if`: it costs no jump.
 }
 
-/// Where element i of a tile lies in shared memory: a word is left out after 32, so that threads
+/// Where element i of a tile is in shared memory: a word is left out after 32, so that threads
 /// that walk along 16 neighbours each are in different banks.
 __host__ __device__ constexpr unsigned padded(unsigned i) { return i + i / 32; }
 

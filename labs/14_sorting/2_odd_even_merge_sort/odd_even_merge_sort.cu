@@ -87,7 +87,7 @@ constexpr unsigned kMargin = 1U << (kRowBits - 1);        // what a window sees 
 constexpr unsigned kColumnLevels = kRowBits + kWideBits;  // highest level whose columns fit a tile
 static_assert(kMargin % 64 == 0, "in_bank() takes pairs of rows of 32 words");
 
-/// Where element i lies in shared memory: every second row of 32 words is turned round. Then the
+/// Where element i is in shared memory: every second row of 32 words is turned round. Then the
 /// left ends of 32 neighbouring comparators are in 32 different banks, whatever the stage.
 __host__ __device__ constexpr unsigned in_bank(unsigned i) { return i & 32 ? i ^ 31 : i; }
 

@@ -115,7 +115,7 @@ struct cargo {
   float4 a, b;
 };
 
-/// Loads this thread's cargo for the slice that begins at `first`.
+/// Loads this thread's elements of the slice that begins at `first`.
 template <bool kAligned>
 __device__ cargo load(const float* a, const float* b, shape size, std::size_t first) {
   const unsigned t = threadIdx.x;

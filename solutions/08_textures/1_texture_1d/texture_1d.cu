@@ -111,11 +111,11 @@ result fetch(std::span<const float> texels, std::span<const int> indices) {
 result sample(std::span<const float> texels, const settings& how, std::span<const float> places) {
   require_texels(texels.size(), most_texels_in_an_array());
   const bool periodic = how.outside == cudaAddressModeWrap || how.outside == cudaAddressModeMirror;
-  // TODO(4): without normalised places CUDA takes clamp for wrap and mirror, and says nothing.
+  // TODO(4): without normalised coordinates CUDA takes clamp for wrap and mirror, and says nothing.
   //          Refuse that: throw invalid_input, with a sentence.
   // BEGIN SOLUTION
   if (periodic && !how.normalized)
-    throw invalid_input("texture_1d: wrap and mirror need normalised places (from 0 to 1)");
+    throw invalid_input("texture_1d: wrap and mirror need normalised coordinates (0 to 1)");
   // END SOLUTION
   const array_owner array = array_of(texels);
   const texture_view view = view_of(array, how);
