@@ -40,6 +40,7 @@ AUTHOR = {
     "shellcheck": "0.9.0-1",
     "ccache": "4.8-1",
     "mold": "1.10.1",
+    "bubblewrap": "0.8.0",
 }
 BROWSER = {
     "chromium": "150.0.7871.100-1~deb12u1",
