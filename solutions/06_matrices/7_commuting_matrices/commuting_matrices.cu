@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 06.7 commuting_matrices: is A · B the same as B · A? Neither product is stored.
-// Edit:  this file, from TODO(1) to TODO(5). commuting_matrices.hpp says what is asked for.
+// Edit:  this file, from TODO(1) to TODO(6). commuting_matrices.hpp says what is asked for.
 // Run:   scripts/lab run 06.7
 // Test:  scripts/lab test 06.7
 // Hints: scripts/lab hint 06.7                      Chapter: docs/06_matrices.md
@@ -98,8 +98,6 @@ std::size_t total(const std::vector<unsigned>& of_block) {
 
 }  // namespace
 
-// --- given ---------------------------------------------------------------------------------------
-
 result compare_products(std::span<const float> a, std::span<const float> b, std::size_t n,
                         float relative) {
   require_square("A", a.size(), n);
@@ -109,6 +107,10 @@ result compare_products(std::span<const float> a, std::span<const float> b, std:
   if (n == 0) return {};  // a grid of no blocks would be an error
 
   const dim3 grid = grid_for(n), block(kTile, kTile);
+  // TODO(6): A and B on the device, room for what each block counts, the launch in time_kernel().
+  //          total() gets all counts.
+  // BEGIN SOLUTION
+  // STUB: throw not_written("the comparison of the products", 1);  // 1 to 6
   const device_buffer device_a(a);
   const device_buffer device_b(b);
   device_buffer<unsigned> device_of_block(std::size_t{grid.x} * grid.y);
@@ -121,6 +123,7 @@ result compare_products(std::span<const float> a, std::span<const float> b, std:
   result out{total(device_of_block.to_vector())};
   out.kernel_ms = kernel_ms;
   return out;
+  // END SOLUTION
 }
 
 }  // namespace lab::commuting_matrices

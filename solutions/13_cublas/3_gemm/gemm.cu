@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 13.3 gemm: C = alpha A B + beta C for row-major matrices, without a transpose in memory.
-// Edit:  this file, TODO(1) and TODO(2). gemm.hpp says what is asked for.
+// Edit:  this file, from TODO(1) to TODO(3). gemm.hpp says what is asked for.
 // Run:   scripts/lab run 13.3                      (then --step transposed_a, …)
 // Test:  scripts/lab test 13.3
 // Hints: scripts/lab hint 13.3                     Chapter: docs/13_cublas.md
@@ -48,8 +48,6 @@ void multiply_transposed(cublasHandle_t handle, bool transpose_a, bool transpose
 
 }  // namespace
 
-// --- given ---------------------------------------------------------------------------------------
-
 result multiply(step which, float alpha, row_major a, row_major b, float beta, row_major c) {
   const bool ta = which == step::transposed_a || which == step::transposed_both;
   const bool tb = which == step::transposed_b || which == step::transposed_both;
@@ -67,6 +65,10 @@ result multiply(step which, float alpha, row_major a, row_major b, float beta, r
         out.c[i] = beta == 0 ? 0 : beta * out.c[i];
     return out;
   }
+  // TODO(3): as in 13.2: the matrices on the device, a handle, the step's call in time_kernel().
+  //          Its second argument brings C to the device. ta and tb say what is transposed.
+  // BEGIN SOLUTION
+  // STUB: throw not_written("step product", 1);  // 1 and 3
   const device_buffer memory_a(a.data), memory_b(b.data);
   device_buffer<float> memory_c(c.data.size());
   on_device_a.data = memory_a.data();
@@ -84,6 +86,7 @@ result multiply(step which, float alpha, row_major a, row_major b, float beta, r
       [&] { memory_c.copy_from(c.data); });
   memory_c.copy_to(out.c);
   return out;
+  // END SOLUTION
 }
 
 }  // namespace lab::gemm
