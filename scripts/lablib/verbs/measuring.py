@@ -25,7 +25,8 @@ def _arguments(parser: Parser) -> None:
         "--compare",
         type=Path,
         metavar="FILE",
-        help=f"say what is faster or slower than in this file of --json. {benchmarks.NOISE_RULE}",
+        help="say what is faster or slower than in this file of --json. "
+        + benchmarks.NOISE_RULE.replace("%", "%%"),
     )
     parser.add_argument(
         "--json", type=Path, metavar="FILE", help="write all samples to this file, for --compare"
