@@ -73,7 +73,7 @@ def verify(
     return _ctest(root, preset, jobs, choice, report)
 
 
-_OF_NO_BUG = "[^b]|b[^u]|bu[^g]|bug[^.]"  # how names of tests begin that are about no bug
+_OF_NO_BUG = "[^b]|.[^u]|..[^g]|...[^.]"  # how names begin that do not begin with `bug.`
 
 _Bug = Tuple[Exercise, bugs.Bug]
 
