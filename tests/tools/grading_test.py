@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 
 from lablib.errors import USAGE, LabError  # noqa: E402
 from lablib.exercises import find_exercises, resolve_one  # noqa: E402
-from lablib.grading import collect, contracts, formats, grade, points, reports, rubric  # noqa: E402
+from lablib.grading import collect, compiling, contracts, formats, grade, points, reports, rubric  # noqa: E402
 
 
 class Folder(unittest.TestCase):
@@ -212,6 +212,26 @@ class CollectTest(Folder):
     def test_none_is_said(self):
         self.write("ann/product.cu")
         self.assertEqual(self.source().notes, ["no dot_product.cu was handed in."])
+
+
+class OwnLinesTest(unittest.TestCase):
+    def test_everything_is_a_students_but_the_course_and_the_system(self):
+        files = {
+            "/tmp/lab_grade_work/x.cu": True,
+            "/source": True,
+            "/usr/../source": True,
+            "/proc/self/cwd/../../x.cu": True,
+            "/course/common/include/../../../source": True,
+            "/course/common/include/lab/random.hpp": False,
+            "/course/labs/x.hpp": False,
+            "/course/labs/x.hpp.cu": True,
+            "/usr/include/stdio.h": False,
+            "<built-in>": False,
+        }
+        text = [line for file in files for line in (f'# 1 "{file}" 1\n', f"{file}\n")]
+        readable = [Path("/course/common/include"), Path("/course/labs/x.hpp")]
+        own = compiling.own_lines(text, readable, Path("/course/build"))
+        self.assertEqual(own, [f"{file}\n" for file, is_own in files.items() if is_own])
 
 
 class PointsTest(unittest.TestCase):

@@ -16,7 +16,7 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Iterable, List, Optional, Set, Tuple
+from typing import Iterable, List, Optional, Sequence, Set, Tuple
 
 from lablib import build, refused
 from lablib.device import Device
@@ -244,7 +244,7 @@ def _refusal(recipe: Recipe, watched: Recipe, source: Path, place: Sandbox) -> s
         if _run(build_of, source, place, script, output).status != 0:
             return ""  # the compiler says it better
         with open(output, encoding="utf-8", errors="replace") as file:
-            seen.append(_own_lines(file, recipe.exercise.name))
+            seen.append(own_lines(file, build_of.readable, build_of.folder))
     for fast_line, watched_line in itertools.zip_longest(*seen, fillvalue=""):
         if fast_line != watched_line:
             line = (fast_line.strip() or watched_line.strip())[:100]
@@ -255,14 +255,19 @@ def _refusal(recipe: Recipe, watched: Recipe, source: Path, place: Sandbox) -> s
     return refused.by_word("".join(seen[0]))
 
 
-def _own_lines(preprocessed: Iterable[str], name: str) -> List[str]:
-    """The lines that come from the student's file: no directive in it gives them another name."""
+def own_lines(preprocessed: Iterable[str], readable: Sequence[Path], folder: Path) -> List[str]:
+    """The lines that come from neither the course nor the system. What else there is to include is
+    the student's file, and it has several names in the sandbox: `/source`, and through /proc. No
+    directive gives it another one."""
+    others = [Path("/usr"), *(path.resolve() for path in readable)]
     own: List[str] = []
     is_own = False
     for line in preprocessed:
         marker = re.match(r'# \d+ "([^"]*)"', line)
         if marker:
-            is_own = marker[1].endswith((f"/{name}.cu", f"/{name}.cu.cpp"))
+            file = (folder / marker[1]).resolve()
+            is_made = marker[1].startswith("<")  # <built-in>, <command-line>
+            is_own = not is_made and not any(path in (file, *file.parents) for path in others)
         elif is_own:
             own.append(line)
     return own
