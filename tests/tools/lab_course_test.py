@@ -203,7 +203,7 @@ class VerifyTest(LabTest):
         expression = test.split(" -R ")[1].split()[0]
         matched = [name for name in names if re.search(expression, f"bug.05.1.{name}")]
         self.assertEqual(seven, matched)
-        for other in ("tools.x", "bench.x", "build.x", "bugs.x", "solution.05.1"):
+        for other in ("tools.x", "hug.x", "bag.x", "bun.x", "bugs.x"):
             self.assertRegex(other, expression)
         self.assertNotRegex("bug.05.1.ab", expression)
         self.assertEqual((seven, test), tried("--seed", "7")[1:])
