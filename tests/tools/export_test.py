@@ -73,6 +73,8 @@ class EditionTest(unittest.TestCase):
             text=True,
         )
         self.assertEqual(answer.returncode, 0, answer.stdout[-1000:] + answer.stderr)
+        rules = (self.edition / "build/cpu/build.ninja").read_text(encoding="utf-8")
+        self.assertNotRegex(rules, r"solution(_test|_code)?\.05\.1")
         file = resolve_one(self.edition, "05.1").lab_file
         starter = file.read_text(encoding="utf-8")
         file.write_text(starter + "// mine\n", encoding="utf-8")
