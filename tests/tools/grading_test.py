@@ -24,7 +24,16 @@ sys.path.insert(0, str(ROOT / "scripts"))
 
 from lablib.errors import USAGE, LabError  # noqa: E402
 from lablib.exercises import find_exercises, resolve_one  # noqa: E402
-from lablib.grading import collect, compiling, contracts, formats, grade, points, reports, rubric  # noqa: E402
+from lablib.grading import (  # noqa: E402
+    collect,
+    compiling,
+    contracts,
+    formats,
+    grade,
+    points,
+    reports,
+    rubric,
+)
 
 
 class Folder(unittest.TestCase):
