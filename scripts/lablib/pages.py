@@ -10,6 +10,8 @@ from lablib.errors import LabError
 
 _NUMBERED = re.compile(r"(\d+)\. ")
 
+LIBRARIES = "How a professional does it"  # the section after the exercises
+
 
 def outside_code(text: str) -> List[Tuple[int, str]]:
     """Number and text of each line that is not in a block of code (``` or ~~~)."""
@@ -71,7 +73,7 @@ def section_line(text: str, exercise_id: str) -> int:
 
 
 def insert_section(text: str, exercise_id: str, section: str) -> str:
-    """Puts an exercise's section behind those with smaller numbers, before the questions."""
+    """Puts an exercise's section behind those with smaller numbers, before the chapter's end."""
     lines = text.splitlines()
     own = _number(exercise_id)
     place = len(lines)
@@ -79,7 +81,7 @@ def insert_section(text: str, exercise_id: str, section: str) -> str:
         if level != 2:
             continue
         other = _number(words)
-        if (other and own and other > own) or words == "Questions":
+        if (other and own and other > own) or words in (LIBRARIES, "Questions"):
             place = number - 1
             break
     head = "\n".join(lines[:place]).rstrip("\n")

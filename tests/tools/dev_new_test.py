@@ -91,6 +91,17 @@ class NewTest(Pages):
         numbers = [words.split()[0] for _, level, words in pages.headings(page) if level == 2]
         self.assertEqual(["05.1", "05.9", "05.10", "Questions"], numbers)
 
+    def test_a_section_stands_before_what_ends_the_chapter(self):
+        page = self.root / "docs/05_shared_memory.md"
+        page.write_text(
+            PAGE.replace("## Questions", f"## {pages.LIBRARIES}\n\n> CUB.\n\n## Questions")
+        )
+        self.assert_status(0, self.new("05.9", "prefix_sum"))
+        found = [words for _, level, words in pages.headings(page.read_text()) if level == 2]
+        self.assertEqual(
+            ["05.1 dot_product", "05.9 prefix_sum", pages.LIBRARIES, "Questions"], found
+        )
+
     def test_a_new_chapter_gets_its_pages(self):
         self.assert_status(0, self.new("16.1", "clusters", "--chapter", "modern_cuda"))
         page = (self.root / "docs/16_modern_cuda.md").read_text()
