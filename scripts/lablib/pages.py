@@ -90,6 +90,17 @@ def insert_section(text: str, exercise_id: str, section: str) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def without_libraries(text: str) -> str:
+    """The text without its section on libraries, which names much and explains nothing."""
+    all_headings = [(n, words) for n, level, words in headings(text) if level <= 2]
+    begin = next((n for n, words in all_headings if words == LIBRARIES), 0)
+    if not begin:
+        return text
+    lines = text.splitlines()
+    end = next((n for n, _ in all_headings if n > begin), len(lines) + 1)
+    return "\n".join(lines[: begin - 1] + lines[end - 1 :]) + "\n"
+
+
 def cut_section(text: str, exercise_id: str) -> Tuple[str, str]:
     """The text without an exercise's section, and the section ("" if there is none)."""
     begin = section_line(text, exercise_id)

@@ -4,7 +4,8 @@
 """Nothing is used before it is taught: CUDA's names in code, and the glossary's terms in chapters.
 
 A chapter teaches the names that its text mentions. `cudaAddressMode…` teaches all names that begin
-so. A term is taught by the chapters that its entry in the glossary links.
+so; the section on libraries, which only names them, teaches none. A term is taught by the chapters
+that its entry in the glossary links.
 """
 
 import re
@@ -65,12 +66,13 @@ class _Chapter:
     def __init__(self, page: Path) -> None:
         self.page = page
         self.text = page.read_text(encoding="utf-8")
-        self._words = set(re.findall(r"\w+", self.text))
-        self._families = tuple(re.findall(r"(\w{4,})…", self.text))
+        self._taught = pages.without_libraries(self.text)
+        self._words = set(re.findall(r"\w+", self._taught))
+        self._families = tuple(re.findall(r"(\w{4,})…", self._taught))
 
     def teaches(self, name: str) -> bool:
         if name == _UNROLL:
-            return name in self.text
+            return name in self._taught
         word = name.rsplit("::", 1)[-1]
         return word in self._words or word.startswith(self._families)
 

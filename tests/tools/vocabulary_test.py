@@ -7,7 +7,7 @@ import unittest
 from typing import List
 
 from fakes import LabTest
-from lablib import vocabulary
+from lablib import pages, vocabulary
 from lablib.exercises import find_exercises
 
 
@@ -96,6 +96,19 @@ class VocabularyTest(LabTest):
         self.assertEqual(2, len(self.found()))
         self.write("05_shared_memory", "`cudaMalloc` and `#pragma unroll`\n")
         self.assertEqual([], self.found())
+
+    def test_the_section_on_libraries_explains_nothing(self):
+        self.code("labs", "cudaMalloc();\n")
+        box = f"## {pages.LIBRARIES}\n\n> `cudaMalloc`, `cudaM…`\n"
+        for text, problems in (
+            (f"{box}\n## Questions\n", 1),
+            (box, 1),
+            (f"`cudaMalloc`\n\n{box}", 0),
+            (f"{box}\n## Questions\n\n1. `cudaMalloc`?\n", 0),
+        ):
+            with self.subTest(text=text):
+                self.write("05_shared_memory", text)
+                self.assertEqual(problems, len(self.found()))
 
     def test_terms_of_the_glossary(self):
         glossary = (
