@@ -112,7 +112,7 @@ int main(int argc, char** argv) {
                                      time.median_ms,
                                      time.min_ms,
                                      time.max_ms};
-          if (!on_cpu) row.push_back(operations / (time.median_ms * 1e6));
+          if (!on_cpu) row.emplace_back(operations / (time.median_ms * 1e6));
           rows.add(std::move(row));
         };
         if (result.product_ms.size() == laps + 1) {
