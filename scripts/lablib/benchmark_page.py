@@ -52,7 +52,8 @@ def files(root: Path) -> Dict[str, str]:
 def _section(name: str, report: benchmarks.Report, charts: Dict[str, str]) -> str:
     where = [f"CUDA {report.cuda}" if report.cuda else ""]
     where += [f"driver {report.driver}" if report.driver else ""]
-    where += [f"commit `{report.commit}`" if report.commit else "", f"{report.rounds} rounds"]
+    where += [f"commit `{report.commit}`" if report.commit else ""]
+    where += ["1 round" if report.rounds == 1 else f"{report.rounds} rounds"]
     where += [f"{what}: {low:g} to {high:g}" for what, (low, high) in report.clocks.items()]
     lines = [f"## {report.device}, {report.date[:10]}", "", "; ".join(filter(None, where)) + "."]
     for exercise, results in benchmarks.by_exercise(report.results).items():
