@@ -75,6 +75,7 @@ TEST(Launch, TakesMoreSharedMemoryAfterOptingIn) {
   EXPECT_EQ(status(most), cudaSuccess);
   EXPECT_EQ(status(most + 1), cudaErrorInvalidValue);
   EXPECT_EQ(data.to_host(), std::vector<int>(4, 2));
+  EXPECT_EQ(opt_in(48 * 1024), cudaSuccess);  // as it was, should the tests be repeated
 }
 
 // --- bounds -------------------------------------------------------------------------------------
