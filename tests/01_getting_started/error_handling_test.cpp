@@ -72,8 +72,9 @@ REQUIRED_WORK(CallsThatReallyFail) {
                                                   {mistake::bad_configuration, "cudaLaunchKernel"},
                                                   {mistake::out_of_memory, "cudaMalloc"}};
   for (const auto& [which, function] : made)
-    EXPECT_TRUE(as_required(work_of([&] { EXPECT_TRUE(provoke(which).has_value()); }),
-                            {.kernels = 0, .calls = {function}}));
+    EXPECT_TRUE(
+        as_required(work_of([&, which = which] { EXPECT_TRUE(provoke(which).has_value()); }),
+                    {.kernels = 0, .calls = {function}}));
 }
 
 REQUIRED_WORK(AKernelThatWritesTheNumbers) {

@@ -58,14 +58,14 @@ vector orthogonal_vectors(std::size_t length) {
 REQUIRED_WORK(KernelsForProductsAndSubtractions) {
   const vector a = lab::random_floats(8 * 1021, 1, -9, 4);
   for (const auto& [which, name] : kSteps)
-    EXPECT_TRUE(
-        as_required(work_of([&] { return is_right(which, a, 8, 1021); }), {.threads = 256,
-                                                                           .blocks = 2,
-                                                                           .kernels = 2 * 7,
-                                                                           .sent = bytes_of(a),
-                                                                           .fetched = bytes_of(a),
-                                                                           .reads = 7 * bytes_of(a),
-                                                                           .writes = bytes_of(a)}))
+    EXPECT_TRUE(as_required(work_of([&, which = which] { return is_right(which, a, 8, 1021); }),
+                            {.threads = 256,
+                             .blocks = 2,
+                             .kernels = 2 * 7,
+                             .sent = bytes_of(a),
+                             .fetched = bytes_of(a),
+                             .reads = 7 * bytes_of(a),
+                             .writes = bytes_of(a)}))
         << name;
 }
 

@@ -75,12 +75,13 @@ constexpr named_precision kPrecisions[] = {
 REQUIRED_WORK(AKernelWhoseThreadsShareTheArguments) {
   for (const auto& [f, its_name] : kFunctions)
     for (const auto& [p, name] : kPrecisions)
-      EXPECT_TRUE(as_required(work_of([&] { return is_within_the_bounds(f, p, 0, 5000); }),
-                              {.threads = 1024,
-                               .blocks = 4,
-                               .fetched = 5000 * sizeof(float),
-                               .writes = 5000 * sizeof(float),
-                               .sectors = 1.1}))
+      EXPECT_TRUE(
+          as_required(work_of([&, f = f, p = p] { return is_within_the_bounds(f, p, 0, 5000); }),
+                      {.threads = 1024,
+                       .blocks = 4,
+                       .fetched = 5000 * sizeof(float),
+                       .writes = 5000 * sizeof(float),
+                       .sectors = 1.1}))
           << its_name << ", " << name;
 }
 

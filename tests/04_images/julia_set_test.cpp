@@ -43,7 +43,7 @@ REQUIRED_WORK(AThreadForEachPixel) {
   what.width = 100, what.height = 37;
   constexpr std::size_t kPixels = 100 * 37;
   for (const auto& [which, name] : kSteps) {
-    const lab::testing::work done = work_of([&] { return is_exact(which, what); });
+    const lab::testing::work done = work_of([&, which = which] { return is_exact(which, what); });
     EXPECT_TRUE(as_required(done, {.threads = kPixels,
                                    .blocks = 7 * 3,
                                    .fetched = kPixels * sizeof(int),

@@ -49,7 +49,8 @@ constexpr named_step kSteps[] = {{step::blocks_16x16, "blocks_16x16"},
 REQUIRED_WORK(AThreadForEachPixel) {
   constexpr std::size_t kPixels = 150 * 47;
   for (const auto& [which, name] : kSteps) {
-    const lab::testing::work done = work_of([&] { return is_right(which, 150, 47, 5); });
+    const lab::testing::work done =
+        work_of([&, which = which] { return is_right(which, 150, 47, 5); });
     EXPECT_TRUE(as_required(done, {.threads = kPixels,
                                    .blocks = 28,
                                    .fetched = kPixels * sizeof(lab::rgba),

@@ -48,13 +48,13 @@ constexpr named_step kSteps[] = {{step::static_shared, "static_shared"},
 REQUIRED_WORK(AKernelWhoseThreadsShareTheSumInSharedMemory) {
   const vector a = whole_numbers(20'000, 1, -3, 4), b = whole_numbers(20'000, 2, -4, 2);
   for (const auto& [which, name] : kSteps)
-    EXPECT_TRUE(
-        as_required(work_of([&] { return is_exact(which, a, b); }), {.threads = 1024,
-                                                                     .blocks = 4,
-                                                                     .sent = 2 * bytes_of(a),
-                                                                     .reads = 2 * bytes_of(a),
-                                                                     .shared_memory = true,
-                                                                     .sectors = 1.1}))
+    EXPECT_TRUE(as_required(work_of([&, which = which] { return is_exact(which, a, b); }),
+                            {.threads = 1024,
+                             .blocks = 4,
+                             .sent = 2 * bytes_of(a),
+                             .reads = 2 * bytes_of(a),
+                             .shared_memory = true,
+                             .sectors = 1.1}))
         << name;
 }
 

@@ -67,7 +67,7 @@ REQUIRED_WORK(ReductionsInSharedMemory) {
   const vector x = powers_of_two(20'011, 3);
   for (const auto& [which, name] : kSteps) {
     const std::size_t passes = which == step::scaled_by_max ? 2 : 1;
-    EXPECT_TRUE(as_required(work_of([&] { return is_within_the_bound(which, x); }),
+    EXPECT_TRUE(as_required(work_of([&, which = which] { return is_within_the_bound(which, x); }),
                             {.threads = 1024,
                              .blocks = 4,
                              .kernels = passes,

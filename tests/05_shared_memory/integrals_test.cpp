@@ -61,13 +61,13 @@ double error_of(rule how, integrand f, double a, double b, std::size_t n) {
 
 REQUIRED_WORK(AKernelWhoseThreadsSharePanels) {
   for (const auto& [how, name] : kRules)
-    EXPECT_TRUE(
-        as_required(work_of([&] { return is_the_rule(how, integrand::sine, -0.7, 2.9, 10'241); }),
-                    {.threads = 1024,
-                     .blocks = 4,
-                     .fetched = sizeof(double),
-                     .writes = sizeof(double),
-                     .shared_memory = true}))
+    EXPECT_TRUE(as_required(
+        work_of([&, how = how] { return is_the_rule(how, integrand::sine, -0.7, 2.9, 10'241); }),
+        {.threads = 1024,
+         .blocks = 4,
+         .fetched = sizeof(double),
+         .writes = sizeof(double),
+         .shared_memory = true}))
         << name;
 }
 

@@ -87,7 +87,7 @@ REQUIRED_WORK(AThreadForEachElementInMemoryOfItsKind) {
                                 .writes = bytes_of(of.a),
                                 .sectors = 1.5};
     if (!flat) what.calls = {"cudaMallocPitch|cudaMalloc3D", "cudaMemcpy2D|cudaMemcpy2DAsync"};
-    EXPECT_TRUE(as_required(work_of([&] {
+    EXPECT_TRUE(as_required(work_of([&, which = which] {
                               return matches(
                                   lab::compare_exact(of.sum(which).sum, reference(of.a, of.b)));
                             }),

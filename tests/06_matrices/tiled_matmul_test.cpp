@@ -73,16 +73,17 @@ REQUIRED_WORK(TilesThatAreReadOnce) {
   const auto b = lab::random_floats(size.k * size.n, 2, -20, 10);
   const std::size_t untiled = 2 * size.m * size.n * size.k * sizeof(float);
   for (const auto& [which, name, rows] : kSteps)
-    EXPECT_TRUE(as_required(
-        work_of([&] { return matches(check(multiply(which, a, b, size).c, a, b, size)); }),
-        {.threads = 256,
-         .blocks = rows == 128 ? 1U : 2U,
-         .sent = bytes_of(a) + bytes_of(b),
-         .fetched = size.m * size.n * sizeof(float),
-         .reads = bytes_of(a) + bytes_of(b),
-         .writes = size.m * size.n * sizeof(float),
-         .reads_at_most = untiled / rows * 5 / 4,
-         .shared_memory = true}))
+    EXPECT_TRUE(as_required(work_of([&, which = which] {
+                              return matches(check(multiply(which, a, b, size).c, a, b, size));
+                            }),
+                            {.threads = 256,
+                             .blocks = rows == 128 ? 1U : 2U,
+                             .sent = bytes_of(a) + bytes_of(b),
+                             .fetched = size.m * size.n * sizeof(float),
+                             .reads = bytes_of(a) + bytes_of(b),
+                             .writes = size.m * size.n * sizeof(float),
+                             .reads_at_most = untiled / rows * 5 / 4,
+                             .shared_memory = true}))
         << name;
 }
 

@@ -64,7 +64,7 @@ void expect_right_transpose(step which, matrix_size size, std::uint64_t seed) {
 REQUIRED_WORK(TilesThatMakeLoadsAndStoresCoalesced) {
   const auto matrix = lab::random_floats(128 * 192, 1, -100, 1);
   for (const auto& [which, name, rows] : kSteps)
-    EXPECT_TRUE(as_required(work_of([&] {
+    EXPECT_TRUE(as_required(work_of([&, which = which] {
                               return matches(
                                   lab::compare_exact(transpose(which, matrix, 128, 192).transposed,
                                                      reference(matrix, 128, 192)));

@@ -54,7 +54,7 @@ REQUIRED_WORK(PassesThroughConstantMemory) {
 
                                 .constant_memory = constant,
                                 .sectors = 1.1};
-    const lab::testing::work done = work_of([&] { return is_exact(which, a, b); });
+    const lab::testing::work done = work_of([&, which = which] { return is_exact(which, a, b); });
     EXPECT_TRUE(as_required(done, what)) << name;
     EXPECT_EQ(std::ranges::count_if(done.device_memory,
                                     [&](std::size_t bytes) { return bytes >= bytes_of(b); }),

@@ -88,7 +88,8 @@ REQUIRED_WORK(SpheresInMemoryOfTheKindThatWasAskedFor) {
       what.sent = bytes_of(scene);
       what.reads = bytes_of(scene);
     }
-    const lab::testing::work done = work_of([&] { return is_exact(which, scene, 100, 37); });
+    const lab::testing::work done =
+        work_of([&, which = which] { return is_exact(which, scene, 100, 37); });
     EXPECT_TRUE(as_required(done, what)) << name;
     if (which == step::constant_memory) {
       EXPECT_EQ(std::ranges::count(done.device_memory, bytes_of(scene)), 0)

@@ -93,7 +93,8 @@ REQUIRED_WORK(KernelsForEveryStep) {
       what.not_called = {"cudaCreateTextureObject"};
       what.reads = 2 * kTimes * bytes;
     }
-    const lab::testing::work done = work_of([&] { return is_right(which, p, kTimes); });
+    const lab::testing::work done =
+        work_of([&, which = which] { return is_right(which, p, kTimes); });
     EXPECT_TRUE(as_required(done, what)) << name;
     if (fused) {
       EXPECT_LT(done.kernels.size(), 2U * kTimes) << name << ": one kernel a step";

@@ -53,7 +53,8 @@ REQUIRED_WORK(AKernelThatReadsTextures) {
                                 .writes = sizeof(float),
                                 .reads_at_most = bytes_of(a) / 2};
     (which == step::linear_linear ? what.not_called : what.calls).push_back(array);
-    EXPECT_TRUE(as_required(work_of([&] { return is_exact(which, a, b); }), what)) << name;
+    EXPECT_TRUE(as_required(work_of([&, which = which] { return is_exact(which, a, b); }), what))
+        << name;
   }
 }
 

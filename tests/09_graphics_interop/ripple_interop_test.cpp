@@ -71,7 +71,8 @@ REQUIRED_WORK(APathForThePixels) {
       what.calls = {registers, "cudaGraphicsMapResources", "cudaGraphicsResourceGetMappedPointer"};
     else
       what.not_called = {registers};
-    const lab::testing::work done = work_of([&] { return is_right(which, 150, 47, 22); });
+    const lab::testing::work done =
+        work_of([&, which = which] { return is_right(which, 150, 47, 22); });
     EXPECT_TRUE(as_required(done, what)) << name;
     EXPECT_EQ(done.bytes_copied(cudaMemcpyDeviceToHost) >= kBytes, which == step::through_host)
         << name << ": do the pixels come to the host?";

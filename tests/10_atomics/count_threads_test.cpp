@@ -49,8 +49,8 @@ std::string name_of(const shape& grid) {
 REQUIRED_WORK(ThreadsThatCountThemselves) {
   const shape grid{{3, 2}, {5, 7}};
   for (const auto& [which, name] : kConditions) {
-    const lab::testing::work done =
-        work_of([&] { EXPECT_EQ(count(which, grid).count, closed_form(which, grid)); });
+    const lab::testing::work done = work_of(
+        [&, which = which] { EXPECT_EQ(count(which, grid).count, closed_form(which, grid)); });
     EXPECT_TRUE(as_required(done, {.threads = 2, .blocks = 2, .fetched = 4, .atomics = true}))
         << name;
     for (const auto& k : done.kernels)

@@ -60,7 +60,7 @@ REQUIRED_WORK(CountersOfTheKindThatEachStepIsNamedFor) {
   const auto bytes = make_bytes(data::constant, 64 * 1024, 1);
   for (const auto& [which, name] : kSteps) {
     const lab::testing::work done =
-        work_of([&] { return matches(check(count(which, bytes).count, bytes)); });
+        work_of([&, which = which] { return matches(check(count(which, bytes).count, bytes)); });
     if (which == step::cpu) {
       EXPECT_TRUE(as_required(done, {.kernels = 0})) << name;
       EXPECT_TRUE(done.kernels.empty()) << name << ": this step is a loop on the host";

@@ -55,8 +55,9 @@ REQUIRED_WORK(AtomicsOfTheKindThatEachStepIsNamedFor) {
                                                       .sectors = 1.1}));
   const std::uint64_t hits = reference_hits(20'000, 1);
   for (const auto& [which, name] : kSteps) {
-    const lab::testing::work done = work_of(
-        [&] { EXPECT_EQ(count_hits(which, 20'000, 1, {.blocks = 6, .threads = 128}).hits, hits); });
+    const lab::testing::work done = work_of([&, which = which] {
+      EXPECT_EQ(count_hits(which, 20'000, 1, {.blocks = 6, .threads = 128}).hits, hits);
+    });
     EXPECT_TRUE(as_required(done, {.threads = 1, .blocks = 6, .fetched = 4, .atomics = true}))
         << name;
     const std::uint64_t most = which == step::per_hit ? hits : which == step::per_warp ? 6 * 4 : 6;

@@ -50,7 +50,8 @@ constexpr named_step kSteps[] = {{step::one_stream, "one_stream"},
 REQUIRED_WORK(StreamsThatTakeTurns) {
   const vector a = lab::random_ints(2048, 1, -9, 900), b = lab::random_ints(2048, 2, -9, 900);
   for (const auto& [which, name] : kSteps) {
-    const lab::testing::work done = work_of([&] { return is_right(which, a, b, 512); });
+    const lab::testing::work done =
+        work_of([&, which = which] { return is_right(which, a, b, 512); });
     EXPECT_TRUE(as_required(
         done, {.threads = 512,
                .blocks = 2,

@@ -66,7 +66,7 @@ REQUIRED_WORK(AKernelOnEveryDevice) {
   const vector a = whole_numbers(60'011, 1, -9, 14), b = whole_numbers(60'011, 2, -4, 5);
   for (const auto& [which, name] : kSteps) {
     const bool one = which == step::one_thread;
-    const lab::testing::work done = work_of([&] { return is_exact(which, a, b); });
+    const lab::testing::work done = work_of([&, which = which] { return is_exact(which, a, b); });
     EXPECT_TRUE(as_required(done, {.threads = 1024,
                                    .blocks = 4,
                                    .kernels = count,

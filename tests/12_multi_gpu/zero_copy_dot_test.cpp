@@ -54,7 +54,7 @@ REQUIRED_WORK(VectorsWhereTheStepWantsThem) {
                                 .shared_memory = true,
                                 .sectors = 1.1};
     if (!copies) what.calls = {"cudaHostAlloc|cudaMallocHost|cudaHostRegister"};
-    const lab::testing::work done = work_of([&] { return is_exact(which, a, b); });
+    const lab::testing::work done = work_of([&, which = which] { return is_exact(which, a, b); });
     EXPECT_TRUE(as_required(done, what)) << name;
     const std::uint64_t copied = done.bytes_copied(cudaMemcpyHostToDevice);
     EXPECT_EQ(copied, copies ? 2 * bytes_of(a) : 0) << name << ": bytes copied to the device";

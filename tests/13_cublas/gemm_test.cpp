@@ -67,7 +67,7 @@ REQUIRED_WORK(OneCallOfCublas) {
   const matrix a = whole_numbers(40, 40, 0, 1, -9, 14), b = whole_numbers(40, 40, 0, 2, -9, 5);
   for (const auto& [which, name] : kSteps) {
     const lab::testing::work done =
-        work_of([&] { multiply(which, 1, a.view(), b.view(), 0, a.view()); });
+        work_of([&, which = which] { multiply(which, 1, a.view(), b.view(), 0, a.view()); });
     EXPECT_TRUE(as_required(done, {.kernels = 0,
                                    .sent = 2 * bytes_of(a.array),
                                    .fetched = bytes_of(a.array),

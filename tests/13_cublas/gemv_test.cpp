@@ -50,7 +50,9 @@ REQUIRED_WORK(OneCallOfCublas) {
   for (const auto& [which, name] : kSteps) {
     const vector x = whole_numbers(x_length(which, 40, 70), 2, -9, 14);
     const vector y(y_length(which, 40, 70), 1);
-    const lab::testing::work done = work_of([&] { multiply(which, 2, {a, 40, 70, 70}, x, 3, y); });
+    const lab::testing::work done = work_of([&, which = which] {
+      multiply(which, 2, {a, 40, 70, 70}, x, 3, y);
+    });
     EXPECT_TRUE(as_required(done, {.kernels = 0,
                                    .sent = bytes_of(a) + bytes_of(x) + bytes_of(y),
                                    .fetched = bytes_of(y),

@@ -324,8 +324,9 @@ TEST(Lengths, AreNotCountedInInts) {
 FAULT_TEST_P(Solve, ReportsEveryCallThatFails) {
   const auto& [which, s] = GetParam();
   const random_system system(which, s.n, s.padding, s.increment, 1);
-  expect_failures_reported(
-      [&] { return matches(check(solve(which, system.view()).x, which, system.view())); });
+  expect_failures_reported([&, which = which] {
+    return matches(check(solve(which, system.view()).x, which, system.view()));
+  });
 }
 
 }  // namespace

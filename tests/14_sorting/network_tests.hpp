@@ -46,7 +46,7 @@ constexpr direction kDirections[] = {direction::ascending, direction::descending
 REQUIRED_WORK(KernelsThatSortTilesInSharedMemory) {
   const key_values input = make_key_values(16384, 1);
   for (const auto& [which, name] : kSteps)
-    EXPECT_TRUE(as_required(work_of([&] {
+    EXPECT_TRUE(as_required(work_of([&, which = which] {
                               return sorts(which, input, {2, 8192});
                             }),
                             {.threads = 512,

@@ -55,7 +55,8 @@ constexpr named_step kSteps[] = {
 REQUIRED_WORK(AGridThatEndsWithTheSum) {
   const vector a = whole_numbers(20'011, 1, -9, 14), b = whole_numbers(20'011, 2, -4, 5);
   for (const auto& [which, name] : kSteps) {
-    const lab::testing::work done = work_of([&] { return is_exact(which, a, b, 12); });
+    const lab::testing::work done =
+        work_of([&, which = which] { return is_exact(which, a, b, 12); });
     EXPECT_TRUE(as_required(done, {.threads = 12 * kThreads,
                                    .blocks = 12,
                                    .sent = 2 * bytes_of(a),

@@ -57,7 +57,8 @@ void expect_right_table(step which, const numbers& keys, const numbers& values,
 REQUIRED_WORK(AKernelWhoseThreadsInsert) {
   const numbers keys = random_numbers(2003, 1), values = random_numbers(2003, 2);
   for (const auto& [which, name] : kSteps) {
-    const lab::testing::work done = work_of([&] { expect_right_table(which, keys, values, 64); });
+    const lab::testing::work done =
+        work_of([&, which = which] { expect_right_table(which, keys, values, 64); });
     EXPECT_TRUE(as_required(done, {.threads = 512,
                                    .blocks = 2,
                                    .sent = 2 * bytes_of(keys),

@@ -48,7 +48,7 @@ void expect_exact(step which, const work& what) {
 REQUIRED_WORK(AGridThatTakesALock) {
   const work what{4, 64, 2};
   for (const auto& [which, name] : kSteps) {
-    const lab::testing::work done = work_of([&] { expect_exact(which, what); });
+    const lab::testing::work done = work_of([&, which = which] { expect_exact(which, what); });
     EXPECT_TRUE(
         as_required(done, {.threads = 4, .blocks = 4, .fetched = 4, .writes = 4, .atomics = true}))
         << name;
