@@ -5,7 +5,7 @@
 
 Each is compiled, linked and run as a bug is (lab_add_bugs in cmake/LabExercises.cmake), with the
 commands that Ninja would use, but without CMake: a second or two for each. What the fast build
-lets pass is tried once more with the CPU device's checks.
+lets pass is tried once more in the check build, the one of `scripts/lab check`.
 """
 
 import contextlib
@@ -33,9 +33,7 @@ PRESET = "cpu"
 # like one that never ends.
 LAUNCH_LIMITS = {False: "5", True: "30"}
 # A variable that a mutation leaves unused would be an error, which says nothing about the tests.
-ALLOWED = ["-Wno-unused", "-Wno-unused-parameter", "-Wno-unused-value", "-g0"]
-# Races, and indices outside of an array of known size: those the cpu-asan build would find, too.
-CHECKED = ["-fsanitize=thread,bounds", "-fsanitize-undefined-trap-on-error"]
+ALLOWED = ["-Wno-unused", "-Wno-unused-parameter", "-Wno-unused-value"]
 WAYS = ("compiler", "test", "report", "crash", "time-out", "check build")
 SURVIVES = "survives"
 
@@ -48,18 +46,19 @@ class Verdict:
 
 @dataclass
 class Commands:
-    """How Ninja makes the tests of a solution. {source}, {rewritten}, {object} and {program} stand
-    for what differs from one mutation to the next."""
+    """How Ninja makes the tests of a solution, in one of the two builds. {source}, {rewritten},
+    {object} and {program} stand for what differs from one mutation to the next."""
 
     rewrite: List[str]
     compile: List[str]
     link: List[str]
 
 
-def read_commands(lines: Sequence[str], exercise: Exercise) -> Commands:
-    """Out of what `ninja -t commands` prints."""
-    rewritten = f"/cuda/solution_code.{exercise.id}/{exercise.name}.cu.cpp"
-    program = f"bin/tests/solutions/{exercise.full_name}_test"
+def read_commands(lines: Sequence[str], exercise: Exercise, checked: bool) -> Commands:
+    """Out of what `ninja -t commands` prints for the tests' target."""
+    kind = build.kind(solution=True, watched=checked)
+    rewritten = f"/cuda/{kind}_code.{exercise.id}/{exercise.name}.cu.cpp"
+    program = f"bin/tests/{kind}s/{exercise.full_name}_test"
     rewrite, compile_, link, object_ = [], [], [], ""
     for line in lines:
         for part in _split_and(line):
@@ -124,13 +123,13 @@ def judge(result: test_program.Result, limit: float) -> Verdict:
 class Workshop:
     """Builds and runs versions of one exercise's solution."""
 
-    def __init__(self, root: Path, exercise: Exercise, commands: Commands):
+    def __init__(self, root: Path, exercise: Exercise, commands: Dict[bool, Commands]):
         self.build_folder = build.folder(root, PRESET)
         self.folder = self.build_folder / "mutants" / exercise.id
         self.exercise = exercise
-        self.commands = commands
+        self.commands = commands  # of the fast build, and (True) of the check build
         self.stop = threading.Event()
-        self.limits = {False: 600.0, True: 600.0}  # for the runs of the solution itself
+        self.limits = {False: 900.0, True: 900.0}  # for the runs of the solution itself
 
     def measure(self, text: str) -> float:
         """Sees that the solution itself passes, in both builds, and how long it takes."""
@@ -176,14 +175,8 @@ class Workshop:
             "program": folder / "mutant_test",
         }
         files["source"].write_text(text, encoding="utf-8")
-        extra = ALLOWED + (CHECKED if checked else [])
-        if checked and "clang" not in Path(self.commands.compile[0]).name:
-            extra = [*extra, "-Wno-tsan"]
-        for command in (
-            self.commands.rewrite,
-            [*self.commands.compile, *extra],
-            self.commands.link,
-        ):
+        commands = self.commands[checked]
+        for command in (commands.rewrite, [*commands.compile, *ALLOWED], commands.link):
             filled = [str(files[w[1:-1]]) if w[1:-1] in files else w for w in command]
             outcome, output = self._run(filled, limit=300.0)
             if outcome.returncode != 0:
@@ -331,7 +324,7 @@ def mutate(
         _, hard = resource.getrlimit(resource.RLIMIT_CORE)
         resource.setrlimit(resource.RLIMIT_CORE, (0, hard))  # mutants crash by the dozen
     loaded = [_load(root, exercise) for exercise in exercises]  # mistakes in lists come first
-    targets = [f"solution_test.{exercise.id}" for exercise in exercises]
+    targets = [_target(exercise, checked) for exercise in exercises for checked in (False, True)]
     build.build(root, PRESET, device, targets, "the tests", jobs=jobs)
     reports = []
     for report, found in loaded:
@@ -358,13 +351,20 @@ def mutate(
     return OK
 
 
+def _target(exercise: Exercise, checked: bool) -> str:
+    return f"{build.kind(solution=True, watched=checked)}_test.{exercise.id}"
+
+
 def _try_all(root: Path, report: Report, chosen: List[Mutation], jobs: int) -> None:
     exercise = report.exercise
-    shown = processes.capture(
-        ["ninja", "-C", str(build.folder(root, PRESET)), "-t", "commands"]
-        + [f"solution_test.{exercise.id}"]
-    )
-    workshop = Workshop(root, exercise, read_commands((shown or "").splitlines(), exercise))
+    commands = {}
+    for checked in (False, True):
+        shown = processes.capture(
+            ["ninja", "-C", str(build.folder(root, PRESET)), "-t", "commands"]
+            + [_target(exercise, checked)]
+        )
+        commands[checked] = read_commands((shown or "").splitlines(), exercise, checked)
+    workshop = Workshop(root, exercise, commands)
     progress = Progress(f"{exercise.id}: {len(chosen)} mutations")
     start = time.monotonic()
     log = workshop.folder.with_suffix(workshop.folder.suffix + ".txt")

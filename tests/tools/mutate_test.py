@@ -140,12 +140,14 @@ import sys
 build, target = sys.argv[2], sys.argv[5]
 id = target.split(".", 1)[1]
 name = {{"03.1": "vector_add", "05.1": "dot_product"}}[id]
-object = f"CMakeFiles/solution_code.{{id}}.dir/x.o"
-cu = f"{{build}}/cuda/solution_code.{{id}}/{{name}}.cu.cpp".replace(" ", "\\\\ ")
+kind = target.split("_test.")[0]
+object = f"CMakeFiles/{{kind}}_code.{{id}}.dir/x.o"
+cu = f"{{build}}/cuda/{{kind}}_code.{{id}}/{{name}}.cu.cpp".replace(" ", "\\\\ ")
+options = "-fsanitize=thread" if kind.startswith("watched_") else "-include h.pch"
 print("c++ -c other.cpp -o other.o")
 print(f"cd /b && rewriter /s/{{name}}.cu --output {{cu}} --depfile {{cu}}.d && cmake -E x")
-print(f"compiler -O2 -MD -MT {{object}} -MF {{object}}.d -o {{object}} -c {{cu}}")
-print(f": && linker -O2 tests.o {{object}} -o bin/tests/solutions/{{id}}_{{name}}_test -lx && :")
+print(f"compiler -O2 {{options}} -MD -MT {{object}} -MF {{object}}.d -o {{object}} -c {{cu}}")
+print(f": && linker -O2 tests.o {{object}} -o bin/tests/{{kind}}s/{{id}}_{{name}}_test -lx && :")
 """
 REWRITER = "#!/bin/sh\ncp \"$1\" \"$3\"\n"
 COMPILER = """#!{python}
@@ -193,8 +195,9 @@ class MutateTest(LabTest):
             script(self.bin / name, text.format(python=sys.executable))
         self.solution = self.root / "solutions/05_shared_memory/1_dot_product/dot_product.cu"
         self.solution.write_text(SOLUTION)
-        self.program("solution_test.05.1", "exit 0\n")
-        self.program("solution_test.03.1", "exit 0\n")
+        for target in ("solution_test", "watched_solution_test"):
+            self.program(f"{target}.05.1", "exit 0\n")
+            self.program(f"{target}.03.1", "exit 0\n")
         self.equivalents = self.root / "tests/05_shared_memory/dot_product.equivalent"
         self.equivalents.parent.mkdir(parents=True)
 
@@ -311,18 +314,23 @@ class MutateTest(LabTest):
     def test_commands_that_are_not_there_are_an_error(self):
         exercise = next(e for e in find_exercises(self.root) if e.id == "05.1")
         with self.assertRaisesRegex(LabError, "cannot read from Ninja"):
-            mutate.read_commands(["c++ -c a.cpp -o a.o"], exercise)
+            mutate.read_commands(["c++ -c a.cpp -o a.o"], exercise, checked=False)
 
-    def test_dependency_files_are_left_out(self):
+    def test_each_build_has_its_own_commands_and_no_dependency_files(self):
+        for checked, kind in ((False, "solution"), (True, "watched_solution")):
+            self.read_commands_of(kind, checked)
+
+    def read_commands_of(self, kind, checked):
         exercise = next(e for e in find_exercises(self.root) if e.id == "05.1")
-        cu = "/b/cuda/solution_code.05.1/dot_product.cu.cpp"
+        cu = f"/b/cuda/{kind}_code.05.1/dot_product.cu.cpp"
         commands = mutate.read_commands(
             [
                 f"cd /b && /r /s.cu --output {cu} --depfile {cu}.d -I/h && x",
                 f"c++ -MD -MT a.o -MF a.o.d -o a.o -c {cu}",
-                ": && c++ t.o a.o -o bin/tests/solutions/05.1_dot_product_test l.a && :",
+                f": && c++ t.o a.o -o bin/tests/{kind}s/05.1_dot_product_test l.a && :",
             ],
             exercise,
+            checked,
         )
         self.assertEqual(["/r", "{source}", "--output", "{rewritten}", "-I/h"], commands.rewrite)
         self.assertEqual(["c++", "-o", "{object}", "-c", "{rewritten}"], commands.compile)
