@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "constant_dot.hpp"
+#include "lab/block_sum.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
@@ -21,19 +22,6 @@
 #include "lab/timer.hpp"
 
 namespace lab::constant_dot {
-
-/// The tree of 05.1 (given): the sum of what the threads of this block bring along, for thread 0.
-/// `cache` is shared memory with one float a thread. All threads of the block call it.
-__device__ inline float sum_of_block(float* cache, float mine) {
-  const unsigned thread = threadIdx.x;
-  cache[thread] = mine;
-  __syncthreads();  // all numbers are in place
-  for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
-    if (thread < half) cache[thread] += cache[thread + half];
-    __syncthreads();  // this level is complete; outside the if: all threads of the block arrive
-  }
-  return cache[0];
-}
 
 /// The sum of what the blocks stored (given), after the kernels. In double the host adds no error.
 inline float sum_of(const device_buffer<float>& partial) {

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "lab/block_sum.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
@@ -22,19 +23,6 @@
 #include "texture_integral.hpp"
 
 namespace lab::texture_integral {
-
-/// The tree of 05.1, in double (given): the sum of what the threads of this block bring along, for
-/// thread 0. `cache` is shared memory with one double a thread. All threads of the block call it.
-__device__ inline double sum_of_block(double* cache, double mine) {
-  const unsigned thread = threadIdx.x;
-  cache[thread] = mine;
-  __syncthreads();  // all numbers are in place
-  for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
-    if (thread < half) cache[thread] += cache[thread + half];
-    __syncthreads();  // this level is complete; outside the if: all threads of the block arrive
-  }
-  return cache[0];
-}
 
 inline void require_sensible(std::span<const float> samples, double from, double to) {
   const std::size_t most = most_texels_in_linear_memory();

@@ -16,25 +16,11 @@
 #include "lab/errors.hpp"
 #include "lab/pinned_buffer.hpp"
 #include "lab/refuse_if.hpp"
+#include "lab/stream.hpp"
 #include "lab/timer.hpp"
 #include "two_streams.hpp"
 
 namespace lab::two_streams {
-
-class stream {
- public:
-  stream() { CUDA_CHECK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
-  ~stream() {
-    CUDA_CHECK_NOTHROW(cudaStreamSynchronize(stream_));
-    CUDA_CHECK_NOTHROW(cudaStreamDestroy(stream_));
-  }
-  stream(const stream&) = delete;
-  stream& operator=(const stream&) = delete;
-  cudaStream_t get() const { return stream_; }
-
- private:
-  cudaStream_t stream_ = nullptr;
-};
 
 /// A mark that is put into a stream, for another stream (or the host) to wait for.
 class event {

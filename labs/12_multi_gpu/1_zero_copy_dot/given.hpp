@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "lab/block_sum.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
@@ -28,18 +29,6 @@ constexpr unsigned kInFlight = 4;   // products of a thread that are under way a
 // --- both steps: the kernel ----------------------------------------------------------------------
 // It cannot tell where a and b are. What is a good idea in device memory is a must over a bus that
 // is a hundred times slower: each element is read once, neighbours by neighbours, many at a time.
-
-/// Given (05.1): the sum of what the threads of this block bring along.
-__device__ inline float sum_of_block(float* cache, float mine) {
-  const unsigned thread = threadIdx.x;
-  cache[thread] = mine;
-  __syncthreads();
-  for (unsigned half = kThreads / 2; half > 0; half /= 2) {
-    if (thread < half) cache[thread] += cache[thread + half];
-    __syncthreads();
-  }
-  return cache[0];
-}
 
 /// Given. Four blocks a multiprocessor: with a thousand threads there, and eight loads a thread,
 /// the bus always has enough to do.

@@ -16,11 +16,13 @@
 #include <thread>
 #include <vector>
 
+#include "lab/block_sum.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/device_limits.hpp"
 #include "lab/errors.hpp"
 #include "lab/refuse_if.hpp"
+#include "lab/stream.hpp"
 #include "lab/timer.hpp"
 #include "multi_gpu_dot.hpp"
 
@@ -30,17 +32,6 @@ constexpr unsigned kThreads = 256;  // a power of two: the tree halves it
 constexpr unsigned kInFlight = 4;   // products of a thread that are under way at the same time
 
 // --- given: the dot product of one device, as in 05.1 --------------------------------------------
-
-__device__ inline float sum_of_block(float* cache, float mine) {
-  const unsigned thread = threadIdx.x;
-  cache[thread] = mine;
-  __syncthreads();
-  for (unsigned half = kThreads / 2; half > 0; half /= 2) {
-    if (thread < half) cache[thread] += cache[thread + half];
-    __syncthreads();
-  }
-  return cache[0];
-}
 
 __global__ void sums_of_blocks(const float* a, const float* b, float* partial, std::size_t n) {
   __shared__ float cache[kThreads];
@@ -94,22 +85,5 @@ inline void launch(unsigned blocks, const float* a, const float* b, float* parti
   sums_of_blocks<<<blocks, kThreads, 0, stream>>>(a, b, partial, n);
   CUDA_CHECK(cudaGetLastError());
 }
-
-/// Given: a stream of the current device. No other stream's work waits for it by itself. Its end
-/// waits for its own work (cudaStreamDestroy alone does not).
-class stream {
- public:
-  stream() { CUDA_CHECK(cudaStreamCreateWithFlags(&handle_, cudaStreamNonBlocking)); }
-  ~stream() {
-    CUDA_CHECK_NOTHROW(cudaStreamSynchronize(handle_));
-    CUDA_CHECK_NOTHROW(cudaStreamDestroy(handle_));
-  }
-  stream(const stream&) = delete;
-  stream& operator=(const stream&) = delete;
-  operator cudaStream_t() const { return handle_; }
-
- private:
-  cudaStream_t handle_ = nullptr;
-};
 
 }  // namespace lab::multi_gpu_dot

@@ -8,6 +8,8 @@
 
 #include <cstddef>
 
+#include "lab/block_sum.hpp"
+
 namespace lab::portable_pinned {
 
 constexpr unsigned kThreads = 256;  // of a block: a power of two, since the tree halves it
@@ -26,14 +28,8 @@ static __global__ void sums_of_blocks(const float* a, const float* b, float* par
   }
   for (; i < n; i += stride) sums[0] += a[i] * b[i];
 
-  const unsigned thread = threadIdx.x;
-  cache[thread] = (sums[0] + sums[1]) + (sums[2] + sums[3]);
-  __syncthreads();
-  for (unsigned half = kThreads / 2; half > 0; half /= 2) {
-    if (thread < half) cache[thread] += cache[thread + half];
-    __syncthreads();
-  }
-  if (thread == 0) partial[blockIdx.x] = cache[0];
+  const float sum = sum_of_block(cache, (sums[0] + sums[1]) + (sums[2] + sums[3]));
+  if (threadIdx.x == 0) partial[blockIdx.x] = sum;
 }
 
 }  // namespace lab::portable_pinned

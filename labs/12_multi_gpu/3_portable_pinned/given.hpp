@@ -19,6 +19,7 @@
 #include "lab/device_limits.hpp"
 #include "lab/errors.hpp"
 #include "lab/refuse_if.hpp"
+#include "lab/stream.hpp"
 #include "lab/timer.hpp"
 #include "parts.hpp"  // parts_of(), in_a_thread_each(), as in 12.2
 #include "portable_pinned.hpp"

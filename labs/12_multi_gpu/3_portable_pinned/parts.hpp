@@ -66,23 +66,6 @@ void in_a_thread_each(const std::vector<part>& parts, const Work& work) {
     if (error) std::rethrow_exception(error);
 }
 
-/// A stream of the current device. No other stream's work waits for it by itself. Its end waits for
-/// its own work (cudaStreamDestroy alone does not).
-class stream {
- public:
-  stream() { CUDA_CHECK(cudaStreamCreateWithFlags(&handle_, cudaStreamNonBlocking)); }
-  ~stream() {
-    CUDA_CHECK_NOTHROW(cudaStreamSynchronize(handle_));
-    CUDA_CHECK_NOTHROW(cudaStreamDestroy(handle_));
-  }
-  stream(const stream&) = delete;
-  stream& operator=(const stream&) = delete;
-  operator cudaStream_t() const { return handle_; }
-
- private:
-  cudaStream_t handle_ = nullptr;
-};
-
 /// While it lives, the current device may be changed; then it is what it was.
 class keep_current_device {
  public:

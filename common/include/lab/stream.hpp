@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A stream that ends by itself, for the exercises after 11.1, which is about it.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "lab/cuda_check.hpp"
+
+namespace lab {
+
+/// Owns a stream of the device that was current when it was made. The default stream's work does
+/// not wait for it, nor it for that work. Its end waits for its own work first (cudaStreamDestroy
+/// alone does not), so that what was declared before it outlives what the device still does.
+/// Throws cuda_error if it cannot be made.
+class stream {
+ public:
+  stream() { CUDA_CHECK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
+  ~stream() {
+    CUDA_CHECK_NOTHROW(cudaStreamSynchronize(stream_));
+    CUDA_CHECK_NOTHROW(cudaStreamDestroy(stream_));
+  }
+  stream(const stream&) = delete;
+  stream& operator=(const stream&) = delete;
+  operator cudaStream_t() const { return stream_; }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+}  // namespace lab
