@@ -46,12 +46,14 @@ using lab::tiled_matmul::step;
 struct named_step {
   step value;
   const char* name;
-  std::size_t rows_of_block;  // of C
+  std::size_t rows_of_block;  // of C, at least
 };
 
-constexpr named_step kSteps[] = {{step::tile_16, "tile_16", 16},
-                                 {step::tile_32, "tile_32", 32},
-                                 {step::register_tiles, "register_tiles", 128}};
+constexpr named_step kSteps[] = {
+    {step::tile_16, "tile_16", 16},        {step::tile_32, "tile_32", 32},
+    {step::coarse_1d, "coarse_1d", 64},    {step::coarse_2d, "coarse_2d", 128},
+    {step::vectorized, "vectorized", 128}, {step::double_buffered, "double_buffered", 128},
+    {step::by_size, "by_size", 32}};
 
 std::string name_of(shape size) {
   return "m" + std::to_string(size.m) + "_n" + std::to_string(size.n) + "_k" +
@@ -68,23 +70,28 @@ void expect_right_product(step which, shape size, std::uint64_t seed) {
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(TilesThatAreReadOnce) {
-  const shape size{128, 128, 32};  // one block of register_tiles
+  const shape size{128, 128, 64};  // one block of 128 x 128
   const auto a = lab::random_floats(size.m * size.k, 1, -1, 3);
   const auto b = lab::random_floats(size.k * size.n, 2, -20, 10);
   const std::size_t untiled = 2 * size.m * size.n * size.k * sizeof(float);
-  for (const auto& [which, name, rows] : kSteps)
+  for (const auto& [which, name, rows] : kSteps) {
+    lab::testing::required what{.threads = 128,
+                                .blocks = rows == 128 ? 1U : 2U,
+                                .sent = bytes_of(a) + bytes_of(b),
+                                .fetched = size.m * size.n * sizeof(float),
+                                .reads = bytes_of(a) + bytes_of(b),
+                                .writes = size.m * size.n * sizeof(float),
+                                .reads_at_most = untiled / rows * 5 / 4,
+                                .shared_memory = true};
+    if (which >= step::vectorized) what.bytes_a_load = 16;
+    // Eight slices, one before the first, and one to spare; two a slice would be sixteen.
+    if (which == step::double_buffered) what.barriers = size.k / 8 + 2;
     EXPECT_TRUE(as_required(work_of([&, which = which] {
                               return matches(check(multiply(which, a, b, size).c, a, b, size));
                             }),
-                            {.threads = 256,
-                             .blocks = rows == 128 ? 1U : 2U,
-                             .sent = bytes_of(a) + bytes_of(b),
-                             .fetched = size.m * size.n * sizeof(float),
-                             .reads = bytes_of(a) + bytes_of(b),
-                             .writes = size.m * size.n * sizeof(float),
-                             .reads_at_most = untiled / rows * 5 / 4,
-                             .shared_memory = true}))
+                            what))
         << name;
+  }
 }
 
 // --- every step, every shape ---------------------------------------------------------------------
@@ -107,7 +114,7 @@ TEST_P(Product, IsRightToTheLastBit) {
   EXPECT_TRUE(matches(lab::compare_exact(multiply(which.value, a, b, size).c, expected)));
 }
 
-// The tiles are 16, 32 and 128 wide and 16, 32 and 8 deep; a float4 is 4: one less, that, and one
+// The tiles are 16 to 128 wide and 8 to 32 deep; a float4 is 4: one less, that, and one
 // more, in each of the three directions, and no two directions alike; and a cube, where a mix-up of
 // A and B fits.
 INSTANTIATE_TEST_SUITE_P(
@@ -138,8 +145,18 @@ TEST(Tile16, Multiplies160x160By160x320) {
   expect_right_product(step::tile_16, {160, 320, 160}, 2);
 }
 TEST(Tile32, Multiplies64x64By64x128) { expect_right_product(step::tile_32, {64, 128, 64}, 1); }
-TEST(RegisterTiles, Multiplies320x320By320x640) {
-  expect_right_product(step::register_tiles, {320, 640, 320}, 3);
+TEST(Coarse2d, Multiplies320x320By320x640) {
+  expect_right_product(step::coarse_2d, {320, 640, 320}, 3);
+}
+
+// What is best depends on the size; right it is with each.
+TEST(BySize, MultipliesWhereEachOfItsTilingsIsUsed) {
+  int device = 0, processors = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
+  const auto columns = 128 * static_cast<std::size_t>(processors);
+  for (const std::size_t rows : {32, 64, 128})  // a block of 128 columns for each multiprocessor
+    for (const std::size_t k : {20, 33}) expect_right_product(step::by_size, {rows, columns, k}, 1);
 }
 
 using EachSeed = lab::testing::each_step_and<named_step>;
@@ -158,9 +175,9 @@ TEST_P(EachSeed, MultipliesRandomMatrices) {
 TEST_P(EachStep, LeavesTheOtherRowsAloneWhenOneHoldsInfinities) {
   // A tile that sticks out of A must not bring along the next row, whose numbers lie behind the
   // end of this one: infinity times a zero of B would be a NaN. Of the last four numbers that are
-  // loaded together, one, two or three belong to the row.
+  // loaded together, one, two, three or all belong to the row.
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  for (const std::size_t k : {17, 18, 19}) {
+  for (const std::size_t k : {17, 18, 19, 20}) {
     SCOPED_TRACE("k = " + std::to_string(k));
     const shape size{20, 21, k};
     auto a = lab::random_floats(size.m * size.k, 5, 1, 2);

@@ -52,7 +52,8 @@ struct recording::recorder final : cpu_device::observer {
     cpu_device::reset_counters();
     cpu_device::count_accesses(true);
     cpu_device::add_observer(*this, event_kind::launch | event_kind::allocation | event_kind::copy |
-                                        event_kind::call | event_kind::access);
+                                        event_kind::call | event_kind::access |
+                                        event_kind::barrier);
   }
   ~recorder() override {
     cpu_device::remove_observer(*this);
@@ -73,6 +74,16 @@ struct recording::recorder final : cpu_device::observer {
     k.of_library = starts_a_library(e.kernel);
     done.kernels.push_back(k);
     by_thread.clear();
+    barriers.clear();
+  }
+  void barrier_passed(const cpu_device::barrier_event& e) override {
+    const std::lock_guard lock(mutex);
+    if (done.kernels.empty()) return;
+    recorded_work::kernel& k = done.kernels.back();
+    if (e.scope == cpu_device::event_scope::warp)
+      ++k.warp_functions;
+    else
+      k.barriers = std::max(k.barriers, ++barriers[e.block]);
   }
   void launch_ends(const cpu_device::launch_event&) override {
     const std::lock_guard lock(mutex);
@@ -99,6 +110,8 @@ struct recording::recorder final : cpu_device::observer {
     } else {
       ++its_own;
       (e.writes ? k.writes : k.reads) += e.bytes;
+      if (!e.writes && !e.in_parts)
+        k.bytes_a_load = std::max<std::uint64_t>(k.bytes_a_load, e.bytes);
     }
     if (e.atomic) ++(e.shared ? k.shared_atomics : k.atomics);
   }
@@ -125,6 +138,7 @@ struct recording::recorder final : cpu_device::observer {
   std::set<std::thread::id> callers;
   std::unordered_map<std::uint64_t, std::uint64_t>
       by_thread;  // block << 32 | thread: to global memory
+  std::unordered_map<std::uint32_t, std::uint64_t> barriers;  // that a block has passed
 };
 
 recorded_work recording::finish() {

@@ -21,11 +21,14 @@ struct recorded_work {
     unsigned block_x = 0, block_y = 0;                                  ///< threads of a block
     int device = 0;
     const void* stream = nullptr;
-    bool of_library = false;  ///< cub's
+    bool of_library = false;           ///< cub's
+    std::uint64_t barriers = 0;        ///< of the block that has the most
+    std::uint64_t warp_functions = 0;  ///< shuffles, votes and their like: once for each warp's
     // Watched:
     std::uint64_t reads = 0, writes = 0;      ///< bytes of global memory
     std::uint64_t shared = 0, atomics = 0;    ///< accesses; atomics: in global memory
     std::uint64_t shared_atomics = 0;         ///< of `shared`
+    std::uint64_t bytes_a_load = 0;           ///< of the widest from global memory
     std::uint64_t accesses = 0, busiest = 0;  ///< to global memory: of all threads, of the busiest
     std::uint64_t threads = 0, busy_blocks = 0;  ///< that access any memory
     std::uint64_t all_threads() const { return blocks * threads_per_block; }

@@ -78,6 +78,15 @@ std::string complaint_of_kernels(const work& done, const required& what) {
   if (blocks < what.blocks)
     return "the largest launch has " + number_of(blocks, "block") +
            ": one multiprocessor does what " + std::to_string(what.blocks) + " could share";
+  const std::uint64_t barriers = most([](const auto& k) { return k.barriers; });
+  if (what.barriers != 0 && barriers > what.barriers)
+    return "a block's threads wait for each other " + std::to_string(barriers) + " times, and " +
+           number_of(what.barriers, "barrier") + " would do";
+  const std::uint64_t shared_by_warps = sum([](const auto& k) { return k.warp_functions; });
+  if (shared_by_warps < what.warp_functions)
+    return "the lanes of a warp shared something " + number_of(shared_by_warps, "time") +
+           ", and this asks for " + std::to_string(what.warp_functions) +
+           ": the shuffle functions, for example";
   const std::size_t streams = done.streams();
   if (streams < what.streams)
     return "everything ran in " + number_of(streams, "stream") + "; this asks for " +
@@ -116,6 +125,10 @@ std::string complaint_of_kernels(const work& done, const required& what) {
   if (const auto written = sum([](const auto& k) { return k.writes; }); written < what.writes)
     return "the kernels wrote " + number_of(written, "byte") + ", and the result has " +
            std::to_string(what.writes) + ": who calculated the rest?";
+  if (const auto widest = most([](const auto& k) { return k.bytes_a_load; });
+      widest < what.bytes_a_load)
+    return "no load from global memory has more than " + number_of(widest, "byte") + ", and this " +
+           "asks for loads of " + std::to_string(what.bytes_a_load);
   if (what.shared_memory && sum([](const auto& k) { return k.shared; }) < what.threads)
     return "shared memory was not used";
   if (const auto variables = done.costs.find("variable load");

@@ -65,12 +65,15 @@ struct required {
   std::size_t devices = 1;
   std::vector<std::string> calls = {};       ///< functions, each called; "a|b" is one of the two
   std::vector<std::string> not_called = {};  ///< functions that would be another exercise
-  bool library = false;     ///< cuBLAS or cub may do it (then it is among the calls)
+  std::uint64_t barriers = 0;                ///< a block's, at most; 0: as many as it takes
+  std::uint64_t warp_functions = 0;  ///< at least so many times the lanes of a warp share something
+  bool library = false;              ///< cuBLAS or cub may do it (then it is among the calls)
   bool only_shape = false;  ///< the threads do nothing that can be seen: print, or look at a clock
   // Watched:
   std::size_t reads = 0;  ///< bytes of global memory that kernels read; a texture is none
   std::size_t writes = 0;
   std::size_t reads_at_most = 0;  ///< 0: as many as it takes
+  std::size_t bytes_a_load = 0;   ///< some load of global memory has so many: a float4 has 16
   bool shared_memory = false;
   bool constant_memory = false;  ///< or another variable outside of all functions is read
   bool atomics = false;

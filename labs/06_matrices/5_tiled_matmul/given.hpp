@@ -12,6 +12,7 @@
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
+#include "lab/launch_limits.hpp"
 #include "lab/refuse_if.hpp"
 #include "lab/time_kernel.hpp"
 #include "tiled_matmul.hpp"
@@ -42,11 +43,14 @@ inline void require_matrix(const char* name, std::size_t elements, std::size_t r
             " elements, and ", rows, " x ", columns, " are needed");
 }
 
-// In `tiled` every multiply-add waits for two reads of shared memory, and there are four times as
-// many multiply-adds a cycle as reads. Here a thread reads 8 numbers of A and 8 of B, and makes
-// 64 multiply-adds of them: every number that comes out of shared memory is used 8 times.
-//
-// A block: 128 x 128 elements of C,         A warp: 32 x 64 of them, as 2 x 2 pieces of 16 x 32.
+/// An element of a matrix, zero where it has no such element.
+__device__ inline float element_or_zero(const float* matrix, std::size_t rows, std::size_t columns,
+                                        std::size_t row, std::size_t column) {
+  return row < rows && column < columns ? matrix[row * columns + column] : 0;
+}
+
+// --- vectorized and the steps after it: whose is which element? ----------------------------------
+// A block of tiling_8x8: 128 x 128 of C,   A warp: 32 x 64 of them, as 2 x 2 pieces of 16 x 32.
 // made by 8 warps, in slices of 8 along k.  In each piece a lane owns 4 x 4:
 //
 //                 +--------+--------+                   columns  0   4   8      28   32 … 63
@@ -62,51 +66,66 @@ inline void require_matrix(const char* name, std::size_t elements, std::size_t r
 //       |   |     +--------+--------+         4 floats of B each, 16 bytes apart: 128 bytes in a
 //       |   | 32  | warp 6 | warp 7 |         row, all 32 banks once. Eight floats a lane would
 //       +---+     +--------+--------+         put them 32 bytes apart: two lanes on each bank.
-//
-// Requires blocks of kThreads threads in one dimension.
 
-constexpr unsigned kThreads = 256;
 constexpr unsigned kWarp = 32;
-constexpr unsigned kBlock = 128;  // rows and columns of C that a block makes
-constexpr unsigned kSlice = 8;    // how much of k is in shared memory at a time
-constexpr unsigned kFour = 4;     // a float4: what is loaded, stored and read at a time
-constexpr unsigned kMine = 8;     // rows and columns of C that a thread makes, as two times kFour
 constexpr unsigned kPieceRows = 16, kPieceColumns = 32;  // four rows of eight lanes, 4 x 4 each
-constexpr unsigned kWarpRows = 2 * kPieceRows, kWarpColumns = 2 * kPieceColumns;
-constexpr unsigned kPad = 4;  // floats behind each row of A in shared memory: see below
 
-static_assert(kMine == 2 * kFour, "a thread's rows are four in one piece and four in the next");
-static_assert((kPieceRows / kFour) * (kPieceColumns / kFour) == kWarp, "one 4 x 4 for each lane");
-static_assert(kBlock * kBlock == kThreads * kMine * kMine, "the threads make all of the block's C");
-static_assert(kBlock * kSlice == kThreads * kFour, "one float4 of A and one of B for each thread");
-static_assert((kBlock + kPad) % kFour == 0, "rows in shared memory keep the alignment of float4");
-static_assert(kFour * (kBlock + kPad) % 32 == 16, "storing A transposed hits every bank once");
+/// A block makes BM x BN elements of C in slices of BK along k, a thread TM x TN of them. At least
+/// kResident blocks have room on a multiprocessor.
+template <unsigned kBM, unsigned kBN, unsigned kBK, unsigned kTM, unsigned kTN, unsigned kBlocks>
+struct tiling {
+  static constexpr unsigned BM = kBM, BN = kBN, BK = kBK, TM = kTM, TN = kTN, kResident = kBlocks;
+  static constexpr unsigned kThreads = BM * BN / (TM * TN);
+  static constexpr unsigned kWarpRows = TM / 4 * kPieceRows, kWarpColumns = TN / 4 * kPieceColumns;
+  static constexpr unsigned kPad = 4;  // floats behind each row of A in shared memory
+  // A slice is loaded by fours, each thread so many.
+  static constexpr unsigned kFoursOfA = BM * BK / 4 / kThreads, kFoursOfB = BK * BN / 4 / kThreads;
+
+  static_assert(TM % 4 == 0 && TN % 4 == 0, "a thread has 4 x 4 elements in each of its pieces");
+  static_assert(BM % kWarpRows == 0 && BN % kWarpColumns == 0, "a block is made of whole warps");
+  static_assert(kFoursOfA * kThreads * 4 == BM * BK && kFoursOfB * kThreads * 4 == BK * BN,
+                "all threads load equally many fours");
+  static_assert(4 * (BM + kPad) % 32 == 16, "rows i and i + 4 of A have different banks");
+};
+using tiling_8x8 = tiling<128, 128, 8, 8, 8, 2>;  // of vectorized and double_buffered
+// Of by_size:
+using large_tiling = tiling<128, 128, 8, 16, 8, 2>;
+using medium_tiling = tiling<64, 128, 16, 8, 8, 3>;
+using small_tiling = tiling<32, 64, 16, 4, 4, 6>;
+
+/// How many blocks of a tiling C needs.
+template <class Tiling>
+std::size_t blocks_of(shape size) {
+  return (size.m + Tiling::BM - 1) / Tiling::BM * ((size.n + Tiling::BN - 1) / Tiling::BN);
+}
 
 /// What a block has of A and B at a time, in shared memory.
+template <class Tiling>
 struct alignas(16) slice {
-  float a[kSlice][kBlock + kPad];  // transposed, a[i][row]: a thread's four rows are neighbours
-  float b[kSlice][kBlock];         // b[i][column]
+  float a[Tiling::BK][Tiling::BM + Tiling::kPad];  // transposed: a thread's rows are neighbours
+  float b[Tiling::BK][Tiling::BN];                 // b[i][column]
 };
 
-/// A row and a column within the 128 x 128 elements of a block.
+/// A row and a column.
 struct place {
   unsigned row, column;
 };
 
-/// The first of this thread's elements in the upper left piece of its warp. Its others are up to 3
-/// further, and kPieceRows down, and kPieceColumns to the right.
-__device__ inline place my_place() {
-  constexpr unsigned kAcross = kBlock / kWarpColumns;       // warps next to each other
-  constexpr unsigned kLanesAcross = kPieceColumns / kFour;  // lanes next to each other
-  const unsigned warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
-  return {warp / kAcross * kWarpRows + lane / kLanesAcross * kFour,
-          warp % kAcross * kWarpColumns + lane % kLanesAcross * kFour};
+/// Where the j-th four of this thread is in a slice of a matrix, `columns` wide, of which each of
+/// `threads` threads loads the same number of fours.
+__device__ inline place place_of_four(unsigned j, unsigned threads, unsigned columns) {
+  const unsigned four = j * threads + threadIdx.x;
+  return {four / (columns / 4), four % (columns / 4) * 4};
 }
 
-/// How far the i-th of a thread's 8 rows (or columns) is from its first; `piece` is kPieceRows (or
-/// kPieceColumns).
-__device__ inline constexpr unsigned offset(unsigned i, unsigned piece) {
-  return i / kFour * piece + i % kFour;
+/// The first of this thread's elements in the upper left piece of its warp, within the block's.
+template <class Tiling>
+__device__ place my_place() {
+  constexpr unsigned kAcross = Tiling::BN / Tiling::kWarpColumns;  // warps next to each other
+  constexpr unsigned kLanesAcross = kPieceColumns / 4;             // lanes next to each other
+  const unsigned warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+  return {warp / kAcross * Tiling::kWarpRows + lane / kLanesAcross * 4,
+          warp % kAcross * Tiling::kWarpColumns + lane % kLanesAcross * 4};
 }
 
 /// Reads four neighbours from shared memory, at a 16-byte boundary.
@@ -115,17 +134,19 @@ __device__ inline void read_four(const float* from, float* to) {
   to[0] = four.x, to[1] = four.y, to[2] = four.z, to[3] = four.w;
 }
 
-/// Stores this thread's 8 x 8 sums where C has such elements.
-template <bool kAligned>
-__device__ void store(const float (&sum)[kMine][kMine], place mine, float* c, shape size) {
+/// Stores this thread's sums where C has such elements.
+template <class Tiling, bool kAligned>
+__device__ void store(const float (&sum)[Tiling::TM][Tiling::TN], place mine, float* c,
+                      shape size) {
 #pragma unroll
-  for (unsigned r = 0; r < kMine; ++r) {
-    const std::size_t row = std::size_t{blockIdx.y} * kBlock + mine.row + offset(r, kPieceRows);
+  for (unsigned r = 0; r < Tiling::TM; ++r) {
+    const std::size_t row =
+        std::size_t{blockIdx.y} * Tiling::BM + mine.row + r / 4 * kPieceRows + r % 4;
     if (row >= size.m) continue;
 #pragma unroll
-    for (unsigned s = 0; s < kMine; s += kFour) {
+    for (unsigned s = 0; s < Tiling::TN; s += 4) {
       const std::size_t column =
-          std::size_t{blockIdx.x} * kBlock + mine.column + offset(s, kPieceColumns);
+          std::size_t{blockIdx.x} * Tiling::BN + mine.column + s / 4 * kPieceColumns;
       float* to = c + row * size.n + column;
       if constexpr (kAligned) {
         if (column < size.n)
@@ -133,7 +154,7 @@ __device__ void store(const float (&sum)[kMine][kMine], place mine, float* c, sh
               make_float4(sum[r][s], sum[r][s + 1], sum[r][s + 2], sum[r][s + 3]);
       } else {
 #pragma unroll
-        for (unsigned j = 0; j < kFour; ++j)
+        for (unsigned j = 0; j < 4; ++j)
           if (column + j < size.n) to[j] = sum[r][s + j];
       }
     }

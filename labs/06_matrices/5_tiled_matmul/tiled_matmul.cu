@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 06.5 tiled_matmul: C = A · B, where what is loaded once is used many times.
-// Edit:  this file, TODO(1) and TODO(2); TODO(3) to TODO(7) are a bonus. tiled_matmul.hpp says what
-//        is asked for.
-// Run:   scripts/lab run 06.5 -- --step tile_16     (tile_32, register_tiles)
+// Edit:  this file, TODO(1) to TODO(5); TODO(6) to TODO(12) are a bonus. tiled_matmul.hpp says what
+//        is asked for, step by step.
+// Run:   scripts/lab run 06.5 -- --step tile_16     (--help names the other steps)
 // Test:  scripts/lab test 06.5
 // Hints: scripts/lab hint 06.5                      Chapter: docs/06_matrices.md
 
@@ -23,10 +23,8 @@ namespace {
 template <unsigned kTile>
 __global__ void __launch_bounds__(kTile* kTile)
     tiled(const float* a, const float* b, float* c, shape size) {
-  static_assert(kTile * kTile <= 1024, "a block has at most 1024 threads");
-  // Aligned, so that the compiler can read a row of A four floats at a time.
-  __shared__ alignas(16) float tile_a[kTile][kTile];  // [row of C][i]
-  __shared__ float tile_b[kTile][kTile];              // [i][column of C]
+  __shared__ float tile_a[kTile][kTile];  // [row of C][i]
+  __shared__ float tile_b[kTile][kTile];  // [i][column of C]
 
   // TODO(1): this thread's element of C is the sum over i of A[row][i] * B[i][column]. Take the i
   //          in slices of kTile. For each slice the block's threads bring one tile of A and one of
@@ -44,9 +42,41 @@ void launch_tiled(const float* a, const float* b, float* c, shape size) {
   throw not_written("step tile_16 (or tile_32)", 1);  // 1 and 2 are these steps
 }
 
-// --- register_tiles: each thread makes 8 x 8 elements, in registers ------------------------------
-// given.hpp has the sizes, and shows which elements of C belong to which thread.
-// Requires blocks of kThreads threads in one dimension.
+// --- coarse_1d, coarse_2d: each thread makes TM x TN elements, in registers ----------------------
+// In `tiled` every multiply-add waits for two reads of shared memory. Here a number that a thread
+// has read is used for TM elements, or for TN. A block makes BM x BN elements of C, in slices of BK
+// along k, with one thread for each TM x TN of them.
+
+template <unsigned BM, unsigned BN, unsigned BK, unsigned TM, unsigned TN>
+__global__ void __launch_bounds__(BM* BN / (TM * TN))
+    coarsened(const float* a, const float* b, float* c, shape size) {
+  constexpr unsigned kThreads = BM * BN / (TM * TN);
+  __shared__ float tile_a[BM][BK];  // [row of C][i]
+  __shared__ float tile_b[BK][BN];  // [i][column of C]
+  const std::size_t block_row = std::size_t{blockIdx.y} * BM;
+  const std::size_t block_column = std::size_t{blockIdx.x} * BN;
+  // The first of this thread's elements, within the block's.
+  const unsigned row = threadIdx.x / (BN / TN) * TM, column = threadIdx.x % (BN / TN) * TN;
+  float sum[TM][TN] = {};
+
+  // TODO(3): the loop of `tiled`, with the same two barriers. A tile has more elements than the
+  //          block has threads, or as many: element e, e + kThreads, … of it for thread e, by
+  //          element_or_zero(). Then for each i of the slice: read this thread's TN numbers of B
+  //          once, and each of its TM numbers of A once, and add all TM x TN products to the sums.
+  //          All loops have constant bounds and are unrolled: an array that is indexed by constants
+  //          only can live in registers.
+
+  // TODO(4): store the sums, where C has such elements.
+}
+
+template <unsigned BM, unsigned BN, unsigned BK, unsigned TM, unsigned TN>
+void launch_coarsened(const float* a, const float* b, float* c, shape size) {
+  // TODO(5): launch it.
+  throw not_written("step coarse_1d (or coarse_2d)", 3);  // 3 to 5 are these steps
+}
+
+// --- vectorized: 16 bytes at a time, from global and from shared memory --------------------------
+// given.hpp has the sizes of `tiling`, and shows which elements of C belong to which thread there.
 
 /// Four neighbours in a row of a matrix in global memory, zero where it has no such element.
 /// `column` is a multiple of 4. Requires of kAligned that `columns` is a multiple of 4: then every
@@ -55,65 +85,138 @@ template <bool kAligned>
 __device__ float4 load_four(const float* matrix, std::size_t rows, std::size_t columns,
                             std::size_t row, std::size_t column) {
   float4 four = make_float4(0, 0, 0, 0);
-  // TODO(3, bonus): load them: if kAligned by one load of a float4, else one by one, each with its
+  // TODO(6, bonus): load them: if kAligned by one load of a float4, else one by one, each with its
   //          guard.
   return four;
 }
 
-/// What a thread carries from global memory into a slice: four neighbours in a row of A (two
-/// threads have a row of the slice), and four in a row of B (a warp has a row of it).
-struct cargo {
-  float4 a, b;
+/// What a thread has on the way from global memory to shared memory: its part of a slice of A and
+/// of B. Thread e has the e-th four of a slice, the one kThreads further, …, row by row.
+template <class Tiling>
+struct staged {
+  float4 a[Tiling::kFoursOfA], b[Tiling::kFoursOfB];
 };
 
-/// Loads this thread's elements of the slice that begins at `first`.
-template <bool kAligned>
-__device__ cargo load(const float* a, const float* b, shape size, std::size_t first) {
-  const unsigned t = threadIdx.x;
-  return {load_four<kAligned>(a, size.m, size.k, std::size_t{blockIdx.y} * kBlock + t / 2,
-                              first + t % 2 * kFour),
-          load_four<kAligned>(b, size.k, size.n, first + t / kWarp,
-                              std::size_t{blockIdx.x} * kBlock + t % kWarp * kFour)};
+/// Loads this thread's part of the slice that begins at `first`.
+template <class Tiling, bool kAligned>
+__device__ staged<Tiling> load(const float* a, const float* b, shape size, std::size_t first) {
+  staged<Tiling> mine;
+#pragma unroll
+  for (unsigned j = 0; j < Tiling::kFoursOfA; ++j) {
+    const place from = place_of_four(j, Tiling::kThreads, Tiling::BK);
+    mine.a[j] = load_four<kAligned>(
+        a, size.m, size.k, std::size_t{blockIdx.y} * Tiling::BM + from.row, first + from.column);
+  }
+#pragma unroll
+  for (unsigned j = 0; j < Tiling::kFoursOfB; ++j) {
+    const place from = place_of_four(j, Tiling::kThreads, Tiling::BN);
+    mine.b[j] = load_four<kAligned>(b, size.k, size.n, first + from.row,
+                                    std::size_t{blockIdx.x} * Tiling::BN + from.column);
+  }
+  return mine;
 }
 
-/// Puts it into shared memory.
-__device__ void unload(const cargo& mine, slice& to) {
-  const unsigned t = threadIdx.x;
-  // TODO(4, bonus): the four numbers of B stay neighbours. Those of A lie along i, and `to.a` is
-  //          transposed: they go into four rows of it. Look at load() for where they come from.
+/// Stores it to shared memory.
+template <class Tiling>
+__device__ void put(const staged<Tiling>& mine, slice<Tiling>& to) {
+  // TODO(7, bonus): look at load() for where each four comes from. Those of B stay neighbours.
+  // Those
+  //          of A lie along i, and `to.a` is transposed: they go into four rows of it.
 }
 
-/// Adds the products of a slice to this thread's 8 x 8 sums.
-__device__ void multiply_slice(const slice& from, place mine, float (&sum)[kMine][kMine]) {
-  // TODO(5, bonus): for each i of the slice, read this thread's 8 numbers of A and its 8 of B (four
-  //          and four, by read_four()), and add all 64 products to the sums. All loops have
-  //          constant bounds and are unrolled: an array that is indexed by constants only can live
-  //          in registers.
+/// Adds the products of a slice to this thread's sums.
+template <class Tiling>
+__device__ void multiply_slice(const slice<Tiling>& from, place mine,
+                               float (&sum)[Tiling::TM][Tiling::TN]) {
+  // TODO(8, bonus): as in `coarsened`, but four numbers at a time, by read_four(): four rows of A
+  // at
+  //          mine.row, the next four kPieceRows further, …, and columns of B in the same way.
 }
 
-// At most 128 registers a thread, so that two blocks fit on a multiprocessor: while one waits at
-// its barrier, the other multiplies.
-template <bool kAligned>
-__global__ void __launch_bounds__(kThreads, 2)
-    register_tiles(const float* a, const float* b, float* c, shape size) {
-  __shared__ slice slices[2];  // one is multiplied while the other is filled
-  float sum[kMine][kMine] = {};
-  const place mine = my_place();
-
-  // TODO(6, bonus): for each slice: start loading the *next* one into registers, then
-  //          multiply_slice() this one, and only then unload() the next: by that time it has
-  //          arrived. Two slices in turn make one barrier enough. (Which of the two barriers of
-  //          `tiled` is it?) A slice behind the end of k loads as zeros: it needs no `if`.
-  store<kAligned>(sum, mine, c, size);
+template <class Tiling, bool kAligned>
+__global__ void __launch_bounds__(Tiling::kThreads)
+    vectorized(const float* a, const float* b, float* c, shape size) {
+  __shared__ slice<Tiling> tiles;
+  float sum[Tiling::TM][Tiling::TN] = {};
+  const place mine = my_place<Tiling>();
+  for (std::size_t first = 0; first < size.k; first += Tiling::BK) {
+    put(load<Tiling, kAligned>(a, b, size, first), tiles);
+    __syncthreads();
+    multiply_slice(tiles, mine, sum);
+    __syncthreads();
+  }
+  store<Tiling, kAligned>(sum, mine, c, size);
 }
 
-void launch_register_tiles(const float* a, const float* b, float* c, shape size) {
-  // TODO(7, bonus): launch register_tiles<true> where the rows of A, B and C all begin on 16-byte
-  //          boundaries (cudaMalloc gives 256), else register_tiles<false>.
-  throw not_written("step register_tiles", 3);  // 3 to 7 are this step
+/// Whether the rows of A, B and C all begin on 16-byte boundaries. (cudaMalloc gives 256.)
+bool rows_are_aligned(shape size) {
+  // TODO(9, bonus): say when.
+  throw not_written("step vectorized", 6);  // 6 to 9 are this step
+}
+
+// --- double_buffered: the next slice is loaded while this one is multiplied ----------------------
+
+// At most as many registers a thread as let kResident blocks fit on a multiprocessor: while one
+// waits at its barrier, another multiplies.
+template <class Tiling, bool kAligned>
+__global__ void __launch_bounds__(Tiling::kThreads, Tiling::kResident)
+    double_buffered(const float* a, const float* b, float* c, shape size) {
+  __shared__ slice<Tiling> slices[2];  // one is multiplied while the other is filled
+  float sum[Tiling::TM][Tiling::TN] = {};
+  const place mine = my_place<Tiling>();
+
+  // TODO(10, bonus): for each slice: start loading the *next* one into registers, then
+  //          multiply_slice() this one, and only then put() the next: by that time it has arrived.
+  //          Two slices in turn make one barrier enough. (Which of the two barriers of `vectorized`
+  //          is it?) A slice behind the end of k loads as zeros: it needs no `if`.
+  store<Tiling, kAligned>(sum, mine, c, size);
+}
+
+template <class Tiling>
+void launch_double_buffered(const float* a, const float* b, float* c, shape size) {
+  // TODO(11, bonus): launch double_buffered<Tiling, true>, or <Tiling, false> where rows are not
+  //          aligned. (How `vectorized` is launched is at the end of this file.)
+  throw not_written("step double_buffered", 10);  // 10 and 11 are this step
+}
+
+// --- by_size: other tiles for other matrices -----------------------------------------------------
+// 512 x 512 elements are 16 tiles of 128 x 128: a GPU with 132 multiprocessors leaves 116 idle. Of
+// 1536 x 1536 it has 144, so twelve multiprocessors work twice as long as the others.
+
+/// How long the product takes with a tiling, in no particular unit: as long as the multiprocessor
+/// that has the most blocks works on them. `price` is what an element costs in this tiling: with
+/// smaller tiles, more loads from shared memory for each product.
+template <class Tiling>
+std::size_t time_with(shape size, std::size_t price) {
+  // TODO(12, bonus): blocks_of() counts the blocks, device_limit(cudaDevAttrMultiProcessorCount)
+  // the
+  //          multiprocessors that share them.
+  throw not_written("step by_size", 12);
 }
 
 // --- given ---------------------------------------------------------------------------------------
+
+void launch_vectorized(const float* a, const float* b, float* c, shape size) {
+  using tiles = tiling_8x8;
+  const dim3 grid = grid_for(size, tiles::BM, tiles::BN);
+  if (rows_are_aligned(size))
+    vectorized<tiles, true><<<grid, tiles::kThreads>>>(a, b, c, size);
+  else
+    vectorized<tiles, false><<<grid, tiles::kThreads>>>(a, b, c, size);
+}
+
+void launch_by_size(const float* a, const float* b, float* c, shape size) {
+  // The prices are measured (H100): an element of the large tiles takes 1, of the others 1.05, 1.5.
+  const std::size_t large = time_with<large_tiling>(size, 20);
+  const std::size_t medium = time_with<medium_tiling>(size, 21);
+  const std::size_t small = time_with<small_tiling>(size, 30);
+  if (large <= medium && large <= small)
+    launch_double_buffered<large_tiling>(a, b, c, size);
+  else if (medium <= small)
+    launch_double_buffered<medium_tiling>(a, b, c, size);
+  else
+    launch_double_buffered<small_tiling>(a, b, c, size);
+}
 
 void launch(step which, const float* a, const float* b, float* c, shape size) {
   switch (which) {
@@ -121,8 +224,16 @@ void launch(step which, const float* a, const float* b, float* c, shape size) {
       return launch_tiled<16>(a, b, c, size);
     case step::tile_32:
       return launch_tiled<32>(a, b, c, size);
-    case step::register_tiles:
-      return launch_register_tiles(a, b, c, size);
+    case step::coarse_1d:
+      return launch_coarsened<64, 64, 8, 8, 1>(a, b, c, size);
+    case step::coarse_2d:
+      return launch_coarsened<128, 128, 8, 8, 8>(a, b, c, size);
+    case step::vectorized:
+      return launch_vectorized(a, b, c, size);
+    case step::double_buffered:
+      return launch_double_buffered<tiling_8x8>(a, b, c, size);
+    case step::by_size:
+      return launch_by_size(a, b, c, size);
   }
   throw invalid_input("tiled_matmul: there is no such step");
 }

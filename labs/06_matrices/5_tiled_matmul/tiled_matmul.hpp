@@ -18,11 +18,15 @@ struct shape {
   std::size_t k = 0;
 };
 
-/// Three ways, in the order in which they are written.
+/// One idea each, in the order in which they are written.
 enum class step {
-  tile_16,         ///< a block of 16 x 16 threads makes 16 x 16 elements, tiles in shared memory
-  tile_32,         ///< the same kernel with 32 x 32
-  register_tiles,  ///< 256 threads make 128 x 128 elements: 8 x 8 a thread, in registers
+  tile_16,          ///< a block of 16 x 16 threads makes 16 x 16 elements, tiles in shared memory
+  tile_32,          ///< the same kernel with 32 x 32
+  coarse_1d,        ///< 64 x 64 elements a block; a thread makes 8 of a column, in registers
+  coarse_2d,        ///< 128 x 128 elements a block; a thread makes 8 x 8
+  vectorized,       ///< the same, 16 bytes at a time
+  double_buffered,  ///< the same, loading one slice while it multiplies another
+  by_size,          ///< the same, with tiles that suit the size of C and the GPU
 };
 
 struct result {
@@ -40,13 +44,14 @@ struct result {
 /// that the step would need more rows of blocks than the current device's grid can have;
 /// lab::cuda_error when CUDA reports an error. Neither leaves device memory behind.
 ///
-/// Requires: a kernel that keeps tiles of A and B in shared memory, as large as the step says, so
-/// that global memory is read that many times less often; register_tiles also in registers. No
-/// library multiplies.
+/// Requires: a kernel that keeps tiles of A and B in shared memory, as large as the step says (of
+/// by_size: at least 32 x 32), so that global memory is read that many times less often; from
+/// vectorized on it loads 16 bytes at a time where n and k are multiples of 4, and in
+/// double_buffered its threads wait for each other once a slice. No library multiplies.
 ///
 /// From: the Kazan course on CUDA programming technology, chapter 7 (tiles in shared memory), with
-/// the tile as a template parameter and the sizes of the UVT report on data parallelism. The step
-/// register_tiles is ours.
+/// the tile as a template parameter and the sizes of the UVT report on data parallelism. The steps
+/// from coarse_1d on are ours.
 result multiply(step which, std::span<const float> a, std::span<const float> b, shape size);
 
 }  // namespace lab::tiled_matmul

@@ -11,7 +11,7 @@ LabPage.explorers.roofline = (place) => {
     ["08.4 heat_transfer", 7 / 12, "7 operations; 12 bytes"],
     ["06.5 tile_16", 4, "each number is used 16 times"],
     ["06.5 tile_32", 8, "each number is used 32 times"],
-    ["06.5 register_tiles", 32, "tiles of 128 × 128"],
+    ["06.5 double_buffered", 32, "tiles of 128 × 128"],
   ];
   const draw = () => show();
   const peak = field("Peak rate, GFLOP/s", {value: "67000", change: draw, inputmode: "decimal"});
