@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 05.1 dot_product: threads of a block add up what they have, in memory that they share.
-// Edit:  this file, from TODO(1) to TODO(6). dot_product.hpp says what is asked for.
-// Run:   scripts/lab run 05.1 -- --step static     (then --step dynamic)
+// Edit:  this file, from TODO(1) to TODO(6); TODO(7) and TODO(8) are a bonus. dot_product.hpp says
+//        what is asked for.
+// Run:   scripts/lab run 05.1 -- --step static     (then --step dynamic, --step shuffle)
 // Test:  scripts/lab test 05.1
 // Hints: scripts/lab hint 05.1                     Chapter: docs/05_shared_memory.md
 
@@ -48,15 +49,44 @@ __global__ void static_shared(const float* a, const float* b, float* partial, st
 
 constexpr unsigned kInFlight = 4;  // products of a thread that are under way at the same time
 
+/// The sum of this thread's products, for a grid of any size.
+__device__ float sum_of_products(const float* a, const float* b, std::size_t n) {
+  // TODO(4): as in static_shared. When that is right, make it fast: a thread that has only one load
+  //          of a and one of b under way mostly waits. Give it kInFlight products at a time, a
+  //          stride apart, each with a sum of its own, and mind the last elements.
+  return 0;
+}
+
 __global__ void dynamic_shared(const float* a, const float* b, float* partial, std::size_t n) {
   extern __shared__ float dynamic_cache[];  // as long as the launch says
+  // TODO(4): the sum of the block, with dynamic_cache.
+}
 
-  // TODO(4): as before, with dynamic_cache. When that is right, make it fast: a thread that has
-  //          only one load of a and one of b under way mostly waits. Give it kInFlight products
-  //          at a time, a stride apart, each with a sum of its own, and mind the last elements.
+// --- warp_shuffle: the lanes of a warp pass numbers on without memory ----------------------------
+// Requires blocks of whole warps.
+
+constexpr unsigned kWarp = 32;
+constexpr unsigned kAllLanes = 0xFFFFFFFF;  // a bit for each lane that takes part
+
+/// The sum of what the lanes of this warp bring along, for lane 0. All 32 lanes call it.
+__device__ float sum_of_warp(float mine) {
+  // TODO(7, bonus): the tree once more. __shfl_down_sync(kAllLanes, mine, 16) is the number of the
+  //          lane 16 further: all lanes named in the mask meet there, and exchange registers. So a
+  //          level needs no shared memory and no barrier. Then 8 further, 4, 2, 1.
+  return mine;
+}
+
+__global__ void warp_shuffle(const float* a, const float* b, float* partial, std::size_t n) {
+  __shared__ float of_warps[kWarp];  // a block has at most 32 warps
+  const unsigned warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp, warps = blockDim.x / kWarp;
+  // TODO(8, bonus): each warp adds up its threads' sums, and its lane 0 puts the result into
+  //          of_warps. Then the first warp, all 32 lanes of it, adds up the warps' sums; a lane
+  //          for which there is no warp brings 0. One barrier is enough: where?
 }
 
 // --- the grids -----------------------------------------------------------------------------------
+
+using kernel_of_dot = void (*)(const float* a, const float* b, float* partial, std::size_t n);
 
 struct grid {
   unsigned blocks;
@@ -70,13 +100,27 @@ grid grid_of_static_shared(std::size_t n) {
   throw not_written("step static_shared", 1);  // 1, 2 and 3 are this step
 }
 
-grid grid_of_dynamic_shared(std::size_t n) {
+/// For dynamic_shared and warp_shuffle: `kernel` needs `bytes_a_thread` of dynamic shared memory.
+grid grid_that_fills_the_device(kernel_of_dot kernel, std::size_t n, std::size_t bytes_a_thread) {
   // TODO(5): choose a block size: a power of two, from a warp (32) for few elements to 512 for
   //          many. How many bytes of shared memory does such a block need? And how many blocks of
   //          this kernel, with that size and that many bytes, does the device run at once?
   //          (cudaOccupancyMaxActiveBlocksPerMultiprocessor, times
   //          cudaDevAttrMultiProcessorCount.) More need not be launched: the threads stride.
   throw not_written("step dynamic_shared", 4);  // 4 and 5 are this step
+}
+
+/// The kernel of a step and its grid.
+std::pair<kernel_of_dot, grid> launch_of(step which, std::size_t n) {
+  switch (which) {
+    case step::static_shared:
+      return {static_shared, grid_of_static_shared(n)};
+    case step::dynamic_shared:
+      return {dynamic_shared, grid_that_fills_the_device(dynamic_shared, n, sizeof(float))};
+    case step::warp_shuffle:
+      return {warp_shuffle, grid_that_fills_the_device(warp_shuffle, n, 0)};
+  }
+  throw invalid_input("dot_product: there is no such step");
 }
 
 }  // namespace
@@ -87,11 +131,10 @@ result dot(step which, std::span<const float> a, std::span<const float> b) {
             "; they must be equally long");
   if (n == 0) return {};  // a grid of no blocks would be an error
 
-  const grid g =
-      which == step::static_shared ? grid_of_static_shared(n) : grid_of_dynamic_shared(n);
-  // TODO(6): both vectors on the device, room for a partial sum of each block, the step's launch in
-  //          time_kernel(). The host adds up the partial sums, in double: a few hundred numbers
-  //          are no work for a GPU.
+  const auto [kernel, g] = launch_of(which, n);
+  // TODO(6): both vectors on the device, room for a partial sum of each block, the launch of
+  //          `kernel` in time_kernel(). The host adds up the partial sums, in double: a few hundred
+  //          numbers are no work for a GPU.
   throw not_written("the sum of the partial sums", 6);
 }
 

@@ -36,8 +36,10 @@ int main(int argc, char** argv) {
   const auto& chosen_step =
       program.add_step<step>({{"static", step::static_shared, "at most 32 blocks of 256 threads"},
                               {"dynamic", step::dynamic_shared,
-                               "block size chosen at run time, a grid that fills the device"}},
-                             step::dynamic_shared);
+                               "block size chosen at run time, a grid that fills the device"},
+                              {"shuffle", step::warp_shuffle,
+                               "the same grid, and warps that add up without shared memory"}},
+                             step::warp_shuffle);
   const auto& chosen_data = program.add_choice<data>(
       "--data",
       {{"book", data::book, "a[i] = i, b[i] = 2 * i, for which there is a closed form"},
