@@ -5,6 +5,7 @@
 
 #include <cuda_runtime.h>
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -80,9 +81,16 @@ REQUIRED_WORK(TheGridThatEachStepIsNamedFor) {
   EXPECT_TRUE(as_required(one, asks_for(1, 1000, 1000))) << "one_block";
   EXPECT_TRUE(as_required(done_by(step::ceil_division, 1000), asks_for(4, 1000, 1000)))
       << "ceil_division";
-  for (const auto& k : single.kernels)
-    EXPECT_EQ(k.threads_per_block, 1U) << "one_thread_per_block: the threads of a block";
-  for (const auto& k : one.kernels) EXPECT_EQ(k.blocks, 1U) << "one_block: it does it all";
+  const auto expect_grid = [](const lab::testing::work& done, std::uint64_t blocks,
+                              std::uint64_t threads, const char* name) {
+    for (const auto& k : done.kernels) {
+      EXPECT_EQ(k.blocks, blocks) << name << ": the blocks, for 1000 or 1024 elements";
+      EXPECT_EQ(k.threads_per_block, threads) << name << ": the threads of a block";
+    }
+  };
+  expect_grid(single, 1000, 1, "one_thread_per_block");
+  expect_grid(one, 1, 1000, "one_block");
+  expect_grid(done_by(step::ceil_division, 1024), 4, 256, "ceil_division");
   // A grid that is smaller than the device leaves multiprocessors idle.
   const std::size_t processors = device_limit(cudaDevAttrMultiProcessorCount);
   const std::size_t resident = device_limit(cudaDevAttrMaxThreadsPerMultiProcessor);
@@ -140,12 +148,21 @@ TEST_P(EachStep, AddsToWhatIsThereNow) {
   expect_right_sum(which(), 777, 2);
 }
 
-TEST_P(EachStep, KeepsInfinitiesAndRoundsOnce) {
+TEST_P(EachStep, KeepsInfinitiesAndSignsOfZeroAndRoundsOnce) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   constexpr float kLargest = std::numeric_limits<float>::max();
-  const std::vector<float> a = {kInfinity, kLargest, 16777216.0F, 1.0F, -0.0F, 1e-45F};
-  const std::vector<float> b = {1.0F, kLargest, 1.0F, 0x1p-24F, -0.0F, 1e-45F};
-  EXPECT_TRUE(matches(lab::compare_exact(add(which(), a, b).sum, reference(a, b))));
+  const float pairs[][2] = {{kInfinity, 1.0F}, {kLargest, kLargest}, {16777216.0F, 1.0F},
+                            {1.0F, 0x1p-24F},  {-0.0F, -0.0F},       {1e-45F, 1e-45F},
+                            {1.0F, -kInfinity}};
+  std::vector<float> a, b;
+  for (int i = 0; i < 4 * 7; ++i) {  // each of the seven at every place of a quad
+    a.push_back(pairs[i % 7][0]);
+    b.push_back(pairs[i % 7][1]);
+  }
+  const std::vector<float> sum = add(which(), a, b).sum, expected = reference(a, b);
+  EXPECT_TRUE(matches(lab::compare_exact(sum, expected)));
+  for (std::size_t i = 0; i < sum.size(); ++i)  // to == 0 and -0 are the same
+    EXPECT_EQ(std::signbit(sum[i]), std::signbit(expected[i])) << "the sign of [" << i << "]";
 }
 
 using EachSeed = lab::testing::each_step_and<named_step>;

@@ -4,18 +4,20 @@
 #include "recording.hpp"
 
 #include <cuda_runtime.h>
+#include <gtest/gtest-spi.h>
 #ifdef __CPU_DEVICE__
 #include <cpu_device.h>
 #include <cpu_device/events.h>
 #endif
 
 #include <algorithm>
+#include <atomic>
+#include <cstring>
 #include <mutex>
 #include <set>
 #include <string_view>
 #include <thread>
 #include <unordered_map>
-#include <unordered_set>
 
 namespace lab::testing {
 namespace detail {
@@ -89,14 +91,17 @@ struct recording::recorder final : cpu_device::observer {
     const std::lock_guard lock(mutex);
     if (done.kernels.empty()) return;
     recorded_work::kernel& k = done.kernels.back();
-    std::unordered_set<std::uint64_t> blocks;
-    for (const auto& [thread, accesses] : by_thread) {
-      blocks.insert(thread >> 32);
-      k.accesses += accesses;
-      k.busiest = std::max(k.busiest, accesses);
+    std::unordered_map<std::uint64_t, std::uint64_t> busiest_of;  // by block
+    for (const auto& [thread, its_own] : by_thread) {
+      k.accesses += its_own.accesses;
+      k.busiest = std::max(k.busiest, its_own.accesses);
+      k.plain += its_own.plain;
+      std::uint64_t& most = busiest_of[thread >> 32];
+      most = std::max(most, its_own.plain);
     }
+    for (const auto& [block, most] : busiest_of) k.busiest_of_blocks += most;
     k.threads = by_thread.size();
-    k.busy_blocks = blocks.size();
+    k.busy_blocks = busiest_of.size();
     by_thread.clear();
   }
   void accessed(const cpu_device::access_event& e) override {
@@ -104,11 +109,12 @@ struct recording::recorder final : cpu_device::observer {
     done.watched = true;
     if (done.kernels.empty()) return;
     recorded_work::kernel& k = done.kernels.back();
-    std::uint64_t& its_own = by_thread[std::uint64_t{e.block} << 32 | e.thread];
+    to_global& its_own = by_thread[std::uint64_t{e.block} << 32 | e.thread];
     if (e.shared) {
       ++k.shared;
     } else {
-      ++its_own;
+      ++its_own.accesses;
+      if (!e.atomic) ++its_own.plain;
       (e.writes ? k.writes : k.reads) += e.bytes;
       if (!e.writes && !e.in_parts)
         k.bytes_a_load = std::max<std::uint64_t>(k.bytes_a_load, e.bytes);
@@ -136,8 +142,10 @@ struct recording::recorder final : cpu_device::observer {
   std::mutex mutex;
   recorded_work done;
   std::set<std::thread::id> callers;
-  std::unordered_map<std::uint64_t, std::uint64_t>
-      by_thread;  // block << 32 | thread: to global memory
+  struct to_global {
+    std::uint64_t accesses = 0, plain = 0;
+  };
+  std::unordered_map<std::uint64_t, to_global> by_thread;  // block << 32 | thread
   std::unordered_map<std::uint32_t, std::uint64_t> barriers;  // that a block has passed
 };
 
@@ -151,15 +159,38 @@ recorded_work recording::finish() {
   return done;
 }
 
+struct nothing_comes_back::eraser final : cpu_device::observer {
+  eraser() { cpu_device::add_observer(*this, static_cast<unsigned>(cpu_device::event_kind::copy)); }
+  ~eraser() override { cpu_device::remove_observer(*this); }
+
+  void copied(const cpu_device::copy_event& e) override {
+    if (e.kind != cudaMemcpyDeviceToHost || e.from == nullptr) return;
+    auto* bytes = static_cast<char*>(const_cast<void*>(e.from));  // about to be copied
+    if (std::all_of(bytes, bytes + e.bytes, [](char byte) { return byte == 0; })) return;
+    std::memset(bytes, 0, e.bytes);
+    made_a_difference = true;
+  }
+
+  std::atomic<bool> made_a_difference = false;
+  ::testing::TestPartResultArray failures;
+  ::testing::ScopedFakeTestPartResultReporter catch_them{
+      ::testing::ScopedFakeTestPartResultReporter::INTERCEPT_ALL_THREADS, &failures};
+};
+bool nothing_comes_back::made_a_difference() const { return eraser_->made_a_difference; }
+
 #else
 
 struct recording::recorder {};
 recorded_work recording::finish() { return {}; }
+struct nothing_comes_back::eraser {};
+bool nothing_comes_back::made_a_difference() const { return false; }
 
 #endif
 
 recording::recording() : recorder_(std::make_unique<recorder>()) {}
 recording::~recording() = default;
+nothing_comes_back::nothing_comes_back() : eraser_(std::make_unique<eraser>()) {}
+nothing_comes_back::~nothing_comes_back() = default;
 
 }  // namespace detail
 }  // namespace lab::testing

@@ -30,7 +30,8 @@ struct recorded_work {
     std::uint64_t shared_atomics = 0;         ///< of `shared`
     std::uint64_t bytes_a_load = 0;           ///< of the widest from global memory
     std::uint64_t accesses = 0, busiest = 0;  ///< to global memory: of all threads, of the busiest
-    std::uint64_t threads = 0, busy_blocks = 0;  ///< that access any memory
+    std::uint64_t plain = 0, busiest_of_blocks = 0;  ///< no atomics: of all, of the busiest of each
+    std::uint64_t threads = 0, busy_blocks = 0;      ///< that access any memory
     std::uint64_t all_threads() const { return blocks * threads_per_block; }
   };
   struct copy {
@@ -73,6 +74,21 @@ class recording {
  private:
   struct recorder;
   std::unique_ptr<recorder> recorder_;
+};
+
+/// While it lives, all that is copied to the host is zeros, in device memory too, and what a test
+/// expects is not looked at: the values of such a call are meant to be wrong.
+class nothing_comes_back {
+ public:
+  nothing_comes_back();
+  nothing_comes_back(const nothing_comes_back&) = delete;
+  nothing_comes_back& operator=(const nothing_comes_back&) = delete;
+  ~nothing_comes_back();
+  bool made_a_difference() const;  ///< something else than zeros would have come back
+
+ private:
+  struct eraser;
+  std::unique_ptr<eraser> eraser_;
 };
 }  // namespace detail
 

@@ -103,6 +103,12 @@ std::string complaint_of_kernels(const work& done, const required& what) {
     if (busiest > 64 && 2 * busiest > all)
       return "one thread did the work: " + std::to_string(busiest) + " of " + std::to_string(all) +
              " accesses to global memory are its own";
+    for (const work::kernel& k : own)
+      if (k.threads_per_block >= 32 && k.plain > 64 * k.busy_blocks &&
+          2 * k.busiest_of_blocks > k.plain)
+        return "one thread of each block did the work of " + k.name + ": " +
+               std::to_string(k.busiest_of_blocks) + " of " + std::to_string(k.plain) +
+               " loads and stores in global memory";
     const std::uint64_t threads = most([](const auto& k) { return k.threads; });
     if (threads < what.threads)
       return "only " + number_of(threads, "thread") + " of a launch did any work, and there is " +
@@ -184,6 +190,9 @@ std::string complaint(const work& done, const required& what) {
   if (moved(cudaMemcpyDeviceToHost) < what.fetched)
     return "only " + number_of(moved(cudaMemcpyDeviceToHost), "byte") + " of " +
            std::to_string(what.fetched) + " came back from the device";
+  if (what.fetched != 0 && done.values_of_the_host)
+    return "they are the same with zeros in place of all that came back from the device: the host "
+           "calculates them again";
   return complaint_of_costs(done, what);
 }
 

@@ -52,6 +52,8 @@ namespace lab::testing {
 
 struct work : recorded_work {
   std::optional<::testing::AssertionResult> values = {};  ///< what the call said of its own result
+  bool values_of_the_host =
+      false;  ///< they were right, too, when the device gave nothing but zeros
 };
 
 /// What a call has to do. What is left out is not asked for.
@@ -60,7 +62,7 @@ struct required {
   std::uint64_t blocks = 1;   ///< of some launch; watched: the same
   std::size_t kernels = 1;    ///< launches, all together. 0: this call needs no kernel of yours
   std::size_t sent = 0;       ///< bytes that reach the device: copied, or in memory for both sides
-  std::size_t fetched = 0;    ///< bytes that come back, in the same way
+  std::size_t fetched = 0;    ///< bytes that come back, in the same way; the result hangs on them
   std::size_t streams = 1;    ///< that kernels run in
   std::size_t devices = 1;
   std::vector<std::string> calls = {};       ///< functions, each called; "a|b" is one of the two
@@ -82,6 +84,19 @@ struct required {
   double wavefronts = 0;  ///< at most, for each that is needed, of loads and stores
 };
 
+/// Whether `call`, whose values were right, gets the same where nothing but zeros comes back: then
+/// the host has made them, whatever the kernels did.
+template <class Call>
+bool is_right_without_the_device(const Call& call) {
+  const detail::nothing_comes_back meanwhile;
+  try {
+    const ::testing::AssertionResult values(call());
+    return values && meanwhile.made_a_difference();
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
 /// What the device does while `call` runs. It may return whether its values are right; a result
 /// that is wrong is not as_required() either, nor is one that never came: a step that throws leaves
 /// the steps after it to be looked at.
@@ -96,6 +111,7 @@ work work_of(const Call& call) {
       const ::testing::AssertionResult values(call());
       work done{seen.finish()};
       done.values.emplace(values);
+      done.values_of_the_host = values && is_right_without_the_device(call);
       return done;
     }
   } catch (const std::exception& error) {
