@@ -192,8 +192,11 @@ TEST_P(EachStep, AnimatesInOneBlockOfDeviceMemory) {
   EXPECT_EQ(cpu_device::live_allocations(), before + 1);
   frame_callback copy = draw;
   bitmap picture(32, 20);
-  for (int tick = 0; tick < 4; ++tick) draw(picture, tick);
-  copy(picture, 4);
+  const lab::testing::work drawing = work_of([&] {
+    for (int tick = 0; tick < 4; ++tick) draw(picture, tick);
+    copy(picture, 4);
+  });
+  EXPECT_TRUE(drawing.device_memory.empty()) << "a frame allocates";
   EXPECT_EQ(cpu_device::live_allocations(), before + 1);
   draw = nullptr;
   EXPECT_EQ(cpu_device::live_allocations(), before + 1);
