@@ -170,6 +170,18 @@ TEST_P(EachStep, KeepsNaNAndInfinityThatOneThreadMeetsOneAfterTheOther) {
   EXPECT_TRUE(std::isnan(norm(which(), x).value));
 }
 
+TEST_P(EachStep, CountsManySmallElementsBesideALargeOne) {
+  vector x(256, 0x1p-11F);  // their squares add 3e-5 to the norm, 14 times the bound
+  x[100] = 1;
+  EXPECT_TRUE(is_within_the_bound(which(), x));
+}
+
+TEST_P(EachStep, RoundsTheRootOnce) {
+  for (std::size_t n = 2; n <= 20; ++n)
+    EXPECT_EQ(norm(which(), vector(n, 1.0F)).value, as_float(std::sqrt(static_cast<double>(n))))
+        << n << " ones";
+}
+
 TEST_P(EachStep, ForgetsThePreviousCall) {
   EXPECT_EQ(norm(which(), powers_of_two(4096, 4)).value, 1024.0F);
   EXPECT_EQ(norm(which(), vector{1}).value, 1.0F);
