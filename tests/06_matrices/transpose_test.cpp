@@ -179,12 +179,16 @@ TEST(Naive, TransposesAsManyRowsAsAGridHasBlocks) {
   expect_right_transpose(step::naive, {grid_limit() * kSteps[0].rows_of_block, 1}, 9);
 }
 
-TEST_P(EachStep, RefusesMoreRowsThanAGridHasBlocksAndNamesTheLimit) {
+TEST(Naive, TransposesMoreColumnsThanThatManyBlocksHave) {
+  expect_right_transpose(step::naive, {1, grid_limit() * 32 + 1}, 9);  // x has no such limit
+}
+
+TEST_P(EachStep, TransposesOrRefusesMoreRowsThanAGridHasBlocksAndNamesTheLimit) {
   const std::size_t limit = grid_limit(), rows = limit * GetParam().rows_of_block + 1;
-  const std::vector<float> matrix(rows);
+  const std::vector<float> matrix(rows, 2.5F);
   try {
-    transpose(which(), matrix, rows, 1);
-    FAIL() << rows << " rows were not refused";
+    const auto turned = transpose(which(), matrix, rows, 1).transposed;  // blocks that go on do it
+    EXPECT_TRUE(matches(lab::compare_exact(turned, matrix))) << "not refused, and not right";
   } catch (const lab::invalid_input& error) {
     EXPECT_NE(std::string(error.what()).find(std::to_string(limit)), std::string::npos)
         << error.what();
