@@ -25,7 +25,8 @@ struct result {
 /// returned cuts, is proportional to shares[k]. The first cut is 0, the last is n, and no part
 /// differs by 1 or more from its exact share. A share of 0 gets no elements.
 ///
-/// Throws lab::invalid_input unless the shares are finite, none is negative, and one is above 0.
+/// Throws lab::invalid_input unless the shares and their sum are finite, none is negative, and one
+/// is above 0.
 std::vector<std::size_t> split(std::size_t n, std::span<const double> shares);
 
 /// a[0] * b[0] + a[1] * b[1] + … . Device k works on part k of split(n, shares): the shares are
