@@ -11,6 +11,7 @@ import csv
 import io
 import os
 import re
+import subprocess
 import sys
 import tempfile
 import time
@@ -172,6 +173,39 @@ class ClassTest(unittest.TestCase):
         self.assertIn("a test that is not shown failed", pages)
         self.assertNotIn("5526", pages)
         self.assertNotIn("4711", pages)
+
+    def test_ctest_gives_the_same_verdict(self):
+        exercise = resolve_one(ROOT, "01.2")
+        right = exercise.solution_file.read_text()
+        attack = (HERE / "attacks" / "exit_in_constructor.cu").read_text()
+        with tempfile.TemporaryDirectory(prefix="lab class_") as place:
+            work = Path(place) / "build"
+            file = Path(place) / "one" / "add_numbers.cu"
+            file.parent.mkdir()
+            with redirect_stderr(io.StringIO()) as errors:
+                command = ["grade", str(file.parent), "--exercises", "01.2,01.1"]
+                self.assertEqual(cli.main([*command, "--build-only", str(work)], ROOT), OK)
+            self.assertIn("-L 01.1` grades", errors.getvalue())
+            for text, passes, said in (
+                (right, True, "100 of 100 points (bubblewrap)"),
+                (right + "int x = ;\n", False, "it does not compile: add_numbers.cu"),
+                (starters.generate_file(exercise.solution_file), False, "0 of 100 points"),
+                (right + attack, False, "no test ran"),
+                (right.replace("{a, b};", "{a, 0};"), False, "12.5 of 100 points"),
+                (None, False, "no add_numbers.cu was handed in"),
+                (right, True, "100 of 100 points"),
+            ):
+                file.unlink(missing_ok=True)
+                if text is not None:
+                    file.write_text(text)
+                ran = subprocess.run(
+                    ["ctest", "--test-dir", str(work), "-L", "01.2", "-V"],
+                    capture_output=True,
+                    text=True,
+                )
+                self.assertEqual(ran.returncode == 0, passes, ran.stdout)
+                self.assertIn("of 1\n" if passes else "0% tests passed", ran.stdout)
+                self.assertIn(said, ran.stdout)
 
     def test_everybody_gets_the_points_that_a_person_would_give(self):
         names = [name for name in CLASS if not self.only or name in self.only]

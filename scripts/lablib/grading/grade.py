@@ -32,6 +32,7 @@ DEFAULT_LIMITS = Limits()
 FORMAT = 2  # of records
 MOST_FAILURES = 5  # told of one exercise
 MOST_TEXT = 2000  # of one failure
+ROOM_BYTES = 512 << 20  # left on the disk for temporary files: less is no place to grade in
 
 _REPORT = "the CPU device reported "
 
@@ -56,18 +57,20 @@ class Prepared:
 
 
 def prepare(
-    root: Path, device: Device, rubric: Rubric, place: Sandbox, work: Path
+    root: Path, device: Device, rubric: Rubric, place: Sandbox, work: Path, node: str = ""
 ) -> List[Prepared]:
     """Builds what grades, and tries it with the solutions: a machine on which those do not pass
-    can grade nobody."""
-    exercises = [task.exercise for task in rubric.tasks]
-    targets = [target for exercise in exercises for target in compiling.targets(exercise)]
-    build.build(root, device.name, device, targets, "what grades")
-    return [_prepare(root, device, task, rubric.limits, place, work) for task in rubric.tasks]
+    can grade nobody. `node`: the name of a further machine, which sees the same files. It builds
+    nothing, and the solutions must do on it what they did on the first one."""
+    if not node:
+        exercises = [task.exercise for task in rubric.tasks]
+        targets = [target for exercise in exercises for target in compiling.targets(exercise)]
+        build.build(root, device.name, device, targets, "what grades")
+    return [_prepare(root, device, task, rubric.limits, place, work, node) for task in rubric.tasks]
 
 
 def _prepare(
-    root: Path, device: Device, task: Task, limits: Limits, place: Sandbox, work: Path
+    root: Path, device: Device, task: Task, limits: Limits, place: Sandbox, work: Path, node: str
 ) -> Prepared:
     exercise = task.exercise
     program = compiling.grader(root, device, exercise)
@@ -84,38 +87,26 @@ def _prepare(
     fingerprint = digest.hexdigest()
 
     known = work / "solutions" / f"{exercise.id}.json"
-    record = _read(known)
-    if record is None or record.get("fingerprint") != fingerprint:
-        say(f"trying {exercise.id} {exercise.name} with the course's solution")
-        record = {"fingerprint": fingerprint, "skipped": [], "free": []}
-        text = exercise.solution_file.read_text(encoding="utf-8")
-        refusal = compiling.refusal(fast, watched, text, place)
-        for recipe in (fast, watched):
-            why = ""
-            with tempfile.TemporaryDirectory(prefix="lab_grade_") as folder:
-                made = compiling.make(recipe, text, place, Path(folder) / "worker")
-                if refusal or made.worker is None:
-                    why = refusal or made.problem
-                else:
-                    result = run(program, made.worker, place, limits=limits)
-                    first = next(iter(result.failures), None)
-                    if not result.passed:
-                        why = (
-                            f"{first.name}: {_failure(first, set())['text']}"
-                            if first
-                            else result.ending
-                        )
-            if why:
-                raise LabError(
-                    f"{exercise.id} cannot be graded on this machine: the course's own solution"
-                    f" does not pass ({why}). `scripts/lab test {exercise.id} --solution` may say"
-                    " more.",
-                    FAILED,
-                )
-            skipped = result.in_state(test_program.SKIPPED)
-            record["skipped"] = sorted({*record["skipped"], *(case.name for case in skipped)})
-        record["free"] = _passed_by_starter(fast, program, place, limits)
+    record = _known(known, fingerprint)
+    if node:
+        first, known = record, work / "nodes" / node / f"{exercise.id}.json"
+        if first is None:
+            raise LabError(
+                f"what grades {exercise.id} is not what it was when the job was submitted: the same"
+                " command again submits another one.",
+                FAILED,
+            )
+        record = _known(known, fingerprint)
+    if record is None:
+        record = _try(exercise, program, fast, watched, place, limits)
+        record["fingerprint"] = fingerprint
         write(known, record)
+    if node and record != first:
+        raise LabError(
+            f"{exercise.id} cannot be graded on {node}: with the course's solution and starter"
+            f" other cases run or pass there than where the job was submitted ({known}).",
+            FAILED,
+        )
     steps = points.steps_of(exercise.folder / f"{exercise.name}.hpp")
     return Prepared(
         exercise,
@@ -129,6 +120,50 @@ def _prepare(
         limits,
         fingerprint,
     )
+
+
+def _known(path: Path, fingerprint: str) -> Optional[Record]:
+    record = _read(path)
+    return record if record and record.get("fingerprint") == fingerprint else None
+
+
+def _try(
+    exercise: Exercise,
+    program: Path,
+    fast: Recipe,
+    watched: Recipe,
+    place: Sandbox,
+    limits: Limits,
+) -> Record:
+    """Which cases cannot be run here, and which the starter passes."""
+    say(f"trying {exercise.id} {exercise.name} with the course's solution")
+    skipped: Set[str] = set()
+    text = exercise.solution_file.read_text(encoding="utf-8")
+    refusal = compiling.refusal(fast, watched, text, place)
+    for recipe in (fast, watched):
+        why = ""
+        with tempfile.TemporaryDirectory(prefix="lab_grade_") as folder:
+            made = compiling.make(recipe, text, place, Path(folder) / "worker")
+            if refusal or made.worker is None:
+                why = refusal or made.problem
+            else:
+                result = run(program, made.worker, place, limits=limits)
+                first = next(iter(result.failures), None)
+                if not result.passed:
+                    why = (
+                        f"{first.name}: {_failure(first, set())['text']}"
+                        if first
+                        else result.ending
+                    )
+        if why:
+            raise LabError(
+                f"{exercise.id} cannot be graded on this machine: the course's own solution"
+                f" does not pass ({why}). `scripts/lab test {exercise.id} --solution` may say"
+                " more.",
+                FAILED,
+            )
+        skipped |= {case.name for case in result.in_state(test_program.SKIPPED)}
+    return {"skipped": sorted(skipped), "free": _passed_by_starter(fast, program, place, limits)}
 
 
 def _passed_by_starter(fast: Recipe, program: Path, place: Sandbox, limits: Limits) -> List[str]:
@@ -220,34 +255,63 @@ def _record(
     out: Path,
     stop: threading.Event,
 ) -> None:
-    path = record_path(out, submission.student, one.exercise)
-    digest = hashlib.sha256(source.text.encode("utf-8", "surrogatepass")).hexdigest()
-    notes = [*submission.notes, *source.notes]
-    before = _read(path)
-    if (
-        before is not None
-        and before.get("fingerprint") == one.fingerprint
-        and before.get("source") == digest
-        and before.get("notes") == notes
-    ):
+    if stop.is_set() or _is_done(one, submission, source, out):
         return
-    if stop.is_set():
-        return
+    _require_room()
     record = judge(one, source, place, stop.is_set)
     if stop.is_set():
         return
+    _require_room()  # what could not be written might look like the submission's mistake
     record = {
         "format": FORMAT,
         "student": submission.student,
         "exercise": one.exercise.id,
         "name": one.exercise.name,
         "sandbox": place.name,
-        "source": digest,
-        "fingerprint": one.fingerprint,
-        "notes": notes,
+        **_key(one, submission, source),
         **record,
     }
-    write(path, record)
+    write(record_path(out, submission.student, one.exercise), record)
+
+
+def _key(one: Prepared, submission: collect.Submission, source: collect.Source) -> Record:
+    """What a record depends on."""
+    return {
+        "source": hashlib.sha256(source.text.encode("utf-8", "surrogatepass")).hexdigest(),
+        "fingerprint": one.fingerprint,
+        "notes": [*submission.notes, *source.notes],
+    }
+
+
+def _is_done(
+    one: Prepared, submission: collect.Submission, source: collect.Source, out: Path
+) -> bool:
+    before = _read(record_path(out, submission.student, one.exercise)) or {}
+    return all(before.get(name) == value for name, value in _key(one, submission, source).items())
+
+
+def _require_room() -> None:
+    """On the disk that compilers and graders write to."""
+    place = tempfile.gettempdir()
+    free = shutil.disk_usage(place).free
+    if free < ROOM_BYTES:
+        raise LabError(
+            f"only {free >> 20} MiB are left in {place} of this machine, and grading needs"
+            f" {ROOM_BYTES >> 20}: nothing was recorded. TMPDIR names another folder.",
+            FAILED,
+        )
+
+
+def missing(
+    prepared: Sequence[Prepared], submissions: Sequence[collect.Submission], out: Path
+) -> List[str]:
+    """The students some of whose records are still to be made."""
+    found = []
+    for submission in submissions:
+        sources = submission.sources([one.exercise for one in prepared])
+        if not all(_is_done(one, submission, sources[one.exercise.id], out) for one in prepared):
+            found.append(submission.student)
+    return found
 
 
 def judge(

@@ -4,22 +4,28 @@
 """The verb grade: what instructors use."""
 
 import argparse
+import dataclasses
 import os
+import shlex
 from pathlib import Path
+from typing import List, Sequence
 
 from lablib import build, device
 from lablib.console import Progress, say
 from lablib.errors import OK, USAGE, LabError
-from lablib.exercises import resolve_all
-from lablib.grading import collect, formats, grade, reports, rubric, sandbox
+from lablib.exercises import resolve_all, resolve_one
+from lablib.grading import collect, ctest, formats, grade, reports, rubric, sandbox, slurm
 from lablib.grading.rubric import Rubric
 from lablib.verbs import verb
 from lablib.verbs.verb import Parser, Verb
 
 
 def _arguments(parser: Parser) -> None:
-    parser.positional(
-        "submissions", metavar="FOLDER", help="a folder with a folder or an archive a student"
+    parser.add_argument(
+        "submissions",
+        nargs="?",
+        metavar="FOLDER",
+        help="a folder with a folder or an archive a student",
     )
     parser.add_argument(
         "--exercises",
@@ -52,9 +58,42 @@ def _arguments(parser: Parser) -> None:
         action="store_true",
         help="run students' code with nothing around it; every report says so",
     )
+    parser.add_argument(
+        "--slurm",
+        action="store_true",
+        help="have a cluster do it: submit an array job and follow it; --jobs limits its tasks",
+    )
+    parser.add_argument(
+        "--partition", metavar="NAME", help="of the cluster; by default what Slurm's default is"
+    )
+    parser.add_argument(
+        "--slurm-task", action="store_true", help="what each task of --slurm runs, on its node"
+    )
+    parser.add_argument(
+        "--build-only",
+        type=Path,
+        metavar="DIR",
+        help="build what grades, and make DIR a folder for `ctest --test-dir DIR -L 05.1`, which"
+        " grades one student's FOLDER, or labs/ of this clone",
+    )
+    parser.add_argument(
+        "--verdict",
+        metavar="ID",
+        help="what each test of --build-only runs: grade one exercise of one student's FOLDER; exit"
+        " status 0 if it gets all points, else 1",
+    )
 
 
 def _rubric(root: Path, options: argparse.Namespace) -> Rubric:
+    if options.verdict:
+        exercise = resolve_one(root, options.verdict)
+        if not options.rubric:
+            return rubric.of_exercises([exercise])
+        plan = rubric.read(root, options.rubric)
+        tasks = tuple(task for task in plan.tasks if task.exercise == exercise)
+        if not tasks:
+            raise LabError(f"{options.rubric} has no exercise {exercise.id}.", USAGE)
+        return dataclasses.replace(plan, tasks=tasks)
     if bool(options.exercises) == bool(options.rubric):
         raise LabError("which exercises? --exercises 03.1,05.1 or --rubric FILE says so.", USAGE)
     if options.rubric:
@@ -62,12 +101,24 @@ def _rubric(root: Path, options: argparse.Namespace) -> Rubric:
     return rubric.of_exercises(resolve_all(root, options.exercises.split(",")))
 
 
+def _sandbox(options: argparse.Namespace) -> sandbox.Sandbox:
+    return sandbox.NONE if options.no_sandbox else sandbox.find()
+
+
 def _grade(root: Path, options: argparse.Namespace) -> int:
+    if options.build_only or options.verdict:
+        return _grade_by_ctest(root, options)
+    if options.submissions is None:
+        raise LabError("FOLDER is missing. See `scripts/lab grade --help`.", USAGE)
+    if options.slurm_task:
+        return _grade_a_part(root, options)
+    if options.partition and not options.slurm:
+        raise LabError("--partition is for --slurm.", USAGE)
     plan = _rubric(root, options)
     wanted = formats.names(options.format)
     exercises = [task.exercise for task in plan.tasks]
     out = (options.out or Path("results")).absolute()
-    place = sandbox.NONE if options.no_sandbox else sandbox.find()
+    place = _sandbox(options)
     submissions = collect.submissions(Path(options.submissions).absolute())
     chosen = device.choose("cpu")
     build.require_packages(root)
@@ -76,6 +127,35 @@ def _grade(root: Path, options: argparse.Namespace) -> int:
         f" results in {out}"
     )
     prepared = grade.prepare(root, chosen, plan, place, out / "records")
+    if options.slurm:
+        command = [*_again(root, options, out), "--slurm-task"]
+        if options.exercises:
+            command += ["--exercises", ",".join(exercise.id for exercise in exercises)]
+        slurm.run(
+            command,
+            out,
+            lambda: grade.missing(prepared, submissions, out),
+            partition=options.partition,
+            jobs=options.jobs,
+            memory_mib=int(plan.limits.memory_mib),
+        )
+    else:
+        _make_records(prepared, submissions, place, out, options.jobs or os.cpu_count() or 1)
+    students = [submission.student for submission in submissions]
+    table = grade.table(prepared, students, plan, out)
+    reports.write_all(out, table, exercises, place.name, plan.title)
+    formats.write(out, wanted, table, plan.title or "CUDA Labs")
+    say(f"Done: {out / 'index.html'} shows the class, {out / 'class.csv'} has the points.")
+    return OK
+
+
+def _make_records(
+    prepared: Sequence[grade.Prepared],
+    submissions: Sequence[collect.Submission],
+    place: sandbox.Sandbox,
+    out: Path,
+    jobs: int,
+) -> None:
     progress = Progress("grading")
     try:
         grade.grade(
@@ -83,16 +163,53 @@ def _grade(root: Path, options: argparse.Namespace) -> int:
             submissions,
             place,
             out,
-            options.jobs or os.cpu_count() or 1,
+            jobs,
             lambda done, total: progress.update(f"[{done}/{total}]"),
         )
     finally:
         progress.done()
-    students = [submission.student for submission in submissions]
-    table = grade.table(prepared, students, plan, out)
-    reports.write_all(out, table, exercises, place.name, plan.title)
-    formats.write(out, wanted, table, plan.title or "CUDA Labs")
-    say(f"Done: {out / 'index.html'} shows the class, {out / 'class.csv'} has the points.")
+
+
+def _again(root: Path, options: argparse.Namespace, out: Path) -> List[str]:
+    """The command to grade the same by, from any folder."""
+    command = [str(root / "scripts" / "lab"), "grade", "--out", str(out)]
+    if options.submissions:
+        command.append(str(Path(options.submissions).absolute()))
+    if options.rubric:
+        command += ["--rubric", str(options.rubric.absolute())]
+    return [*command, "--no-sandbox"] if options.no_sandbox else command
+
+
+def _grade_a_part(root: Path, options: argparse.Namespace) -> int:
+    """A task of --slurm: the records of some students, and nothing else."""
+    plan = _rubric(root, options)
+    out = (options.out or Path("results")).absolute()
+    mine = set(slurm.mine(out))
+    place = _sandbox(options)
+    prepared = grade.prepare(
+        root, device.choose("cpu"), plan, place, out / "records", node=slurm.node()
+    )
+    every = collect.submissions(Path(options.submissions).absolute())
+    submissions = [submission for submission in every if submission.student in mine]
+    _make_records(prepared, submissions, place, out, 1)
+    return OK
+
+
+def _grade_by_ctest(root: Path, options: argparse.Namespace) -> int:
+    """--build-only, and the tests that it makes."""
+    plan = _rubric(root, options)
+    work = (options.build_only or options.out or Path("results")).absolute()
+    folder = Path(options.submissions or root / "labs").absolute()
+    if not folder.is_dir():
+        raise LabError(f"{folder} is no folder: with --build-only it is one student's.", USAGE)
+    place = _sandbox(options)
+    build.require_packages(root)
+    prepared = grade.prepare(root, device.choose("cpu"), plan, place, work)
+    if options.verdict:
+        return ctest.verdict(prepared[0], plan.tasks[0].rules, folder, place)
+    exercises = [task.exercise for task in plan.tasks]
+    ctest.write(work, exercises, _again(root, options, work))
+    say(f"Done: `ctest --test-dir {shlex.quote(str(work))} -L {exercises[0].id}` grades {folder}.")
     return OK
 
 
