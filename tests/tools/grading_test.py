@@ -9,14 +9,17 @@ import io
 import json
 import os
 import re
+import subprocess
 import sys
 import tarfile
 import tempfile
+import threading
 import unittest
 import zipfile
 from datetime import timedelta
 from fractions import Fraction
 from pathlib import Path
+from unittest import mock
 from xml.etree import ElementTree
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,11 +31,14 @@ from lablib.grading import (  # noqa: E402
     collect,
     compiling,
     contracts,
+    ctest,
     formats,
     grade,
     points,
     reports,
     rubric,
+    sandbox,
+    slurm,
 )
 
 
@@ -632,6 +638,26 @@ class RecordsTest(Folder):
         self.assertEqual(grade.read_record(path), record())
         self.assertEqual([one.name for one in path.parent.iterdir()], ["05.1.json"])
 
+    def test_what_a_killed_process_was_writing_is_taken_away(self):
+        grade.write(self.folder / "records" / "a" / "05.1.json", record())
+        (self.folder / "records" / "a" / ".new.x3").write_text("{")
+        grade.sweep(self.folder)
+        left = [path.name for path in self.folder.rglob("*") if path.is_file()]
+        self.assertEqual(left, ["05.1.json"])
+
+    def test_without_room_for_temporary_files_nothing_is_recorded(self):
+        with mock.patch.object(grade, "ROOM_BYTES", 1 << 62):
+            with self.assertRaisesRegex(LabError, "MiB are left in .*: nothing was recorded"):
+                grade._record(
+                    mock.Mock(exercise=resolve_one(ROOT, "05.1"), fingerprint="1"),
+                    collect.Submission("Ann", []),
+                    collect.Source("int x;", True),
+                    sandbox.NONE,
+                    self.folder,
+                    threading.Event(),
+                )
+        self.assertEqual(list(self.folder.iterdir()), [])
+
     def test_names_that_look_alike_have_records_of_their_own(self):
         exercise = resolve_one(ROOT, "05.1")
         names = ["Ann", "ann", "../Ann", "Ann ", "\udcff"]
@@ -641,6 +667,43 @@ class RecordsTest(Folder):
 
     def test_points_are_exact_until_they_are_shown(self):
         self.assertEqual(grade._number(Fraction(100, 3)), 33.3333)
+
+
+class CTestTest(Folder):
+    def test_words_reach_the_command_as_they_are(self):
+        words = ["a b", 'a"$HOME"\\;', "]]", "]=]", "x]", "]==", "ü"]
+        said = " ".join(map(ctest._quoted, words))
+        (self.folder / "x.cmake").write_text(f'foreach(w {said})\nmessage("${{w}}")\nendforeach()')
+        done = subprocess.run(
+            ["cmake", "-P", str(self.folder / "x.cmake")], capture_output=True, text=True
+        )
+        self.assertEqual(done.stderr.splitlines(), words)
+
+
+class SlurmTest(unittest.TestCase):
+    """What needs no cluster; slurm_test.py has one."""
+
+    def test_states_in_words(self):
+        states = {"RUNNING None": 2, "PENDING Resources": 7}
+        self.assertEqual(slurm._in_words(states), "7 pending (Resources), 2 running")
+
+    def test_every_student_has_one_task(self):
+        with tempfile.TemporaryDirectory() as folder:
+            out = Path(folder)
+            names = [f"s{i}" for i in range(8)]
+            grade.write_text(out / "slurm" / "students.json", json.dumps([5, names]))
+            found = []
+            for task in range(5):
+                with mock.patch.dict(os.environ, SLURM_ARRAY_TASK_ID=str(task)):
+                    found += slurm.mine(out)
+        self.assertEqual(sorted(found), names)
+
+    def test_without_slurm_it_is_said(self):
+        with mock.patch.dict(os.environ, PATH=""):
+            with self.assertRaisesRegex(LabError, "Slurm is not here: squeue cannot be started"):
+                slurm._queue("any")
+        with self.assertRaisesRegex(LabError, "no task of a job"):
+            slurm.mine(Path("/"))
 
 
 if __name__ == "__main__":

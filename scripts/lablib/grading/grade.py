@@ -35,6 +35,7 @@ MOST_TEXT = 2000  # of one failure
 ROOM_BYTES = 512 << 20  # left on the disk for temporary files: less is no place to grade in
 
 _REPORT = "the CPU device reported "
+_UNFINISHED = ".new."  # how the names of files begin that are being written
 
 Record = Dict[str, Any]
 Table = Dict[str, Dict[str, Record]]  # by student, then by exercise
@@ -62,6 +63,7 @@ def prepare(
     """Builds what grades, and tries it with the solutions: a machine on which those do not pass
     can grade nobody. `node`: the name of a further machine, which sees the same files. It builds
     nothing, and the solutions must do on it what they did on the first one."""
+    _require_room()
     if not node:
         exercises = [task.exercise for task in rubric.tasks]
         targets = [target for exercise in exercises for target in compiling.targets(exercise)]
@@ -296,7 +298,7 @@ def _require_room() -> None:
     free = shutil.disk_usage(place).free
     if free < ROOM_BYTES:
         raise LabError(
-            f"only {free >> 20} MiB are left in {place} of this machine, and grading needs"
+            f"only {free >> 20} MiB are left in {place}, and grading needs"
             f" {ROOM_BYTES >> 20}: nothing was recorded. TMPDIR names another folder.",
             FAILED,
         )
@@ -500,10 +502,16 @@ def write(path: Path, record: Record) -> None:
     write_text(path, text)
 
 
+def sweep(out: Path) -> None:
+    """Takes away what somebody was writing who was killed."""
+    for unfinished in out.rglob(f"{_UNFINISHED}*"):
+        unfinished.unlink()
+
+
 def write_text(path: Path, text: str) -> None:
     with processes.uninterrupted():
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".new.")
+        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=_UNFINISHED)
         try:
             with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
                 file.write(text)

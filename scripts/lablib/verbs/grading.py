@@ -141,6 +141,7 @@ def _grade(root: Path, options: argparse.Namespace) -> int:
         )
     else:
         _make_records(prepared, submissions, place, out, options.jobs or os.cpu_count() or 1)
+    grade.sweep(out)
     students = [submission.student for submission in submissions]
     table = grade.table(prepared, students, plan, out)
     reports.write_all(out, table, exercises, place.name, plan.title)
@@ -185,13 +186,16 @@ def _grade_a_part(root: Path, options: argparse.Namespace) -> int:
     plan = _rubric(root, options)
     out = (options.out or Path("results")).absolute()
     mine = set(slurm.mine(out))
-    place = _sandbox(options)
-    prepared = grade.prepare(
-        root, device.choose("cpu"), plan, place, out / "records", node=slurm.node()
-    )
-    every = collect.submissions(Path(options.submissions).absolute())
-    submissions = [submission for submission in every if submission.student in mine]
-    _make_records(prepared, submissions, place, out, 1)
+    node = slurm.node()
+    try:
+        place = _sandbox(options)
+        chosen = device.choose("cpu")
+        prepared = grade.prepare(root, chosen, plan, place, out / "records", node)
+        every = collect.submissions(Path(options.submissions).absolute())
+        submissions = [submission for submission in every if submission.student in mine]
+        _make_records(prepared, submissions, place, out, 1)
+    except LabError as error:
+        raise LabError(f"on node {node} {error}", error.exit_code) from error
     return OK
 
 

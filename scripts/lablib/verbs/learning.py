@@ -151,7 +151,5 @@ VERBS: List[Verb] = [
         _solution,
         takes_exercises=True,
     ),
-    Verb(
-        "doctor", "Show what is installed here, and what is missing.", verb.no_arguments, _doctor
-    ),
+    Verb("doctor", "Show what is installed here, and what is missing.", verb.no_arguments, _doctor),
 ]
