@@ -24,9 +24,10 @@ from typing import Dict, List
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "site")]
 
-from diagrams import drawings, style
+from diagrams import drawings
 
 from lablib import pages
+from lablib.drawing import style
 from lablib.exercises import Exercise, find_exercises
 
 # The sections of the table of contents, as titles of pages in docs/. Chapters, translations and

@@ -7,16 +7,17 @@ import hashlib
 import html
 import json
 import os
-import re
 import sys
 from pathlib import Path
 
 from docutils import nodes
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "site")]
+sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "site")]
 
 from diagrams import drawings
+
+from lablib import benchmark_page
 
 project = "CUDA Labs"
 copyright = "The CUDA Labs authors"
@@ -59,15 +60,18 @@ html_theme_options = {
 copybutton_exclude = ".linenos, .gp, .go"
 
 
-def _drawings_into_pages(app, doctree):
-    """A drawing becomes part of its page, so that it follows the page's colours, and its words can
-    be found and read aloud."""
+PICTURES = {**drawings.pictures(), **benchmark_page.pictures(ROOT)}  # drawings and charts
+
+
+def _pictures_into_pages(app, doctree):
+    """A drawing or a chart becomes part of its page, so that it follows the page's colours, and
+    its words can be found and read aloud."""
     for image in list(doctree.findall(nodes.image)):
-        match = re.search(r"images/diagrams/(\w+)\.svg$", image["uri"])
-        if not match:
+        path = f"docs/{image['uri'].lstrip('/')}"
+        if path not in PICTURES:
             continue
-        app.env.note_dependency(str(ROOT / drawings.FOLDER / f"{match[1]}.svg"))
-        svg = drawings.inline(match[1])
+        app.env.note_dependency(str(ROOT / path))
+        svg = PICTURES[path].inline()
         label = html.escape(image.get("alt", ""), quote=True)
         raw = nodes.raw(
             "",
@@ -116,7 +120,7 @@ def setup(app):
     app.add_config_value("lab_code", code, "html")
     app.connect("html-page-context", _explorers)
     app.connect("html-page-context", _levels_in_the_contents, priority=900)  # after the theme's
-    app.connect("doctree-read", _drawings_into_pages, priority=100)
+    app.connect("doctree-read", _pictures_into_pages, priority=100)
     app.connect("doctree-read", _wide_tables_scroll)
     app.connect("doctree-read", _repository_anchors, priority=100)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

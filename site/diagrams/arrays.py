@@ -5,8 +5,8 @@
 
 import math
 
-from diagrams.canvas import Canvas
 from diagrams.registry import drawing
+from lablib.drawing.canvas import Canvas
 
 
 @drawing(

@@ -3,8 +3,8 @@
 
 """Chapters 01 to 04: launches, indices, sectors, pictures."""
 
-from diagrams.canvas import Canvas
 from diagrams.registry import drawing
+from lablib.drawing.canvas import Canvas
 
 
 @drawing(

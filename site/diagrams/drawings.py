@@ -3,12 +3,11 @@
 
 """All drawings: as files for those who read the repository, and as parts of the site's pages."""
 
-from html import escape
 from pathlib import Path
 from typing import Dict, List
 
-from diagrams import arrays, basics, parallel, registry, shared, style, systems
-from diagrams.canvas import WIDTH
+from diagrams import arrays, basics, parallel, registry, shared, systems
+from lablib.drawing.picture import Picture
 
 FOLDER = "docs/images/diagrams"
 _MODULES = (arrays, basics, parallel, shared, systems)
@@ -19,46 +18,18 @@ def names() -> List[str]:
     return sorted(registry.DRAWINGS)
 
 
-def _body(name: str) -> str:
+def picture(name: str) -> Picture:
     drawing = registry.DRAWINGS[name]
-    canvas = drawing.drawn()
-    return "\n".join(
-        [
-            f'<title id="{name}-title">{escape(drawing.title)}</title>',
-            f'<desc id="{name}-text">{escape(drawing.description)}</desc>',
-            f'<rect class="page" width="{WIDTH}" height="{canvas.height:g}"/>',
-            *canvas.parts,
-        ]
-    )
+    return Picture(name, drawing.title, drawing.description, drawing.drawn())
 
 
-def _open(name: str, extra: str) -> str:
-    height = registry.DRAWINGS[name].drawn().height
-    return (
-        f'<svg {extra}viewBox="0 0 {WIDTH} {height:g}" role="img"'
-        f' aria-labelledby="{name}-title {name}-text"'
-    )
-
-
-def standalone(name: str) -> str:
-    """A file of its own, in the colours of the reader's system."""
-    height = registry.DRAWINGS[name].drawn().height
-    return (
-        "<!-- SPDX-FileCopyrightText: The CUDA Labs authors -->\n"
-        "<!-- SPDX-License-Identifier: Apache-2.0 -->\n"
-        f"{_open(name, 'xmlns=' + chr(34) + 'http://www.w3.org/2000/svg' + chr(34) + ' ')}"
-        f' width="{WIDTH}" height="{height:g}">\n'
-        f"<style>\n{style.own_css()}</style>\n{_body(name)}\n</svg>\n"
-    )
-
-
-def inline(name: str) -> str:
-    """For a page of the site, whose style sheet has the colours."""
-    return _open(name, 'class="drawing" ') + f">\n{_body(name)}\n</svg>"
+def pictures() -> Dict[str, Picture]:
+    """By their files."""
+    return {f"{FOLDER}/{name}.svg": picture(name) for name in names()}
 
 
 def _files() -> Dict[str, str]:
-    return {f"{FOLDER}/{name}.svg": standalone(name) for name in names()}
+    return {path: drawn.standalone() for path, drawn in pictures().items()}
 
 
 def draw(root: Path) -> List[str]:

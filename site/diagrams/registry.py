@@ -6,7 +6,7 @@
 from dataclasses import dataclass
 from typing import Callable, Dict
 
-from diagrams.canvas import Canvas
+from lablib.drawing.canvas import Canvas
 
 Painter = Callable[[Canvas], None]
 

@@ -3,8 +3,8 @@
 
 """Chapters 05 and 07: shared memory and constant memory."""
 
-from diagrams.canvas import Canvas
 from diagrams.registry import drawing
+from lablib.drawing.canvas import Canvas
 
 
 @drawing(

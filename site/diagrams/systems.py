@@ -5,8 +5,8 @@
 
 from typing import Dict, List, Sequence, Tuple
 
-from diagrams.canvas import Canvas
 from diagrams.registry import drawing
+from lablib.drawing.canvas import Canvas
 
 
 @drawing(

@@ -26,9 +26,12 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "build/site/html"
-sys.path.insert(0, str(ROOT / "site"))
+sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "site")]
 
-from diagrams import drawings, registry, style
+from diagrams import drawings, registry
+
+from lablib import benchmark_page
+from lablib.drawing import style
 
 # Words, and a page that the search must name for each.
 SEARCHES = {
@@ -163,7 +166,18 @@ class DrawingsTest(unittest.TestCase):
             drawing = registry.DRAWINGS[name]
             self.assertGreater(len(drawing.title), 8, name)
             self.assertGreater(len(drawing.description), 60, name)
-            ElementTree.fromstring(drawings.standalone(name))
+            ElementTree.fromstring(drawings.picture(name).standalone())
+
+    def test_charts_are_in_the_page_of_benchmarks_and_in_chapters(self) -> None:
+        """As parts of the pages, in the reader's colours. Which chapters: their text says."""
+        pages = built_pages()
+        charts = benchmark_page.pictures(ROOT)
+        self.assertGreater(len(charts), 0)
+        for path, chart in charts.items():
+            self.assertIn(f"{chart.name}-title", pages["benchmarks.html"].ids, path)
+        for page in sorted((ROOT / "docs").glob("[0-9][0-9]_*.md")):
+            for name in re.findall(r"images/benchmarks/(.+)\.svg\)", page.read_text("utf-8")):
+                self.assertIn(f"{name}-title", pages[f"{page.stem}.html"].ids)
 
     def test_a_chapter_has_at_least_three(self) -> None:
         for page in sorted((ROOT / "docs").glob("[0-9][0-9]_*.md")):

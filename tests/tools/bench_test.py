@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any, Dict, List
 
 from fakes import LabTest, script
-from lablib import benchmark_page, benchmarks, rate_chart
+from lablib import benchmark_page, benchmarks
 from lablib.benchmarks import Report, Result
+from lablib.drawing import charts
 from lablib.errors import LabError
 
 # A program with two steps. BODY may change `ms`, `events` and what else it likes.
@@ -138,7 +139,7 @@ class BenchTest(LabTest):
             '05.1_dot_product,first,"--size 1,5",60,2,2,2,5e+11,B/s,0.2500,cublasSdot,0.5,0.2500',
             text[1],
         )
-        xml.etree.ElementTree.parse(self.root / "out/05.1_dot_product.svg")
+        xml.etree.ElementTree.parse(self.root / "out/05.1_dot_product_ladder.svg")
 
     def test_without_a_gpu_it_refuses_unless_asked_for_times_of_the_cpu_device(self):
         for device in ("cpu", "gpu"):
@@ -340,42 +341,94 @@ class RuleTest(unittest.TestCase):
 
 
 class ChartTest(unittest.TestCase):
-    def chart(self, *results: Result) -> str:
-        text = rate_chart.svg("A <title>", results)
-        xml.etree.ElementTree.fromstring(text)
-        return text
+    def charts(self, *results: Result) -> List[str]:
+        drawn = charts.pictures("x", "05.1_dot_product", results, report(*results))
+        texts = [picture.standalone() for picture in drawn]
+        for text in texts:
+            xml.etree.ElementTree.fromstring(text)
+        return texts
 
-    def test_a_line_a_step_and_one_for_the_limit(self):
-        text = self.chart(
-            *(result("a", [n], bytes=n * 1e9, limit=2e12) for n in (1.0, 4.0, 16.0)),
-            *(result("b", [2 * n], bytes=n * 1e9, limit=2e12) for n in (1.0, 4.0, 16.0)),
+    def elements(self, text: str, tag: str, kind: str) -> List[Any]:
+        found = xml.etree.ElementTree.fromstring(text).iter()
+        return [e for e in found if e.tag.endswith(tag) and kind in e.get("class", "").split()]
+
+    def test_a_bar_a_step_in_the_order_of_the_results_and_one_for_the_library(self):
+        (ladder,) = self.charts(
+            result("slow", [2.0], bytes=1e9, limit=2e12, library="L<b", library_ms=0.8),
+            result("fast", [1.0], bytes=1e9, limit=2e12, library="L<b", library_ms=0.7),
         )
-        self.assertEqual(6, text.count("<circle"))
-        self.assertEqual(2, text.count('class="limit"'))  # the line, and its sample
-        for word in (">a</text>", ">b</text>", "A &lt;title&gt;", "copy bandwidth"):
-            self.assertIn(word, text)
+        slow, fast = (float(bar.get("width")) for bar in self.elements(ladder, "rect", "blue"))
+        (library,) = (float(bar.get("width")) for bar in self.elements(ladder, "rect", "panel"))
+        self.assertAlmostEqual(2 * slow, fast, delta=0.2)
+        self.assertAlmostEqual(fast / 0.7, library, delta=0.2)  # its best time
+        for word in ("500 GB/s, 25 %", "1000 GB/s, 50 %", "copy in device memory: 2000 GB/s"):
+            self.assertIn(word, ladder)
+        places = [ladder.index(f">{name}</text>") for name in ("slow", "fast", "L&lt;b")]
+        self.assertEqual(sorted(places), places)
 
-    def test_faster_is_higher_and_more_work_is_further_right(self):
-        text = self.chart(result("a", [1.0], bytes=1e9), result("b", [4.0], bytes=8e9))
-        places = [
-            (float(circle.get("cx")), float(circle.get("cy")))
-            for circle in xml.etree.ElementTree.fromstring(text).iter()
-            if circle.tag.endswith("circle")
-        ]
-        (ax, ay), (bx, by) = places
-        self.assertLess(ax, bx)
-        self.assertLess(by, ay)  # 2 GB/ms above 1
+    def test_it_says_where_when_and_from_what(self):
+        (ladder,) = self.charts(result("a", bytes=1e9))
+        self.assertIn(">NVIDIA H200, CUDA 13.0, 2026-11-22, commit abc; medians</text>", ladder)
+        self.assertIn("a 500 GB/s. Measured on NVIDIA H200", ladder)  # for who cannot see it
+        self.assertNotIn("copy in device memory", ladder)
 
-    def test_a_single_size_and_a_library(self):
-        text = self.chart(
-            result("a", items=1e6, item_name="pairs", library="CUB", library_ms=1.0)
+    def test_the_ladder_is_of_the_largest_size_and_the_sweep_of_all(self):
+        ladder, sweep = self.charts(
+            *(result("a", [n], bytes=n * 1e9, arguments=f"--size {n}M") for n in (1, 4, 16)),
+            *(result("b", [n / 2], bytes=n * 1e9, arguments=f"--size {n}M") for n in (1, 4)),
         )
-        self.assertEqual(2, text.count("<circle"))
-        self.assertLess(text.index(">a</text>"), text.index("CUB (library)"))
-        self.assertNotIn("copy bandwidth", text)
+        self.assertIn(">05.1_dot_product: each step, --size 16M</text>", ladder)
+        self.assertEqual(1, len(self.elements(ladder, "rect", "blue")))
+        circles = self.elements(sweep, "circle", "blue")
+        squares = self.elements(sweep, "rect", "orange")
+        self.assertEqual((3, 2), (len(circles), len(squares)))
+        across = [float(circle.get("cx")) for circle in circles]
+        self.assertEqual(sorted(across), across)
+        self.assertLess(float(squares[0].get("y")), float(circles[0].get("cy")))  # faster: higher
+        for word in (">1M</text>", ">4M</text>", ">16M</text>", ">--size</text>"):
+            self.assertIn(word, sweep)
+
+    def test_data_of_other_kinds_are_lines_of_their_own(self):
+        ladder, sweep = self.charts(
+            *(
+                result("a", [ms], bytes=n * 1e9, arguments=f"--size {n}M{kind}")
+                for n in (1, 4)
+                for ms, kind in ((1.0, ""), (2.0, " --data sorted"))
+            )
+        )
+        self.assertEqual(2, len(self.elements(ladder, "rect", "blue")))
+        for text in (ladder, sweep):
+            self.assertIn(">a, --data sorted</text>", text)
+
+    def test_names_of_lines_that_end_together_are_apart(self):
+        sizes = [("--size 1M", 1e9), ("--size 2M", 2e9)]
+        _, sweep = self.charts(
+            *(
+                result(f"step{i}", [1.0], bytes=work, arguments=arguments)
+                for arguments, work in sizes
+                for i in range(30)
+            )
+        )
+        names = [e for e in self.elements(sweep, "text", "small") if e.text.startswith("step")]
+        places = sorted(float(name.get("y")) for name in names)
+        self.assertEqual(30, len(names))
+        self.assertGreaterEqual(min(b - a for a, b in zip(places, places[1:])), 16.8)
+        self.assertGreater(places[0], 40)  # below the heading
+        height = float(xml.etree.ElementTree.fromstring(sweep).get("height"))
+        self.assertLess(places[-1], height - 60)
+
+    def test_several_options_for_a_size_are_counted_in_work(self):
+        _, sweep = self.charts(
+            *(
+                result("a", items=n * n, item_name="cells", arguments=f"--width {n} --height {n}")
+                for n in (1024, 4096)
+            )
+        )
+        for word in (">2^20</text>", ">2^24</text>", ">cells of a run</text>"):
+            self.assertIn(word, sweep)
 
     def test_without_rates_there_is_no_chart(self):
-        self.assertEqual("", rate_chart.svg("x", [result()]))
+        self.assertEqual([], self.charts(result()))
 
 
 class PageTest(LabTest):
@@ -401,18 +454,48 @@ class PageTest(LabTest):
             "CUDA 13.0; driver 580.95; commit `abc`; 3 rounds; memory, MHz: 3201 to 3201.\n",
             "### 05.1_dot_product, h200\n",
             "| static | default | 2 | 2 to 2 | 500 GB/s | 25 % | 25 % (L b) |\n",
-            "(images/benchmarks/h200_05.1_dot_product.svg)\n",
+            "(images/benchmarks/h200_05.1_dot_product_ladder.svg)\n",
         ):
             self.assertIn(line, page)
-        chart = self.root / "docs/images/benchmarks/h200_05.1_dot_product.svg"
+        chart = self.root / "docs/images/benchmarks/h200_05.1_dot_product_ladder.svg"
         self.assertTrue(chart.is_file())
         self.assertEqual([], benchmark_page.stale(self.root))
         (self.root / "docs/benchmarks.md").write_text(page + "more")
         self.assertEqual(["docs/benchmarks.md"], benchmark_page.stale(self.root))
         (self.folder / "h200.json").unlink()
         done = self.lab("dev", "benchmarks")
-        self.assertIn("removed: docs/images/benchmarks/h200_05.1_dot_product.svg", done.stdout)
+        self.assertIn(f"removed: {chart.relative_to(self.root)}", done.stdout)
         self.assertFalse(chart.exists())
+
+    def test_the_chapter_shows_the_newest_charts_of_its_exercise(self):
+        chapter = self.root / "docs/05_shared_memory.md"
+        chapter.write_text("# 05\n\n## 05.1 dot_product\n\nText.\n\n## 05.2 x\n\nMore.\n")
+        before = chapter.read_text()
+        for name, date in (("old", "2025-01-01"), ("new", "2026-01-01"), ("other", "2025-06-01")):
+            made_up = report(result(bytes=1e9), date=date)
+            (self.folder / f"{name}.json").write_text(made_up.text())
+        self.assertIn("docs/05_shared_memory.md", benchmark_page.stale(self.root))
+        benchmark_page.write(self.root)
+        text = chapter.read_text()
+        section, _, after = text.partition("## 05.2 x")
+        self.assertIn("(images/benchmarks/new_05.1_dot_product_ladder.svg)\n", section)
+        self.assertNotIn("images/benchmarks", after)
+        self.assertNotIn("old_05.1", text)
+        self.assertIn("2026-01-01, commit `abc`. [All figures](benchmarks.md#051_dot_produ", text)
+        self.assertEqual([], benchmark_page.stale(self.root))
+
+        begin, end = text.index(benchmark_page.BEGIN), text.index(benchmark_page.END)
+        block = text[begin : end + len(benchmark_page.END)]
+        moved = before.replace("Text.", f"{block}\n\nText.")
+        chapter.write_text(moved)
+        self.assertEqual([], benchmark_page.stale(self.root), "where they are is free")
+        chapter.write_text(moved.replace("medians", "").replace("Measured on", "Read in"))
+        self.assertEqual(["docs/05_shared_memory.md"], benchmark_page.stale(self.root))
+
+        for file in self.folder.glob("*.json"):
+            file.unlink()
+        benchmark_page.write(self.root)
+        self.assertEqual(before, chapter.read_text())
 
     def test_times_of_the_cpu_device_are_refused(self):
         (self.folder / "cpu.json").write_text(report(result(), cpu_device=True).text())

@@ -8,8 +8,9 @@ import shlex
 from pathlib import Path
 from typing import List
 
-from lablib import bench, benchmarks, build, metadata, rate_chart
+from lablib import bench, benchmarks, build, metadata
 from lablib.console import paint, say
+from lablib.drawing import charts
 from lablib.errors import FAILED, OK, USAGE, LabError
 from lablib.exercises import Exercise, resolve_all
 from lablib.files import short_path, write_atomically
@@ -35,7 +36,7 @@ def _arguments(parser: Parser) -> None:
         "--out",
         type=Path,
         metavar="DIR",
-        help="write a table (bench.csv) and a chart an exercise (SVG) to this folder",
+        help="write a table (bench.csv) and charts of each exercise (SVG) to this folder",
     )
     parser.add_argument(
         "--rounds",
@@ -121,10 +122,9 @@ def _print(report: benchmarks.Report) -> None:
 def _write_folder(folder: Path, report: benchmarks.Report) -> None:
     write_atomically(folder / "bench.csv", benchmarks.csv_text(report))
     for exercise, results in benchmarks.by_exercise(report.results).items():
-        title = f"{exercise}, {report.device}"
-        chart = "" if report.cpu_device else rate_chart.svg(title, results)
-        if chart:
-            write_atomically(folder / f"{exercise}.svg", chart)
+        if not report.cpu_device:
+            for chart in charts.pictures(exercise, exercise, results, report):
+                write_atomically(folder / f"{chart.name}.svg", chart.standalone())
     say(f"files written: {short_path(folder, Path.cwd())}/")
 
 

@@ -1,0 +1,265 @@
+# SPDX-FileCopyrightText: The CUDA Labs authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Charts of what `scripts/lab bench` has measured: what each step is worth, and at which sizes.
+
+They know no exercise: names, sizes and their order are those of the results.
+"""
+
+import math
+import re
+from dataclasses import dataclass, field
+from typing import Dict, List, Sequence, Tuple
+
+from lablib.benchmarks import Report, Result, percent, short
+from lablib.drawing.canvas import WIDTH, Canvas
+from lablib.drawing.picture import Picture
+from lablib.drawing.style import FILLS
+
+_COLOURS = FILLS[1:]
+_ROW = 30  # the height of a bar with its gap
+_CHARACTER = 7.9  # the width of one in code, in the widest of the fonts
+
+
+@dataclass
+class _Series:
+    """A step, or a library: what it reached by the amount of work."""
+
+    name: str
+    library: bool = False
+    rates: Dict[float, float] = field(default_factory=dict)
+    of_limit: Dict[float, float] = field(default_factory=dict)
+
+
+@dataclass
+class _Data:
+    series: List[_Series]  # steps in the order of the results, then libraries
+    limits: Dict[float, float]  # the highest copy bandwidth that was measured, by work
+    sizes: Dict[float, str]  # the arguments for each amount of work
+    unit: str
+    counted: str
+
+    @property
+    def most(self) -> float:
+        return max(self.sizes)
+
+    @property
+    def option(self) -> str:
+        """What sets the size: the only option that does, or else how the work is counted."""
+        options = {size.replace("=", " ").rpartition(" ")[0] for size in self.sizes.values()}
+        one = options.pop()
+        return self.counted if options or " " in one or not one else one
+
+    def word(self, work: float) -> str:
+        """An amount of work, as `option` gives it."""
+        if self.option == self.counted:
+            return _amount(work)
+        return self.sizes[work].replace("=", " ").rpartition(" ")[2]
+
+
+def split_arguments(arguments: str) -> Tuple[str, str]:
+    """What sets the size (options with a number), and the rest: `--size 1M`, `--data sorted`."""
+    size = re.findall(r"(?:^|(?<=\s))--?[\w-]+[ =]\d\S*", arguments)
+    rest = arguments
+    for option in size:
+        rest = rest.replace(option, "", 1)
+    return " ".join(size), " ".join(rest.split())
+
+
+def _data(results: Sequence[Result]) -> _Data:
+    """Of the results whose rate is in the unit of the first; nothing where none has a rate."""
+    units = [result.unit for result in results if result.unit]
+    shown = [result for result in results if units and result.unit == units[0]]
+    found: Dict[str, _Series] = {}
+    libraries: Dict[str, _Series] = {}
+    data = _Data([], {}, {}, units[0] if units else "", "")
+    for result in shown:
+        size, rest = split_arguments(result.arguments)
+        work = result.items or result.bytes
+        variant = f", {rest}" if rest else ""
+        steps = found.setdefault(result.step + variant, _Series(result.step + variant))
+        steps.rates[work] = result.rate
+        data.sizes.setdefault(work, size)
+        if result.of_limit:
+            steps.of_limit[work] = result.of_limit
+            limit = result.rate / result.of_limit
+            data.limits[work] = max(data.limits.get(work, 0), limit)
+        if result.library_ms:  # the best, whatever step it was beside
+            name = f"{result.library}{variant}"
+            library = libraries.setdefault(name, _Series(name, library=True))
+            rate = 1000 * work / result.library_ms
+            library.rates[work] = max(library.rates.get(work, 0), rate)
+    data.series = [*found.values(), *libraries.values()]
+    if shown:
+        data.counted = f"{shown[0].item_name} of a run" if shown[0].items else "bytes of a run"
+    return data
+
+
+def _source(report: Report) -> str:
+    parts = [report.device, f"CUDA {report.cuda}" if report.cuda else "", report.date[:10]]
+    parts += [f"commit {report.commit}" if report.commit else ""]
+    return ", ".join(filter(None, parts))
+
+
+def pictures(
+    prefix: str, exercise: str, results: Sequence[Result], report: Report
+) -> List[Picture]:
+    """The charts of an exercise: one of its steps at the largest size, and, where there are several
+    sizes, one of rates by size. None where the program does not say what a run does."""
+    data = _data(results)
+    if not data.series:
+        return []
+    found = [_ladder(f"{prefix}_ladder", exercise, data, report)]
+    if len(data.sizes) > 1:
+        found.append(_sweep(f"{prefix}_sweep", exercise, data, report))
+    return found
+
+
+def _ladder(name: str, exercise: str, data: _Data, report: Report) -> Picture:
+    work = data.most
+    bars = [series for series in data.series if work in series.rates]
+    limit = data.limits.get(work, 0)
+    heading = f"{exercise}: each step" + (f", {data.sizes[work]}" if data.sizes[work] else "")
+    left = min(300.0, max(len(series.name) for series in bars) * _CHARACTER + 32)
+    right = WIDTH - (170 if limit else 120)
+    top = max([limit, *(series.rates[work] for series in bars)])
+    c = Canvas(44 + _ROW * len(bars) + (44 if limit else 24) + 10)
+    c.text(20, 26, heading, "strong")
+    words = []
+    for number, series in enumerate(bars):
+        y, rate = 44 + _ROW * number, series.rates[work]
+        length = max(1.0, rate / top * (right - left))
+        text = short(rate, data.unit)
+        if work in series.of_limit:
+            text += f", {percent(series.of_limit[work])}"
+        c.text(left - 10, y + 16, series.name, "code muted" if series.library else "code", "end")
+        c.box(left, y, length, _ROW - 8, "panel" if series.library else "blue", 2)
+        beside = left + length + 8
+        line = left + limit / top * (right - left)
+        if beside - 4 < line < beside + len(text) * _CHARACTER:
+            beside = line + 8
+        c.text(beside, y + 16, text)
+        words.append(f"{series.name}{' (a library)' if series.library else ''} {text}")
+    bottom = 44 + _ROW * len(bars)
+    if limit:
+        x = left + limit / top * (right - left)
+        c.line(x, 38, x, bottom + 2, "orange dashed")
+        c.text(
+            x,
+            bottom + 18,
+            f"copy in device memory: {short(limit, data.unit)}, 100 %",
+            "orange small",
+            "end",
+        )
+        words.append(f"a copy in device memory reaches {short(limit, data.unit)}")
+    c.text(20, c.height - 12, f"{_source(report)}; medians", "small muted")
+    text = f"Bars, a longer one is faster: {'; '.join(words)}. Measured on {_source(report)}."
+    return Picture(name, heading, text, c)
+
+
+_LEFT, _RIGHT, _TOP, _BOTTOM = 96, 210, 44, 300  # the plotted area
+
+
+def _sweep(name: str, exercise: str, data: _Data, report: Report) -> Picture:
+    heading = f"{exercise}: rates by size"
+    least, most = math.log2(min(data.sizes)), math.log2(data.most)
+    rates = [rate for series in data.series for rate in series.rates.values()]
+    top = 1.05 * max(*rates, *data.limits.values(), 0)
+
+    def x(work: float) -> float:
+        return (
+            _LEFT + 16 + (math.log2(work) - least) / (most - least) * (WIDTH - _RIGHT - _LEFT - 32)
+        )
+
+    def y(rate: float) -> float:
+        return _BOTTOM - rate / top * (_BOTTOM - _TOP)
+
+    labels = len(data.series) + bool(data.limits)
+    c = Canvas(max(_BOTTOM, _TOP + 17 * labels) + 74)
+    c.text(20, 26, heading, "strong")
+    for tick in ticks(top):
+        c.line(_LEFT, y(tick), WIDTH - _RIGHT, y(tick), "grid")
+        c.text(_LEFT - 8, y(tick) + 5, short(tick, data.unit) if tick else "0", "small", "end")
+    for work in _apart([(work, x(work)) for work in sorted(data.sizes)]):
+        c.text(x(work), _BOTTOM + 20, data.word(work), "small", "middle")
+    c.text((_LEFT + WIDTH - _RIGHT) / 2, _BOTTOM + 40, data.option, "small muted", "middle")
+    ends: List[Tuple[float, float, str, str]] = []  # where a line ends; its name and colour
+    if data.limits:
+        limit = max(data.limits.values())
+        c.line(_LEFT, y(limit), WIDTH - _RIGHT, y(limit), "dashed")
+        ends.append((WIDTH - _RIGHT, y(limit), "copy in device memory", "muted"))
+    words = []
+    for number, series in enumerate(data.series):
+        colour = _COLOURS[number % len(_COLOURS)]
+        points = [(x(work), y(rate)) for work, rate in sorted(series.rates.items())]
+        if len(points) > 1:
+            c.curve(points, f"{colour} thick{' dashed' if series.library else ''}")
+        for px, py in points:
+            _mark(c, number, px, py, colour)
+        ends.append((*points[-1], series.name, colour))
+        listed = ", ".join(
+            f"{short(rate, data.unit)} at {data.word(work)}"
+            for work, rate in sorted(series.rates.items())
+        )
+        words.append(f"{series.name}{' (a library)' if series.library else ''}: {listed}")
+    ends.sort(key=lambda end: end[1])
+    for (px, py, text, colour), place in zip(
+        ends, _spread([end[1] for end in ends], 17, c.height - 74)
+    ):
+        c.curve([(px + 6, py), (WIDTH - _RIGHT + 14, place)], "grid")
+        c.text(WIDTH - _RIGHT + 18, place + 4, text, f"small code {colour}")
+    c.text(20, c.height - 12, f"{_source(report)}; medians", "small muted")
+    text = f"Lines, higher is faster. {'; '.join(words)}."
+    if data.limits:
+        text += f" A copy in device memory reaches {short(max(data.limits.values()), data.unit)}."
+    return Picture(name, heading, f"{text} Measured on {_source(report)}.", c)
+
+
+def _mark(c: Canvas, number: int, x: float, y: float, colour: str) -> None:
+    """Its shape tells the line from others of its colour, and of colours that look alike."""
+    shape = number % 4
+    if shape == 0:
+        c.circle(x, y, 4.5, colour)
+    elif shape == 1:
+        c.box(x - 4, y - 4, 8, 8, colour, 0)
+    elif shape == 2:
+        c.polygon([(x, y - 5.5), (x + 5, y + 4), (x - 5, y + 4)], colour)
+    else:
+        c.polygon([(x, y - 5.5), (x + 5.5, y), (x, y + 5.5), (x - 5.5, y)], colour)
+
+
+def _spread(places: Sequence[float], gap: float, most: float) -> List[float]:
+    """The places, in ascending order, moved as little as it takes to have the gap between them, and
+    none above `most`."""
+    found: List[float] = []
+    for place in places:
+        found.append(max(place, found[-1] + gap) if found else place)
+    for i in reversed(range(len(found))):
+        found[i] = min(found[i], found[i + 1] - gap if i + 1 < len(found) else most)
+    return found
+
+
+def _apart(places: Sequence[Tuple[float, float]], gap: float = 44) -> List[float]:
+    """Those amounts whose words do not run into those of the one before."""
+    found: List[Tuple[float, float]] = []
+    for work, x in places:
+        if not found or x - found[-1][1] >= gap:
+            found.append((work, x))
+    return [work for work, _ in found]
+
+
+def ticks(top: float) -> List[float]:
+    """0 and four to eight round numbers up to the top."""
+    step = 10.0 ** math.floor(math.log10(top))
+    for part in (1, 2, 5):
+        if top / (step / part) >= 4:
+            step /= part
+            break
+    return [i * step for i in range(int(top / step) + 1)]
+
+
+def _amount(value: float) -> str:
+    power = math.log2(value) if value > 0 else 0
+    if value >= 1024 and power == int(power):
+        return f"2^{int(power)}"
+    return short(value, "").strip()

@@ -1,0 +1,48 @@
+# SPDX-FileCopyrightText: The CUDA Labs authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""A finished picture, as a file of its own or as a part of a page."""
+
+from dataclasses import dataclass
+from html import escape
+
+from lablib.drawing import style
+from lablib.drawing.canvas import WIDTH, Canvas
+
+
+@dataclass(frozen=True)
+class Picture:
+    name: str  # once in a page
+    title: str  # a few words
+    description: str  # what it shows, in sentences, for those who cannot see it
+    canvas: Canvas
+
+    def standalone(self) -> str:
+        """A file, in the colours of the reader's system."""
+        return (
+            "<!-- SPDX-FileCopyrightText: The CUDA Labs authors -->\n"
+            "<!-- SPDX-License-Identifier: Apache-2.0 -->\n"
+            f"{self._open('xmlns=' + chr(34) + 'http://www.w3.org/2000/svg' + chr(34) + ' ')}"
+            f' width="{WIDTH}" height="{self.canvas.height:g}">\n'
+            f"<style>\n{style.own_css()}</style>\n{self._body()}\n</svg>\n"
+        )
+
+    def inline(self) -> str:
+        """For a page of the site, whose style sheet has the colours."""
+        return self._open('class="drawing" ') + f">\n{self._body()}\n</svg>"
+
+    def _open(self, extra: str) -> str:
+        return (
+            f'<svg {extra}viewBox="0 0 {WIDTH} {self.canvas.height:g}" role="img"'
+            f' aria-labelledby="{self.name}-title {self.name}-text"'
+        )
+
+    def _body(self) -> str:
+        return "\n".join(
+            [
+                f'<title id="{self.name}-title">{escape(self.title)}</title>',
+                f'<desc id="{self.name}-text">{escape(self.description)}</desc>',
+                f'<rect class="page" width="{WIDTH}" height="{self.canvas.height:g}"/>',
+                *self.canvas.parts,
+            ]
+        )
