@@ -24,6 +24,7 @@ from typing import Dict, List
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "site")]
 
+import api
 from diagrams import drawings
 
 from lablib import pages
@@ -39,7 +40,7 @@ SECTIONS = {
         f"explorers/{name}"
         for name in ("launch", "access", "reduction", "streams", "occupancy", "roofline")
     ],
-    "Reference": ["glossary", "benchmarks", "tools", "debugging", "editors"],
+    "Reference": ["glossary", "benchmarks", "tools", "debugging", "editors", "api"],
     "The project": [
         "instructors",
         "contributing",
@@ -77,6 +78,7 @@ class Site:
         for exercise in self.exercises:
             hints = exercise.hints_file.relative_to(ROOT).with_suffix("").as_posix()
             self.names[hints] = f"hints/{exercise.full_name}"
+        self.headers = api.pages(ROOT)
         self.sources: List[str] = []  # other files that pages link to
 
     def stage(self, folder: Path) -> None:
@@ -91,6 +93,8 @@ class Site:
             texts[name] = text
         for exercise in self.exercises:
             texts.update(self._exercise_pages(exercise))
+        texts.update(self.headers)
+        self.sources += [path for path in api.headers(ROOT) if path not in self.sources]
         for source in self.sources:
             texts[f"files/{source}"] = _file_page(f"`{source}`", [ROOT / source])
         texts["index"] += self._contents()
@@ -109,7 +113,7 @@ class Site:
             found = [
                 name
                 for pattern in patterns
-                for name in sorted(self.names.values())
+                for name in sorted([*self.names.values(), *self.headers])
                 if re.fullmatch(pattern, name)
             ]
             if found:

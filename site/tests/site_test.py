@@ -28,6 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "build/site/html"
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "site")]
 
+import api
 from diagrams import drawings, registry
 
 from lablib import benchmark_page
@@ -57,6 +58,8 @@ SEARCHES = {
     "deadlock": "15_locks_and_hash_tables",
     "fibers": "decisions",
     "WSL": "systems",
+    "device_buffer": "api/device_buffer",
+    "set_thread_order": "api/cpu_device",
 }
 
 WIDTHS = (360, 768, 1440)
@@ -153,6 +156,114 @@ class FilesTest(unittest.TestCase):
     def test_pictures_say_what_they_show(self) -> None:
         for name, page in self.pages.items():
             self.assertEqual(page.without_alt, [], name)
+
+
+HEADER = """\
+// SPDX
+// Two of a kind.
+#pragma once
+
+namespace lab {
+
+/// First.
+class pair_of_things : public thing {
+ public:
+  /// Takes both.
+  explicit pair_of_things(int a) noexcept : a_(a), b_{f(a)} { check("}", '{'); }
+  int size() const { return 2; }  // always
+  int a() const;
+
+  class inner {
+   public:
+    void open();
+
+   private:
+    int secret;
+  };
+
+ private:
+  int a_;
+  /// Hidden.
+  int b_;
+};
+
+namespace detail {
+/// Hidden, too.
+void helper();
+}  // namespace detail
+
+// --- a divider ---
+
+/// Second:
+///
+///     twice(1);
+///
+/// Done.
+template <class T>
+T twice(T value = {}) {
+  return value + value;
+}
+
+enum class kind { one, two };
+struct plain {
+  int x = 0;  ///< across
+};
+constexpr int kMost = 3;
+
+/// Checks.
+#define LAB_CHECK(x) \\
+  detail::helper(x)
+
+}  // namespace lab
+"""
+
+
+class ApiTest(unittest.TestCase):
+    maxDiff = None
+
+    def test_a_page_is_what_a_header_declares(self) -> None:
+        text = api.page("lab/x.hpp", api.read(HEADER), "common/x.hpp")
+        blocks = text.split("\n\n")
+        self.assertEqual(
+            blocks[:4],
+            [
+                "# `lab/x.hpp`",
+                "Two of a kind.",
+                "Declared in [`common/x.hpp`](/files/common/x.hpp.md).",
+                "## `pair_of_things`",
+            ],
+        )
+        for block in (
+            "```cpp\nclass pair_of_things : public thing;\n```\n\nFirst.",
+            "```cpp\nexplicit pair_of_things(int a) noexcept;\nint size() const;  // always\n"
+            "int a() const;\n```\n\nTakes both.",
+            "### `inner`\n\n```cpp\nclass inner;\n```\n\n```cpp\nvoid open();\n```",
+            "## `twice`\n\n```cpp\ntemplate <class T>\nT twice(T value = {});\n```\n\n"
+            "Second:\n\n```cpp\ntwice(1);\n```\n\nDone.",
+            "## `kind`, `plain`, `kMost`\n\n```cpp\nenum class kind { one, two };\n"
+            "struct plain {\n  int x = 0;  ///< across\n};\nconstexpr int kMost = 3;\n```",
+            "## `LAB_CHECK`\n\n```cpp\n#define LAB_CHECK(x)\n```\n\nChecks.",
+        ):
+            self.assertIn(block, text)
+        for word in ("Hidden", "helper", "secret", "return", "a_", "divider", "namespace"):
+            self.assertNotIn(word, text)
+
+    def test_no_comment_of_the_cpu_device_is_lost(self) -> None:
+        path = "common/cpu_device/include/cpu_device.h"
+        header = (ROOT / path).read_text(encoding="utf-8")
+        text = api.pages(ROOT)["api/cpu_device"]
+        comments = re.findall(r"^ */// ?(.+)", header, re.MULTILINE)
+        self.assertGreater(len(comments), 40)
+        for comment in comments:
+            self.assertIn(comment, text)
+        for function in re.findall(r"\b(\w+)\([^()]*\);", header):
+            self.assertIn(f"{function}(", text)
+
+    def test_every_header_has_its_page_in_the_contents(self) -> None:
+        listed = Page((SITE / "api.html").read_text(encoding="utf-8")).links
+        for name in api.headers(ROOT).values():
+            self.assertIn(f"api/{name}.html", listed)
+        self.assertIn("api.html", Page((SITE / "index.html").read_text(encoding="utf-8")).links)
 
 
 class DrawingsTest(unittest.TestCase):
@@ -310,7 +421,7 @@ class BrowserTest(unittest.TestCase):
         script = (Path(axe_core_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
         names = [n for n in built_pages() if n.startswith("explorers/")]
         names += [f"{n}.html" for n in ("index", "map", "search", "05_shared_memory", "tools")]
-        names += ["files/01.1_hello_gpu.html"]
+        names += ["files/01.1_hello_gpu.html", "api.html", "api/command_line.html"]
         problems = []
         for name in names:
             self.browser.open(name)
