@@ -18,6 +18,7 @@ sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "site")]
 from diagrams import drawings
 
 from lablib import benchmark_page
+from lablib.version import describe
 
 project = "CUDA Labs"
 copyright = "The CUDA Labs authors"
@@ -35,6 +36,7 @@ pygments_dark_style = "github-dark"
 
 html_theme = "furo"
 html_title = "CUDA Labs"
+html_context = {"lab_version": describe(ROOT)}
 templates_path = ["templates"]
 html_static_path = ["static", str(Path(json.loads(os.environ["LAB_SITE"])["folder"]) / "static")]
 html_css_files = ["site.css", "diagrams.css"]

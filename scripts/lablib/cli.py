@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Iterable, Iterator, List, Optional, Tuple
 
-from lablib import streams
+from lablib import streams, version
 from lablib.console import say
 from lablib.errors import FAILED, INTERRUPTED, OK, USAGE, LabError
 from lablib.processes import Interrupted, install_signal_handlers
@@ -48,7 +48,7 @@ Also:
 
 An exercise can be called 05.1, dot_product, a unique part of its name, or its folder. What is
 missing is installed through scripts/setup, which says what it does. `scripts/lab VERB --help` says
-more about a verb."""
+more about a verb, and `scripts/lab --version` which version of the course this is."""
 
 
 def main(arguments: List[str], root: Optional[Path] = None) -> int:
@@ -92,6 +92,9 @@ def _dispatch(root: Path, arguments: List[str]) -> int:
         arguments = [*arguments[1:], "--help"]
     if not arguments or arguments[0] in ("-h", "--help"):
         print(ORIENTATION)
+        return OK
+    if arguments == ["--version"]:
+        print(f"CUDA Labs {version.describe(root)}")
         return OK
     verb, name, arguments = _verb(arguments)
     if verb.parts:

@@ -179,6 +179,7 @@ def _static(
     found.update(rules.check_metadata(root, exercises))
     found.update(rules.check_vocabulary(root, exercises))
     found.update(rules.check_benchmarks(root))
+    found.update(rules.check_version(root))
     for exercise in chosen:
         found.update(rules.check_exercise(root, exercise))
     return sorted(found)

@@ -24,6 +24,7 @@ from lablib import (
     mutations,
     pages,
     starters,
+    version,
     vocabulary,
     wording,
 )
@@ -271,6 +272,12 @@ def check_benchmarks(root: Path) -> Iterator[Finding]:
     for path in stale:
         message = "not made from docs/benchmarks/*.json: run `scripts/lab dev benchmarks`"
         yield Finding(path, 1, "benchmarks", message)
+
+
+def check_version(root: Path) -> Iterator[Finding]:
+    """CMakeLists.txt, the changelog and the tag name the same version."""
+    for path, line, message in version.problems(root):
+        yield Finding(path, line, "version", message)
 
 
 def check_vocabulary(root: Path, exercises: Sequence[Exercise]) -> Iterator[Finding]:

@@ -31,7 +31,7 @@ sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "site")]
 import api
 from diagrams import drawings, registry
 
-from lablib import benchmark_page
+from lablib import benchmark_page, version
 from lablib.drawing import style
 
 # Words, and a page that the search must name for each.
@@ -111,6 +111,11 @@ class FilesTest(unittest.TestCase):
         self.assertGreater(len(self.pages), 100)
         chapters = [name for name in self.pages if re.match(r"\d\d_", name)]
         self.assertEqual(len(chapters), len(list((ROOT / "docs").glob("[0-9][0-9]_*.md"))))
+
+    def test_pages_say_which_version_they_are(self) -> None:
+        for name in ("index.html", "api/cpu_device.html"):
+            text = (SITE / name).read_text(encoding="utf-8")
+            self.assertIn(f'<span class="sidebar-version">{version.read(ROOT)}', text)
 
     def test_links_and_anchors_lead_somewhere(self) -> None:
         problems = []
