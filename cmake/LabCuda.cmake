@@ -1,6 +1,8 @@
 # SPDX-FileCopyrightText: The CUDA Labs authors
 # SPDX-License-Identifier: Apache-2.0
 
+include("${CMAKE_CURRENT_LIST_DIR}/../common/cpu_device/cmake/CpuDevice.cmake")
+
 # lab_cpu_device_options(<variable> [CHECK] [QUICK] [CONTRACT])
 # The compile options of a CUDA file for the CPU device. QUICK: of a file that is run once and never
 # debugged, and that should compile quickly.
@@ -19,19 +21,8 @@ function(lab_cpu_device_options variable)
     set(options $<$<CONFIG:RelWithDebInfo>:-O1> -ftree-slp-vectorize -g0 -Wno-unknown-pragmas)
   endif()
   if(arg_CHECK OR LAB_CHECK)
-    # Arrays whose length the compiler knows are indexed within it.
-    list(APPEND options -fsanitize=thread,bounds)
-    # The accesses that are watched should be those of the source: a float4 is loaded as a whole
-    # and not by its components, and four turns of a loop are not one access.
-    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-      list(APPEND options -fno-tree-sra -fno-ipa-sra --param=tsan-distinguish-volatile=1)
-      # Each address is compared with the alignment of its type: a GPU refuses others. (clang looks
-      # at few of them, and reads words once more for it.)
-      list(APPEND options -fsanitize=alignment)
-      list(APPEND options -Wno-tsan)  # warns that its own library knows no fences; ours does
-    else()
-      list(APPEND options -fno-vectorize "SHELL:-mllvm -tsan-distinguish-volatile=1")
-    endif()
+    cpu_device_check_options(check_options)
+    list(APPEND options ${check_options})
   endif()
   if(arg_CONTRACT OR LAB_CONTRACT)
     list(APPEND options -ffp-contract=fast ${LAB_FMA_OPTION})
@@ -158,7 +149,6 @@ function(lab_cuda_sources target)
   else()
     list(PREPEND options -include cuda_runtime.h)
   endif()
-  set(folder "${CMAKE_BINARY_DIR}/cuda/${target}")
   get_target_property(include_folders ${target} INCLUDE_DIRECTORIES)
   if(NOT include_folders)
     set(include_folders)
@@ -168,21 +158,8 @@ function(lab_cuda_sources target)
   foreach(source IN LISTS arg_UNPARSED_ARGUMENTS)
     cmake_path(ABSOLUTE_PATH source NORMALIZE)
     list(APPEND sources "${source}")
-    cmake_path(GET source FILENAME name)
-    cmake_path(GET source PARENT_PATH source_folder)
-    set(rewritten "${folder}/${name}.cpp")
-    add_custom_command(
-      OUTPUT "${rewritten}"
-      COMMAND cuda_rewriter "${source}" --output "${rewritten}" --depfile "${rewritten}.d"
-        ${include_folders}
-      DEPENDS "${source}" cuda_rewriter
-      DEPFILE "${rewritten}.d"
-      COMMENT "Rewriting ${name} for the CPU device"
-      VERBATIM)
-    target_sources(${target} PRIVATE "${rewritten}")
-    set_source_files_properties("${rewritten}" PROPERTIES COMPILE_OPTIONS
-      "-I${source_folder};${options}")
   endforeach()
+  cpu_device_add_sources(${target} ${sources} OPTIONS ${options} INCLUDES ${include_folders})
   if(arg_CHECK)
     target_link_libraries(${target} PRIVATE cpu_device_checks)
   endif()

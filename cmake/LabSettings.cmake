@@ -8,8 +8,6 @@ set_property(CACHE LAB_DEVICE PROPERTY STRINGS cpu gpu)
 option(LAB_CHECK "CPU device: watch every memory access for races" OFF)
 option(LAB_ASAN "CPU device: AddressSanitizer" OFF)
 option(LAB_CONTRACT "CPU device: kernels round a*b+c once, as nvcc has it" OFF)
-option(LAB_OPENBLAS "CPU device: use OpenBLAS for cuBLAS where it is there" ON)
-option(LAB_FILES_AT_ONCE "Compile several files of a library at a time: quicker, unless they are changed" ON)
 option(LAB_BUGS "Build the wrong-on-purpose versions, which the tests must reject" OFF)
 
 # Ninja reads the compilers' lists of headers, and cannot read such a path there (its own limit: there
@@ -109,35 +107,6 @@ if(LAB_ASAN)
   target_link_options(lab_settings INTERFACE -fsanitize=address,bounds)
 endif()
 
-# lab_built_once(<target> [FAST] [FILES_AT_ONCE <n>])
-# For a library that is built once in a clone and hardly ever changed: n of its files (all, if not given)
-# are compiled at a time, so that the compiler reads the headers they share once, and optimised less
-# unless they are to be FAST. So what is local to a file needs a name that is the only one in the
-# library. LAB_FILES_AT_ONCE=OFF is for those who change such a library.
-function(lab_built_once target)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "FAST" "FILES_AT_ONCE" "")
-  if(NOT arg_FILES_AT_ONCE)
-    set(arg_FILES_AT_ONCE 0)  # CMake's word for all
-  endif()
-  set_target_properties(${target} PROPERTIES
-    UNITY_BUILD ${LAB_FILES_AT_ONCE} UNITY_BUILD_BATCH_SIZE ${arg_FILES_AT_ONCE})
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # takes the files for headers
-    target_compile_options(${target} PRIVATE
-      $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
-  endif()
-  if(NOT arg_FAST)
-    target_compile_options(${target} PRIVATE  # -Og takes g++ no longer than -O0, -O1 a fifth longer
-      $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:RelWithDebInfo>>:-Og>)
-  endif()
-endfunction()
-
-# lab_runs_fast(<file>...)
-# Files of a target that is built once which are worth the time that -O2 takes.
-function(lab_runs_fast)
-  set_source_files_properties(${ARGN} PROPERTIES
-    COMPILE_OPTIONS $<$<CONFIG:RelWithDebInfo>:-O2>)
-endfunction()
-
 # Over a thousand programs are linked when the whole course is checked.
 if(LAB_DEVICE STREQUAL "cpu" AND NOT CMAKE_EXE_LINKER_FLAGS MATCHES "-fuse-ld")
   find_program(LAB_LINKER NAMES mold ld.lld DOC "A linker that is faster than the compiler's own")
@@ -149,6 +118,7 @@ if(LAB_DEVICE STREQUAL "cpu" AND NOT CMAKE_EXE_LINKER_FLAGS MATCHES "-fuse-ld")
   endif()
 endif()
 
+include("${CMAKE_CURRENT_LIST_DIR}/../common/cpu_device/cmake/CpuDeviceSettings.cmake")
 find_package(Threads REQUIRED)
 find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
 # What was found may be a script that looks for the interpreter (pyenv's is): over a thousand tests
@@ -160,32 +130,12 @@ find_package(PNG REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(benchmark QUIET)
 
-# Thrust: the toolkit's on a GPU. The CPU device takes Debian's (libthrust-dev) or that of a toolkit
-# whose CCCL lies in a folder of its own (CUDA 13), since no other header of it may be found.
-if(LAB_DEVICE STREQUAL "gpu")
+# Thrust: the toolkit's on a GPU, and what CpuDeviceSettings has found on the CPU device.
+if(LAB_DEVICE STREQUAL "gpu" OR LAB_THRUST_FOLDER)
   set(LAB_HAVE_THRUST ON)
 else()
-  set(what "Folder that holds thrust/ (libthrust-dev, or a CUDA 13 toolkit's include/cccl)")
-  find_path(LAB_THRUST_FOLDER thrust/version.h DOC "${what}")
-  find_path(LAB_THRUST_FOLDER thrust/version.h PATHS ENV CUDA_HOME ENV CUDA_PATH /usr/local/cuda
-    PATH_SUFFIXES include/cccl NO_DEFAULT_PATH DOC "${what}")
-  if(LAB_THRUST_FOLDER)
-    set(LAB_HAVE_THRUST ON)
-  else()
-    set(LAB_HAVE_THRUST OFF)
-    message(STATUS "No Thrust: what needs it is left out. Debian's package is libthrust-dev.")
-  endif()
-endif()
-
-set(LAB_HAVE_OPENBLAS OFF)
-if(LAB_DEVICE STREQUAL "cpu" AND LAB_OPENBLAS)
-  find_path(CBLAS_INCLUDE_DIR cblas.h PATH_SUFFIXES openblas openblas-pthread)
-  find_library(OPENBLAS_LIBRARY openblas)
-  if(CBLAS_INCLUDE_DIR AND OPENBLAS_LIBRARY)
-    set(LAB_HAVE_OPENBLAS ON)
-  else()
-    message(STATUS "No OpenBLAS: the CPU device's cuBLAS multiplies with plain loops, slowly.")
-  endif()
+  set(LAB_HAVE_THRUST OFF)
+  message(STATUS "No Thrust: what needs it is left out. Debian's package is libthrust-dev.")
 endif()
 
 set(OpenGL_GL_PREFERENCE GLVND)

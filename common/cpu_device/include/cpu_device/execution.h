@@ -20,9 +20,11 @@
 
 // The built-in variables are variables, not macros: programs declare locals of the same names.
 // The engine is linked into the program, so the code of an executable can reach them without a
-// detour. (A shared object has to take it.)
+// detour. (A shared object has to take it; and cpucc compiles before it knows where the engine is.)
 #if defined(__PIC__) && !defined(__PIE__)
 #define CPU_DEVICE_BUILT_IN extern constinit thread_local
+#elif defined(CPU_DEVICE_ANY_RUNTIME)
+#define CPU_DEVICE_BUILT_IN extern constinit thread_local __attribute__((tls_model("initial-exec")))
 #else
 #define CPU_DEVICE_BUILT_IN extern constinit thread_local __attribute__((tls_model("local-exec")))
 #endif

@@ -1,0 +1,69 @@
+# SPDX-FileCopyrightText: The CUDA Labs authors
+# SPDX-License-Identifier: Apache-2.0
+
+# cmake --install: cpucc, the runtime, its headers and a CMake package. Each finds the others by where it is
+# itself, so the folder may be moved.
+
+# The runtime as a shared library, for shared libraries with kernels (cpucc -shared): a process has one.
+add_library(cpu_device_shared SHARED)
+foreach(layer IN ITEMS engine base)
+  file(GLOB sources CONFIGURE_DEPENDS src/${layer}/*.cpp src/${layer}/*.S)
+  set(target cpu_device_${layer}_shared)
+  add_library(${target} OBJECT ${sources})
+  lab_built_once(${target} FAST)
+  cpu_device_anywhere(${target})
+  target_include_directories(${target} SYSTEM PRIVATE include PRIVATE src)
+  target_link_libraries(${target} PRIVATE lab_settings lab_strict)
+  target_link_libraries(cpu_device_shared PRIVATE ${target})
+endforeach()
+set_target_properties(cpu_device_shared PROPERTIES OUTPUT_NAME cpu_device LINKER_LANGUAGE CXX)
+target_link_libraries(cpu_device_shared PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
+foreach(layer IN ITEMS api context observers)  # without the engine and the base, which they link
+  target_link_options(cpu_device_shared PRIVATE
+    LINKER:--whole-archive "$<TARGET_FILE:cpu_device_${layer}>" LINKER:--no-whole-archive)
+  set_property(TARGET cpu_device_shared APPEND PROPERTY
+    LINK_DEPENDS "$<TARGET_FILE:cpu_device_${layer}>")
+  add_dependencies(cpu_device_shared cpu_device_${layer})
+endforeach()
+
+set(thrust)
+if(LAB_THRUST_FOLDER AND NOT LAB_THRUST_FOLDER STREQUAL "/usr/include")  # which is found anyway
+  set(thrust "${LAB_THRUST_FOLDER}")
+endif()
+set(openblas false)
+if(LAB_HAVE_OPENBLAS)
+  set(openblas true)
+endif()
+file(CONFIGURE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/settings.json" CONTENT
+  "{\"version\": \"@PROJECT_VERSION@\", \"openblas\": @openblas@, \"thrust\": \"@thrust@\"}\n" @ONLY)
+include(CMakePackageConfigHelpers)
+write_basic_package_version_file("${CMAKE_CURRENT_BINARY_DIR}/cpu_device-config-version.cmake"
+  COMPATIBILITY SameMinorVersion)
+
+install(TARGETS ${layers} cpu_device_shared cuda_rewriter
+  RUNTIME DESTINATION lib/cpu_device
+  LIBRARY DESTINATION lib/cpu_device
+  ARCHIVE DESTINATION lib/cpu_device)
+install(FILES "${CMAKE_CURRENT_BINARY_DIR}/settings.json" DESTINATION lib/cpu_device)
+install(DIRECTORY include/ DESTINATION include/cpu_device)
+install(PROGRAMS cpucc/cpucc.py DESTINATION bin RENAME cpucc)
+install(FILES cmake/cpu_device-config.cmake cmake/CpuDevice.cmake
+  "${CMAKE_CURRENT_BINARY_DIR}/cpu_device-config-version.cmake"
+  DESTINATION lib/cmake/cpu_device)
+
+if(PROJECT_IS_TOP_LEVEL)
+  set(CPACK_GENERATOR DEB)
+  set(CPACK_PACKAGE_NAME cpu-device)
+  set(CPACK_PACKAGE_CONTACT "The CUDA Labs authors")
+  set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+  set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+  set(CPACK_DEBIAN_PACKAGE_SECTION devel)
+  set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+  set(CPACK_DEBIAN_PACKAGE_DEPENDS "python3 (>= 3.9), g++ (>= 4:12)")
+  set(CPACK_STRIP_FILES OFF)  # reports name lines
+  if(LAB_HAVE_OPENBLAS)
+    string(APPEND CPACK_DEBIAN_PACKAGE_DEPENDS ", libopenblas-dev")
+  endif()
+  set(CPACK_DEBIAN_PACKAGE_RECOMMENDS libthrust-dev)
+  include(CPack)
+endif()
