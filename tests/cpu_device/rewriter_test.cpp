@@ -757,6 +757,32 @@ TEST(Refusal, NamesEveryProblemInTheOrderOfLines) {
   EXPECT_EQ(lines, (std::vector<int>{1, 3, 4, 7, 8}));
 }
 
+// ---- Whole programs ----
+
+TEST(WholeProgram, MakesDeviceVariablesThoseOfTheirFile) {
+  const auto whole = [](const std::string& source) {
+    return rewriter::rewrite(source, "k.cu", true).text.substr(kMarker.size());
+  };
+  EXPECT_EQ(whole("__constant__ float c[4];\n"), "static __constant__ float c[4];\n");
+  EXPECT_EQ(whole("__device__ int a = 1, *b;\n"), "static __device__ int a = 1, *b;\n");
+  EXPECT_EQ(whole("namespace n { const __device__ __managed__ int a{2}; }\n"),
+            "namespace n { const static __device__ __managed__ int a{2}; }\n");
+  EXPECT_EQ(whole("alignas(16) __constant__ S s;\n"), "alignas(16) static __constant__ S s;\n");
+  for (const std::string kept : {
+           "static __constant__ float c[4];\n",
+           "extern __device__ int a;\n",
+           "inline __device__ int a;\n",
+           "__device__ int f(int x);\n",
+           "__device__ int f(int x) { return x; }\n",
+           "__device__ __host__ inline int f() { __device__ int y; return y; }\n",
+           "template <class T> __device__ T variable;\n",
+           "struct S { static __device__ int a; };\n",
+           "__device__ int S::a = 1;\n",
+       })
+    EXPECT_EQ(whole(kept), kept);
+  expect_unchanged("__constant__ float c[4];\n");
+}
+
 // ---- Files and headers ----
 
 class Files : public testing::Test {
@@ -842,6 +868,21 @@ TEST_F(Files, FindHeadersInTheGivenFolders) {
   EXPECT_TRUE(run({root_ / "other"}).empty());
   EXPECT_EQ(read("shared.cuh"),
             "#line 1 \"" + (root_ / "other/shared.cuh").string() + "\"\n" + rewritten_);
+}
+
+TEST_F(Files, FindHeadersInBracketsInTheGivenFoldersOnly) {
+  write("k.cu", "#include <lib/a.cuh>\n#include <vector>\n#include <b.cuh>\n");
+  write("b.cuh", needy_);
+  write("../other/lib/a.cuh", "#include <lib/c.hpp>\n#include \"d.hpp\"\n" + needy_);
+  write("../other/lib/c.hpp", "int c;\n");
+  write("../other/lib/d.hpp", "int d;\n");
+  EXPECT_TRUE(run({root_ / "other"}).empty());
+  EXPECT_EQ(read("k.cu.cpp"),
+            line("k.cu") + "#include \"lib/a.cuh\"\n#include <vector>\n#include <b.cuh>\n");
+  EXPECT_EQ(read("lib/a.cuh"), "#line 1 \"" + (root_ / "other/lib/a.cuh").string() +
+                                   "\"\n#include <lib/c.hpp>\n#include \"" +
+                                   (root_ / "other/lib/d.hpp").string() + "\"\n" + rewritten_);
+  EXPECT_FALSE(written("b.cuh"));
 }
 
 TEST_F(Files, MayIncludeEachOtherInACircle) {

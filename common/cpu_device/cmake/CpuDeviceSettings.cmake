@@ -61,6 +61,10 @@ if(NOT TARGET lab_settings)
   if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE)
     set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "" FORCE)
   endif()
+  if(PROJECT_IS_TOP_LEVEL)  # lines are enough for reports, and take a third of the room
+    string(REGEX REPLACE "(^| )-g( |$)" "\\1-g1\\2"
+      CMAKE_CXX_FLAGS_RELWITHDEBINFO "${CMAKE_CXX_FLAGS_RELWITHDEBINFO}")
+  endif()
   add_library(lab_settings INTERFACE)
   target_compile_features(lab_settings INTERFACE cxx_std_20)
   # Contracting a*b+c would give other bits on machines with a fused multiply-add.

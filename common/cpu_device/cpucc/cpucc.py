@@ -387,6 +387,8 @@ class Driver:
         target = self.temporary(os.path.basename(source) + ".cpp")
         command = [REWRITER, os.path.join(".", source), "--output", target]
         command += ["--depfile", target + ".d"]
+        if self.options.last("rdc") != "true" and "dc" not in self.options.flags:
+            command += ["--whole-program"]
         for folder in self.folders():
             command += ["-I", folder]
         self.run(command)

@@ -56,13 +56,15 @@ void edit_all(const stretch& s) {
 
 }  // namespace
 
-findings examine(const source_file& file, const kernel_names& names, const std::string& name) {
+findings examine(const source_file& file, const kernel_names& names, const std::string& name,
+                 bool whole_program) {
   findings found;
   const stretch whole{file, names, name, file.parts.code, nullptr, found};
   if (report_open_brace(whole)) return found;  // all else would follow from it
   edit_all(whole);
   edit_conditions(whole);
   edit_local_arrays(whole);
+  if (whole_program) edit_device_variables(whole);
   for (const directive& d : file.parts.directives)
     if (d.name == "define" && !d.dead) edit_all({file, names, name, d.tokens, &d, found});
   std::stable_sort(found.problems.begin(), found.problems.end(),

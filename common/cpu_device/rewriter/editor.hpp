@@ -26,7 +26,8 @@ struct findings {
 
 /// Finds what has to be changed in a file, its macros included, and what cannot be. `name` is what
 /// problems call the file.
-findings examine(const source_file& file, const kernel_names& names, const std::string& name);
+findings examine(const source_file& file, const kernel_names& names, const std::string& name,
+                 bool whole_program);
 
 /// The source with the edits made. No two of them touch.
 std::string apply(std::string_view source, std::vector<edit> edits);

@@ -129,10 +129,23 @@ struct unit {
   bool copied = false;
   bool pasted = false;  // included in the middle of a function or a class
   std::vector<edit> edits;
-  std::vector<std::pair<token, unit*>> includes;  // the file name in quotes, and what it is
+  std::vector<std::pair<token, unit*>>
+      includes;  // the file name in quotes or brackets, and its file
 };
 
-/// The input with all headers that it includes in quotes and that were found.
+/// The file name of an #include, with its quotes or brackets. Empty where a macro stands for it.
+token included_name(const directive& d, std::string_view source) {
+  if (d.name != "include" || d.dead || d.tokens.empty()) return {};
+  token name = d.tokens.front();
+  if (name.kind == token_kind::string) return name.text[0] == '"' ? name : token{};
+  if (!name.is("<")) return {};
+  const std::size_t close = source.find_first_of(">\n", name.begin);
+  if (close == std::string_view::npos || source[close] == '\n') return {};
+  name.text = source.substr(name.begin, close + 1 - name.begin);
+  return name;
+}
+
+/// The input with all headers that it includes and that were found.
 class project {
  public:
   explicit project(const request& wanted)
@@ -170,11 +183,10 @@ class project {
     by_identity_[identity] = u;
     u->copy = unused_name(copy);
     for (const directive& d : u->file.parts.directives) {
-      if (d.name != "include" || d.dead || d.tokens.empty()) continue;
-      const token name = d.tokens[0];
-      if (name.kind != token_kind::string || name.text.size() < 3 || name.text[0] != '"') continue;
+      const token name = included_name(d, u->text);
+      if (name.text.size() < 3) continue;
       const fs::path spelled = name.text.substr(1, name.text.size() - 2);
-      if (const std::optional<fs::path> found = find(*u, spelled)) {
+      if (const std::optional<fs::path> found = find(*u, spelled, name.text[0] == '"')) {
         unit* const header = load(*found, u->copy.parent_path() / spelled, depth + 1);
         u->includes.emplace_back(name, header);
         if (d.position < u->file.places.size() &&
@@ -185,8 +197,8 @@ class project {
     return u;
   }
 
-  std::optional<fs::path> find(const unit& from, const fs::path& spelled) const {
-    if (const fs::path beside = from.path.parent_path() / spelled; is_file(from, beside))
+  std::optional<fs::path> find(const unit& from, const fs::path& spelled, bool quoted) const {
+    if (const fs::path beside = from.path.parent_path() / spelled; quoted && is_file(from, beside))
       return beside;
     for (const fs::path& dir : wanted_.include_dirs)
       if (const fs::path candidate = dir / spelled; is_file(from, candidate)) return candidate;
@@ -222,7 +234,7 @@ class project {
     std::vector<problem> problems;
     std::vector<listed_file> files;
     for (const auto& u : units_) {
-      findings found = examine(u->file, names, u->name);
+      findings found = examine(u->file, names, u->name, wanted_.whole_program);
       u->edits = std::move(found.edits);
       u->copied = !u->edits.empty();
       problems.insert(problems.end(), found.problems.begin(), found.problems.end());
@@ -248,12 +260,14 @@ class project {
       const fs::path spelled = name.text.substr(1, name.text.size() - 2);
       std::string now = spelled.string();
       if (header->copied) {
-        if ((folder / spelled).lexically_normal() != header->copy)
+        if (name.text[0] != '"' || (folder / spelled).lexically_normal() != header->copy)
           now = header->copy.lexically_relative(folder.empty() ? "." : folder).string();
-      } else if (u.path.parent_path() != units_.front()->path.parent_path()) {
+      } else if (name.text[0] == '"' &&
+                 u.path.parent_path() != units_.front()->path.parent_path()) {
         now = header->path.string();  // the compiler looks only beside the input
       }
-      if (now != spelled.string()) edits.push_back({name.begin, name.end(), '"' + now + '"'});
+      if (now != spelled.string() || (header->copied && name.text[0] == '<'))
+        edits.push_back({name.begin, name.end(), '"' + now + '"'});
     }
     return finished(u.text, edits, u.name);
   }
@@ -294,12 +308,12 @@ class project {
 
 }  // namespace
 
-rewritten rewrite(std::string_view source, const std::string& file) {
+rewritten rewrite(std::string_view source, const std::string& file, bool whole_program) {
   source_file parsed(source);
   kernel_names names;
   collect_kernels(parsed, names);
   collect_ordinary(parsed, names);
-  findings found = examine(parsed, names, file);
+  findings found = examine(parsed, names, file, whole_program);
   return {finished(source, found.edits, file), !found.edits.empty(),
           all_problems(std::move(found.problems), {{&parsed, file}})};
 }

@@ -37,6 +37,11 @@
 //     __global__ void __launch_bounds__(n) k() { ::cpu_device::launch_bounds<(n)>(a lambda);
 //     The lambda names the kernel, k<T> for a template; the rest of the line is as it was.
 //
+//   __constant__ float c[4];         outside functions, with --whole-program, if it is not extern:
+//     static __constant__ float c[4];
+//     nvcc compiles each file as a whole program unless told -rdc=true: files may use one name for
+//     different variables.
+//
 //   __CUDACC__         __CPU_DEVICE__, in conditions of the preprocessor
 //   __CUDA_ARCH__      __CPU_DEVICE_ARCH__, where such a condition compares it with a number and
 //                      guards no inline assembly
@@ -71,20 +76,22 @@ struct rewritten {
   std::vector<problem> problems;
 };
 
-/// Rewrites one source on its own; `file` is only its name in problems.
-rewritten rewrite(std::string_view source, const std::string& file);
+/// Rewrites one source on its own; `file` is only its name in problems. `whole_program`: its device
+/// variables are its own.
+rewritten rewrite(std::string_view source, const std::string& file, bool whole_program = false);
 
 struct request {
   std::filesystem::path input;
   std::filesystem::path output;
   std::filesystem::path depfile;                    ///< empty: none
   std::vector<std::filesystem::path> include_dirs;  ///< searched after the includer's own folder
+  bool whole_program = false;                       ///< as for rewrite()
 };
 
-/// Rewrites `input` into `output`, and those of the headers it includes in quotes that need it
-/// into the folder of `output`, under the names they are included by. A header that needs it no
-/// longer loses its old copy. Writes nothing if there are problems, which it returns. Throws
-/// std::runtime_error if a file cannot be read or written.
+/// Rewrites `input` into `output`, and those of the headers it includes (in quotes, or from
+/// `include_dirs`) that need it into the folder of `output`, under the names they are included by.
+/// A header that needs it no longer loses its old copy. Writes nothing if there are problems, which
+/// it returns. Throws std::runtime_error if a file cannot be read or written.
 std::vector<problem> rewrite_files(const request& wanted);
 
 /// A line for each token of a file outside of comments and preprocessor lines: its kind
