@@ -30,6 +30,11 @@ class Exercise:
         return f"{self.id}_{self.name}"
 
     @property
+    def part(self) -> str:
+        """The part of the course: I is what the classic texts know, II what came after them."""
+        return "Part I" if self.chapter <= 15 else "Part II, today's CUDA"
+
+    @property
     def chapter_folder(self) -> str:
         return f"{self.chapter:02}_{self.chapter_name}"
 

@@ -1,0 +1,144 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 16.1 warp_sum: the lanes of a warp add up what they have, without shared memory.
+// Edit:  this file, from TODO(1) to TODO(5). warp_sum.hpp says what is asked for.
+// Run:   scripts/lab run 16.1 -- --step shuffle_down     (then butterfly, reduce_sync)
+// Test:  scripts/lab test 16.1
+// Hints: scripts/lab hint 16.1                  Chapter: docs/16_warps_and_groups.md
+
+#include <cuda_runtime.h>
+
+#include "given.hpp"
+
+namespace lab::warp_sum {
+namespace {
+
+// --- masks ---------------------------------------------------------------------------------------
+
+/// The lanes of this thread's warp, as a mask: bit i is set if the block has a thread in lane i.
+__device__ unsigned lanes_of_warp() {
+  // TODO(1): all 32, unless this is the last warp of a block that is not a multiple of 32 threads.
+  //          For 40 threads: kAllLanes in the first warp, 0xFF in the second one.
+  //          Invariant: all lanes of the warp return the same mask, and each lane's bit is in it.
+  return kAllLanes;
+}
+
+// --- the sum of a warp, in three ways ------------------------------------------------------------
+// Each returns, in every lane, the sum of what the lanes of the warp call it with. All lanes of the
+// warp call it together, with the mask of lanes_of_warp().
+
+__device__ unsigned sum_by_shuffle_down(unsigned lanes, unsigned mine) {
+  // TODO(2): the tree of 10.3: add what the lane 16 further up has, then 8, 4, 2, 1. What comes
+  //          from a lane outside the mask is undefined: do not add it. Every lane of the mask takes
+  //          part in every shuffle. Finally all lanes read lane 0 (__shfl_sync).
+  return mine;
+}
+
+__device__ unsigned sum_by_butterfly(unsigned lanes, unsigned mine) {
+  // TODO(4): lanes whose numbers differ in one bit exchange what they have (__shfl_xor_sync), and
+  //          both add: first bit 16, then 8, 4, 2, 1.
+  //          Invariant of a full warp: after bit d, all lanes that agree in the bits below d have
+  //          the same sum, that of their values. So in the end all have the sum of all.
+  //          In a warp with fewer lanes, some partners are missing. Which lane has the right sum
+  //          all the same? It passes it on.
+  return mine;
+}
+
+__device__ unsigned sum_by_instruction(unsigned lanes, unsigned mine) {
+#if __CUDA_ARCH__ >= 800
+  // TODO(5): one call of __reduce_add_sync.
+  return mine;
+#else
+  return sum_by_butterfly(lanes, mine);  // a device without that instruction
+#endif
+}
+
+template <step kStep>
+__device__ unsigned sum_of_warp(unsigned lanes, unsigned mine) {
+  if constexpr (kStep == step::shuffle_down)
+    return sum_by_shuffle_down(lanes, mine);
+  else if constexpr (kStep == step::butterfly)
+    return sum_by_butterfly(lanes, mine);
+  else
+    return sum_by_instruction(lanes, mine);
+}
+
+// --- two kernels ---------------------------------------------------------------------------------
+
+/// One value a thread. sums[i]: what thread i has after its warp's sum.
+template <step kStep>
+__global__ void each_lane(const unsigned* values, std::size_t n, unsigned* sums) {
+  // TODO(3): a thread without a value brings a 0. May it leave before sum_of_warp()?
+}
+
+/// *total += the sum of all values.
+template <step kStep>
+__global__ void add_up(const unsigned* values, std::size_t n, unsigned* total) {
+  // TODO(3): the sum of what sum_of_thread(values, n) gives the lanes of this warp. All lanes know
+  //          it. How many may add it to *total?
+}
+
+// --- given: the host's part ----------------------------------------------------------------------
+
+/// One of the two kernels, as the pointers that it writes through say.
+struct job {
+  unsigned blocks, threads;
+  const unsigned* values;
+  std::size_t n;
+  unsigned *sums, *total;
+};
+
+template <step kStep>
+void launch(const job& j) {
+  if (j.sums != nullptr)
+    each_lane<kStep><<<j.blocks, j.threads>>>(j.values, j.n, j.sums);
+  else
+    add_up<kStep><<<j.blocks, j.threads>>>(j.values, j.n, j.total);
+}
+
+void launch(step which, const job& j) {
+  switch (which) {
+    // Replace a throw by the launch when the step is written.
+    case step::shuffle_down:
+      throw not_written("step shuffle_down", 1);  // 1 to 3; launch<step::shuffle_down>(j);
+      break;
+    case step::butterfly:
+      throw not_written("step butterfly", 4);  // launch<step::butterfly>(j);
+      break;
+    case step::reduce_sync:
+      throw not_written("step reduce_sync", 5);  // launch<step::reduce_sync>(j);
+      break;
+  }
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> warp_sums(step which, std::span<const std::uint32_t> values,
+                                     unsigned threads) {
+  const unsigned blocks = blocks_for(values.size(), threads);
+  if (blocks == 0) return {};
+  const device_buffer device_values(values);
+  device_buffer<unsigned> sums(values.size());
+  launch(which, {blocks, threads, device_values.data(), values.size(), sums.data(), nullptr});
+  CUDA_CHECK(cudaGetLastError());
+  return sums.to_vector();
+}
+
+result sum(step which, std::span<const std::uint32_t> values, unsigned threads) {
+  if (blocks_for(values.size(), threads) == 0) return {};
+  const device_buffer device_values(values);
+  device_buffer<unsigned> total(1);
+  const job j{blocks_at_once(values.size(), threads),
+              threads,
+              device_values.data(),
+              values.size(),
+              nullptr,
+              total.data()};
+  const float kernel_ms =
+      time_kernel([&] { launch(which, j); },
+                  [&] { CUDA_CHECK(cudaMemset(total.data(), 0, total.size_bytes())); });
+  return {total.to_vector().front(), kernel_ms};
+}
+
+}  // namespace lab::warp_sum

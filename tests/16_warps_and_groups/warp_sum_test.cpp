@@ -1,0 +1,198 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "warp_sum.hpp"
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <tuple>
+#include <vector>
+
+#include "fault_tests.hpp"
+#include "lab/errors.hpp"
+#include "lab/launch_limits.hpp"
+#include "lab/random.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+#include "required_work.hpp"
+#include "steps.hpp"
+
+namespace {
+
+using lab::testing::as_required;
+using lab::testing::bytes_of;
+using lab::testing::expect_failures_reported;
+using lab::testing::matches;
+using lab::testing::work_of;
+using lab::warp_sum::reference_sum;
+using lab::warp_sum::reference_warp_sums;
+using lab::warp_sum::step;
+using lab::warp_sum::sum;
+using lab::warp_sum::warp_sums;
+using vector = std::vector<std::uint32_t>;
+
+using named_step = lab::testing::named<step>;
+constexpr named_step kSteps[] = {{step::shuffle_down, "shuffle_down"},
+                                 {step::butterfly, "butterfly"},
+                                 {step::reduce_sync, "reduce_sync"}};
+
+/// Of all 32 bits, so that most sums wrap around.
+vector random_values(std::size_t n, std::uint64_t seed) {
+  lab::random_source source(seed);
+  vector values(n);
+  for (auto& value : values) value = static_cast<std::uint32_t>(source.bits());
+  return values;
+}
+
+::testing::AssertionResult has_warp_sums(step which, const vector& values, unsigned threads) {
+  return matches(
+      lab::compare_exact(warp_sums(which, values, threads), reference_warp_sums(values, threads)));
+}
+
+::testing::AssertionResult has_sum(step which, const vector& values, unsigned threads) {
+  const std::uint32_t got = sum(which, values, threads).value, expected = reference_sum(values);
+  if (got == expected) return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure()
+         << "the sum of " << values.size() << " values by blocks of " << threads << " threads: got "
+         << got << ", expected " << expected << ": it differs by " << got - expected
+         << " modulo 2^32";
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(LanesThatExchangeRegistersAndOneAtomicForEachWarp) {
+  const vector values = random_values(20'000, 1);
+  for (const auto& [which, name] : kSteps) {
+    const auto lanes = work_of([&, which = which] { return has_warp_sums(which, values, 100); });
+    EXPECT_TRUE(as_required(lanes, {.threads = 20'000,
+                                    .blocks = 200,
+                                    .sent = bytes_of(values),
+                                    .fetched = bytes_of(values),
+                                    .reads = bytes_of(values),
+                                    .writes = bytes_of(values),
+                                    .reads_at_most = bytes_of(values)}))
+        << name;
+    const auto total = work_of([&, which = which] { return has_sum(which, values, 128); });
+    EXPECT_TRUE(as_required(total, {.threads = 1024,
+                                    .blocks = 8,
+                                    .sent = bytes_of(values),
+                                    .reads = bytes_of(values),
+                                    .atomics = true}))
+        << name;
+    for (const auto* done : {&lanes, &total})
+      for (const auto& k : done->kernels) {
+        EXPECT_EQ(k.shared + k.shared_bytes, 0U) << name << ": it uses shared memory";
+        EXPECT_LE(k.atomics, k.blocks * ((k.threads_per_block + 31) / 32))
+            << name << ": more than one atomic addition a warp";
+      }
+  }
+}
+
+// --- every step, every block size ----------------------------------------------------------------
+
+// Around one, two and three warps, up to the largest block; a prime, and sizes whose last warp has
+// every kind of lanes: one, a power of two, one more or less, 31.
+using Lanes = lab::testing::each_step_and<named_step, unsigned>;
+INSTANTIATE_TEST_SUITE_P(Steps, Lanes,
+                         ::testing::Combine(::testing::ValuesIn(kSteps),
+                                            ::testing::Values(1, 2, 3, 5, 7, 16, 17, 19, 31, 32, 33,
+                                                              40, 63, 64, 65, 96, 100, 255, 256,
+                                                              1000, 1021, 1023, 1024)),
+                         lab::testing::by_step_and{"_threads"});
+
+TEST_P(Lanes, AllHaveTheSumOfTheirWarp) {
+  const auto& [which, threads] = GetParam();
+  for (const std::size_t n : {1, 2, 31, 32, 33, 64, 97, 1023, 1024, 1025, 3001})
+    ASSERT_TRUE(has_warp_sums(which.value, random_values(n, n + threads), threads))
+        << n << " values";
+}
+
+TEST_P(Lanes, CountEachLaneOfTheirWarpOnce) {
+  // Lane i of each warp brings bit i: a sum shows which lanes are in it, and which are in it twice.
+  const auto& [which, threads] = GetParam();
+  vector values(2 * threads + 45);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = 1U << (i % threads % 32);
+  const vector sums = warp_sums(which.value, values, threads);
+  const vector expected = reference_warp_sums(values, threads);
+  ASSERT_EQ(sums.size(), expected.size());
+  for (std::size_t i = 0; i < sums.size(); ++i)
+    ASSERT_EQ(sums[i], expected[i])
+        << "thread " << i % threads << " of block " << i / threads << ": it should have counted the"
+        << " lanes " << std::hex << expected[i] << " and has counted " << sums[i]
+        << " (a bit is a lane)";
+}
+
+TEST_P(Lanes, AddUpToTheSumOfAll) {
+  const auto& [which, threads] = GetParam();
+  for (const std::size_t n : {1, 3, 4, 5, 31, 32, 33, 1021, 4096, 20'003})
+    ASSERT_TRUE(has_sum(which.value, random_values(n, n + threads), threads));
+}
+
+// --- every step ----------------------------------------------------------------------------------
+
+using EachStep = lab::testing::each_step<named_step>;
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
+
+TEST_P(EachStep, TakesBlocksOf256ThreadsUnlessToldOtherwise) {
+  const vector values = random_values(12'345, 7);
+  EXPECT_EQ(sum(which(), values).value, reference_sum(values));
+}
+
+TEST_P(EachStep, AddsMoreThanTheDeviceRunsAtOnce) {
+  // Around one round of the largest grid that the device runs at once, and several: four values a
+  // load, four loads under way.
+  const std::size_t resident = std::size_t{lab::device_limit(cudaDevAttrMultiProcessorCount)} *
+                               lab::device_limit(cudaDevAttrMaxThreadsPerMultiProcessor);
+  for (const std::size_t n : {resident - 1, resident, resident + 1, 4 * resident + 3, 16 * resident,
+                              16 * resident + 1, 37 * resident + 5})
+    EXPECT_TRUE(has_sum(which(), random_values(n, n), 256));
+}
+
+TEST_P(EachStep, AddsWhatCancelsModulo2To32) {
+  EXPECT_EQ(sum(which(), vector{0xFFFF'FFFF, 1}).value, 0U);
+  EXPECT_EQ(sum(which(), vector(1 << 16, 1U << 16)).value, 0U);
+  EXPECT_EQ(sum(which(), vector(100, 0xFFFF'FFFF)).value, 0U - 100U);
+}
+
+TEST_P(EachStep, HasNothingToAddWithoutValues) {
+  EXPECT_TRUE(warp_sums(which(), {}, 256).empty());
+  EXPECT_EQ(sum(which(), {}).value, 0U);
+  EXPECT_EQ(sum(which(), {}, 33).value, 0U);
+}
+
+TEST_P(EachStep, RefusesBlocksThatTheDeviceDoesNotAllow) {
+  const vector few = random_values(10, 1);
+  const unsigned most = lab::device_limit(cudaDevAttrMaxThreadsPerBlock);
+  for (const unsigned threads : {0U, most + 1, most + 32, 0xFFFF'FFFF}) {
+    EXPECT_THROW(warp_sums(which(), few, threads), lab::invalid_input) << threads;
+    EXPECT_THROW(sum(which(), few, threads), lab::invalid_input) << threads;
+    EXPECT_THROW(sum(which(), {}, threads), lab::invalid_input) << threads;
+  }
+  EXPECT_TRUE(has_sum(which(), few, most)) << "and it works again";
+}
+
+TEST_P(EachStep, ForgetsThePreviousCall) {
+  const vector many = random_values(5000, 1), few = random_values(3, 2);
+  EXPECT_TRUE(has_sum(which(), many, 96));
+  EXPECT_TRUE(has_sum(which(), few, 96));
+  EXPECT_TRUE(has_sum(which(), many, 96));
+  EXPECT_TRUE(has_warp_sums(which(), many, 96));
+  EXPECT_TRUE(has_warp_sums(which(), few, 96));
+}
+
+TEST_P(EachStep, SaysHowLongItTook) {
+  const float milliseconds = sum(which(), random_values(10'000, 1)).kernel_ms;
+  EXPECT_GT(milliseconds, 0.0F);
+  EXPECT_LT(milliseconds, 60'000.0F);
+}
+
+FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
+  const vector values = random_values(1000, 3);
+  expect_failures_reported([&] { return has_warp_sums(which(), values, 72); }, values);
+  expect_failures_reported([&] { return has_sum(which(), values, 72); }, values);
+}
+
+}  // namespace
