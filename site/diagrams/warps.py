@@ -25,9 +25,7 @@ def warp_masks(c: Canvas) -> None:
             c.box(x, y, 13, 30, "blue" if there else "empty", 2)
         first = 32 * warp
         c.text(90, y - 8, f"thread {first}", "small muted")
-        c.text(
-            90 + 15.5 * lanes - 2, y + 46, f"thread {first + lanes - 1}", "small muted", "end"
-        )
+        c.text(90 + 15.5 * lanes - 2, y + 46, f"thread {first + lanes - 1}", "small muted", "end")
         c.text(604, y + 20, mask, "code strong")
         if warp:
             c.text(90 + 15.5 * 20, y + 20, "no such lanes", "small muted", "middle")
@@ -59,3 +57,78 @@ def butterfly(c: Canvas) -> None:
                 c.arrow(x(lane), y + 30, x(lane), y + 76)
                 side = 14 if lane & bit else -14
                 c.arrow(x(lane), y + 30, x(lane ^ bit) + side, y + 76)
+
+
+@drawing(
+    "Hillis and Steele's scan of eight elements",
+    "Eight elements 3, 1, 7, 0, 4, 1, 6, 3. In the level for d = 1 each adds the one before it, for"
+    " d = 2 the one two before it, for d = 4 the one four before it. The result is 3, 4, 11, 11,"
+    " 15, 16, 22, 25.",
+    300,
+)
+def hillis_steele(c: Canvas) -> None:
+    rows: List[List[int]] = [[3, 1, 7, 0, 4, 1, 6, 3]]
+    for d in (1, 2, 4):
+        last = rows[-1]
+        rows.append([last[i] + (last[i - d] if i >= d else 0) for i in range(8)])
+    fills = ("blue", "green", "orange", "purple")
+    x = lambda i: 176 + 68 * i  # noqa: E731
+    for i in range(8):
+        c.text(x(i), 24, f"thread {i}", "small muted", "middle")
+    for r, values in enumerate(rows):
+        y = 36 + 76 * r
+        c.text(20, y + 20, ("mine", "d = 1", "d = 2", "d = 4")[r], "code strong")
+        for i, value in enumerate(values):
+            ready = i < 1 << r
+            c.label(x(i) - 26, y, 52, 30, str(value), fills[r], "code strong" if ready else "code")
+        if r < 3:
+            d = 1 << r
+            for i in range(8):
+                c.arrow(x(i), y + 30, x(i), y + 76)
+                if i >= d:
+                    c.arrow(x(i - d), y + 30, x(i) - 12, y + 76)
+
+
+@drawing(
+    "Blelloch's scan of eight elements",
+    "Up: pairs of elements are added, for d = 1, 2 and 4, until the last element is the total, 25."
+    " That becomes 0. Down, for d = 4, 2 and 1: the left element of a pair gets the right one, and"
+    " the right one the sum of both. The result is 0, 3, 4, 11, 11, 15, 16, 22.",
+    480,
+)
+def blelloch(c: Canvas) -> None:
+    values = [3, 1, 7, 0, 4, 1, 6, 3]
+    rows = [("mine", list(values), 0)]
+    for d in (1, 2, 4):
+        for right in range(2 * d - 1, 8, 2 * d):
+            values[right] += values[right - d]
+        rows.append((f"up, d = {d}", list(values), d))
+    values[7] = 0
+    rows.append(("total out", list(values), 0))
+    for d in (4, 2, 1):
+        for right in range(2 * d - 1, 8, 2 * d):
+            values[right - d], values[right] = values[right], values[right] + values[right - d]
+        rows.append((f"down, d = {d}", list(values), d))
+    x = lambda i: 176 + 68 * i  # noqa: E731
+    for i in range(8):
+        c.text(x(i), 20, f"element {i}", "small muted", "middle")
+    for r, (name, numbers, d) in enumerate(rows):
+        y = 30 + 58 * r
+        down = r > 4
+        c.text(20, y + 18, name, "code strong")
+        changed = (
+            {j for right in range(2 * d - 1, 8, 2 * d) for j in (right, right - d)} if d else set()
+        )
+        if d and not down:
+            changed = {j for j in changed if (j + 1) % (2 * d) == 0}
+        if name == "total out":
+            changed = {7}
+        for i, number in enumerate(numbers):
+            fill = "panel" if i not in changed else "orange" if down or r == 4 else "green"
+            c.label(x(i) - 26, y, 52, 26, str(number), fill if r else "blue", "code")
+        if d:
+            for right in range(2 * d - 1, 8, 2 * d):
+                c.arrow(x(right - d), y - 32, x(right) - 10, y)
+                c.arrow(x(right), y - 32, x(right) + 6, y)
+                if down:
+                    c.arrow(x(right), y - 32, x(right - d) + 10, y)

@@ -1,0 +1,197 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 16.3 block_scan: running sums, by all threads of a block at the same time.
+// Edit:  this file, from TODO(1) to TODO(5). block_scan.hpp says what is asked for.
+// Run:   scripts/lab run 16.3 -- --step hillis_steele     (then blelloch, warps)
+// Test:  scripts/lab test 16.3
+// Hints: scripts/lab hint 16.3                  Chapter: docs/16_warps_and_groups.md
+
+#include <cuda_runtime.h>
+
+#include "given.hpp"
+
+namespace lab::block_scan {
+namespace {
+
+// --- three ways to scan as many values as the block has threads -------------------------------
+// All threads of the block call these, each with a value of its own. `sums` is shared memory with
+// an element for each thread. A function may return before all threads have read what it left
+// there: whoever uses `sums` again waits first.
+
+struct scanned {
+  unsigned sum;    ///< of the values of threads 0 to this one: inclusive
+  unsigned total;  ///< of the values of all threads
+};
+
+__device__ scanned by_hillis_steele(unsigned* sums, unsigned mine) {
+  // TODO(1): put the values into `sums`. In the level for d = 1, 2, 4, … each thread adds to its
+  //          element what is d elements before it, if there is such an element.
+  //          Invariant: before the level for d, element i is the sum of the last d values up to i.
+  //          A level reads elements that the same level changes: what has to come between?
+  // BEGIN SOLUTION
+  // STUB: sums[threadIdx.x] = mine;
+  // STUB: return {mine, mine};
+  const unsigned thread = threadIdx.x;
+  sums[thread] = mine;
+  __syncthreads();  // all values are in place
+  for (unsigned d = 1; d < blockDim.x; d *= 2) {
+    const unsigned before = thread >= d ? sums[thread - d] : 0;
+    __syncthreads();  // everyone has read, so everyone may write
+    mine += before;
+    sums[thread] = mine;
+    __syncthreads();  // this level is complete
+  }
+  return {mine, sums[blockDim.x - 1]};
+  // END SOLUTION
+}
+
+/// Requires a block whose size is a power of two.
+__device__ scanned by_blelloch(unsigned* sums, unsigned mine) {
+  // TODO(3): up: for d = 1, 2, 4, …, half the block, each element with the number 2 d k - 1, k = 1,
+  //          2, …, gets the sum of itself and the one d before it. Then the last one is the total.
+  //          Keep that, and put a 0 in its place. Down: for d = half the block, …, 2, 1 the same
+  //          pairs: the left one gets the right one's number, and the right one the sum of both.
+  //          Now element i is the sum of the values *before* i.
+  //          Only n / (2 d) threads have a pair; all threads reach all barriers.
+  // BEGIN SOLUTION
+  // STUB: sums[threadIdx.x] = mine;
+  // STUB: return {mine, mine};
+  const unsigned thread = threadIdx.x, n = blockDim.x;
+  sums[thread] = mine;
+  for (unsigned d = 1; d < n; d *= 2) {
+    __syncthreads();  // the level before is complete
+    const unsigned right = 2 * d * (thread + 1) - 1;
+    if (right < n) sums[right] += sums[right - d];
+  }
+  __syncthreads();
+  const unsigned total = sums[n - 1];
+  __syncthreads();  // everyone has the total
+  if (thread == 0) sums[n - 1] = 0;
+  for (unsigned d = n / 2; d > 0; d /= 2) {
+    __syncthreads();
+    const unsigned right = 2 * d * (thread + 1) - 1;
+    if (right < n) {
+      const unsigned left_sum = sums[right - d], before = sums[right];
+      sums[right - d] = before;
+      sums[right] = before + left_sum;
+    }
+  }
+  __syncthreads();
+  return {sums[thread] + mine, total};
+  // END SOLUTION
+}
+
+/// The inclusive sum of the lanes 0 to this one. All lanes of a full warp call it.
+__device__ unsigned scan_warp(unsigned mine) {
+  // TODO(4): Hillis and Steele, by __shfl_up_sync. Which lanes must not add what they get? Why is
+  //          there no barrier?
+  // BEGIN SOLUTION
+  // STUB: return mine;
+  const unsigned lane = threadIdx.x % kLanes;
+  for (unsigned d = 1; d < kLanes; d *= 2) {
+    const unsigned before = __shfl_up_sync(kAllLanes, mine, d);
+    if (lane >= d) mine += before;
+  }
+  return mine;
+  // END SOLUTION
+}
+
+/// Requires a block of whole warps.
+__device__ scanned by_warps(unsigned* sums, unsigned mine) {
+  // TODO(5): scan each warp. One lane of each puts the sum of the warp into `sums`. The first warp
+  //          scans these: a block has at most 32. Each thread adds the sum of the warps before its
+  //          own.
+  // BEGIN SOLUTION
+  // STUB: sums[threadIdx.x] = scan_warp(mine);
+  // STUB: return {mine, mine};
+  const unsigned lane = threadIdx.x % kLanes, warp = threadIdx.x / kLanes;
+  const unsigned warps = blockDim.x / kLanes;
+  const unsigned in_warp = scan_warp(mine);
+  if (lane == kLanes - 1) sums[warp] = in_warp;
+  __syncthreads();  // the sums of all warps are there
+  if (warp == 0) {
+    const unsigned up_to_warp = scan_warp(lane < warps ? sums[lane] : 0);
+    if (lane < warps) sums[lane] = up_to_warp;
+  }
+  __syncthreads();  // and now they are scanned
+  return {in_warp + (warp > 0 ? sums[warp - 1] : 0), sums[warps - 1]};
+  // END SOLUTION
+}
+
+template <step kStep>
+__device__ scanned scan_block(unsigned* sums, unsigned mine) {
+  if constexpr (kStep == step::hillis_steele)
+    return by_hillis_steele(sums, mine);
+  else if constexpr (kStep == step::blelloch)
+    return by_blelloch(sums, mine);
+  else
+    return by_warps(sums, mine);
+}
+
+// --- rows of any length: a tile after the other --------------------------------------------------
+
+template <step kStep>
+__global__ void scan_rows(const unsigned* values, unsigned* out, std::size_t length, kind what) {
+  __shared__ unsigned sums[kMostThreads];
+  const std::size_t row = blockIdx.x * length;  // where this block's row begins
+
+  // TODO(2): walk along the row in tiles of blockDim.x elements. Threads beyond the end of the row
+  //          bring a 0 and store nothing. Element i is `carry`, the sum of the tiles before, and
+  //          the sum in its tile: inclusive, or without the element itself.
+  //          All threads of the block scan every tile together, and none begins the next one
+  //          while another still reads `sums`.
+  // BEGIN SOLUTION
+  unsigned carry = 0;
+  for (std::size_t begin = 0; begin < length; begin += blockDim.x) {  // the same for all threads
+    const std::size_t i = begin + threadIdx.x;
+    const unsigned mine = i < length ? values[row + i] : 0;
+    const scanned tile = scan_block<kStep>(sums, mine);
+    if (i < length) out[row + i] = carry + (what == kind::inclusive ? tile.sum : tile.sum - mine);
+    carry += tile.total;
+    __syncthreads();  // everyone has read `sums`, which the next tile writes
+  }
+  // END SOLUTION
+}
+
+void launch(step which, unsigned rows, unsigned threads, const unsigned* values, unsigned* out,
+            std::size_t length, kind what) {
+  switch (which) {
+    // Replace a throw by the launch when the step is written.
+    case step::hillis_steele:
+      // BEGIN SOLUTION
+      // STUB: throw not_written("step hillis_steele", 1);  // 1 and 2; scan_rows<step::…><<<…>>>(…)
+      scan_rows<step::hillis_steele><<<rows, threads>>>(values, out, length, what);
+      // END SOLUTION
+      break;
+    case step::blelloch:
+      // BEGIN SOLUTION
+      // STUB: throw not_written("step blelloch", 3);
+      scan_rows<step::blelloch><<<rows, threads>>>(values, out, length, what);
+      // END SOLUTION
+      break;
+    case step::warps:
+      // BEGIN SOLUTION
+      // STUB: throw not_written("step warps", 4);  // 4 and 5
+      scan_rows<step::warps><<<rows, threads>>>(values, out, length, what);
+      // END SOLUTION
+      break;
+  }
+}
+
+}  // namespace
+
+// --- given: the host's part ----------------------------------------------------------------------
+
+result scan(step which, kind what, std::span<const std::uint32_t> values, std::size_t row_length,
+            unsigned threads) {
+  const unsigned rows = rows_of(values.size(), row_length, threads);
+  if (rows == 0) return {};
+  const device_buffer device_values(values);
+  device_buffer<unsigned> out(values.size());
+  const float kernel_ms = time_kernel(
+      [&] { launch(which, rows, threads, device_values.data(), out.data(), row_length, what); });
+  return {out.to_vector(), kernel_ms};
+}
+
+}  // namespace lab::block_scan

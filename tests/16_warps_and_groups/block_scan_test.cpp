@@ -1,0 +1,196 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "block_scan.hpp"
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "fault_tests.hpp"
+#include "lab/errors.hpp"
+#include "lab/random.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+#include "required_work.hpp"
+#include "steps.hpp"
+
+namespace {
+
+using lab::block_scan::kind;
+using lab::block_scan::reference_scan;
+using lab::block_scan::scan;
+using lab::block_scan::step;
+using lab::testing::as_required;
+using lab::testing::bytes_of;
+using lab::testing::expect_failures_reported;
+using lab::testing::matches;
+using lab::testing::work_of;
+using vector = std::vector<std::uint32_t>;
+
+using named_step = lab::testing::named<step>;
+constexpr named_step kSteps[] = {
+    {step::hillis_steele, "hillis_steele"}, {step::blelloch, "blelloch"}, {step::warps, "warps"}};
+constexpr kind kKinds[] = {kind::inclusive, kind::exclusive};
+
+/// Of all 32 bits, so that most sums wrap around.
+vector random_values(std::size_t n, std::uint64_t seed) {
+  lab::random_source source(seed);
+  vector values(n);
+  for (auto& value : values) value = static_cast<std::uint32_t>(source.bits());
+  return values;
+}
+
+::testing::AssertionResult is_scanned(step which, kind what, const vector& values,
+                                      std::size_t row_length, unsigned threads) {
+  auto result = lab::compare_exact(scan(which, what, values, row_length, threads).values,
+                                   reference_scan(what, values, row_length));
+  result.message += std::string(what == kind::inclusive ? " (inclusive" : " (exclusive") +
+                    ", rows of " + std::to_string(row_length) + ", blocks of " +
+                    std::to_string(threads) + ")";
+  return matches(result);
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(BlocksWhoseThreadsShareTheSumsOfARow) {
+  // Rows of two tiles and a half. Hillis and Steele read and write each element of shared memory
+  // once a level: 21 accesses with 1024 threads. Up and down the tree there are 11 or 12 for each
+  // element, whatever the block.
+  constexpr std::size_t kRows = 5, kLength = 2560;
+  constexpr unsigned kThreads = 1024;
+  const vector values = random_values(kRows * kLength, 1);
+  for (const auto& [which, name] : kSteps) {
+    const auto done = work_of([&, which = which] {
+      return is_scanned(which, kind::exclusive, values, kLength, kThreads);
+    });
+    EXPECT_TRUE(as_required(done, {.threads = kRows * kThreads,
+                                   .blocks = kRows,
+                                   .sent = bytes_of(values),
+                                   .fetched = bytes_of(values),
+                                   .reads = bytes_of(values),
+                                   .writes = bytes_of(values),
+                                   .reads_at_most = bytes_of(values),
+                                   .shared_memory = true,
+                                   .sectors = 1.1}))
+        << name;
+    if (!done.watched) continue;
+    std::uint64_t shared = 0;
+    for (const auto& k : done.kernels) shared += k.shared;
+    const std::uint64_t in_tiles = kRows * 3 * kThreads;
+    const std::uint64_t most = which == step::warps ? 4 : which == step::blelloch ? 16 : 64;
+    EXPECT_LE(shared, most * in_tiles)
+        << name << ": more than " << most << " accesses to shared memory for each element";
+  }
+}
+
+// --- every step, every block and row -------------------------------------------------------------
+
+using Rows = lab::testing::each_step_and<named_step, unsigned>;
+INSTANTIATE_TEST_SUITE_P(Steps, Rows,
+                         ::testing::Combine(::testing::ValuesIn(kSteps),
+                                            ::testing::Values(32, 64, 128, 256, 512, 1024)),
+                         lab::testing::by_step_and{"_threads"});
+
+TEST_P(Rows, OfAnyLengthAreScanned) {
+  // Around a warp, the block, two and three of them; primes.
+  const auto& [which, threads] = GetParam();
+  for (const std::size_t length :
+       {std::size_t{1}, std::size_t{2}, std::size_t{3}, std::size_t{31}, std::size_t{32},
+        std::size_t{33}, std::size_t{63}, std::size_t{65}, std::size_t{threads} - 1,
+        std::size_t{threads}, std::size_t{threads} + 1, 2 * std::size_t{threads} - 1,
+        2 * std::size_t{threads}, 2 * std::size_t{threads} + 1, 3 * std::size_t{threads} + 7,
+        std::size_t{1021}})
+    for (const kind what : kKinds)
+      ASSERT_TRUE(
+          is_scanned(which.value, what, random_values(3 * length, length), length, threads));
+}
+
+TEST_P(Rows, CountTheirElements) {
+  // Of ones: 1, 2, 3, … A row that began with the sum of the one before it would show.
+  const auto& [which, threads] = GetParam();
+  const std::size_t length = 2 * threads + 5;
+  const vector scanned =
+      scan(which.value, kind::inclusive, vector(2 * length, 1), length, threads).values;
+  ASSERT_EQ(scanned.size(), 2 * length);
+  for (std::size_t i = 0; i < scanned.size(); ++i) ASSERT_EQ(scanned[i], i % length + 1) << i;
+}
+
+TEST_P(Rows, KnowWhereEachElementBelongs) {
+  // A single 1 after which everything is 1, at every position of a row of a tile and a half.
+  const auto& [which, threads] = GetParam();
+  const std::size_t length = threads + threads / 2;
+  for (std::size_t at = 0; at<length; at += threads> 64 ? 37 : 1) {
+    vector values(length);
+    values[at] = 1;
+    for (const kind what : kKinds)
+      ASSERT_TRUE(is_scanned(which.value, what, values, length, threads)) << "1 at " << at;
+  }
+}
+
+// --- every step ----------------------------------------------------------------------------------
+
+using EachStep = lab::testing::each_step<named_step>;
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
+
+TEST_P(EachStep, TakesBlocksOf256ThreadsUnlessToldOtherwise) {
+  const vector values = random_values(2 * 999, 5);
+  for (const kind what : kKinds)
+    EXPECT_TRUE(matches(lab::compare_exact(scan(which(), what, values, 999).values,
+                                           reference_scan(what, values, 999))));
+}
+
+TEST_P(EachStep, ScansLongAndManyRows) {
+  for (const kind what : kKinds) {
+    EXPECT_TRUE(is_scanned(which(), what, random_values(20'011, 1), 20'011, 256)) << "one row";
+    EXPECT_TRUE(is_scanned(which(), what, random_values(700 * 5, 2), 5, 64)) << "700 rows";
+    EXPECT_TRUE(is_scanned(which(), what, random_values(300, 3), 1, 32)) << "rows of one element";
+  }
+}
+
+TEST_P(EachStep, HasNothingToScanWithoutValues) {
+  for (const kind what : kKinds)
+    for (const std::size_t length : {0, 1, 100})
+      EXPECT_TRUE(scan(which(), what, {}, length).values.empty());
+}
+
+TEST_P(EachStep, RefusesWhatIsNoWholeNumberOfRows) {
+  const vector values = random_values(10, 1);
+  for (const std::size_t length : {0, 3, 4, 11, 20})
+    EXPECT_THROW(scan(which(), kind::inclusive, values, length), lab::invalid_input) << length;
+  EXPECT_TRUE(is_scanned(which(), kind::inclusive, values, 5, 32)) << "and it works again";
+}
+
+TEST_P(EachStep, RefusesBlocksThatAreNoPowerOfTwoFrom32To1024) {
+  const vector values = random_values(10, 1);
+  for (const unsigned threads : {0U, 1U, 16U, 33U, 96U, 1000U, 2048U, 0x8000'0000U}) {
+    EXPECT_THROW(scan(which(), kind::inclusive, values, 5, threads), lab::invalid_input) << threads;
+    EXPECT_THROW(scan(which(), kind::inclusive, {}, 5, threads), lab::invalid_input) << threads;
+  }
+}
+
+TEST_P(EachStep, ForgetsThePreviousCall) {
+  const vector many = random_values(3000, 1), few = random_values(6, 2);
+  EXPECT_TRUE(is_scanned(which(), kind::exclusive, many, 1500, 128));
+  EXPECT_TRUE(is_scanned(which(), kind::exclusive, few, 3, 128));
+  EXPECT_TRUE(is_scanned(which(), kind::inclusive, many, 1500, 128));
+}
+
+TEST_P(EachStep, SaysHowLongItTook) {
+  const float milliseconds =
+      scan(which(), kind::inclusive, random_values(10'000, 1), 1000).kernel_ms;
+  EXPECT_GT(milliseconds, 0.0F);
+  EXPECT_LT(milliseconds, 60'000.0F);
+}
+
+FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
+  const vector values = random_values(1000, 3);
+  expect_failures_reported([&] { return is_scanned(which(), kind::exclusive, values, 500, 64); },
+                           values);
+}
+
+}  // namespace
