@@ -145,7 +145,7 @@ struct recording::recorder final : cpu_device::observer {
   struct to_global {
     std::uint64_t accesses = 0, plain = 0;
   };
-  std::unordered_map<std::uint64_t, to_global> by_thread;  // block << 32 | thread
+  std::unordered_map<std::uint64_t, to_global> by_thread;     // block << 32 | thread
   std::unordered_map<std::uint32_t, std::uint64_t> barriers;  // that a block has passed
 };
 
