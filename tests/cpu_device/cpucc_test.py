@@ -1,0 +1,360 @@
+# SPDX-FileCopyrightText: The CUDA Labs authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""cpucc as it is installed: what it compiles, what it refuses, what it leaves behind.
+
+usage: cpucc_test.py CMAKE BUILD_FOLDER_OF_THE_CPU_DEVICE [unittest's arguments]
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+from typing import ClassVar, List
+
+KERNEL = """
+#include "scale.cuh"
+__constant__ float factor = 3;
+__global__ void scale(float* a) { a[threadIdx.x] = device_scale(a[threadIdx.x], factor); }
+extern "C" int run(float* a, int n) {
+  float* d = nullptr;
+  cudaMalloc(&d, n * sizeof(float));
+  cudaMemcpy(d, a, n * sizeof(float), cudaMemcpyHostToDevice);
+  scale<<<1, n>>>(d);
+  const cudaError_t error = cudaMemcpy(a, d, n * sizeof(float), cudaMemcpyDeviceToHost);
+  cudaFree(d);
+  return error;
+}
+"""
+HEADER = """
+#pragma once
+extern __device__ float device_scale(float a, float b);
+"""
+DEVICE = """
+#include "scale.cuh"
+__constant__ float factor = 5;  // another one: its file is a program of its own
+__device__ float device_scale(float a, float b) { return a * b + factor; }
+"""
+EXTERN = "extern __constant__ float factor"
+MAIN = """
+#include <cstdio>
+extern "C" int run(float*, int);
+int main() {
+  float a[2] = {1, 2};
+  const int error = run(a, 2);
+  std::printf("%d: %g %g\\n", error, a[0], a[1]);
+  return error;
+}
+"""
+RESULT = "0: 8 11\n"
+
+
+class Installed(unittest.TestCase):
+    prefix: ClassVar[Path]
+    temporary: ClassVar["tempfile.TemporaryDirectory[str]"]
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.temporary = tempfile.TemporaryDirectory()
+        first, cls.prefix = (Path(cls.temporary.name) / n for n in ("first", "it's moved & here"))
+        command = [CMAKE, "--install", BUILD, "--prefix", str(first)]
+        subprocess.run(command, check=True, capture_output=True)
+        first.rename(cls.prefix)  # whatever it knows of its place, it has to find out
+
+    @classmethod
+    def tearDownClass(cls) -> None:
+        cls.temporary.cleanup()
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory(prefix="a folder ")
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name) / "sources"
+        self.work = Path(folder.name) / "temporary"
+        for made in (self.folder, self.work):
+            made.mkdir()
+        self.environment = {
+            **os.environ,
+            "TMPDIR": str(self.work),
+            "PATH": f"{self.prefix / 'bin'}:{os.environ['PATH']}",
+        }
+        self.write("kernel.cu", KERNEL)
+        self.write("device.cu", DEVICE)
+        self.write("main.cpp", MAIN)
+        self.write("scale.cuh", HEADER)
+
+    def write(self, name: str, text: str) -> None:
+        path = self.folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+
+    def run_in_folder(self, *command: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            command,
+            cwd=self.folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+
+    def cpucc(self, *options: str) -> str:
+        """What it prints; it must succeed and leave nothing behind."""
+        done = self.run_in_folder("cpucc", *options)
+        self.assertEqual(0, done.returncode, done.stderr)
+        self.assertEqual([], self.left_behind())
+        return done.stdout
+
+    def left_behind(self) -> List[str]:
+        hidden = [p.name for p in self.folder.iterdir() if p.name.startswith(".")]
+        return hidden + [p.name for p in self.work.iterdir()]
+
+    def output_of(self, *command: str) -> str:
+        done = self.run_in_folder(*command)
+        self.assertEqual(0, done.returncode, done.stderr)
+        return done.stdout
+
+    def refused(self, *options: str) -> str:
+        """The one sentence it says. Nothing is written."""
+        before = sorted(self.folder.iterdir())
+        done = self.run_in_folder("cpucc", *options)
+        self.assertEqual(1, done.returncode, done.stdout + done.stderr)
+        self.assertEqual(before, sorted(self.folder.iterdir()))
+        self.assertEqual([], self.left_behind())
+        self.assertEqual(1, done.stderr.count("\n"), done.stderr)
+        self.assertRegex(done.stderr, "^cpucc fatal   : ")
+        return done.stderr
+
+
+class Programs(Installed):
+    def test_files_of_several_languages_make_a_program(self) -> None:
+        self.write("more.c", "int more(void) { int class = 1; return class; }\n")
+        options = "kernel.cu device.cu main.cpp more.c -o prog -O1 -std=c++14 -arch=sm_35 -w"
+        self.cpucc(*options.split(), "-Xcompiler", "-Wall,-Wextra", "-lcudart")
+        self.assertEqual(RESULT, self.output_of("./prog"))
+
+    def test_a_makefile_for_nvcc(self) -> None:
+        self.write(
+            "Makefile",
+            """
+NVCC = nvcc
+NVCCFLAGS = -O1 --gpu-architecture=sm_80 -gencode arch=compute_90,code=[sm_90,compute_90] \
+  --ptxas-options=-v -Xptxas -O3 --expt-relaxed-constexpr --use_fast_math -lineinfo -Iinclude
+prog: kernel.o device.o main.o
+	$(NVCC) $(NVCCFLAGS) $^ -o $@ -L/usr/local/cuda/lib64 -lcudart
+%.o: %.cu
+	$(NVCC) $(NVCCFLAGS) -MD -MP -c $< --output-file $@
+%.o: %.cpp
+	$(NVCC) $(NVCCFLAGS) -x cu -c $< -o $@
+-include kernel.d device.d
+""",
+        )
+        (self.folder / "scale.cuh").rename(self.folder / "renamed.cuh")
+        self.write("include/scale.cuh", "#include <renamed.cuh>\n")
+        self.write("include/renamed.cuh", HEADER)
+        self.output_of("make", "NVCC=cpucc")
+        self.assertEqual(RESULT, self.output_of("./prog"))
+        self.assertIn("up to date", self.output_of("make", "NVCC=cpucc"))
+        (self.folder / "include/renamed.cuh").touch()
+        self.assertIn("kernel.o", self.output_of("make", "-n", "NVCC=cpucc"))
+
+    def test_device_variables_of_several_files(self) -> None:
+        self.write("device.cu", DEVICE.replace("__constant__ float factor = 5", EXTERN))
+        sources = ["kernel.cu", "device.cu", "main.cpp"]
+        self.cpucc("-rdc=true", *sources, "-o", "prog")
+        self.assertEqual("0: 6 9\n", self.output_of("./prog"))
+        self.cpucc("-dc", *sources)
+        objects = ["kernel.o", "device.o", "main.o"]
+        self.cpucc("-dlink", *objects, "-o", "link.o")
+        self.cpucc(*objects, "link.o", "-o", "prog2", "-lcudadevrt")
+        self.assertEqual("0: 6 9\n", self.output_of("./prog2"))
+
+    def test_a_shared_library_brings_one_runtime_along(self) -> None:
+        self.cpucc("-shared", "-Xcompiler", "-fPIC", "kernel.cu", "device.cu", "-o", "libscale.so")
+        script = (
+            "import ctypes; a = (ctypes.c_float * 2)(1, 2); "
+            "print(ctypes.CDLL('./libscale.so').run(a, 2), *a)"
+        )
+        self.assertEqual("0 8.0 11.0\n", self.output_of(sys.executable, "-c", script))
+        # Memory of the program is memory of the library's kernels.
+        self.write(
+            "user.cu",
+            """
+#include <cstdio>
+__global__ void set(float* a) { a[threadIdx.x] = threadIdx.x + 1; }
+extern "C" int run(float*, int);
+int main() {
+  float* a = nullptr;
+  cudaMallocManaged(&a, 2 * sizeof(float));
+  set<<<1, 2>>>(a);
+  cudaDeviceSynchronize();
+  const int error = run(a, 2);
+  std::printf("%d: %g %g\\n", error, a[0], a[1]);
+  return cudaFree(a);
+}
+""",
+        )
+        self.cpucc("user.cu", "-o", "user", "-L.", "-lscale", "-Xlinker", "-rpath=.")
+        self.assertEqual(RESULT, self.output_of("./user"))
+
+    def test_libraries_of_the_toolkit(self) -> None:
+        self.write(
+            "blas.cu",
+            """
+#include <cublas_v2.h>
+#include <cstdio>
+int main() {
+  float *x = nullptr, sum = 0;
+  cudaMallocManaged(&x, 2 * sizeof(float));
+  x[0] = 3, x[1] = -4;
+  cublasHandle_t handle;
+  cublasCreate(&handle);
+  cublasSasum(handle, 2, x, 1, &sum);
+  std::printf("%g\\n", sum);
+  cublasDestroy(handle);
+  return cudaFree(x);
+}
+""",
+        )
+        self.write("options", "-lcublas -lcurand 'blas.cu' -o \"a program\"\n")
+        self.cpucc("@options")
+        self.assertEqual("7\n", self.output_of("./a program"))
+
+    def test_an_archive(self) -> None:
+        self.cpucc("-lib", "kernel.cu", "device.cu", "-o", "libscale.a")
+        self.cpucc("main.cpp", "-L.", "-lscale", "-o", "prog")
+        self.assertEqual(RESULT, self.output_of("./prog"))
+
+    def test_the_checks_name_the_line_of_a_race(self) -> None:
+        self.write(
+            "race.cu",
+            "__global__ void race(int* a) { a[0] = threadIdx.x; }\n"
+            "int main() { int* a; cudaMalloc(&a, 4); race<<<1, 2>>>(a); return cudaFree(a); }\n",
+        )
+        self.cpucc("--check", "race.cu", "-o", "race")
+        self.assertIn("race.cu:1", self.run_in_folder("./race").stderr)
+
+    def test_dependencies_name_sources_and_never_temporary_files(self) -> None:
+        self.write("a #$ file.cu", '#include "scale.cuh"\n')
+        self.assertEqual(
+            "a\\ \\#$$\\ file.o: a\\ \\#$$\\ file.cu \\\n  scale.cuh\n",
+            self.cpucc("-MM", "a #$ file.cu"),
+        )
+
+    def test_preprocessing_and_dry_runs_write_nothing(self) -> None:
+        self.assertIn("device_scale", self.cpucc("-E", "device.cu"))
+        self.cpucc("-dryrun", "kernel.cu", "-o", "prog")
+        self.assertFalse((self.folder / "prog").exists())
+
+    def test_dev_null_stays_what_it_is(self) -> None:
+        null = self.folder / "null"
+        null.symlink_to("/dev/null")
+        self.cpucc("-c", "kernel.cu", "-o", "null")
+        self.assertTrue(null.is_char_device())
+
+    def test_a_cmake_project_finds_it(self) -> None:
+        self.write("include/more.cuh", "template <class T> __global__ void none(T) {}\n")
+        self.write(
+            "user.cu", '#include "more.cuh"\nextern "C" void go() { none<<<1, 1>>>(1); }\n'
+        )
+        self.write(
+            "CMakeLists.txt",
+            "cmake_minimum_required(VERSION 3.25)\n"
+            "project(user LANGUAGES CXX)\n"
+            "find_package(cpu_device 0.9 REQUIRED)\n"
+            "cpu_device_add_executable(prog kernel.cu device.cu user.cu main.cpp)\n"
+            "target_include_directories(prog PRIVATE include)\n"
+            "target_compile_definitions(prog PRIVATE factor=other_factor)\n",
+        )
+        self.write("kernel.cu", KERNEL.replace("__constant__", "static __constant__"))
+        self.write("device.cu", DEVICE.replace("__constant__", "static __constant__"))
+        self.output_of(CMAKE, "-S", ".", "-B", "b", f"-DCMAKE_PREFIX_PATH={self.prefix}")
+        self.output_of(CMAKE, "--build", "b")
+        self.assertEqual(RESULT, self.output_of("b/prog"))
+
+
+class Refusals(Installed):
+    def test_unknown_options(self) -> None:
+        self.assertIn("Unknown option '-foo'", self.refused("-c", "kernel.cu", "-foo"))
+        self.assertIn("-Xcompiler -fPIC", self.refused("-c", "kernel.cu", "-fPIC"))
+        self.assertIn("'--frobnicate=1'", self.refused("-c", "kernel.cu", "--frobnicate=1"))
+        self.assertIn("needs a value", self.refused("-c", "kernel.cu", "-o"))
+        self.assertIn("a GPU's code", self.refused("-ptx", "kernel.cu"))
+
+    def test_unknown_architectures(self) -> None:
+        for options in ("-arch=sm_999", "-arch volta", "-gencode arch=compute_8,code=x"):
+            message = self.refused("-c", "kernel.cu", *options.split())
+            self.assertIn("Unsupported gpu architecture", message)
+
+    def test_what_is_no_source(self) -> None:
+        os.mkfifo(self.folder / "pipe.cu")
+        for name, reason in (
+            ("missing.cu", "No such file"),
+            ("pipe.cu", "FIFO"),
+            (".", "Don't know what to do"),
+            ("text.txt", "Don't know what to do"),
+        ):
+            with self.subTest(name):
+                self.assertIn(reason, self.refused("-c", name, "-o", "x.o"))
+        self.assertIn("device", self.refused("-x", "cu", "-c", "/dev/zero"))
+        self.assertIn("directory", self.refused("-x", "cu", "-c", ".."))
+        self.assertIn("device", self.refused("@/dev/zero"))
+        self.assertIn("No input files", self.refused())
+        self.write("quote", "-o 'x")
+        self.assertIn("quote", self.refused("@quote"))
+
+    def test_outputs_that_cannot_be(self) -> None:
+        self.assertIn("no directory", self.refused("-c", "kernel.cu", "-o", "nowhere/x.o"))
+        self.assertIn("is a directory", self.refused("-c", "kernel.cu", "-o", "."))
+        self.assertIn("is an input", self.refused("-c", "kernel.cu", "-o", "./kernel.cu"))
+        self.assertIn("several", self.refused("-c", "kernel.cu", "device.cu", "-o", "x.o"))
+        self.environment["TMPDIR"] = str(self.folder / "nowhere")
+        self.assertIn("temporary", self.refused("-c", "kernel.cu"))
+
+    def test_compilers_that_cannot_be_run(self) -> None:
+        self.assertIn("no-compiler", self.refused("-c", "main.cpp", "-ccbin", "no-compiler"))
+
+    def test_libraries_that_are_not_there(self) -> None:
+        self.write("one.o", "")
+        self.assertIn("has no cuFFT", self.refused("one.o", "-lcufft", "-o", "x"))
+
+    def test_a_source_with_errors_keeps_the_old_output(self) -> None:
+        self.write("x.o", "old")
+        for text, reason in (
+            ("int f( {\n", "bad name's.cu:1:"),
+            ("void f() { k<<<1>>>(); }\n", "bad name's.cu:1:"),
+        ):
+            self.write("bad name's.cu", text)
+            done = self.run_in_folder("cpucc", "-c", "bad name's.cu", "-o", "x.o")
+            self.assertEqual(1, done.returncode)
+            self.assertIn(reason, done.stderr)
+            self.assertEqual("old", (self.folder / "x.o").read_text())
+            self.assertEqual([], self.left_behind())
+
+    def test_one_that_is_ended_leaves_nothing(self) -> None:
+        # A compiler that says when it has begun, and then never ends.
+        compiler = self.folder / "slow"
+        self.write("slow", "#!/bin/sh\necho begun\nexec sleep 1000\n")
+        compiler.chmod(0o755)
+        command = ["cpucc", "-ccbin", "./slow", "-c", "main.cpp", "-o", "x.o"]
+        for number in (signal.SIGTERM, signal.SIGINT):
+            with subprocess.Popen(
+                command, cwd=self.folder, env=self.environment, stdout=subprocess.PIPE
+            ) as process:
+                assert process.stdout is not None
+                self.assertEqual(b"begun\n", process.stdout.readline())
+                started = time.monotonic()
+                process.send_signal(number)
+                self.assertEqual(128 + number, process.wait(60))
+                self.assertEqual(b"", process.stdout.read())  # the compiler has ended, too
+                self.assertLess(time.monotonic() - started, 60)
+            self.assertEqual([], self.left_behind())
+            self.assertFalse((self.folder / "x.o").exists())
+
+
+if __name__ == "__main__":
+    CMAKE, BUILD = sys.argv[1:3]
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
