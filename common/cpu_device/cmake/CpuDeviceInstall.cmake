@@ -47,6 +47,29 @@ install(TARGETS ${layers} cpu_device_shared cuda_rewriter
 install(FILES "${CMAKE_CURRENT_BINARY_DIR}/settings.json" DESTINATION lib/cpu_device)
 install(DIRECTORY include/ DESTINATION include/cpu_device)
 install(PROGRAMS cpucc/cpucc.py DESTINATION bin RENAME cpucc)
+# A folder of a toolkit's shape, for makefiles that ask for one (CUDA_HOME=...) or that call nvcc. Those that
+# link with g++ and -lcudart get the runtime's archives.
+set(toolkit "${CMAKE_CURRENT_BINARY_DIR}/toolkit")
+foreach(link IN ITEMS "bin/nvcc ../../../../bin/cpucc" "include ../../../include/cpu_device" "lib64 .."
+    "lib ..")
+  string(REGEX MATCH "^([^ ]+) (.*)$" link "${link}")
+  cmake_path(GET CMAKE_MATCH_1 PARENT_PATH folder)
+  file(MAKE_DIRECTORY "${toolkit}/${folder}")
+  file(CREATE_LINK "${CMAKE_MATCH_2}" "${toolkit}/${CMAKE_MATCH_1}" SYMBOLIC)
+endforeach()
+list(TRANSFORM layers PREPEND "lib" OUTPUT_VARIABLE archives)
+list(TRANSFORM archives APPEND ".a")
+if(LAB_HAVE_OPENBLAS)
+  list(APPEND archives "AS_NEEDED(-lopenblas)")
+endif()
+list(JOIN archives " " archives)
+foreach(name IN ITEMS libcudart.so libcudart_static.a libcublas.so libcublasLt.so libcurand.so)
+  file(CONFIGURE OUTPUT "${toolkit}/stubs/${name}" CONTENT "GROUP(@archives@)\n" @ONLY)
+endforeach()
+install(DIRECTORY "${toolkit}/stubs/" DESTINATION lib/cpu_device)
+install(DIRECTORY "${toolkit}/bin" "${toolkit}/include" "${toolkit}/lib64" "${toolkit}/lib"
+  DESTINATION lib/cpu_device/toolkit)
+
 install(FILES cmake/cpu_device-config.cmake cmake/CpuDevice.cmake
   "${CMAKE_CURRENT_BINARY_DIR}/cpu_device-config-version.cmake"
   DESTINATION lib/cmake/cpu_device)

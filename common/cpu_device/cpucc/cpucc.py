@@ -38,6 +38,7 @@ The options are nvcc's, in their short and long forms.
   -rdc=true          files share their `extern __device__` variables
   -arch, -gencode, -Xptxas, --use_fast_math, --expt-... and the like: accepted, without effect
   --check            not nvcc's: watch every access of kernels for races and bad addresses
+  --toolkit          not nvcc's: print a folder for PATH=FOLDER/bin:$PATH or CUDA_HOME=FOLDER
   -dryrun, -v        show the commands                  --version, -h
   @FILE, -optf FILE  read more options from a file
 
@@ -51,7 +52,7 @@ c|compile dc|device-c dw|device-w dlink|device-link E|preprocess M|generate-depe
 MM|generate-nonsystem-dependencies MD|generate-dependencies-with-compile
 MMD|generate-nonsystem-dependencies-with-compile MP|generate-dependency-targets link lib shared
 g|debug G|device-debug pg|profile w|disable-warnings v|verbose dryrun V|version h|help
-noeh|no-exceptions check
+noeh|no-exceptions check toolkit
 forward|forward-unknown-to-host-compiler|forward-unknown-to-host-linker|forward-unknown-opts
 """
 VALUES = """
@@ -690,6 +691,10 @@ def main(arguments: List[str]) -> int:
             return 0
         if "V" in options.flags:
             print(f"cpucc: CUDA for the CPU device, version {read_settings()['version']}")
+            print("in place of: Cuda compilation tools, release 13.0, V13.0.0")  # is parsed
+            return 0
+        if "toolkit" in options.flags:
+            print(os.path.join(LIBRARIES, "toolkit"))
             return 0
         place = os.environ.get("TMPDIR") or "/tmp"
         folder = os.path.join(place, f"cpucc-{os.getpid()}-{os.urandom(4).hex()}")
