@@ -20,7 +20,7 @@ int main(int argc, char** argv) {
 
   return program.run(argc, argv, [&] {
     // Keys, values, the table, and two lists to compare.
-    program.require_memory(size * (8 + sizeof(cpu::entry) + 16) + 4 * buckets, 0);
+    program.require_memory(size * (8 + sizeof(cpu::entry) + 16) + 20 * buckets, 0);
     const auto keys = cpu::random_numbers(size, program.seed());
     const auto values = cpu::random_numbers(size, program.seed() + 1);
     const auto result = cpu::build(keys, values, buckets);

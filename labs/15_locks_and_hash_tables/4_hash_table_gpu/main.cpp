@@ -32,7 +32,7 @@ bool open_addressing(lab::program& program, std::size_t size, double load) {
       std::ceil(static_cast<double>(std::max(size, std::size_t{1})) / load));
   // Host: keys, half of them to be inserted; values; what is done with them, and what is found.
   // Device: the table, and as it was before the last batch; keys, values.
-  program.require_memory(size * 15 * 4, slots * 2 * 8 + size * 3 * 4);
+  program.require_memory(size * 100, slots * 2 * 8 + size * 8);
   numbers present = gpu::different_keys(2 * size, program.seed());
   const numbers absent(present.begin() + static_cast<std::ptrdiff_t>(size), present.end());
   present.resize(size);
@@ -96,7 +96,7 @@ int main(int argc, char** argv) {
     if (chosen_step == step::open_addressing) return open_addressing(program, size, load);
     // Host: keys, values, the table as it comes from the device and as it is handed on, and two
     // lists to compare. Device: keys, values, the table with pointers, and a lock for each bucket.
-    program.require_memory(size * (8 + 16 + sizeof(gpu::entry) + 16) + 12 * buckets,
+    program.require_memory(size * (8 + 16 + sizeof(gpu::entry) + 16) + 28 * buckets,
                            size * (8 + 16) + 12 * buckets);
     const auto keys = gpu::random_numbers(size, program.seed());
     const auto values = gpu::random_numbers(size, program.seed() + 1);
