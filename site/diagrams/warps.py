@@ -132,3 +132,33 @@ def blelloch(c: Canvas) -> None:
                 c.arrow(x(right), y - 32, x(right) + 6, y)
                 if down:
                     c.arrow(x(right), y - 32, x(right - d) + 10, y)
+
+
+@drawing(
+    "Where the elements of a warp go",
+    "Eight lanes have 9, 2, 7, 1, 8, 3, 3, 6, and 5 is the limit. Lanes 1, 3, 5 and 6 vote to keep"
+    " theirs: 2, 1, 3, 3. The number of votes before each of them is 0, 1, 2, 3. That is where they"
+    " go, after the place where this warp's elements begin.",
+    280,
+)
+def compaction(c: Canvas) -> None:
+    values, limit = [9, 2, 7, 1, 8, 3, 3, 6], 5
+    x = lambda lane: 176 + 68 * lane  # noqa: E731
+    for lane in range(8):
+        c.text(x(lane), 24, f"lane {lane}", "small muted", "middle")
+    for y, name in ((36, "value"), (86, "value < 5"), (136, "votes before"), (226, "out")):
+        c.text(20, y + 20, name, "code strong")
+    before = 0
+    for lane, value in enumerate(values):
+        keep = value < limit
+        c.label(x(lane) - 26, 36, 52, 30, str(value), "blue" if keep else "panel", "code")
+        c.label(
+            x(lane) - 26, 86, 52, 30, "1" if keep else "0", "green" if keep else "panel", "code"
+        )
+        c.label(x(lane) - 26, 136, 52, 30, str(before), "orange" if keep else "panel", "code")
+        if keep:
+            c.arrow(x(lane), 166, x(before) + 34, 226)
+            c.label(x(before) + 8, 226, 52, 30, str(value), "blue", "code")
+            before += 1
+    c.text(x(0), 246, "place", "code", "middle")
+    c.text(x(5), 246, "the next warp's elements", "small muted")

@@ -41,7 +41,7 @@ __device__ unsigned sum_by_shuffle_down(unsigned lanes, unsigned mine) {
   const unsigned lane = threadIdx.x % kLanes;
   for (unsigned d = kLanes / 2; d > 0; d /= 2) {
     const unsigned theirs = __shfl_down_sync(lanes, mine, d);
-    if (lane + d < kLanes && (lanes >> (lane + d) & 1) != 0) mine += theirs;
+    if ((lanes >> lane >> d & 1) != 0) mine += theirs;  // a shift by lane + d could be one by 32
   }
   return __shfl_sync(lanes, mine, 0);
   // END SOLUTION

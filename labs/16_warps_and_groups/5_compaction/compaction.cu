@@ -1,0 +1,105 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 16.5 compaction: keep the elements that satisfy a condition; each finds out where it goes.
+// Edit:  this file, from TODO(1) to TODO(5). compaction.hpp says what is asked for.
+// Run:   scripts/lab run 16.5 -- --step any_order     (then in_order, partition)
+// Test:  scripts/lab test 16.5
+// Hints: scripts/lab hint 16.5                  Chapter: docs/16_warps_and_groups.md
+
+#include <cuda_runtime.h>
+
+#include "given.hpp"
+
+namespace lab::compaction {
+namespace {
+
+// --- votes ---------------------------------------------------------------------------------------
+
+/// How many of the lanes before this one are in the mask `kept`.
+__device__ unsigned kept_before(unsigned kept) {
+  // TODO(1): a mask of the lanes before this one, and __popc, which counts bits.
+  return kept;
+}
+
+/// A warp's share: kRun elements from number `begin` on, of which those up to `end` exist. Warps
+/// that are needed for nothing have none: then begin >= end.
+struct share {
+  std::size_t warp, begin, end;
+};
+__device__ share share_of_warp(std::size_t n) {
+  const std::size_t warp = (std::size_t{blockIdx.x} * blockDim.x + threadIdx.x) / kLanes;
+  return {warp, warp * kRun, min(n, (warp + 1) * kRun)};
+}
+
+// --- any_order: a warp asks for as much room as it needs -----------------------------------------
+
+/// Writes the kept elements to `out`, and adds their number to *total, which begins at 0.
+__global__ void keep_in_any_order(const int* values, std::size_t n, int limit, int* out,
+                                  count* total) {
+  // TODO(2): this warp's share, 32 elements at a time, one a lane. The lanes vote (__ballot_sync)
+  //          who has an element to keep: lanes beyond the end have none. One lane makes room for
+  //          all of them, by one atomicAdd, and tells the others where it begins (__shfl_sync).
+  //          All lanes of the warp take part in every vote and every shuffle.
+}
+
+// --- in_order: count, scan, write ----------------------------------------------------------------
+
+/// counts[w]: how many elements warp w keeps.
+__global__ void count_kept(const int* values, std::size_t n, int limit, count* counts) {
+  // TODO(3): this warp's share again. One lane writes the number; a warp with no elements has no
+  //          number.
+}
+
+/// Writes the kept elements to `out` in their order. first[w] is where those of warp w begin, and
+/// first[warps] how many there are in all. With kPartition the other elements follow them.
+template <bool kPartition>
+__global__ void write_in_order(const int* values, std::size_t n, int limit, const count* first,
+                               std::size_t warps, int* out) {
+  // TODO(4): as count_kept, but each lane with an element to keep writes it.
+  //          Invariant: before each round, `place` is how many elements are kept before the round's
+  //          first one, in the whole array.
+  // TODO(5): if kPartition, the others. How many of them are before element i, if `before` elements
+  //          before it are kept?
+}
+
+/// `counts` has an element for each warp and one more, which is 0 before and the number of kept
+/// elements afterwards.
+void launch(step which, const int* values, std::size_t n, int limit, count* counts, int* out) {
+  const std::size_t warps = warps_for(n);
+  const unsigned blocks = blocks_for(warps);
+  // Each step launches its kernels with `blocks` blocks of kThreads. Between count_kept and
+  // write_in_order comes scan_counts<<<1, kScanThreads>>>(counts, warps).
+  if (which == step::any_order) {
+    throw not_written("step any_order", 1);  // 1 and 2
+  } else {
+    throw not_written(which == step::in_order ? "step in_order" : "step partition",
+                      which == step::in_order ? 3 : 5);  // 3 and 4; then 5
+  }
+}
+
+}  // namespace
+
+// --- given: the host's part ----------------------------------------------------------------------
+
+result compact(step which, std::span<const std::int32_t> values, std::int32_t limit) {
+  const std::size_t n = values.size(), warps = warps_for(n);
+  result done;
+  if (n == 0) return done;
+  const device_buffer device_values(values);
+  device_buffer<int> out(n);
+  device_buffer<count> counts(warps + 1);
+  done.kernel_ms =
+      time_kernel([&] { launch(which, device_values.data(), n, limit, counts.data(), out.data()); },
+                  [&] { CUDA_CHECK(cudaMemset(counts.data(), 0, counts.size_bytes())); });
+
+  count kept = 0;
+  CUDA_CHECK(cudaMemcpy(&kept, counts.data() + warps, sizeof kept, cudaMemcpyDeviceToHost));
+  done.kept = kept;
+  done.values.resize(which == step::partition ? n : done.kept);
+  CUDA_CHECK(cudaMemcpy(done.values.data(), out.data(), done.values.size() * sizeof(int),
+                        cudaMemcpyDeviceToHost));
+  return done;
+}
+
+}  // namespace lab::compaction
