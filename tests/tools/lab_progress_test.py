@@ -232,6 +232,15 @@ class ProgressTest(LabTest):
         self.assertEqual("done", self.state())
         self.assertIn("(1 of 2 done)", self.lab("list").stdout)
 
+    def test_each_part_of_the_course_has_a_heading_once_there_are_two(self):
+        self.assertNotIn("Part", self.lab("list").stdout)
+        self.add_exercise("16_warps", "1_warp_sum")
+        self.add_exercise("17_graphs", "1_graph")
+        lines = self.lab("list").stdout.splitlines()
+        self.assertEqual("Part I", lines[0])
+        (second,) = [i for i, line in enumerate(lines) if line.startswith("Part II")]
+        self.assertTrue(lines[second + 1].startswith("16 warps"))
+
     def test_what_passed_and_fails_now_is_not_done(self):
         self.lab_file().write_text("// mine\n")
         self.gtest("lab_test.05.1", ["A"])

@@ -30,13 +30,13 @@ def _list(root: Path, options: argparse.Namespace) -> int:
     if options.id:
         exercises = resolve_all(root, options.id)
     width = max(len(exercise.full_name) for exercise in exercises) + 2
-    parts = list(dict.fromkeys(exercise.part for exercise in verb.all_exercises(root)))
+    parts = {exercise.part for exercise in verb.all_exercises(root)}
     part = ""
     for chapter in dict.fromkeys(exercise.chapter_folder for exercise in exercises):
         own = [exercise for exercise in exercises if exercise.chapter_folder == chapter]
         if len(parts) > 1 and own[0].part != part:
+            print(paint(f"\n{own[0].part}" if part else own[0].part, "bold"))
             part = own[0].part
-            print(paint(part, "bold") if part == parts[0] else paint(f"\n{part}", "bold"))
         ready = sum(status[exercise.id] == DONE for exercise in own)
         title = f"{own[0].chapter:02} {own[0].chapter_name.replace('_', ' ')}"
         print(paint(f"{title}  ({ready} of {len(own)} done)", "bold"))
