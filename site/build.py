@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 """Builds the site: brings its pages together in one folder, and has Sphinx turn them into HTML.
+With --epub or --pdf, a book for e-readers or for paper instead.
 
 The pages are the Markdown files of the repository. They link to each other, and to source files,
 relative to where they are in the repository; in the site some are elsewhere, and source files are
@@ -58,13 +59,17 @@ SECTIONS = {
 # Pages from outside of docs/, by their names in the site.
 OTHER_PAGES = {"contributing": "CONTRIBUTING.md", "cpu_device": "common/cpu_device/README.md"}
 
+# What a book has no pages for: what needs a browser, and what only the site shows.
+NOT_IN_BOOKS = r"explorers/|hints/|[a-z]{2}/"
+
 LEXERS = {".cu": "cuda", ".hpp": "cpp", ".cpp": "cpp", ".h": "cpp", ".py": "python", ".md": "none"}
 
 
 class Site:
-    """What the site consists of; stage() writes it to a folder, as Sphinx wants it."""
+    """What the site, or a book, consists of; stage() writes it to a folder, as Sphinx wants it."""
 
-    def __init__(self) -> None:
+    def __init__(self, book: bool = False) -> None:
+        self.book = book
         self.exercises = find_exercises(ROOT)
         self.names: Dict[str, str] = {}  # a file of the repository -> its page, without .md
         for page in sorted((ROOT / "docs").rglob("*.md")):
@@ -80,22 +85,29 @@ class Site:
             hints = exercise.hints_file.relative_to(ROOT).with_suffix("").as_posix()
             self.names[hints] = f"hints/{exercise.full_name}"
         self.headers = api.pages(ROOT)
+        if book:
+            found = self.names.items()
+            self.names = {s: n for s, n in found if not re.match(NOT_IN_BOOKS, n)}
+            self.headers = {}
         self.sources: List[str] = []  # other files that pages link to
 
     def stage(self, folder: Path) -> None:
         texts: Dict[str, str] = {}
         for source, name in self.names.items():
             text = (ROOT / f"{source}.md").read_text(encoding="utf-8")
-            if re.fullmatch(r"docs/\d\d_\w+", source):
+            if re.fullmatch(r"docs/\d\d_\w+", source) and not self.book:
                 text = self._with_file_links(text)
             text = self._relinked(text, f"{source}.md", name)
-            if name.startswith(("answers/", "hints/")):
+            if name.startswith(("answers/", "hints/")) and not self.book:
                 text = f"---\norphan: true\n---\n\n{text}"
             texts[name] = text
-        for exercise in self.exercises:
-            texts.update(self._exercise_pages(exercise))
-        texts.update(self.headers)
-        self.sources += [path for path in api.headers(ROOT) if path not in self.sources]
+        if self.book:
+            texts["index"] = texts["index"].partition("\n- ")[0] + "\n"  # what leads to pages
+        else:
+            for exercise in self.exercises:
+                texts.update(self._exercise_pages(exercise))
+            texts.update(self.headers)
+            self.sources += [path for path in api.headers(ROOT) if path not in self.sources]
         for source in self.sources:
             texts[f"files/{source}"] = _file_page(f"`{source}`", [ROOT / source])
         texts["index"] += self._contents()
@@ -110,7 +122,8 @@ class Site:
     def _contents(self) -> str:
         """The table of contents; each part is a list of pages that are there."""
         text = ""
-        for title, patterns in SECTIONS.items():
+        answers = {"Answers": [r"answers/\d\d_\w+"]} if self.book else {}
+        for title, patterns in {**SECTIONS, **answers}.items():
             found = [
                 name
                 for pattern in patterns
@@ -119,7 +132,8 @@ class Site:
             ]
             if found:
                 listed = "\n".join(found)
-                text += f"\n```{{toctree}}\n:hidden:\n:caption: {title}\n\n{listed}\n```\n"
+                shown = ":maxdepth: 2" if self.book else ":hidden:"  # the theme shows them
+                text += f"\n```{{toctree}}\n{shown}\n:caption: {title}\n\n{listed}\n```\n"
         return text
 
     def _with_file_links(self, text: str) -> str:
@@ -184,6 +198,8 @@ class Site:
         if (ROOT / path).is_dir():
             readme = f"{path}/README.md"
             return self._target(readme, "", name) if (ROOT / readme).is_file() else target
+        if self.book and (ROOT / path).is_file():
+            return f"lab:{path}"  # the words stay, without a link
         if (ROOT / path).is_file():
             if path not in self.sources:
                 self.sources.append(path)
@@ -216,10 +232,42 @@ def _write_generated_static(folder: Path) -> None:
     _write(folder / "diagrams.css", style.site_css())
 
 
+def _sphinx(builder: str, source: Path, folder: Path) -> bool:
+    """Whether Sphinx has built folder/BUILDER without a warning."""
+    command = [sys.executable, "-m", "sphinx", "--builder", builder, "--quiet", "--keep-going"]
+    command += ["--fail-on-warning", "--jobs", str(min(2, os.cpu_count() or 1))]
+    command += ["--conf-dir", str(ROOT / "site"), "--doctree-dir", str(folder / f"{builder}.trees")]
+    command += [str(source), str(folder / builder)]
+    settings = json.dumps({"folder": str(folder), "builder": builder})
+    environment = {**os.environ, "LAB_SITE": settings}
+    return subprocess.run(command, env=environment, check=False).returncode == 0
+
+
+def _print(page: Path, file: Path) -> bool:
+    """Whether a browser has printed the page to the file. The browser is Chromium, which the tests
+    of the site need anyway; TeX would be some hundred megabytes more, and draws no SVG."""
+    browser = shutil.which("chromium") or shutil.which("google-chrome")
+    if not browser:
+        print("Chromium prints the PDF: `sudo apt-get install chromium`.", file=sys.stderr)
+        return False
+    command = [browser, "--headless=new", "--disable-gpu", "--disable-dev-shm-usage"]
+    command += ["--no-sandbox"] if os.geteuid() == 0 else []  # as root it does not start with one
+    command += ["--no-pdf-header-footer", "--generate-pdf-document-outline"]
+    command += ["--host-resolver-rules=MAP * ~NOTFOUND", f"--print-to-pdf={file}", page.as_uri()]
+    file.unlink(missing_ok=True)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if not file.is_file():
+        print(f"{browser} has printed nothing:\n{done.stderr}", file=sys.stderr)
+    return file.is_file()
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Builds the site; warnings are errors.")
     parser.add_argument("folder", type=Path, help="where the site goes, in html/")
-    folder = parser.parse_args().folder.resolve()
+    parser.add_argument("--epub", action="store_true", help="build cuda_labs.epub instead")
+    parser.add_argument("--pdf", action="store_true", help="build cuda_labs.pdf instead")
+    options = parser.parse_args()
+    folder = options.folder.resolve()
     stale = drawings.stale(ROOT)
     if stale:
         print(
@@ -228,15 +276,22 @@ def main() -> int:
             file=sys.stderr,
         )
         return 1
-    source = folder / "source"
-    Site().stage(source)
     _write_generated_static(folder / "static")
-    command = [sys.executable, "-m", "sphinx", "--builder", "html", "--quiet", "--fail-on-warning"]
-    command += ["--keep-going", "--jobs", str(min(2, os.cpu_count() or 1))]
-    command += ["--conf-dir", str(ROOT / "site"), "--doctree-dir", str(folder / "doctrees")]
-    command += [str(source), str(folder / "html")]
-    environment = {**os.environ, "LAB_SITE": json.dumps({"folder": str(folder)})}
-    return subprocess.run(command, env=environment, check=False).returncode
+    if not (options.epub or options.pdf):
+        Site().stage(folder / "source")
+        return 0 if _sphinx("html", folder / "source", folder) else 1
+    source = folder / "book"
+    Site(book=True).stage(source)
+    if options.epub:
+        shutil.rmtree(folder / "epub", ignore_errors=True)  # all that is in it would be packed
+        if not _sphinx("epub", source, folder):
+            return 1
+        shutil.copy(folder / "epub/cuda_labs.epub", folder / "cuda_labs.epub")
+    if options.pdf:
+        whole = folder / "singlehtml/index.html"
+        if not (_sphinx("singlehtml", source, folder) and _print(whole, folder / "cuda_labs.pdf")):
+            return 1
+    return 0
 
 
 if __name__ == "__main__":

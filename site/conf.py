@@ -18,34 +18,40 @@ sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "site")]
 from diagrams import drawings
 
 from lablib import benchmark_page
-from lablib.version import describe
+from lablib.version import describe, read
+
+SETTINGS = json.loads(os.environ["LAB_SITE"])
+SITE = SETTINGS["builder"] == "html"  # or else a book
 
 project = "CUDA Labs"
-copyright = "The CUDA Labs authors"
-extensions = ["myst_parser", "sphinx_copybutton"]
+author = "The CUDA Labs authors"
+copyright = author
+version = release = read(ROOT)
+extensions = ["myst_parser", *(["sphinx_copybutton"] if SITE else [])]
 source_suffix = {".md": "markdown"}
 root_doc = "index"
 language = "en"
 
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 6
+myst_url_schemes = ["http", "https", "mailto", "lab"]  # lab: what is not in a book
 highlight_language = "none"
 suppress_warnings = ["misc.highlighting_failure"]  # of "…" in code that is shown in part
 pygments_style = "default"
 pygments_dark_style = "github-dark"
 
-html_theme = "furo"
+html_theme = "furo" if SITE else "basic"
 html_title = "CUDA Labs"
 html_context = {"lab_version": describe(ROOT)}
 templates_path = ["templates"]
-html_static_path = ["static", str(Path(json.loads(os.environ["LAB_SITE"])["folder"]) / "static")]
-html_css_files = ["site.css", "diagrams.css"]
-html_js_files = ["site.js"]
+html_static_path = ["static", str(Path(SETTINGS["folder"]) / "static")]
+html_css_files = ["site.css", "diagrams.css"] if SITE else ["book.css", "diagrams.css"]
+html_js_files = ["site.js"] if SITE else []
 html_copy_source = False
 html_show_sphinx = False
 html_show_sourcelink = False
 html_permalinks_icon = "#"
-html_theme_options = {
+html_theme_options = {} if not SITE else {
     # The theme's own blues and greys are too pale for small text on white (4.5 to 1 is needed).
     "light_css_variables": {
         "color-brand-primary": "#0b57a4",
@@ -59,6 +65,18 @@ html_theme_options = {
         "color-foreground-muted": "#9aa7b3",
     },
 }
+
+epub_basename = "cuda_labs"
+epub_identifier = "cuda-labs"
+epub_uid = "cuda-labs"
+epub_publisher = author
+epub_description = "A CUDA course that runs on any machine."
+epub_show_urls = "no"
+epub_tocdup = False
+epub_tocdepth = 2
+epub_exclude_files = ["_static/site.css", "_static/explorers/explorers.css"]
+epub_theme_options = {"relbar1": False, "footer": False}
+
 copybutton_exclude = ".linenos, .gp, .go"
 
 
@@ -67,7 +85,9 @@ PICTURES = {**drawings.pictures(), **benchmark_page.pictures(ROOT)}  # drawings 
 
 def _pictures_into_pages(app, doctree):
     """A drawing or a chart becomes part of its page, so that it follows the page's colours, and
-    its words can be found and read aloud."""
+    its words can be found and read aloud. (Not in EPUB, whose readers want files.)"""
+    if app.builder.name == "epub":
+        return
     for image in list(doctree.findall(nodes.image)):
         path = f"docs/{image['uri'].lstrip('/')}"
         if path not in PICTURES:
@@ -100,6 +120,13 @@ def _wide_tables_scroll(app, doctree):
         table["classes"].append("scrolls")
 
 
+def _no_links_out_of_books(app, doctree):
+    """What leads to something that a book does not have keeps its words."""
+    for reference in list(doctree.findall(nodes.reference)):
+        if reference.get("refuri", "").startswith("lab:"):
+            reference.parent.replace(reference, reference.children)
+
+
 def _explorers(app, pagename, templatename, context, doctree):
     if pagename.startswith("explorers/"):
         for script in ("models", "page", pagename.partition("/")[2]):
@@ -123,6 +150,7 @@ def setup(app):
     app.connect("html-page-context", _explorers)
     app.connect("html-page-context", _levels_in_the_contents, priority=900)  # after the theme's
     app.connect("doctree-read", _pictures_into_pages, priority=100)
+    app.connect("doctree-read", _no_links_out_of_books)
     app.connect("doctree-read", _wide_tables_scroll)
     app.connect("doctree-read", _repository_anchors, priority=100)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -8,17 +8,20 @@
 come from the system.
 """
 
+import posixpath
 import re
 import shutil
 import sys
 import unittest
 import urllib.parse
 import xml.etree.ElementTree as ElementTree
+import zipfile
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, Iterator, List, Tuple
 
 import axe_core_python
+import pypdf
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -269,6 +272,60 @@ class ApiTest(unittest.TestCase):
         for name in api.headers(ROOT).values():
             self.assertIn(f"api/{name}.html", listed)
         self.assertIn("api.html", Page((SITE / "index.html").read_text(encoding="utf-8")).links)
+
+
+class BooksTest(unittest.TestCase):
+    """What `scripts/lab docs --epub --pdf` has built."""
+
+    def chapters(self) -> List[str]:
+        found = []
+        for page in sorted((ROOT / "docs").glob("[0-9][0-9]_*.md")):
+            found.append(page.read_text(encoding="utf-8").splitlines()[0][len("# ") :])
+        return found
+
+    def test_the_book_for_e_readers_is_whole(self) -> None:
+        with zipfile.ZipFile(SITE.parent / "cuda_labs.epub") as book:
+            self.assertEqual(book.infolist()[0].filename, "mimetype")
+            files = {name: book.read(name) for name in book.namelist()}
+        package = ElementTree.fromstring(files["content.opf"])
+        items = [e.get("href", "") for e in package.iter() if e.tag.endswith("}item")]
+        self.assertEqual(sorted(items), sorted({*items} & {*files}), "listed, but not there")
+        pages = {name: text for name, text in files.items() if name.endswith(".xhtml")}
+        self.assertEqual([name for name in pages if "explorers" in name or "hints" in name], [])
+        ids, links = {}, []
+        for name, text in pages.items():
+            page = ElementTree.fromstring(re.sub(rb"&nbsp;", b" ", text))  # which is well-formed
+            ids[name] = {e.get("id") for e in page.iter()}
+            for element in page.iter():
+                link = element.get("href") or element.get("src") or ""
+                if link and not re.match(r"https?:|mailto:", link):
+                    links.append((name, link))
+        problems = []
+        for name, link in links:
+            path, _, anchor = urllib.parse.unquote(link).partition("#")
+            to = posixpath.normpath(posixpath.join(posixpath.dirname(name), path)) if path else name
+            if to not in files or (anchor and to in ids and anchor not in ids[to]):
+                problems.append(f"{name}: {link}")
+        self.assertEqual(problems, [])
+        contents = "".join(ElementTree.fromstring(files["nav.xhtml"]).itertext())
+        for title in self.chapters():
+            self.assertIn(title, contents)
+
+    def test_the_printed_book_is_whole(self) -> None:
+        """Each chapter begins on a page of its own, which the outline leads to."""
+        book = pypdf.PdfReader(SITE.parent / "cuda_labs.pdf")
+        self.assertGreater(len(book.pages), 100)
+
+        def entries(outline: List[Any]) -> Iterator[Any]:
+            for entry in outline:
+                yield from entries(entry) if isinstance(entry, list) else [entry]
+
+        starts = {e.title: book.get_destination_page_number(e) for e in entries(book.outline)}
+        for title in self.chapters():
+            self.assertIn(title, starts)
+            text = book.pages[starts[title]].extract_text()
+            words = re.sub(r"^\d+ ", "", " ".join(text.split()))  # of the page, after its number
+            self.assertEqual(words[: len(title)], title)
 
 
 class DrawingsTest(unittest.TestCase):

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The CUDA Labs authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""The verb docs: builds the site from docs/, and serves it."""
+"""The verb docs: builds the site from docs/, and serves it; or a book of the same pages."""
 
 import argparse
 import functools
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import List
 
 from lablib.console import say
-from lablib.errors import FAILED, OK, LabError
+from lablib.errors import FAILED, OK, USAGE, LabError
 from lablib.verbs.verb import Parser, Verb
 
 
@@ -22,6 +22,12 @@ def _arguments(parser: Parser) -> None:
     )
     parser.add_argument(
         "--port", type=_port, default=8000, metavar="N", help="where to serve it; 8000 by default"
+    )
+    parser.add_argument(
+        "--epub", action="store_true", help="build a book for e-readers instead: cuda_labs.epub"
+    )
+    parser.add_argument(
+        "--pdf", action="store_true", help="build a book for paper instead (by Chromium)"
     )
     parser.add_argument(
         "--draw", action="store_true", help="first draw the pictures in docs/images/diagrams again"
@@ -37,9 +43,18 @@ def _port(text: str) -> int:
 def _docs(root: Path, options: argparse.Namespace) -> int:
     if options.draw:
         _run([sys.executable, str(root / "site/draw.py")], "the pictures could not be drawn.")
+    books = [kind for kind in ("epub", "pdf") if getattr(options, kind)]
+    if books and options.serve:
+        raise LabError("a book is a file: --serve goes without --epub and --pdf.", USAGE)
     python = _tools(root)
     built = root / "build/site"
-    _run([str(python), str(root / "site/build.py"), str(built)], "the site could not be built.")
+    build = [str(python), str(root / "site/build.py"), str(built)]
+    if books:
+        _run([*build, *(f"--{kind}" for kind in books)], "the book could not be built.")
+        for kind in books:
+            say(f"the book: {built / 'cuda_labs'}.{kind}")
+        return OK
+    _run(build, "the site could not be built.")
     say(f"the site: {built / 'html/index.html'}")
     if options.serve:
         _serve(built / "html", options.port)
@@ -87,7 +102,8 @@ def _serve(folder: Path, port: int) -> None:
 VERBS = (
     Verb(
         "docs",
-        "Build the course's site from its pages, for a browser; it needs no network when read.",
+        "Build the course's site from its pages, for a browser; it needs no network when read. Or a"
+        " book of them.",
         _arguments,
         _docs,
     ),
