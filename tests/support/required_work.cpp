@@ -190,7 +190,7 @@ std::string complaint(const work& done, const required& what) {
   if (moved(cudaMemcpyDeviceToHost) < what.fetched)
     return "only " + number_of(moved(cudaMemcpyDeviceToHost), "byte") + " of " +
            std::to_string(what.fetched) + " came back from the device";
-  if (what.fetched != 0 && done.values_of_the_host)
+  if ((what.kernels != 0 || what.fetched != 0) && done.values_of_the_host)
     return "they are the same with zeros in place of all that came back from the device: the host "
            "calculates them again";
   return complaint_of_costs(done, what);

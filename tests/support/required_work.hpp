@@ -62,7 +62,7 @@ struct required {
   std::uint64_t blocks = 1;   ///< of some launch; watched: the same
   std::size_t kernels = 1;    ///< launches, all together. 0: this call needs no kernel of yours
   std::size_t sent = 0;       ///< bytes that reach the device: copied, or in memory for both sides
-  std::size_t fetched = 0;    ///< bytes that come back, in the same way; the result hangs on them
+  std::size_t fetched = 0;    ///< bytes that come back, in the same way
   std::size_t streams = 1;    ///< that kernels run in
   std::size_t devices = 1;
   std::vector<std::string> calls = {};       ///< functions, each called; "a|b" is one of the two

@@ -67,6 +67,15 @@ TEST_P(EachStep, LosesLessThanOneThreadWould) {
       << "one thread that adds everything gets " << one_by_one;
 }
 
+TEST_P(EachStep, KeepsSmallSumsBesideALargeOne) {
+  // 2^25, and a 1 for every 256 elements: whoever adds the blocks' sums to it one by one, in
+  // floats, gets 2^25.
+  vector a(std::min<std::size_t>(most(), 100'000)), b(a.size(), 1.0F);
+  for (std::size_t i = 0; i < a.size(); i += 256) a[i] = i == 0 ? 0x1p25F : 1.0F;
+  EXPECT_TRUE(lab::testing::matches(
+      lab::compare(sum(a, b), lab::dot_in_double(a, b), {.absolute = bound(a, b)})));
+}
+
 TEST_P(EachStep, IsZeroForEmptyVectors) { EXPECT_EQ(sum({}, {}), 0.0F); }
 
 TEST_P(EachStep, RefusesVectorsOfDifferentLengths) {
