@@ -65,4 +65,45 @@ __device__ inline unsigned sum_of_thread(const unsigned* values, std::size_t n) 
   return mine;
 }
 
+/// What a launch is for: what each lane gets, in `sums`, or the sum of all, added to *total. The
+/// other pointer is null.
+struct job {
+  unsigned blocks, threads;
+  const unsigned* values;
+  std::size_t n;
+  unsigned *sums, *total;
+};
+
+/// warp_sums(), where `launch` launches the kernel for a job.
+template <class Launch>
+std::vector<std::uint32_t> host_part_of_warp_sums(const Launch& launch,
+                                                  std::span<const std::uint32_t> values,
+                                                  unsigned threads) {
+  const unsigned blocks = blocks_for(values.size(), threads);
+  if (blocks == 0) return {};
+  const device_buffer device_values(values);
+  device_buffer<unsigned> sums(values.size());
+  launch(job{blocks, threads, device_values.data(), values.size(), sums.data(), nullptr});
+  CUDA_CHECK(cudaGetLastError());
+  return sums.to_vector();
+}
+
+/// sum(), likewise.
+template <class Launch>
+result host_part_of_sum(const Launch& launch, std::span<const std::uint32_t> values,
+                        unsigned threads) {
+  if (blocks_for(values.size(), threads) == 0) return {};
+  const device_buffer device_values(values);
+  device_buffer<unsigned> total(1);
+  const job j{.blocks = blocks_at_once(values.size(), threads),
+              .threads = threads,
+              .values = device_values.data(),
+              .n = values.size(),
+              .sums = nullptr,
+              .total = total.data()};
+  const float kernel_ms = time_kernel(
+      [&] { launch(j); }, [&] { CUDA_CHECK(cudaMemset(total.data(), 0, total.size_bytes())); });
+  return {total.to_vector().front(), kernel_ms};
+}
+
 }  // namespace lab::warp_sum

@@ -111,8 +111,8 @@ __device__ scanned by_warps(unsigned* sums, unsigned mine) {
   if (lane == kLanes - 1) sums[warp] = in_warp;
   __syncthreads();  // the sums of all warps are there
   if (warp == 0) {
-    const unsigned up_to_warp = scan_warp(lane < warps ? sums[lane] : 0);
-    if (lane < warps) sums[lane] = up_to_warp;
+    const unsigned of_warp = lane < warps ? sums[lane] : 0;
+    sums[lane] = scan_warp(of_warp);
   }
   __syncthreads();  // and now they are scanned
   return {in_warp + (warp > 0 ? sums[warp - 1] : 0), sums[warps - 1]};
