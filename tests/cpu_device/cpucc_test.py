@@ -223,6 +223,19 @@ int main() {
         self.cpucc("@options")
         self.assertEqual("7\n", self.output_of("./a program"))
 
+    def test_a_makefile_that_names_nvcc_and_links_with_another_compiler(self) -> None:
+        toolkit = self.cpucc("--toolkit").strip()
+        self.write(
+            "Makefile",
+            "prog: kernel.o device.o main.cpp\n\tg++ $^ -o $@ -L$(CUDA_HOME)/lib64 -lcudart\n"
+            "%.o: %.cu\n\tnvcc -I$(CUDA_HOME)/include -c $<\n",
+        )
+        home = str(self.folder / "toolkit")  # make cannot have a space in this place
+        os.symlink(toolkit, home)
+        self.environment["PATH"] = f"{home}/bin:{os.environ['PATH']}"
+        self.output_of("make", "CUDA_HOME=toolkit")
+        self.assertEqual(RESULT, self.output_of("./prog"))
+
     def test_an_archive(self) -> None:
         self.cpucc("-lib", "kernel.cu", "device.cu", "-o", "libscale.a")
         self.cpucc("main.cpp", "-L.", "-lscale", "-o", "prog")
@@ -247,6 +260,8 @@ int main() {
     def test_preprocessing_and_dry_runs_write_nothing(self) -> None:
         self.assertIn("device_scale", self.cpucc("-E", "device.cu"))
         self.cpucc("-dryrun", "kernel.cu", "-o", "prog")
+        self.assertIn("release 13.0", self.cpucc("--version"))
+        self.assertIn("usage: cpucc", self.cpucc("-h"))
         self.assertFalse((self.folder / "prog").exists())
 
     def test_dev_null_stays_what_it_is(self) -> None:
