@@ -28,7 +28,7 @@ sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "site")]
 import api
 from diagrams import drawings
 
-from lablib import pages
+from lablib import pages, translations
 from lablib.drawing import style
 from lablib.exercises import Exercise, find_exercises
 
@@ -61,6 +61,12 @@ OTHER_PAGES = {"contributing": "CONTRIBUTING.md", "cpu_device": "common/cpu_devi
 
 # What a book has no pages for: what needs a browser, and what only the site shows.
 NOT_IN_BOOKS = r"explorers/|hints/|[a-z]{2}/"
+
+# What a translated page says while the English text is ahead of it.
+BEHIND = {
+    "pl": "Angielski tekst tego rozdziału zmienił się od czasu tłumaczenia. Liczba akapitów,"
+    " których to dotyczy: {count}."
+}
 
 LEXERS = {".cu": "cuda", ".hpp": "cpp", ".cpp": "cpp", ".h": "cpp", ".py": "python", ".md": "none"}
 
@@ -97,6 +103,8 @@ class Site:
             text = (ROOT / f"{source}.md").read_text(encoding="utf-8")
             if re.fullmatch(r"docs/\d\d_\w+", source) and not self.book:
                 text = self._with_file_links(text)
+            if not self.book:
+                text = self._with_languages(text, ROOT / f"{source}.md")
             text = self._relinked(text, f"{source}.md", name)
             if name.startswith(("answers/", "hints/")) and not self.book:
                 text = f"---\norphan: true\n---\n\n{text}"
@@ -152,6 +160,24 @@ class Site:
             lines[place:place] = ["", ":::{container} exercise-files", " · ".join(links), ":::"]
             text = "\n".join(lines) + "\n"
         return text
+
+    def _with_languages(self, text: str, page: Path) -> str:
+        """Below the title: the page's other languages, and whether it is behind."""
+        translated = translations.all_pages(ROOT)
+        if page in translated:
+            lines = ["", f"[English](/{page.stem}.md)"]
+            count = len(translations.behind(page))
+            if count:
+                lines += ["", ":::{note}", BEHIND[page.parent.name].format(count=count), ":::"]
+        else:
+            others = [p for p in translated if translations.original(p) == page]
+            links = (
+                f"[{translations.LANGUAGES[p.parent.name]}](/{p.parent.name}/{p.stem}.md)"
+                for p in others
+            )
+            lines = ["", " · ".join(links)] if others else []
+        title, _, rest = text.partition("\n")
+        return "\n".join([title, *lines, rest])
 
     def _exercise_pages(self, exercise: Exercise) -> Dict[str, str]:
         folder = exercise.folder

@@ -18,6 +18,7 @@ sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "site")]
 from diagrams import drawings
 
 from lablib import benchmark_page
+from lablib.translations import LANGUAGES
 from lablib.version import describe, read
 
 SETTINGS = json.loads(os.environ["LAB_SITE"])
@@ -134,6 +135,13 @@ def _explorers(app, pagename, templatename, context, doctree):
         app.add_css_file("explorers/explorers.css")
 
 
+def _languages(app, pagename, templatename, context, doctree):
+    """Screen readers choose their voice by it."""
+    folder = pagename.partition("/")[0]
+    if folder in LANGUAGES:
+        context["language"] = folder
+
+
 def _levels_in_the_contents(app, pagename, templatename, context, doctree):
     """The contents' captions are headings without a level, which readers of screens need."""
     tree = context.get("furo_navigation_tree")
@@ -148,6 +156,7 @@ def setup(app):
     code = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
     app.add_config_value("lab_code", code, "html")
     app.connect("html-page-context", _explorers)
+    app.connect("html-page-context", _languages)
     app.connect("html-page-context", _levels_in_the_contents, priority=900)  # after the theme's
     app.connect("doctree-read", _pictures_into_pages, priority=100)
     app.connect("doctree-read", _no_links_out_of_books)

@@ -180,6 +180,7 @@ def _static(
     found.update(rules.check_vocabulary(root, exercises))
     found.update(rules.check_benchmarks(root))
     found.update(rules.check_version(root))
+    found.update(rules.check_translations(root))
     for exercise in chosen:
         found.update(rules.check_exercise(root, exercise))
     return sorted(found)

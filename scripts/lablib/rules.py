@@ -24,6 +24,7 @@ from lablib import (
     mutations,
     pages,
     starters,
+    translations,
     version,
     vocabulary,
     wording,
@@ -272,6 +273,13 @@ def check_benchmarks(root: Path) -> Iterator[Finding]:
     for path in stale:
         message = "not made from docs/benchmarks/*.json: run `scripts/lab dev benchmarks`"
         yield Finding(path, 1, "benchmarks", message)
+
+
+def check_translations(root: Path) -> Iterator[Finding]:
+    """A translation may be behind, but what is behind has to be known."""
+    for page in translations.all_pages(root):
+        for line, message in translations.problems(page):
+            yield Finding(_short(root, page), line, "translations", message)
 
 
 def check_version(root: Path) -> Iterator[Finding]:

@@ -34,7 +34,7 @@ sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "site")]
 import api
 from diagrams import drawings, registry
 
-from lablib import benchmark_page, version
+from lablib import benchmark_page, translations, version
 from lablib.drawing import style
 
 # Words, and a page that the search must name for each.
@@ -274,6 +274,20 @@ class ApiTest(unittest.TestCase):
         self.assertIn("api.html", Page((SITE / "index.html").read_text(encoding="utf-8")).links)
 
 
+class TranslationsTest(unittest.TestCase):
+    def test_pages_say_their_language_and_lead_to_the_english_ones_and_back(self) -> None:
+        found = translations.all_pages(ROOT)
+        self.assertGreater(len(found), 0)
+        pages = built_pages()
+        for path in found:
+            language, name = path.parent.name, path.stem
+            text = (SITE / f"{language}/{name}.html").read_text(encoding="utf-8")
+            self.assertIn(f'<html class="no-js" lang="{language}"', text)
+            self.assertIn(f"../{name}.html", pages[f"{language}/{name}.html"].links)
+            self.assertIn(f"{language}/{name}.html", pages[f"{name}.html"].links)
+            self.assertEqual("Angielski" in text, bool(translations.behind(path)))
+
+
 class BooksTest(unittest.TestCase):
     """What `scripts/lab docs --epub --pdf` has built."""
 
@@ -483,7 +497,8 @@ class BrowserTest(unittest.TestCase):
         script = (Path(axe_core_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
         names = [n for n in built_pages() if n.startswith("explorers/")]
         names += [f"{n}.html" for n in ("index", "map", "search", "05_shared_memory", "tools")]
-        names += ["files/01.1_hello_gpu.html", "api.html", "api/command_line.html"]
+        names += [f"{n}.html" for n in ("files/01.1_hello_gpu", "api", "api/command_line")]
+        names += ["pl/01_getting_started.html"]
         problems = []
         for name in names:
             self.browser.open(name)

@@ -15,6 +15,7 @@ from lablib import (
     metadata,
     mutate,
     starters,
+    translations,
     verify,
 )
 from lablib.errors import OK, USAGE, LabError
@@ -202,6 +203,36 @@ def _benchmarks(root: Path, options: argparse.Namespace) -> int:
     return OK
 
 
+def _translations_arguments(parser: Parser) -> None:
+    parser.add_argument(
+        "--record",
+        metavar="PAGE",
+        help="note that this page, such as pl/01, is up to date with the English one",
+    )
+
+
+def _translations(root: Path, options: argparse.Namespace) -> int:
+    if options.record:
+        page = translations.find(root, options.record)
+        translations.record(page)
+        for line, problem in translations.problems(page):
+            raise LabError(f"{short_path(page, root)}:{line}: {problem}.")
+    for page in translations.all_pages(root):
+        name = short_path(page, root)
+        wrong = [f"{name}:{line}: {problem}" for line, problem in translations.problems(page)]
+        if wrong:
+            raise LabError(f"{wrong[0]}.")
+        found = translations.behind(page)
+        for each in found:
+            english = short_path(translations.original(page), root)
+            words = f": {each.words}" if each.words else ""
+            print(f"{name}:{each.translated}: {each.change} in {english}:{each.english}{words}")
+        count = len(found)
+        of = len(translations.records(page))
+        print(f"{name}: {f'{count} of {of} paragraphs are behind' if count else 'up to date'}")
+    return OK
+
+
 PARTS = (
     Verb("new", "Write a new exercise that works, for you to replace.", _new_arguments, _new),
     Verb(
@@ -233,6 +264,12 @@ PARTS = (
         " docs/benchmarks/.",
         verb.no_arguments,
         _benchmarks,
+    ),
+    Verb(
+        "translations",
+        "Say which paragraphs of translated pages are behind the English ones.",
+        _translations_arguments,
+        _translations,
     ),
     Verb(
         "bugs",
