@@ -135,6 +135,11 @@ def _explorers(app, pagename, templatename, context, doctree):
         app.add_css_file("explorers/explorers.css")
 
 
+def _animations(app, pagename, templatename, context, doctree):
+    if doctree and any("images/" in i["uri"] for i in doctree.findall(nodes.image)):
+        app.add_js_file("animations.js", loading_method="defer")
+
+
 def _languages(app, pagename, templatename, context, doctree):
     """Screen readers choose their voice by it."""
     folder = pagename.partition("/")[0]
@@ -157,6 +162,8 @@ def setup(app):
     app.add_config_value("lab_code", code, "html")
     app.connect("html-page-context", _explorers)
     app.connect("html-page-context", _languages)
+    if SITE:
+        app.connect("html-page-context", _animations)
     app.connect("html-page-context", _levels_in_the_contents, priority=900)  # after the theme's
     app.connect("doctree-read", _pictures_into_pages, priority=100)
     app.connect("doctree-read", _no_links_out_of_books)

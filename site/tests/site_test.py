@@ -8,6 +8,7 @@
 come from the system.
 """
 
+import math
 import posixpath
 import re
 import shutil
@@ -523,6 +524,72 @@ class BrowserTest(unittest.TestCase):
         self.assertTrue(self.browser.find_elements(By.CSS_SELECTOR, "h2 a.headerlink"))
         self.assertTrue(self.browser.find_elements(By.CSS_SELECTOR, ".toc-tree a"))
         self.assertTrue(self.browser.find_elements(By.CSS_SELECTOR, "a.next-page"))
+
+
+class AnimationsTest(unittest.TestCase):
+    """Ripple and heat: what their exercises compute, for as long as the reader wants."""
+
+    browser: Browser
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.browser = Browser()
+        cls.addClassCleanup(cls.browser.quit)
+        cls.browser.width(1024)
+
+    def open(self, page: str, motion: str) -> Any:
+        features = [{"name": "prefers-reduced-motion", "value": motion}]
+        self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+        self.browser.open(page)
+        return self.browser.find_element(By.CSS_SELECTOR, ".animation")
+
+    def frames(self, box: Any) -> int:
+        return int(box.get_attribute("data-frames"))
+
+    def test_they_play_and_stop(self) -> None:
+        for page in ("04_images.html", "08_textures.html"):
+            box = self.open(page, "no-preference")
+            WebDriverWait(self.browser, 20).until(lambda _, box=box: self.frames(box) > 2)
+            button = box.find_element(By.TAG_NAME, "button")
+            self.assertEqual(button.text, "Pause")
+            button.send_keys(Keys.ENTER)
+            self.assertEqual(button.text, "Play")
+            label = box.find_element(By.TAG_NAME, "canvas").get_attribute("aria-label")
+            self.assertGreater(len(label), 20)
+
+    def test_they_stand_still_for_those_who_want_less_motion(self) -> None:
+        box = self.open("04_images.html", "reduce")
+        button = box.find_element(By.TAG_NAME, "button")
+        self.assertEqual(button.text, "Play")
+        self.browser.execute_async_script("setTimeout(arguments[0], 300)")  # six frames' time
+        self.assertEqual(self.frames(box), 1)
+        button.send_keys(Keys.SPACE)
+        WebDriverWait(self.browser, 20).until(lambda _: self.frames(box) > 2)
+
+    def test_they_compute_what_the_exercises_do(self) -> None:
+        self.open("04_images.html", "reduce")
+        for tick, x, y in ((0, 0, 0), (5, 32, 20), (60, 63, 1)):
+            d = math.hypot(x - 32, y - 20)
+            self.assertAlmostEqual(
+                self.browser.execute_script(
+                    "return LabAnimations.rippleAt(64, 40, ...arguments)", tick, x, y
+                ),
+                128 + 127 * math.cos(d / 10 - tick / 7) / (d / 10 + 1),
+            )
+        heaters = [0, 0, 1, 0, 0, 0.5]
+        before = [0.25, 0.75, 0, 0, 0.5, 0]  # 3 cells wide, 2 high
+        after = self.browser.execute_script(
+            "return [...LabAnimations.heatStep({width: 3, height: 2,"
+            " heaters: arguments[0], cells: arguments[1]}).cells]",
+            heaters,
+            before,
+        )
+        warm = [h or c for h, c in zip(heaters, before)]
+        for i, value in enumerate(after):
+            x, y = i % 3, i // 3
+            at = [(x, max(y - 1, 0)), (x, min(y + 1, 1)), (max(x - 1, 0), y), (min(x + 1, 2), y)]
+            mean = sum(warm[b * 3 + a] for a, b in at) / 4  # at this speed it is their mean
+            self.assertAlmostEqual(value, mean)
 
 
 class ExplorersTest(unittest.TestCase):
