@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "base/report.hpp"
-#include "engine/switch_frame.h"
 
 #ifdef CPU_DEVICE_ASAN
 #include <sanitizer/asan_interface.h>
@@ -26,6 +25,8 @@
 
 extern "C" {
 void* cpu_device_switch(void** save, void* load, void* result);
+void* cpu_device_start(void** save, void* top, void (*function)(const void*), const void* argument,
+                       void* result);
 int cpu_device_guarded_call(void** slot, void (*function)(void*), void* argument);
 [[noreturn]] void cpu_device_abort_to(void* slot);
 }
@@ -89,6 +90,9 @@ void create_worker() {
   w.waiting = tls_owner.waiting.get();
   w.os_thread = pthread_self();
   w.progress = &progress;
+  // Signal handlers look at the stacks, too: the list never moves.
+  w.stacks.reserve(kMaxThreads + kStacksPerMapping + 1);
+  w.stacks.push_back({&w.base});
 
   // Dynamic shared memory ends at a page that cannot be touched.
   const std::size_t room = (kSharedOptinLimit + kPage - 1) / kPage * kPage;
@@ -111,8 +115,8 @@ void create_worker() {
     std::size_t bytes = 0;
     pthread_attr_getstack(&attributes, &low, &bytes);
     pthread_attr_destroy(&attributes);
-    w.base.low = static_cast<char*>(low);
-    w.base.top = w.base.low + bytes;
+    w.stacks[0].low = static_cast<char*>(low);
+    w.stacks[0].top = w.stacks[0].low + bytes;
   }
 }
 
@@ -123,82 +127,102 @@ void map_stacks(worker& w) {
   tls_owner.stack_mappings.push_back(map);
   static std::atomic<unsigned> mapped{0};
   const bool guarded = mapped.fetch_add(kStacksPerMapping) < kGuardedStacks;
-  // Side by side, and each in a cache line of its own.
   tls_owner.fibers.push_back(std::make_unique<fiber[]>(kStacksPerMapping));
   fiber* fibers = tls_owner.fibers.back().get();
   for (unsigned i = kStacksPerMapping; i-- > 0;) {
     char* low = static_cast<char*>(map) + i * kStackBytes;
     if (guarded || i == 0) mprotect(low, kPage, PROT_NONE);
-    fiber* f = fibers + i;
-    f->low = low + kPage;
     // Tops at different offsets within a page: otherwise the busy ends of all stacks would fall
-    // into the same few cache sets.
-    const std::size_t serial = w.all_stacks.size();
-    f->top = low + kStackBytes - (serial * 192) % kPage;
-    f->own_top = f->top;
-    w.all_stacks.push_back(f);
+    // into the same few cache sets. Each is the begin of a cache line.
+    char* top = low + kStackBytes - (w.stacks.size() * 192) % kPage;
+    fiber* f = fibers + i;
+    f->stack = static_cast<std::uint16_t>(w.stacks.size());
+    w.stacks.push_back({f, low + kPage, top, top});
     w.free_stacks.push_back(f);
   }
 }
 
 /// The stack is free for other threads, though not all functions on it have returned: those from
 /// `deepest` on will not. For AddressSanitizer, their variables are still there.
-void clean_stack([[maybe_unused]] fiber* f, [[maybe_unused]] const char* deepest) {
+void clean_stack([[maybe_unused]] const fiber_stack& s, [[maybe_unused]] const char* deepest) {
 #ifdef CPU_DEVICE_ASAN
-  const char* low = std::max<const char*>(f->low, deepest - kPage);  // and what is being called
-  __asan_unpoison_memory_region(low, static_cast<std::size_t>(f->top - low));
+  const char* low = std::max<const char*>(s.low, deepest - kPage);  // and what is being called
+  __asan_unpoison_memory_region(low, static_cast<std::size_t>(s.top - low));
 #endif
 }
 
 /// Of the thread `me`, which will not run again.
 inline void free_own_stack(worker& w, fiber* me) {
-  clean_stack(me, static_cast<char*>(__builtin_frame_address(0)));
+  clean_stack(w.stacks[me->stack], static_cast<char*>(__builtin_frame_address(0)));
   w.free_stacks.push_back(me);
 }
 
-/// Every change of stacks goes through here. Returns `result` when `from` goes on.
-inline void* change_stack(worker& w, fiber* from, fiber* to, void* result = nullptr) {
+/// Every change of stacks is in one of these: leave_stack(), the change, come_back().
+inline void* leave_stack(worker& w, fiber* to) {
   ++progress.waits;
   w.current = to;
-#ifdef CPU_DEVICE_ASAN
   void* fake = nullptr;
-  __sanitizer_start_switch_fiber(&fake, to->low, static_cast<std::size_t>(to->top - to->low));
-  result = cpu_device_switch(&from->sp, to->sp, result);
-  __sanitizer_finish_switch_fiber(fake, nullptr, nullptr);
-  return result;
-#else
-  return cpu_device_switch(&from->sp, to->sp, result);
+#ifdef CPU_DEVICE_ASAN
+  const fiber_stack& s = w.stacks[to->stack];
+  __sanitizer_start_switch_fiber(&fake, s.low, static_cast<std::size_t>(s.top - s.low));
 #endif
+  return fake;
+}
+inline void* come_back([[maybe_unused]] void* fake, void* result) {
+#ifdef CPU_DEVICE_ASAN
+  __sanitizer_finish_switch_fiber(fake, nullptr, nullptr);
+#endif
+  return result;
+}
+
+/// Goes on where `to` waits. Returns `result` when `from` goes on.
+inline void* change_stack(worker& w, fiber* from, fiber* to, void* result = nullptr) {
+  void* fake = leave_stack(w, to);
+  return come_back(fake, cpu_device_switch(&from->sp, to->sp, result));
 }
 
 inline void* resume(worker& w, fiber* from, fiber* to, void* result = nullptr) {
-  const thread_position* position = to->position;
-  threadIdx = {position->x, position->y, position->z};
-  progress.position = position;
+  const thread_position& position = to->position();
+  threadIdx = {position.x, position.y, position.z};
+  progress.position = &position;
   return change_stack(w, from, to, result);
 }
 
-void fiber_entry() {
 #ifdef CPU_DEVICE_ASAN
-  __sanitizer_finish_switch_fiber(nullptr, nullptr, nullptr);
-#endif
-  const running_launch& launch = *tls_worker->launch;
-  launch.run(launch.arguments);
-  __builtin_unreachable();  // out_of_threads() never comes back to a stack of the pool
+void begin_stack(const void* arguments) {
+  come_back(nullptr, nullptr);
+  tls_worker->launch->run(arguments);
 }
+#endif
 
-/// Goes on with the threads that have not started, on a fresh stack. Returns `result` when `me`
-/// goes on.
+/// Goes on with the threads that have not started, on a fresh stack, which the launch's run() never
+/// leaves by its end: see out_of_threads(). Returns `result` when `me` goes on.
+///
+/// The registers of a thread that waits take 64 bytes on x86-64. They are in a single cache line if
+/// the stack begins at the right distance from one. The threads of a block mostly wait at the same
+/// depth: it is that of the thread before `me`.
 void* start_on_new_stack(worker& w, fiber* me, void* result = nullptr) {
-  if (w.free_stacks.empty()) map_stacks(w);
+  if (w.free_stacks.empty()) [[unlikely]]
+    map_stacks(w);
   fiber* f = w.free_stacks.back();
   w.free_stacks.pop_back();
-  auto top = reinterpret_cast<std::uintptr_t>(f->top) & ~std::uintptr_t{15};
-  auto* frame = reinterpret_cast<void**>(top - CPU_DEVICE_FRAME_BYTES);
-  std::fill_n(frame, CPU_DEVICE_FRAME_BYTES / sizeof(void*), nullptr);
-  frame[CPU_DEVICE_FRAME_ENTRY / sizeof(void*)] = reinterpret_cast<void*>(&fiber_entry);
-  f->sp = frame;
-  return change_stack(w, me, f, result);
+  std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(w.stacks[f->stack].top);
+  if (w.last_starter != nullptr) {
+    const auto sp = reinterpret_cast<std::uintptr_t>(w.last_starter->sp);
+    begin -= (sp - w.last_starter_began) & 48U;
+  }
+  w.last_starter = me;
+  w.last_starter_began = w.newest_began;
+  w.newest_began = begin;
+  void* fake = leave_stack(w, f);
+#ifdef CPU_DEVICE_ASAN
+  void (*const run)(const void*) = &begin_stack;
+#else
+  void (*const run)(const void*) = w.launch->run;
+#endif
+  return come_back(
+      fake, cpu_device_start(&me->sp, reinterpret_cast<void*>(begin), run, w.launch->arguments,
+                             result));
 }
 
 void make_ready(worker& w, fiber* f) { w.ready[w.tail++ % kMaxThreads] = f; }
@@ -215,17 +239,17 @@ bool release_special_waiters(worker& w) {
   if (!w.at_active_mask.empty()) {
     // No lane can run on, so those that stand at one __activemask() are together.
     fiber* first = w.at_active_mask.front();
-    const unsigned warp = first->position->linear / 32;
+    const unsigned warp = first->position().linear / 32;
     const auto together = [&](const fiber* f) {
-      return f->position->linear / 32 == warp && f->line == first->line;
+      return f->position().linear / 32 == warp && f->line == first->line;
     };
     unsigned mask = 0;
     for (const fiber* f : w.at_active_mask)
-      if (together(f)) mask |= 1U << (f->position->linear % 32);
+      if (together(f)) mask |= 1U << (f->position().linear % 32);
     std::vector<fiber*> rest;
     for (fiber* f : w.at_active_mask) {
       if (together(f)) {
-        f->result = mask;
+        w.stacks[f->stack].result = mask;
         make_ready(w, f);
       } else {
         rest.push_back(f);
@@ -280,9 +304,9 @@ inline void wait_for_others(worker& w, fiber* me) {
 }
 
 inline void note_place(fiber* me, const char* what, const char* file, int line) {
-  const thread_position* position = progress.position;
-  me->position = position;
   if (progress.stop != nullptr) {  // its first wait: other stacks start those behind it
+    const thread_position* position = progress.position;
+    me->thread = static_cast<std::uint16_t>(position - progress.order);
     progress.next = std::max(progress.next, position + 1);
     progress.stop = nullptr;
   }
@@ -297,8 +321,9 @@ inline void note_place(fiber* me, const char* what, const char* file, int line) 
 }
 
 inline worker& worker_in_kernel(const char* what) {
-  worker* w = tls_worker;
-  if (w == nullptr || !w->in_kernel.load(std::memory_order_relaxed)) called_by_host(what);
+  worker* w = progress.self;
+  if (w == nullptr) [[unlikely]]
+    called_by_host(what);
   return *w;
 }
 
@@ -400,11 +425,11 @@ int block_vote(vote kind, int predicate, const char* file, int line) {
       break;
   }
   if (arrive(w, me, "__syncthreads_count/_and/_or()", file, line)) {
-    for (unsigned i = 0; i < w.arrived; ++i) w.waiting[i]->result = w.vote_result;
+    for (unsigned i = 0; i < w.arrived; ++i) w.stacks[w.waiting[i]->stack].result = w.vote_result;
     release_barrier(w, *me);
   }
   wait_for_others(w, me);
-  return static_cast<int>(me->result);
+  return static_cast<int>(w.stacks[me->stack].result);
 }
 
 namespace {
@@ -524,7 +549,7 @@ unsigned active_mask(const char* file, int line) {
   note_place(me, "__activemask()", file, line);
   w.at_active_mask.push_back(me);
   wait_for_others(w, me);
-  return me->result;
+  return w.stacks[me->stack].result;
 }
 
 void yield(const char* file, int line) {
@@ -568,7 +593,7 @@ void take_turn(worker& w, const void* pc) {
   p.next = first_unclaimed(p);
   p.stop = nullptr;
   fiber* me = w.current;
-  me->position = &current_position();
+  me->thread = static_cast<std::uint16_t>(&current_position() - p.order);
   me->what = "a spin loop";
   me->pc = pc;
   me->line = 0;
@@ -652,8 +677,11 @@ void forget_block(worker& w) {
     group->next = w.free_groups;
     w.free_groups = group.get();
   }
-  w.free_stacks.assign(w.all_stacks.begin(), w.all_stacks.end());
-  for (fiber* f : w.all_stacks) clean_stack(f, f->low);
+  w.free_stacks.clear();
+  for (std::size_t i = 1; i < w.stacks.size(); ++i) {
+    w.free_stacks.push_back(w.stacks[i].user);
+    clean_stack(w.stacks[i], w.stacks[i].low);
+  }
 }
 
 void publish_block(worker& w, void (observer::*what)(const block_event&), bool given_up = false) {
@@ -813,7 +841,7 @@ void work_on(running_launch& launch) {
 
   w.notes.watched.store(false);
   w.notes.looked_at = nullptr;
-  w.base.own_top = static_cast<char*>(__builtin_frame_address(0));
+  w.stacks[0].own_top = static_cast<char*>(__builtin_frame_address(0));
   progress.self = &w;
   w.in_kernel.store(true, std::memory_order_release);
   while (launch.error.load(std::memory_order_relaxed) == 0) {
@@ -829,10 +857,11 @@ void work_on(running_launch& launch) {
       // The sanitizer did not see the jump: we are on the base stack, and what lies below this
       // frame is free again.
       const char* here = static_cast<char*>(__builtin_frame_address(0)) - 256;
-      __sanitizer_start_switch_fiber(nullptr, w.base.low,
-                                     static_cast<std::size_t>(w.base.top - w.base.low));
+      const fiber_stack& base = w.stacks[0];
+      __sanitizer_start_switch_fiber(nullptr, base.low,
+                                     static_cast<std::size_t>(base.top - base.low));
       __sanitizer_finish_switch_fiber(nullptr, nullptr, nullptr);
-      __asan_unpoison_memory_region(w.base.low, static_cast<std::size_t>(here - w.base.low));
+      __asan_unpoison_memory_region(base.low, static_cast<std::size_t>(here - base.low));
 #endif
       std::fesetround(FE_TONEAREST);  // __dadd_ru and the like may have been interrupted
       report_problem(w, launch);
@@ -844,6 +873,7 @@ void work_on(running_launch& launch) {
   w.in_kernel.store(false, std::memory_order_release);
   w.notes.watched.store(false);
   if (hooks.share_ends != nullptr) hooks.share_ends(w);
+  progress.self = nullptr;
   w.launch = nullptr;
 }
 

@@ -82,23 +82,32 @@ launch_event event_of(const running_launch& launch, cudaError_t status = cudaSuc
 /// Blocks of the launch that no worker has begun.
 std::uint64_t blocks_to_start(const running_launch& launch);
 
-/// A stack, and the CUDA thread that waits on it. No larger than a cache line: those of a block
-/// with two lines each, of which one is used, would share half of the first cache's sets.
-struct alignas(64) fiber {
+/// The CUDA thread that waits on a stack. Each wait touches one of these, and those of a block share
+/// the first cache with the busy ends of its stacks. So two are in a cache line, and what a wait
+/// does not need is in fiber_stack.
+struct alignas(32) fiber {
   void* sp = nullptr;
-  const thread_position* position = nullptr;
   const char* what = nullptr;  // where the thread waits, for reports
   union {
     const char* file = nullptr;
     const void* pc;  // where it was preempted, when `line` is 0
   };
   int line = 0;
-  unsigned result = 0;  // what a vote or __activemask gives the thread
-  char* low = nullptr;  // usable stack: low .. top
+  std::uint16_t thread = 0;  // its place in progress.order
+  std::uint16_t stack = 0;   // its place in worker::stacks
+
+  const thread_position& position() const { return progress.order[thread]; }
+};
+static_assert(sizeof(fiber) == 32);
+
+/// The stack of a fiber.
+struct fiber_stack {
+  fiber* user = nullptr;
+  char* low = nullptr;  // usable: low .. top
   char* top = nullptr;
   char* own_top = nullptr;  // the thread's part of it; above lies what the host keeps there
+  unsigned result = 0;      // what a vote or __activemask gives the thread
 };
-static_assert(sizeof(fiber) == 64);
 
 /// Lanes that meet in one warp function.
 struct warp_group : warp_exchange {
@@ -194,9 +203,12 @@ struct worker {
   unsigned block_epoch = 0;  // barriers that the block has passed
   unsigned warp_epoch[32] = {};
 
-  fiber base;  // the worker's own stack
+  fiber base;                       // the thread on the worker's own stack
+  std::vector<fiber_stack> stacks;  // the worker's own is the first
   std::vector<fiber*> free_stacks;
-  std::vector<fiber*> all_stacks;
+  // Where new stacks begin: see start_on_new_stack().
+  const fiber* last_starter = nullptr;
+  std::uintptr_t last_starter_began = 0, newest_began = 0;
   std::vector<fiber*> at_active_mask;
   warp_group* open_groups[32] = {};
   warp_group* free_groups = nullptr;

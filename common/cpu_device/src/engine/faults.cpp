@@ -170,10 +170,10 @@ void add_place(std::vector<waiting_place>& places, const fiber& f, const std::st
   const std::string text = std::string(f.what) + " at " + place(f.file, f.line) + extra;
   for (auto& p : places)
     if (p.text == text) {
-      p.threads.push_back(f.position->linear);
+      p.threads.push_back(f.position().linear);
       return;
     }
-  places.push_back({text, {f.position->linear}});
+  places.push_back({text, {f.position().linear}});
 }
 
 /// "barrier.cu:12", or nothing. Asked for the same few instructions by many blocks.
@@ -209,7 +209,7 @@ std::string describe_waiting(worker& w, bool& warp_function) {
   warp_function = false;
   const auto add = [&](const fiber& f, const std::string& extra = {}) {
     add_place(places, f, extra);
-    waiting.insert(f.position->linear);
+    waiting.insert(f.position().linear);
   };
   for (unsigned i = 0; i < w.arrived; ++i) add(*w.waiting[i]);
   for (const warp_group* group : w.open_groups)
@@ -274,7 +274,7 @@ std::string describe_fault(worker& w, cudaError_t& error) {
   error = cudaErrorIllegalAddress;
   const char* address = static_cast<const char*>(w.problem.address);
   // A full stack: the access is where the stack pointer is, below the stack's lowest byte.
-  const fiber& stack = *w.current;
+  const fiber_stack& stack = w.stacks[w.current->stack];
   const char* sp = static_cast<const char*>(w.problem.sp);
   constexpr std::ptrdiff_t kNear = 64 * 1024;
   if (address < stack.low + 4096 && address - sp < kNear && sp - address < kNear)
@@ -311,7 +311,7 @@ std::string describe_time_limit(worker& w) {
   const fiber& f = *w.current;
   const std::string line = source_places({static_cast<char*>(w.problem.pc) + 1}).front();
   const bool in_engine = line.find("/cpu_device/src/") != std::string::npos;
-  if (f.line != 0 && (in_engine || f.position == progress.position)) {
+  if (f.line != 0 && (in_engine || &f.position() == progress.position)) {
     // It comes by a barrier again and again: a better place to name than one in the engine.
     text += ", which last waited in " + std::string(f.what) + " at " + place(f.file, f.line);
   } else if (!line.empty() && !in_engine) {
@@ -327,32 +327,32 @@ std::string describe_time_limit(worker& w) {
 std::string describe_threads(worker& w) {
   std::map<std::string, std::vector<unsigned>> places;
   std::set<unsigned> added;  // a thread that was stopped on its way to sleep stands in two lists
-  const auto add = [&](const fiber& f, const thread_position* thread, const void* pc) {
-    if (!added.insert(thread->linear).second) return;
+  const auto add = [&](const fiber& f, const thread_position& thread, const void* pc) {
+    if (!added.insert(thread.linear).second) return;
     const std::string where = f.line != 0 ? place(f.file, f.line) : place_of_instruction(pc);
     const bool spins = f.line == 0 || std::string_view(f.what) == "a spin loop";
     places[(spins ? "in a loop" : std::string("in ") + f.what) +
            (where.empty() ? "" : " at " + where)]
-        .push_back(thread->linear);
+        .push_back(thread.linear);
   };
-  for (unsigned i = 0; i < w.arrived; ++i) add(*w.waiting[i], w.waiting[i]->position, nullptr);
+  for (unsigned i = 0; i < w.arrived; ++i) add(*w.waiting[i], w.waiting[i]->position(), nullptr);
   for (const warp_group* group : w.open_groups)
     for (; group != nullptr; group = group->next)
       for (unsigned i = 0; i < group->count; ++i)
-        add(*group->waiting[i], group->waiting[i]->position, nullptr);
+        add(*group->waiting[i], group->waiting[i]->position(), nullptr);
   for (unsigned i = w.head; i != w.tail; ++i) {
     const fiber& f = *w.ready[i % kMaxThreads];
-    add(f, f.position, f.pc);
+    add(f, f.position(), f.pc);
   }
   if (w.arrived == 0 || w.waiting[w.arrived - 1] != w.current) {
     // It may have spun through the engine, or have been looked at in the kernel's code.
     fiber running;
     running.what = "a spin loop";
-    if (w.notes.looked_at != progress.position && w.current->position == progress.position) {
+    if (w.notes.looked_at != progress.position && &w.current->position() == progress.position) {
       running.file = w.current->file;
       running.line = w.current->line;
     }
-    add(running, &current_position(), w.notes.pc);
+    add(running, current_position(), w.notes.pc);
   }
   std::string text;
   for (auto& [where, threads] : places) {

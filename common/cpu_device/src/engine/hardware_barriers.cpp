@@ -52,7 +52,7 @@ void warn_once(worker& w, const std::string& places, const std::string& text) {
 unsigned lanes_in(const warp_group& group) {
   unsigned lanes = 0;
   for (unsigned i = 0; i < group.count; ++i)
-    lanes |= 1U << (group.waiting[i]->position->linear % 32);
+    lanes |= 1U << (group.waiting[i]->position().linear % 32);
   return lanes;
 }
 
@@ -62,10 +62,10 @@ unsigned live_lanes(const worker& w, unsigned warp, const fiber* running) {
   const auto add = [&](const thread_position& thread) {
     if (thread.linear / 32 == warp) lanes |= 1U << (thread.linear % 32);
   };
-  if (running != nullptr) add(*running->position);
-  for (unsigned i = 0; i < w.arrived; ++i) add(*w.waiting[i]->position);
-  for (unsigned i = w.head; i != w.tail; ++i) add(*w.ready[i % kMaxThreads]->position);
-  for (const fiber* f : w.at_active_mask) add(*f->position);
+  if (running != nullptr) add(running->position());
+  for (unsigned i = 0; i < w.arrived; ++i) add(w.waiting[i]->position());
+  for (unsigned i = w.head; i != w.tail; ++i) add(w.ready[i % kMaxThreads]->position());
+  for (const fiber* f : w.at_active_mask) add(f->position());
   for (const warp_group* g = w.open_groups[warp]; g != nullptr; g = g->next) lanes |= lanes_in(*g);
   for (const thread_position* t = progress.next; t != progress.end; ++t) add(*t);
   return lanes;
@@ -142,7 +142,7 @@ bool release_stuck(worker& w) {
     if (group != nullptr) return false;  // of lanes that wait for lanes at the block's barrier
   if (w.arrived == 0 || w.waiting[0]->what == kGridBarrier || !meets_as_hardware(w)) return false;
   w.mixed = false;
-  for (unsigned i = 0; i < w.arrived; ++i) w.waiting[i]->result = w.vote_result;
+  for (unsigned i = 0; i < w.arrived; ++i) w.stacks[w.waiting[i]->stack].result = w.vote_result;
   let_block_go(w);
   return true;
 }

@@ -6,6 +6,10 @@
 //   void* cpu_device_switch(void** save, void* load, void* result)
 //     Saves the running stack in *save and goes on where `load` was saved. When this stack goes on,
 //     its call returns `result`: then the caller need not keep it.
+//   void* cpu_device_start(void** save, void* top, void (*function)(const void*),
+//                          const void* argument, void* result)
+//     The same, but goes on with function(argument), which never returns, on the empty stack below
+//     `top`, a multiple of 16.
 //   int cpu_device_guarded_call(void** slot, void (*function)(void*), void* argument)
 //     Calls function(argument); 0 when it returns, 1 when cpu_device_abort_to(*slot) ends it.
 //   void cpu_device_abort_to(void* slot)
@@ -13,8 +17,6 @@
 //
 // The switch ends in a jump, not in a return: the processor predicts returns from a stack of its
 // own, which knows nothing of ours.
-
-#include "switch_frame.h"
 
 #if defined(__x86_64__)
 
@@ -42,10 +44,25 @@ cpu_device_switch:
     popq %rcx
     jmpq *%rcx
     .size cpu_device_switch, .-cpu_device_switch
-    // Seven pushes below the address. At a function's entry the stack is 8 off 16.
-    .if CPU_DEVICE_FRAME_ENTRY != 7 * 8 || CPU_DEVICE_FRAME_BYTES != CPU_DEVICE_FRAME_ENTRY + 16
-    .error "switch_frame.h does not fit cpu_device_switch"
-    .endif
+
+    .globl cpu_device_start
+    .type cpu_device_start, @function
+    .p2align 4
+cpu_device_start:
+    pushq %rbp
+    pushq %rbx
+    pushq %r12
+    pushq %r13
+    pushq %r14
+    pushq %r15
+    pushq %r8
+    movq %rsp, (%rdi)
+    movq %rsi, %rsp
+    movq %rcx, %rdi
+    xorl %ebp, %ebp
+    pushq $0  // where it would return to: debuggers see the end of the stack
+    jmpq *%rdx
+    .size cpu_device_start, .-cpu_device_start
 
     .globl cpu_device_guarded_call
     .type cpu_device_guarded_call, @function
@@ -92,13 +109,13 @@ cpu_device_abort_to:
     .type cpu_device_switch, %function
     .p2align 4
 cpu_device_switch:
-    sub sp, sp, #CPU_DEVICE_FRAME_BYTES
+    sub sp, sp, #176
     stp x19, x20, [sp, #0]
     stp x21, x22, [sp, #16]
     stp x23, x24, [sp, #32]
     stp x25, x26, [sp, #48]
     stp x27, x28, [sp, #64]
-    stp x29, x30, [sp, #CPU_DEVICE_FRAME_ENTRY - 8]
+    stp x29, x30, [sp, #80]
     stp d8, d9, [sp, #96]
     stp d10, d11, [sp, #112]
     stp d12, d13, [sp, #128]
@@ -112,15 +129,40 @@ cpu_device_switch:
     ldp x23, x24, [sp, #32]
     ldp x25, x26, [sp, #48]
     ldp x27, x28, [sp, #64]
-    ldp x29, x30, [sp, #CPU_DEVICE_FRAME_ENTRY - 8]
+    ldp x29, x30, [sp, #80]
     ldp d8, d9, [sp, #96]
     ldp d10, d11, [sp, #112]
     ldp d12, d13, [sp, #128]
     ldp d14, d15, [sp, #144]
     ldr x0, [sp, #160]
-    add sp, sp, #CPU_DEVICE_FRAME_BYTES
+    add sp, sp, #176
     br x30
     .size cpu_device_switch, .-cpu_device_switch
+
+    .globl cpu_device_start
+    .type cpu_device_start, %function
+    .p2align 4
+cpu_device_start:
+    sub sp, sp, #176
+    stp x19, x20, [sp, #0]
+    stp x21, x22, [sp, #16]
+    stp x23, x24, [sp, #32]
+    stp x25, x26, [sp, #48]
+    stp x27, x28, [sp, #64]
+    stp x29, x30, [sp, #80]
+    stp d8, d9, [sp, #96]
+    stp d10, d11, [sp, #112]
+    stp d12, d13, [sp, #128]
+    stp d14, d15, [sp, #144]
+    str x4, [sp, #160]
+    mov x9, sp
+    str x9, [x0]
+    mov sp, x1
+    mov x0, x3
+    mov x29, #0
+    mov x30, #0  // where it would return to: debuggers see the end of the stack
+    br x2
+    .size cpu_device_start, .-cpu_device_start
 
     .globl cpu_device_guarded_call
     .type cpu_device_guarded_call, %function

@@ -93,9 +93,9 @@ __attribute__((no_sanitize("address"))) std::uint64_t hash_words(std::uint64_t h
   return hash;
 }
 
-std::uint64_t hash_stack(const fiber& f, const char* sp, std::uint64_t hash) {
+std::uint64_t hash_stack(const fiber_stack& s, const char* sp, std::uint64_t hash) {
   const char* low = reinterpret_cast<const char*>(reinterpret_cast<std::uintptr_t>(sp) & ~7ULL);
-  const char* high = std::min<const char*>(low + kStackLooked, f.top);
+  const char* high = std::min<const char*>(low + kStackLooked, s.top);
   return hash_words(hash, low, high) | 1U;
 }
 
@@ -111,7 +111,7 @@ bool note_state(worker& w, std::uint64_t state) {
   return novel;
 }
 
-std::uint64_t state_of(const ucontext_t& context, const fiber& f) {
+std::uint64_t state_of(const ucontext_t& context, const fiber_stack& s) {
   auto hash = reinterpret_cast<std::uintptr_t>(progress.position);
 #if defined(__x86_64__)
   for (int i = 0; i < REG_RIP; ++i)
@@ -128,7 +128,7 @@ std::uint64_t state_of(const ucontext_t& context, const fiber& f) {
   hash = hash_words(hash, vectors, vectors + 16 + 32 * 16);  // the first record: SIMD registers
   const auto* sp = reinterpret_cast<const char*>(context.uc_mcontext.sp);
 #endif
-  return hash_stack(f, sp, hash);
+  return hash_stack(s, sp, hash);
 }
 
 const void* pc_of(const ucontext_t& context) {
@@ -157,7 +157,7 @@ void end_block(worker& w, ucontext_t& context) {
 /// A thread stands in the kernel's code and has run for a while.
 void look_at_running_thread(worker& w, const ucontext_t& context) {
   turn_notes& notes = w.notes;
-  const bool novel = note_state(w, state_of(context, *w.current));
+  const bool novel = note_state(w, state_of(context, w.stacks[w.current->stack]));
   if (notes.looked_at != progress.position) {
     notes.looked_at = progress.position;
     notes.looks = 0;
@@ -183,9 +183,9 @@ void look_at_running_thread(worker& w, const ucontext_t& context) {
 void look_at_waiting_thread(worker& w) {
   for (unsigned i = 0; i < std::min(w.arrived, kMaxThreads); ++i) {
     const fiber& f = *w.waiting[i];
-    if (f.position != progress.order || f.sp == nullptr) continue;
+    if (f.thread != 0 || f.sp == nullptr) continue;
     // It says what the block has not seen before, but not that a thread has looked in vain.
-    if (w.notes.seen->add(hash_stack(f, static_cast<const char*>(f.sp), 1)))
+    if (w.notes.seen->add(hash_stack(w.stacks[f.stack], static_cast<const char*>(f.sp), 1)))
       w.notes.novel.store(true, std::memory_order_relaxed);
     return;
   }
@@ -227,7 +227,7 @@ void install_turn_handler() {
   __builtin_unwind_init();  // the registers that the kernel has kept its variables in
   const auto* frame = static_cast<const char*>(__builtin_frame_address(0));
   const auto hash = reinterpret_cast<std::uintptr_t>(progress.position);
-  note_state(w, hash_stack(*w.current, frame - 40, hash));
+  note_state(w, hash_stack(w.stacks[w.current->stack], frame - 40, hash));
   give_back_blocks(w);
 }
 

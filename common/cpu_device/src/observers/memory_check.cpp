@@ -45,9 +45,9 @@ mapping find_mapping(std::uintptr_t address, bool write) {
   return found;
 }
 
-bool in_stack(const fiber& f, std::uintptr_t address) {
-  return address >= reinterpret_cast<std::uintptr_t>(f.low) &&
-         address < reinterpret_cast<std::uintptr_t>(f.top);
+bool in_stack(const fiber_stack& s, std::uintptr_t address) {
+  return address >= reinterpret_cast<std::uintptr_t>(s.low) &&
+         address < reinterpret_cast<std::uintptr_t>(s.top);
 }
 
 void describe_unknown(worker& w, std::uint8_t flags, const void* pc, const char* kind,
@@ -188,10 +188,9 @@ void look_at_unknown(worker& w, const page* p, std::uintptr_t address, std::size
       }
     }
     const bool of_another_thread =
-        std::any_of(w.all_stacks.begin(), w.all_stacks.end(),
-                    [&](const fiber* f) { return in_stack(*f, address); }) ||
-        (address >= reinterpret_cast<std::uintptr_t>(w.base.low) &&
-         address < reinterpret_cast<std::uintptr_t>(w.base.own_top));
+        std::any_of(w.stacks.begin(), w.stacks.end(), [&](const fiber_stack& s) {
+          return in_stack(s, address) && address < reinterpret_cast<std::uintptr_t>(s.own_top);
+        });
     if (kind == mapping::file) {
       ignore(address, address + 1);
     } else if (kind != mapping::unreachable && kind != mapping::unknown) {
@@ -203,7 +202,7 @@ void look_at_unknown(worker& w, const page* p, std::uintptr_t address, std::size
       else
         describe_unknown(
             w, flags, pc,
-            kind == mapping::stack || in_stack(w.base, address)
+            kind == mapping::stack || in_stack(w.stacks[0], address)
                 ? "host memory (a local variable of the host)"
                 : "host memory (malloc, new, std::vector or a local variable of the host)",
             ".\n  A kernel cannot follow the host's pointers. Try: cudaMalloc memory on the device "

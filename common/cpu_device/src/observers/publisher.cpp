@@ -195,7 +195,7 @@ inline std::uint32_t begin_atomic(thread_times& times, const worker& w, std::uin
     check_shared_bounds(w, address, size, flags, pc);
     shared = s.dynamic_cells + (address - reinterpret_cast<std::uintptr_t>(w.shared_low)) / 4;
   } else {
-    const fiber& stack = *w.current;
+    const fiber_stack& stack = w.stacks[w.current->stack];
     if (address - reinterpret_cast<std::uintptr_t>(stack.low) <
         static_cast<std::uintptr_t>(stack.own_top - stack.low)) {
       if (s.locals != nullptr) [[unlikely]]
