@@ -99,9 +99,13 @@ struct kernel_call {
 cudaError_t submit(const launch_site& site, const launch_shape& shape, const kernel_call& call);
 
 /// Ends `finished` threads of the running stack and gives it the next ones, from progress.position
-/// to progress.stop: of one row, with threadIdx of the first. If all have started, goes on with a
-/// thread that waits, and returns false when the whole block has finished.
+/// to progress.stop: of one row, with threadIdx of the first. False, and none is ended, if all have
+/// started.
 bool next_threads(unsigned finished);
+
+/// Ends the last `finished` threads of the running stack, when all have started, and goes on with a
+/// thread that waits. Returns, on the worker's own stack, when the whole block has finished.
+void out_of_threads(unsigned finished);
 
 /// Accesses that stay where they stand in the program, and are done once.
 template <class T>
@@ -128,7 +132,8 @@ CPU_DEVICE_UNWATCHED void run_threads(const void* stored) {
   // run it. When a thread has waited or was preempted, the row ends with it.
   const void* anything = &p;
   asm("" : "+r"(anything));  // it may point anywhere, as far as the compiler can tell
-  for (unsigned finished = 0; next_threads(finished);) {
+  unsigned finished = 0;
+  while (next_threads(finished)) {
     const thread_position* t = p.position;
     const thread_position* const first = t;
     unsigned x = threadIdx.x;
@@ -143,9 +148,9 @@ CPU_DEVICE_UNWATCHED void run_threads(const void* stored) {
     } while (t < read_now(p.stop));
     finished = static_cast<unsigned>(t - first);
   }
-#ifdef CPU_DEVICE_CHECK
-  p.watching = false;
-#endif
+  // A jump to the next thread that waits, as far as the processor can tell: a call from which no
+  // return comes would make it predict the returns of the block's other threads wrongly.
+  out_of_threads(finished);
 }
 
 template <class Call, class... Args>

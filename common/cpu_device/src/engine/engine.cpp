@@ -45,6 +45,7 @@ namespace {
 
 constexpr std::size_t kStackBytes = 256 * 1024;  // of which the lowest page is a guard
 constexpr unsigned kStacksPerMapping = 64;
+constexpr unsigned kMostStacks = kMaxThreads + kStacksPerMapping + 1;
 // A guard page splits a mapping, and a process may have 65530 parts of mappings (vm.max_map_count):
 // stacks beyond this number have a guard only at the low end of their mapping.
 constexpr unsigned kGuardedStacks = 24 * 1024;
@@ -62,7 +63,7 @@ void shuffle_items(T* items, std::size_t count, std::uint64_t& state) {
 /// A worker's memory lives as long as its OS thread.
 struct worker_owner {
   std::unique_ptr<worker> owned;
-  std::unique_ptr<fiber*[]> ready, waiting;
+  std::unique_ptr<fiber*[]> ready, waiting, free_stacks;
   std::vector<std::unique_ptr<fiber[]>> fibers;
   std::vector<void*> stack_mappings;
   void* shared_mapping = nullptr;
@@ -88,10 +89,12 @@ void create_worker() {
   std::fill_n(tls_owner.waiting.get(), kMaxThreads, &w.base);
   w.ready = tls_owner.ready.get();
   w.waiting = tls_owner.waiting.get();
+  tls_owner.free_stacks = std::make_unique<fiber*[]>(kMostStacks);
+  w.free_stacks = tls_owner.free_stacks.get();
   w.os_thread = pthread_self();
   w.progress = &progress;
   // Signal handlers look at the stacks, too: the list never moves.
-  w.stacks.reserve(kMaxThreads + kStacksPerMapping + 1);
+  w.stacks.reserve(kMostStacks);
   w.stacks.push_back({&w.base});
 
   // Dynamic shared memory ends at a page that cannot be touched.
@@ -120,7 +123,7 @@ void create_worker() {
   }
 }
 
-void map_stacks(worker& w) {
+[[gnu::noinline, gnu::cold]] void map_stacks(worker& w) {
   void* map = mmap(nullptr, kStackBytes * kStacksPerMapping, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
   if (map == MAP_FAILED) throw std::bad_alloc();
@@ -138,7 +141,7 @@ void map_stacks(worker& w) {
     fiber* f = fibers + i;
     f->stack = static_cast<std::uint16_t>(w.stacks.size());
     w.stacks.push_back({f, low + kPage, top, top});
-    w.free_stacks.push_back(f);
+    w.free_stacks[w.free_count++] = f;
   }
 }
 
@@ -149,12 +152,6 @@ void clean_stack([[maybe_unused]] const fiber_stack& s, [[maybe_unused]] const c
   const char* low = std::max<const char*>(s.low, deepest - kPage);  // and what is being called
   __asan_unpoison_memory_region(low, static_cast<std::size_t>(s.top - low));
 #endif
-}
-
-/// Of the thread `me`, which will not run again.
-inline void free_own_stack(worker& w, fiber* me) {
-  clean_stack(w.stacks[me->stack], static_cast<char*>(__builtin_frame_address(0)));
-  w.free_stacks.push_back(me);
 }
 
 /// Every change of stacks is in one of these: leave_stack(), the change, come_back().
@@ -202,10 +199,9 @@ void begin_stack(const void* arguments) {
 /// the stack begins at the right distance from one. The threads of a block mostly wait at the same
 /// depth: it is that of the thread before `me`.
 void* start_on_new_stack(worker& w, fiber* me, void* result = nullptr) {
-  if (w.free_stacks.empty()) [[unlikely]]
+  if (w.free_count == 0) [[unlikely]]
     map_stacks(w);
-  fiber* f = w.free_stacks.back();
-  w.free_stacks.pop_back();
+  fiber* f = w.free_stacks[--w.free_count];
   std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(w.stacks[f->stack].top);
   if (w.last_starter != nullptr) {
     const auto sp = reinterpret_cast<std::uintptr_t>(w.last_starter->sp);
@@ -220,9 +216,8 @@ void* start_on_new_stack(worker& w, fiber* me, void* result = nullptr) {
 #else
   void (*const run)(const void*) = w.launch->run;
 #endif
-  return come_back(
-      fake, cpu_device_start(&me->sp, reinterpret_cast<void*>(begin), run, w.launch->arguments,
-                             result));
+  return come_back(fake, cpu_device_start(&me->sp, reinterpret_cast<void*>(begin), run,
+                                          w.launch->arguments, result));
 }
 
 void make_ready(worker& w, fiber* f) { w.ready[w.tail++ % kMaxThreads] = f; }
@@ -609,33 +604,31 @@ void take_turn(worker& w, const void* pc) {
   p.stop = stop;
 }
 
-namespace {
-
-/// The running stack has no threads to start: goes on with one that waits. Only the base stack
-/// comes back here, when the whole block has finished.
-void out_of_threads(worker& w) {
+void out_of_threads(unsigned finished) {
+  worker& w = *progress.self;
   fiber* me = w.current;
   const bool on_base = me == &w.base;
+  progress.finished += finished;
   progress.stop = nullptr;
-  if (!on_base) free_own_stack(w, me);  // nothing starts any more, so it stays untouched
+  if (!on_base) {  // nothing starts any more, so it stays untouched
+    w.free_stacks[w.free_count++] = me;
+#ifdef CPU_DEVICE_ASAN
+    clean_stack(w.stacks[me->stack], static_cast<char*>(__builtin_frame_address(0)));
+#endif
+  }
   if (progress.finished != progress.count)
     resume(w, me, next_ready(w));
   else if (!on_base)
     change_stack(w, me, &w.base);
 }
 
-}  // namespace
-
 // Not in the kernel's code, where a thread is preempted: what is claimed here stays together.
 bool next_threads(unsigned finished) {
   block_progress& p = progress;
-  p.finished += finished;
   p.next = std::max(p.next, p.position);  // this stack has run all before `position`
   const thread_position* const t = p.next;
-  if (t == p.end) {
-    out_of_threads(*tls_worker);
-    return false;
-  }
+  if (t == p.end) return false;
+  p.finished += finished;
   threadIdx = {t->x, t->y, t->z};
   p.position = t;
   p.stop = t->x < p.row ? t + (p.row - t->x) : t + 1;
@@ -677,9 +670,9 @@ void forget_block(worker& w) {
     group->next = w.free_groups;
     w.free_groups = group.get();
   }
-  w.free_stacks.clear();
+  w.free_count = 0;
   for (std::size_t i = 1; i < w.stacks.size(); ++i) {
-    w.free_stacks.push_back(w.stacks[i].user);
+    w.free_stacks[w.free_count++] = w.stacks[i].user;
     clean_stack(w.stacks[i], w.stacks[i].low);
   }
 }
@@ -726,6 +719,7 @@ void run_blocks(void* argument) {
     if (launch.shared_bytes != 0) std::memset(p.dynamic_shared, 0xFF, launch.shared_bytes);
     if (tells) publish_block(w, &observer::block_begins);
     launch.run(launch.arguments);
+    p.watching = false;
     if (launch.meeting != nullptr) leave_grid(w);
     if (tells) publish_block(w, &observer::block_ends);
   }

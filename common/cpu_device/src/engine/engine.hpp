@@ -82,9 +82,9 @@ launch_event event_of(const running_launch& launch, cudaError_t status = cudaSuc
 /// Blocks of the launch that no worker has begun.
 std::uint64_t blocks_to_start(const running_launch& launch);
 
-/// The CUDA thread that waits on a stack. Each wait touches one of these, and those of a block share
-/// the first cache with the busy ends of its stacks. So two are in a cache line, and what a wait
-/// does not need is in fiber_stack.
+/// The CUDA thread that waits on a stack. Each wait touches one of these, and those of a block
+/// share the first cache with the busy ends of its stacks. So two are in a cache line, and what a
+/// wait does not need is in fiber_stack.
 struct alignas(32) fiber {
   void* sp = nullptr;
   const char* what = nullptr;  // where the thread waits, for reports
@@ -205,7 +205,8 @@ struct worker {
 
   fiber base;                       // the thread on the worker's own stack
   std::vector<fiber_stack> stacks;  // the worker's own is the first
-  std::vector<fiber*> free_stacks;
+  fiber** free_stacks = nullptr;    // `free_count` of them
+  unsigned free_count = 0;
   // Where new stacks begin: see start_on_new_stack().
   const fiber* last_starter = nullptr;
   std::uintptr_t last_starter_began = 0, newest_began = 0;
