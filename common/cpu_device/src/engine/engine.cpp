@@ -298,16 +298,26 @@ inline void wait_for_others(worker& w, fiber* me) {
   if (next != me) resume(w, me, next);
 }
 
-inline void note_place(fiber* me, const char* what, const char* file, int line) {
-  if (progress.stop != nullptr) {  // its first wait: other stacks start those behind it
-    const thread_position* position = progress.position;
-    me->thread = static_cast<std::uint16_t>(position - progress.order);
-    progress.next = std::max(progress.next, position + 1);
-    progress.stop = nullptr;
-  }
+/// The running thread has not waited before.
+inline bool waits_first() { return progress.stop != nullptr; }
+
+/// From now on, other stacks start the threads behind it.
+inline void note_first_wait(fiber* me) {
+  const thread_position* position = progress.position;
+  me->thread = static_cast<std::uint16_t>(position - progress.order);
+  progress.next = std::max(progress.next, position + 1);
+  progress.stop = nullptr;
+}
+
+inline void note_later_wait(fiber* me, const char* what, const char* file, int line) {
   me->what = what;
   me->file = file;
   me->line = line;
+}
+
+inline void note_place(fiber* me, const char* what, const char* file, int line) {
+  if (waits_first()) note_first_wait(me);
+  note_later_wait(me, what, file, line);
 }
 
 [[noreturn, gnu::cold]] void called_by_host(const char* what) {
@@ -490,7 +500,7 @@ void close_group(worker& w, unsigned warp, warp_group* group) {
                                                         const char* what, const char* file,
                                                         int line) {
   fiber* me = w.current;
-  note_place(me, what, file, line);
+  note_later_wait(me, what, file, line);
   group->value[lane] = value;
   const unsigned count = group->count++;
   group->waiting[count] = me;
@@ -499,8 +509,9 @@ void close_group(worker& w, unsigned warp, warp_group* group) {
   return *static_cast<warp_exchange*>(sleep_until_ready(w, me, exchange));
 }
 
-[[gnu::noinline]] warp_exchange& meet_in_other_group(worker& w, unsigned mask, std::uint64_t value,
-                                                     const char* what, const char* file, int line) {
+[[gnu::noinline]] warp_exchange& meet_slowly(worker& w, unsigned mask, std::uint64_t value,
+                                             const char* what, const char* file, int line) {
+  if (waits_first()) note_first_wait(w.current);
   const unsigned linear = progress.position->linear;
   warp_group* group = find_group(w, linear / 32, mask, what);
   return join_group(w, group, linear / 32, linear % 32, value, what, file, line);
@@ -515,7 +526,8 @@ void let_group_go(worker& w, unsigned warp, warp_group* group) {
 
 // Each lane of each warp function comes through here, so the usual way is short: no frame on the
 // stack, and its last act is the change of stacks. Then no return is predicted wrongly, which would
-// cost more than the change itself. What only one lane of a warp does stands in other functions.
+// cost more than the change itself. What a lane does once, or one lane of a warp, stands in other
+// functions.
 warp_exchange& meet_warp(unsigned mask, std::uint64_t value, const char* what, const char* file,
                          int line) {
   worker& w = worker_in_kernel(what);
@@ -527,8 +539,8 @@ warp_exchange& meet_warp(unsigned mask, std::uint64_t value, const char* what, c
   if (in_warp < 32) mask &= (1U << in_warp) - 1U;
 
   warp_group* group = w.open_groups[warp];
-  if (group == nullptr || group->mask != mask || group->what != what)
-    return meet_in_other_group(w, mask, value, what, file, line);
+  if (waits_first() || group == nullptr || group->mask != mask || group->what != what)
+    return meet_slowly(w, mask, value, what, file, line);
   return join_group(w, group, warp, lane, value, what, file, line);
 }
 
