@@ -83,7 +83,7 @@ struct watched_launch {
   clock::time_point moved, limited, lively;  // when it last did
   clock::duration used_then{};               // the processor time when it last moved
   bool stalled = false, has_stalled = false;
-  unsigned ticks = 0;
+  unsigned ticks = 0, active = 0;
   clock::duration tick = kUsualTick;
   clock::time_point told{};  // to end
   std::map<worker*, view> views;
@@ -177,6 +177,8 @@ class watch_thread {
       }
       before = v;
     });
+    moved = moved || active != state.active;  // a worker has left: its last block has ended
+    state.active = active;
     const clock::duration used = processor_time();
     if (moved) {
       state.moved = now;
