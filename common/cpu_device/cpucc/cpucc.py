@@ -356,12 +356,16 @@ class Driver:
             print("#$", shlex.join(command), file=sys.stderr)
         if "dryrun" in self.options.flags:
             return
+        Signals.wait = True  # nobody would end a child that is half started
         try:
             # What the compiler leaves behind goes with our own folder.
             child = subprocess.Popen(command, env={**os.environ, "TMPDIR": self.work})
         except OSError as error:
             fatal(f"'{command[0]}' cannot be run: {error.strerror}")
         try:
+            Signals.wait = False
+            if Signals.number:
+                raise Stopped(Signals.number)
             code = child.wait()
         except BaseException:
             child.terminate()
@@ -659,8 +663,17 @@ def read_settings() -> Dict[str, str]:
         fatal(f"The CPU device is not where cpucc expects it: '{path}' cannot be read")
 
 
-def stop(number: int, frame: object) -> NoReturn:
-    raise Stopped(number)
+class Signals:
+    """The one that asks us to end, and whether it has to wait."""
+
+    number = 0
+    wait = False
+
+
+def stop(number: int, frame: object) -> None:
+    Signals.number = number
+    if not Signals.wait:
+        raise Stopped(number)
 
 
 def remove_tree(folder: str) -> None:
@@ -710,6 +723,7 @@ def main(arguments: List[str]) -> int:
     except Stopped as signalled:
         return 128 + int(signalled.args[0])
     finally:
+        Signals.wait = True
         if work is not None:
             remove_tree(work)
 
