@@ -403,9 +403,11 @@ TEST(OpenAddressing, SaysHowLongTheLastBatchTook) {
 
 FAULT_TEST(OpenAddressing, ReportsEveryCallThatFails) {
   const numbers keys = different_keys(100, 1);
-  const std::vector<batch> batches{insert(keys, 1), erase(every_second(keys)), find(keys)};
-  expect_failures_reported([&] { return finds_what_it_should(200, batches); }, keys);
-  expect_failures_reported([&] { return finds_what_it_should(200, {insert(keys, 1)}); }, keys);
+  // The last batch is measured; where it is empty, nobody looks at its kernel.
+  for (const std::vector<batch>& batches :
+       {std::vector{insert(keys, 1), erase(every_second(keys)), find(keys)},
+        std::vector{insert(keys, 1)}, std::vector{insert(keys, 1), find(keys), find({})}})
+    expect_failures_reported([&] { return finds_what_it_should(200, batches); }, keys);
 }
 
 // --- refusals, time ------------------------------------------------------------------------------
