@@ -78,8 +78,14 @@ REQUIRED_WORK(WarpsThatFindOutByVotesWhereTheirElementsGo) {
                                    .reads = bytes_of(values),
                                    .writes = written * sizeof(std::int32_t)}))
         << name;
-    std::uint64_t atomics = 0;
-    for (const auto& k : done.kernels) atomics += k.atomics;
+    std::uint64_t atomics = 0, writes = 0;
+    for (const auto& k : done.kernels) {
+      atomics += k.atomics;
+      writes += k.writes;
+    }
+    // Counts, offsets or masks may take a quarter of the elements' bytes; the others take more.
+    EXPECT_LE(writes, written * sizeof(std::int32_t) + bytes_of(values) / 4)
+        << name << ": it writes more than the elements of its result";
     if (which == step::any_order) {
       EXPECT_LE(atomics, values.size() / 32 + 1)
           << name << ": more than one atomic addition for 32 elements";

@@ -34,7 +34,7 @@ struct result {
 ///
 /// Requires: kernels in which each warp finds out by votes of its lanes where its elements go; any
 /// sums over warps are made on the device as well. With any_order at most one atomic addition for
-/// 32 elements. The host only copies.
+/// 32 elements, and only partition writes elements that are not kept. The host only copies.
 ///
 /// From: G. E. Blelloch, Prefix Sums and Their Applications, 1990 (pack, split); M. Billeter,
 /// O. Olsson, U. Assarsson, Efficient Stream Compaction on Wide SIMD Many-Core Architectures, 2009
