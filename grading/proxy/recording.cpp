@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include <exception>
+
 #include "../wire/work.hpp"
 #include "fault_tests.hpp"
 #include "worker.hpp"
@@ -24,6 +26,24 @@ recording::recording() : recorder_(std::make_unique<recorder>()) {}
 recording::~recording() = default;  // the worker ends it when the next one begins
 recorded_work recording::finish() {
   return wire::call<recorded_work>(grading::function("finish_recording"));
+}
+
+struct nothing_comes_back::eraser {
+  eraser() {
+    grading::go_on();
+    (void)wire::call<bool>(grading::function("begin_with_nothing_back"));
+  }
+  ~eraser() {
+    try {
+      (void)wire::call<bool>(grading::function("end_with_nothing_back"));
+    } catch (const std::exception&) {  // the worker is gone, and what it erased with it
+    }
+  }
+};
+nothing_comes_back::nothing_comes_back() : eraser_(std::make_unique<eraser>()) {}
+nothing_comes_back::~nothing_comes_back() = default;
+bool nothing_comes_back::made_a_difference() const {
+  return wire::call<bool>(grading::function("nothing_back_made_a_difference"));
 }
 
 /// Calls fail where an observer of the device says so, and that does not cross: such cases are

@@ -20,6 +20,11 @@ std::optional<lab::testing::detail::recording>& running() {
   return one;
 }
 
+std::optional<lab::testing::detail::nothing_comes_back>& erasing() {
+  static std::optional<lab::testing::detail::nothing_comes_back> one;
+  return one;
+}
+
 const offer kOffers[] = {
     {"begin_recording", wire::handler_of<bool>([] {
        running().reset();
@@ -31,6 +36,16 @@ const offer kOffers[] = {
        if (running()) done = running()->finish();
        running().reset();
        return done;
+     })},
+    {"begin_with_nothing_back", wire::handler_of<bool>([] {
+       erasing().emplace();
+       return true;
+     })},
+    {"nothing_back_made_a_difference",
+     wire::handler_of<bool>([] { return erasing() && erasing()->made_a_difference(); })},
+    {"end_with_nothing_back", wire::handler_of<bool>([] {
+       erasing().reset();
+       return true;
      })},
 };
 

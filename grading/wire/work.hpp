@@ -39,11 +39,17 @@ struct codec<std::map<std::string, Value>> {
   }
 };
 
+/// (A member that is missing here does not compile: the names have to be as many as the members.)
 template <class K>
 auto members_of_kernel(K& k) {
-  return std::tie(k.name, k.blocks, k.threads_per_block, k.shared_bytes, k.block_x, k.block_y,
-                  k.device, k.stream, k.of_library, k.reads, k.writes, k.shared, k.atomics,
-                  k.shared_atomics, k.accesses, k.busiest, k.threads, k.busy_blocks);
+  auto& [name, blocks, threads_per_block, shared_bytes, block_x, block_y, device, stream,
+         of_library, barriers, warp_functions, reads, writes, shared, atomics, shared_atomics,
+         bytes_a_load, atomic_places, accesses, busiest, plain, busiest_of_blocks, threads,
+         busy_blocks] = k;
+  return std::tie(name, blocks, threads_per_block, shared_bytes, block_x, block_y, device, stream,
+                  of_library, barriers, warp_functions, reads, writes, shared, atomics,
+                  shared_atomics, bytes_a_load, atomic_places, accesses, busiest, plain,
+                  busiest_of_blocks, threads, busy_blocks);
 }
 template <class W>
 auto members_of_work(W& w) {

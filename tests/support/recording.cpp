@@ -4,7 +4,6 @@
 #include "recording.hpp"
 
 #include <cuda_runtime.h>
-#include <gtest/gtest-spi.h>
 #ifdef __CPU_DEVICE__
 #include <cpu_device.h>
 #include <cpu_device/events.h>
@@ -77,6 +76,7 @@ struct recording::recorder final : cpu_device::observer {
     done.kernels.push_back(k);
     by_thread.clear();
     barriers.clear();
+    places.clear();
   }
   void barrier_passed(const cpu_device::barrier_event& e) override {
     const std::lock_guard lock(mutex);
@@ -102,7 +102,9 @@ struct recording::recorder final : cpu_device::observer {
     for (const auto& [block, most] : busiest_of) k.busiest_of_blocks += most;
     k.threads = by_thread.size();
     k.busy_blocks = busiest_of.size();
+    k.atomic_places = places.size();
     by_thread.clear();
+    places.clear();
   }
   void accessed(const cpu_device::access_event& e) override {
     const std::lock_guard lock(mutex);
@@ -120,6 +122,7 @@ struct recording::recorder final : cpu_device::observer {
         k.bytes_a_load = std::max<std::uint64_t>(k.bytes_a_load, e.bytes);
     }
     if (e.atomic) ++(e.shared ? k.shared_atomics : k.atomics);
+    if (e.atomic && !e.shared) places.insert(e.address);
   }
   void allocated(const cpu_device::allocation_event& e) override {
     const std::lock_guard lock(mutex);
@@ -147,6 +150,7 @@ struct recording::recorder final : cpu_device::observer {
   };
   std::unordered_map<std::uint64_t, to_global> by_thread;     // block << 32 | thread
   std::unordered_map<std::uint32_t, std::uint64_t> barriers;  // that a block has passed
+  std::set<std::uintptr_t> places;                            // of atomics
 };
 
 recorded_work recording::finish() {
@@ -172,9 +176,6 @@ struct nothing_comes_back::eraser final : cpu_device::observer {
   }
 
   std::atomic<bool> made_a_difference = false;
-  ::testing::TestPartResultArray failures;
-  ::testing::ScopedFakeTestPartResultReporter catch_them{
-      ::testing::ScopedFakeTestPartResultReporter::INTERCEPT_ALL_THREADS, &failures};
 };
 bool nothing_comes_back::made_a_difference() const { return eraser_->made_a_difference; }
 

@@ -29,6 +29,7 @@ struct recorded_work {
     std::uint64_t shared = 0, atomics = 0;    ///< accesses; atomics: in global memory
     std::uint64_t shared_atomics = 0;         ///< of `shared`
     std::uint64_t bytes_a_load = 0;           ///< of the widest from global memory
+    std::uint64_t atomic_places = 0;          ///< different addresses in global memory of atomics
     std::uint64_t accesses = 0, busiest = 0;  ///< to global memory: of all threads, of the busiest
     std::uint64_t plain = 0, busiest_of_blocks = 0;  ///< no atomics: of all, of the busiest of each
     std::uint64_t threads = 0, busy_blocks = 0;      ///< that access any memory
@@ -76,8 +77,7 @@ class recording {
   std::unique_ptr<recorder> recorder_;
 };
 
-/// While it lives, all that is copied to the host is zeros, in device memory too, and what a test
-/// expects is not looked at: the values of such a call are meant to be wrong.
+/// While it lives, all that is copied to the host is zeros, in device memory too.
 class nothing_comes_back {
  public:
   nothing_comes_back();
