@@ -57,7 +57,7 @@ void expect_right_counts(step which, const std::vector<std::uint8_t>& bytes, uns
 
 REQUIRED_WORK(CountersOfTheKindThatEachStepIsNamedFor) {
   // All bytes are equal: whoever has one counter for all lanes of a warp has them take turns.
-  const auto bytes = make_bytes(data::constant, 64 * 1024, 1);
+  const auto bytes = make_bytes(data::constant, 64 * 1024 + 7, 1);
   for (const auto& [which, name] : kSteps) {
     const lab::testing::work done =
         work_of([&, which = which] { return matches(check(count(which, bytes).count, bytes)); });
@@ -109,6 +109,11 @@ INSTANTIATE_TEST_SUITE_P(Steps, Histogram,
 
 using EachStep = lab::testing::each_step<named_step>;
 INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
+
+TEST(SharedAtomics, CountMoreEqualBytesInABlockThanSixteenBits) {
+  const std::size_t blocks = 2 * std::size_t{device_limit(cudaDevAttrMultiProcessorCount)};
+  expect_right_counts(step::shared_atomics, make_bytes(data::constant, blocks * 65'600, 1));
+}
 
 TEST_P(EachStep, CountsNothingWithoutBytes) {
   EXPECT_EQ(count(which(), {}).count, std::vector<std::uint64_t>(kBins, 0));
