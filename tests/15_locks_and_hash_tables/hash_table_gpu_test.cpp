@@ -118,7 +118,9 @@ REQUIRED_WORK(AKernelWhoseThreadsInsert) {
     if (!done.watched) continue;
     for (const auto& k : done.kernels) {
       EXPECT_GE(k.atomic_places, 64U) << name << ": each of 64 buckets has a lock or a head";
-      if (which == step::lock_free) EXPECT_LE(k.atomics, keys.size()) << name << ": one a key";
+      if (which == step::lock_free) {
+        EXPECT_LE(k.atomics, keys.size()) << name << ": one a key";
+      }
     }
   }
 }
