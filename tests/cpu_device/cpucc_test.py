@@ -198,6 +198,7 @@ int main() {
         )
         self.cpucc("user.cu", "-o", "user", "-L.", "-lscale", "-Xlinker", "-rpath=.")
         self.assertEqual(RESULT, self.output_of("./user"))
+        self.assertIn("[libcpu_device.so]", self.output_of("readelf", "-d", "user"))
 
     def test_libraries_of_the_toolkit(self) -> None:
         self.write(
