@@ -127,6 +127,7 @@ void launch(step which, const int* values, std::size_t n, int limit, count* coun
     // STUB:                   which == step::in_order ? 3 : 5);  // 3 and 4; then 5
     count_kept<<<blocks, kThreads>>>(values, n, limit, counts);
     scan_counts<<<1, kScanThreads>>>(counts, warps);
+    CUDA_CHECK(cudaGetLastError());  // of both: the next kernel writes where the counts say
     if (which == step::in_order)
       write_in_order<false><<<blocks, kThreads>>>(values, n, limit, counts, warps, out);
     else
