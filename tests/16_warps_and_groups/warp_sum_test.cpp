@@ -85,8 +85,12 @@ REQUIRED_WORK(LanesThatExchangeRegistersAndOneAtomicForEachWarp) {
     for (const auto* done : {&lanes, &total})
       for (const auto& k : done->kernels) {
         EXPECT_EQ(k.shared + k.shared_bytes, 0U) << name << ": it uses shared memory";
-        EXPECT_LE(k.atomics, k.blocks * ((k.threads_per_block + 31) / 32))
-            << name << ": more than one atomic addition a warp";
+        const std::uint64_t warps = k.blocks * ((k.threads_per_block + 31) / 32);
+        EXPECT_LE(k.atomics, warps) << name << ": more than one atomic addition a warp";
+        if (which == step::reduce_sync)
+          EXPECT_EQ(k.warp_functions, warps) << name << ": one instruction does it";
+        else
+          EXPECT_GE(k.warp_functions, 5 * warps) << name << ": five levels of shuffles";
       }
   }
 }
