@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <numeric>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "dot_product.hpp"

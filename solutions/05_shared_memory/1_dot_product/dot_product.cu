@@ -179,17 +179,22 @@ grid grid_that_fills_the_device(kernel_of_dot kernel, std::size_t n, std::size_t
   // END SOLUTION
 }
 
-/// The kernel of a step and its grid.
-std::pair<kernel_of_dot, grid> launch_of(step which, std::size_t n) {
+kernel_of_dot kernel_of(step which) {
   switch (which) {
     case step::static_shared:
-      return {static_shared, grid_of_static_shared(n)};
+      return static_shared;
     case step::dynamic_shared:
-      return {dynamic_shared, grid_that_fills_the_device(dynamic_shared, n, sizeof(float))};
+      return dynamic_shared;
     case step::warp_shuffle:
-      return {warp_shuffle, grid_that_fills_the_device(warp_shuffle, n, 0)};
+      return warp_shuffle;
   }
   throw invalid_input("dot_product: there is no such step");
+}
+
+grid grid_of(step which, std::size_t n) {
+  if (which == step::static_shared) return grid_of_static_shared(n);
+  const std::size_t bytes_a_thread = which == step::dynamic_shared ? sizeof(float) : 0;
+  return grid_that_fills_the_device(kernel_of(which), n, bytes_a_thread);
 }
 
 }  // namespace
@@ -200,7 +205,8 @@ result dot(step which, std::span<const float> a, std::span<const float> b) {
             "; they must be equally long");
   if (n == 0) return {};  // a grid of no blocks would be an error
 
-  const auto [kernel, g] = launch_of(which, n);
+  const kernel_of_dot kernel = kernel_of(which);
+  const grid g = grid_of(which, n);
   // TODO(6): both vectors on the device, room for a partial sum of each block, the launch of
   //          `kernel` in time_kernel(). The host adds up the partial sums, in double: a few hundred
   //          numbers are no work for a GPU.
