@@ -28,7 +28,7 @@ def warp_masks(c: Canvas) -> None:
         c.text(90 + 15.5 * lanes - 2, y + 46, f"thread {first + lanes - 1}", "small muted", "end")
         c.text(604, y + 20, mask, "code strong")
         if warp:
-            c.text(90 + 15.5 * 20, y + 20, "no such lanes", "small muted", "middle")
+            c.text(90 + 15.5 * 20, y + 46, "no such lanes", "small muted", "middle")
 
 
 @drawing(
@@ -160,5 +160,5 @@ def compaction(c: Canvas) -> None:
             c.arrow(x(lane), 166, x(before) + 34, 226)
             c.label(x(before) + 8, 226, 52, 30, str(value), "blue", "code")
             before += 1
-    c.text(x(0), 246, "place", "code", "middle")
+    c.text(x(0) + 2, 246, "place", "code", "end")
     c.text(x(5), 246, "the next warp's elements", "small muted")
