@@ -1,0 +1,225 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "group_reduce.hpp"
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <tuple>
+#include <vector>
+
+#include "fault_tests.hpp"
+#include "lab/errors.hpp"
+#include "lab/random.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+#include "required_work.hpp"
+#include "steps.hpp"
+
+namespace {
+
+using lab::group_reduce::reference_sums;
+using lab::group_reduce::step;
+using lab::group_reduce::sum_rows;
+using lab::testing::as_required;
+using lab::testing::bytes_of;
+using lab::testing::expect_failures_reported;
+using lab::testing::matches;
+using lab::testing::work_of;
+using vector = std::vector<std::uint32_t>;
+
+using named_step = lab::testing::named<step>;
+constexpr named_step kSteps[] = {
+    {step::tiles, "tiles"}, {step::reduce, "reduce"}, {step::coalesced, "coalesced"}};
+constexpr std::uint32_t kHalf = 1U << 31;  // about half of random values are less
+constexpr std::uint32_t kMost = 0xFFFF'FFFF;
+
+/// Of all 32 bits, so that most sums wrap around.
+vector random_values(std::size_t n, std::uint64_t seed) {
+  lab::random_source source(seed);
+  vector values(n);
+  for (auto& value : values) value = static_cast<std::uint32_t>(source.bits());
+  return values;
+}
+
+::testing::AssertionResult has_sums(step which, const vector& values, std::size_t length,
+                                    std::uint32_t limit, unsigned tile) {
+  return matches(lab::compare_exact(sum_rows(which, values, length, limit, tile).sums,
+                                    reference_sums(values, length, limit)));
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(GroupsThatAddUpRowsWithoutSharedMemory) {
+  constexpr std::size_t kRows = 300, kLength = 96;
+  vector values = random_values(kRows * kLength, 1);
+  std::ranges::replace(values, kMost, 0U);  // every element counts
+  for (const auto& [which, name] : kSteps)
+    for (const unsigned tile : {4U, 8U, 32U}) {
+      const auto done =
+          work_of([&, which = which] { return has_sums(which, values, kLength, kMost, tile); });
+      EXPECT_TRUE(as_required(
+          done, {.threads = kRows * tile,
+                 .blocks = 2,
+                 .sent = bytes_of(values),
+                 .fetched = kRows * sizeof(std::uint32_t),
+                 .reads = bytes_of(values),
+                 .writes = kRows * sizeof(std::uint32_t),
+                 .reads_at_most = bytes_of(values) + kRows * kLength / tile * sizeof(std::uint32_t),
+                 .atomics = which == step::coalesced}))
+          << name << ": tiles of " << tile;
+      std::uint64_t atomics = 0, shared = 0, exchanges = 0;
+      for (const auto& k : done.kernels) {
+        atomics += k.atomics;
+        shared += k.shared + k.shared_bytes;
+        exchanges += k.warp_functions;
+      }
+      if (done.kernels.empty()) continue;
+      EXPECT_EQ(shared, 0U) << name << ": it uses shared memory";
+      if (which == step::coalesced) {
+        EXPECT_LE(atomics, kRows * kLength / tile)
+            << name << ": more than one atomic addition for " << tile << " elements";
+        EXPECT_GE(exchanges, kRows * kLength / 32)
+            << name << ": the elements should be added up as they come, by whoever has one";
+      } else {
+        EXPECT_EQ(atomics, 0U) << name << ": the threads of a tile need no atomic operations";
+        if (which == step::reduce)
+          EXPECT_LE(exchanges, kRows) << name << ": one call a row does it";
+        else
+          EXPECT_GE(exchanges, kRows * std::countr_zero(tile)) << name << ": a level is a shuffle";
+      }
+    }
+}
+
+// --- every step, every tile ----------------------------------------------------------------------
+
+using Tiles = lab::testing::each_step_and<named_step, unsigned>;
+INSTANTIATE_TEST_SUITE_P(Steps, Tiles,
+                         ::testing::Combine(::testing::ValuesIn(kSteps),
+                                            ::testing::Values(1, 2, 4, 8, 16, 32)),
+                         lab::testing::by_step_and{"_tile"});
+
+TEST_P(Tiles, AddUpRowsOfEveryLength) {
+  // On both sides of a tile, of two tiles and of a warp; primes.
+  const auto& [which, tile] = GetParam();
+  for (const std::size_t length : {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 131})
+    for (const std::uint32_t limit : {kHalf, kMost})
+      ASSERT_TRUE(
+          has_sums(which.value, random_values(37 * length, length + tile), length, limit, tile))
+          << "rows of " << length << " elements, limit " << limit;
+}
+
+TEST_P(Tiles, AddUpAnyNumberOfRows) {
+  // Around the rows of a warp, of a block of 256 threads, and of two.
+  const auto& [which, tile] = GetParam();
+  const std::size_t warp = 32 / tile, block = 256 / tile;
+  for (const std::size_t rows : {std::size_t{1}, std::size_t{2}, std::size_t{3}, warp, warp + 1,
+                                 block - 1, block, block + 1, 2 * block - 1, 2 * block + 1})
+    ASSERT_TRUE(has_sums(which.value, random_values(rows * 11, rows), 11, kHalf, tile))
+        << rows << " rows";
+}
+
+TEST_P(Tiles, CountEachElementOnceInItsRow) {
+  // Bit i % 32 of a sum says whether element i is in it: 32 elements a row, each in a row of its
+  // own, and then all of them.
+  const auto& [which, tile] = GetParam();
+  vector values(33 * 32, 0);
+  for (std::size_t i = 0; i < 32; ++i) {
+    values[i * 32 + i] = 1U << i;
+    values[32 * 32 + i] = 1U << i;
+  }
+  const vector sums = sum_rows(which.value, values, 32, kMost, tile).sums;
+  ASSERT_EQ(sums.size(), 33U);
+  for (std::size_t row = 0; row < 33; ++row) {
+    const std::uint32_t expected = row < 32 ? 1U << row : kMost;
+    EXPECT_EQ(sums[row], expected)
+        << "row " << row << ": it should have counted the elements " << std::hex << expected
+        << " and has counted " << sums[row] << " (a bit is an element)";
+  }
+}
+
+TEST_P(Tiles, LeaveOutWhatDoesNotCount) {
+  const auto& [which, tile] = GetParam();
+  const vector values = random_values(50 * 40, 9);
+  for (const std::uint32_t limit : {0U, 1U, 1U << 24, kHalf, kMost - (1U << 28), kMost})
+    EXPECT_TRUE(has_sums(which.value, values, 40, limit, tile)) << "limit " << limit;
+  const vector sevens(50 * 40, 7);
+  EXPECT_TRUE(has_sums(which.value, sevens, 40, 7, tile)) << "none of them is less than 7";
+  EXPECT_TRUE(has_sums(which.value, sevens, 40, 8, tile)) << "all of them are less than 8";
+}
+
+TEST_P(Tiles, HaveOneOrSomeOrAllElementsToAdd) {
+  // One element that counts a row, each in another place; then one more in each row than in the
+  // row before: those of a warp that have something to add are one, some, or all of its threads.
+  const auto& [which, tile] = GetParam();
+  constexpr std::size_t kLength = 35;
+  vector values(kLength * kLength, kMost);
+  for (std::size_t i = 0; i < kLength; ++i)
+    values[i * kLength + i] = 100 + static_cast<unsigned>(i);
+  EXPECT_TRUE(has_sums(which.value, values, kLength, kMost, tile));
+  for (std::size_t row = 0; row < kLength; ++row)
+    for (std::size_t i = 0; i < row; ++i)
+      values[row * kLength + i] = static_cast<unsigned>(i + row);
+  EXPECT_TRUE(has_sums(which.value, values, kLength, kMost, tile));
+}
+
+// --- every step ----------------------------------------------------------------------------------
+
+using EachStep = lab::testing::each_step<named_step>;
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
+
+TEST_P(EachStep, AddsUpManyRowsAndLongOnes) {
+  EXPECT_TRUE(has_sums(which(), random_values(20'011 * 3, 1), 3, kHalf, 2));
+  EXPECT_TRUE(has_sums(which(), random_values(3 * 10'007, 2), 10'007, kHalf, 32));
+  EXPECT_TRUE(has_sums(which(), random_values(3 * 1021, 3), 1021, kHalf, 4));
+}
+
+TEST_P(EachStep, AddsWhatCancelsModulo2To32) {
+  EXPECT_EQ(sum_rows(which(), vector{kHalf, kHalf, 5, kMost - 1}, 2, kMost, 2).sums,
+            (vector{0, 3}));
+}
+
+TEST_P(EachStep, HasNothingToAddWithoutValues) {
+  EXPECT_TRUE(sum_rows(which(), {}, 10, kMost, 8).sums.empty());
+}
+
+TEST_P(EachStep, RefusesOtherTiles) {
+  const vector few = random_values(12, 1);
+  for (const unsigned tile : {0U, 3U, 5U, 12U, 31U, 33U, 64U, 256U, kMost}) {
+    EXPECT_THROW(sum_rows(which(), few, 4, kHalf, tile), lab::invalid_input) << tile;
+    EXPECT_THROW(sum_rows(which(), {}, 4, kHalf, tile), lab::invalid_input) << tile;
+  }
+  EXPECT_TRUE(has_sums(which(), few, 4, kHalf, 16)) << "and it works again";
+}
+
+TEST_P(EachStep, RefusesWhatIsNoMatrix) {
+  const vector few = random_values(12, 1);
+  EXPECT_THROW(sum_rows(which(), few, 0, kHalf, 4), lab::invalid_input);
+  EXPECT_THROW(sum_rows(which(), {}, 0, kHalf, 4), lab::invalid_input);
+  for (const std::size_t length : {5, 11, 13, 24})
+    EXPECT_THROW(sum_rows(which(), few, length, kHalf, 4), lab::invalid_input) << length;
+}
+
+TEST_P(EachStep, ForgetsThePreviousCall) {
+  const vector many = random_values(5000, 1), few = random_values(40, 2);
+  EXPECT_TRUE(has_sums(which(), many, 10, kHalf, 8));
+  EXPECT_TRUE(has_sums(which(), few, 10, kHalf, 8));
+  EXPECT_TRUE(has_sums(which(), many, 10, kHalf, 8));
+}
+
+TEST_P(EachStep, SaysHowLongItTook) {
+  const float milliseconds = sum_rows(which(), random_values(10'000, 1), 20, kHalf, 8).kernel_ms;
+  EXPECT_GT(milliseconds, 0.0F);
+  EXPECT_LT(milliseconds, 60'000.0F);
+}
+
+FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
+  const vector values = random_values(1000, 3);
+  expect_failures_reported([&] { return has_sums(which(), values, 20, kHalf, 8); }, values);
+}
+
+}  // namespace
