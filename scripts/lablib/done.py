@@ -34,13 +34,23 @@ class Check:
     seconds: float = 0.0
     rows: List[counters.Row] = field(default_factory=list)
     why_not: str = ""  # it was not possible here
+    todos: "Todos" = field(default_factory=lambda: Todos())  # that are not written
 
     @property
     def bad(self) -> Optional[test_program.Result]:
         """The first result that is not what it should be."""
         return next(
-            (one for one in self.results if one.failures or not (one.passed or one.cancelled)), None
+            (
+                one
+                for one in self.results
+                if self.mistakes(one) or not (one.passed or one.cancelled or one.failures)
+            ),
+            None,
         )
+
+    def mistakes(self, result: test_program.Result) -> List[test_program.Case]:
+        """What failed and is no bonus that is still to be written."""
+        return [case for case in result.failures if not waits_for_bonus(case, self.todos)]
 
     @property
     def seen(self) -> int:
@@ -56,10 +66,12 @@ def check(
     solution: bool,
     device: Device,
     case_limit: float,
+    todos: "Todos",
     stop_when: Optional[Callable[[], bool]] = None,
 ) -> Check:
     """Builds the check build of the tests and runs the cases, those that took least time first, as
-    many as there is time for. Throws build.Cancelled when `stop_when` says so."""
+    many as there is time for. A case may wait for a bonus of `todos`, and say more than that.
+    Throws build.Cancelled when `stop_when` says so."""
     start = time.monotonic()
     title = f"the checks of {exercise.id} {exercise.name}{' (the solution)' if solution else ''}"
     cpu = device if device.name == "cpu" else Device("cpu", "")
@@ -84,7 +96,7 @@ def check(
     def is_over() -> bool:
         return time.monotonic() > end
 
-    found = Check()
+    found = Check(todos=todos)
     order = sorted(cases, key=lambda case: case.seconds)
     found.asked = len(order)
     shown = Progress(title)
@@ -97,14 +109,16 @@ def check(
                 shown,
                 # One mistake is enough: the CPU device tells each race once.
                 lambda so_far: (
-                    bool(so_far.failures) or is_over() or (stop_when is not None and stop_when())
+                    bool(found.mistakes(so_far))
+                    or is_over()
+                    or (stop_when is not None and stop_when())
                 ),
             )
             found.results.append(result)
             found.rows = counters.added_up([*found.rows, *rows])
-            if result.cancelled and not result.failures and not is_over():
+            if result.cancelled and not found.mistakes(result) and not is_over():
                 raise build.Cancelled
-            if not result.passed or is_over():
+            if found.bad is not None or is_over():
                 break
     finally:
         shown.done()

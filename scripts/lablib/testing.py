@@ -89,7 +89,12 @@ def test_exercise(
     for line in _report(root, result, status, title, later, streams):
         print(line)
     if status == OK and not watched:
-        cases = [case for case in result.cases.values() if case not in later]
+        # What every step is required to do is one case: it has to wait for none of a bonus.
+        cases = [
+            case
+            for case in result.cases.values()
+            if case not in later or case.name.startswith("Requires.")
+        ]
         print(flush=True)
         found = done.check(
             root,
@@ -98,6 +103,7 @@ def test_exercise(
             solution=solution,
             device=device,
             case_limit=case_limit,
+            todos=todos,
             stop_when=stop_when,
         )
         if report is not None:
@@ -137,7 +143,7 @@ def _further(
             paint(f"All tests pass, and yet {exercise.id} {exercise.name} is not done:", "red")
             + f" the check build (`scripts/lab check {exercise.id}`) finds a mistake."
         ]
-        failures = found.bad.failures
+        failures = found.mistakes(found.bad)
         lines += [f"  {_mark(case.state)} {case.name}" for case in failures[:3]]
         lines += ["", *_first_failure(root, found.bad, streams)]
         if failures:

@@ -176,11 +176,24 @@ class DoneTest(LabTest):
                 solution=False,
                 device=Device("cpu", ""),
                 case_limit=60,
+                todos=done.Todos(),
             )
         self.assertEqual((3, 2, None), (found.asked, found.seen, found.bad))
         what, detail = done.lines(Result(), found, None, False)[1]
         self.assertEqual("no races", what)
         self.assertIn("2 of 3 tests, the quickest (20 s are over)", detail)
+
+
+class ChecksTest(unittest.TestCase):
+    def test_a_case_that_waits_for_a_bonus_may_say_more(self):
+        waits = Said("step fast is not written yet: TODO(2) in x.cu", True)
+        core = Said("right values, but shared memory was not used", True)
+        for said, bad in (([waits], False), ([core, waits], True), ([core], True)):
+            case = Case("Requires.Tiles", "failed", said, runs=1)
+            result = Result({case.name: case}, 1, failed_runs=[case], ended=True)
+            found = done.Check([result], todos=done.Todos([], [2]))
+            self.assertEqual(bad, found.bad is not None)
+            self.assertEqual([case] if bad else [], found.mistakes(result))
 
 
 class WordsTest(unittest.TestCase):

@@ -117,7 +117,8 @@ kernel_of_dot kernel_of(step which) {
     case step::dynamic_shared:
       return dynamic_shared;
     case step::warp_shuffle:
-      return warp_shuffle;
+      // Replace the throw by the return when TODO(7) and TODO(8) are written.
+      throw not_written("step warp_shuffle", 7);  // 7 and 8; return warp_shuffle;
   }
   throw invalid_input("dot_product: there is no such step");
 }
@@ -136,11 +137,11 @@ result dot(step which, std::span<const float> a, std::span<const float> b) {
             "; they must be equally long");
   if (n == 0) return {};  // a grid of no blocks would be an error
 
-  const kernel_of_dot kernel = kernel_of(which);
+  const kernel_of_dot dot_kernel = kernel_of(which);
   const grid g = grid_of(which, n);
   // TODO(6): both vectors on the device, room for a partial sum of each block, the launch of
-  //          `kernel` in time_kernel(). The host adds up the partial sums, in double: a few hundred
-  //          numbers are no work for a GPU.
+  //          dot_kernel in time_kernel(). The host adds up the partial sums, in double: a few
+  //          hundred numbers are no work for a GPU.
   throw not_written("the sum of the partial sums", 6);
 }
 

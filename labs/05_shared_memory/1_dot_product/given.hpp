@@ -16,6 +16,7 @@
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
+#include "lab/launch_limits.hpp"
 #include "lab/refuse_if.hpp"
 #include "lab/time_kernel.hpp"
 

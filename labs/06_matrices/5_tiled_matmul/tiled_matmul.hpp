@@ -40,8 +40,8 @@ struct result {
 /// Accuracy: each element is at most its error_bound (reference.hpp) from the exact one. Whole
 /// numbers whose products and sums stay below 2^24 give the exact result.
 ///
-/// Throws lab::invalid_input when a has not m * k elements or b not k * n, or when m is so large
-/// that the step would need more rows of blocks than the current device's grid can have;
+/// Throws lab::invalid_input when a does not have m * k elements or b not k * n, or when m is so
+/// large that the step would need more rows of blocks than the current device's grid can have;
 /// lab::cuda_error when CUDA reports an error. Neither leaves device memory behind.
 ///
 /// Requires: a kernel that keeps tiles of A and B in shared memory, as large as the step says (of

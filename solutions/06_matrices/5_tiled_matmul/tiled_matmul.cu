@@ -196,8 +196,7 @@ __device__ staged<Tiling> load(const float* a, const float* b, shape size, std::
 template <class Tiling>
 __device__ void put(const staged<Tiling>& mine, slice<Tiling>& to) {
   // TODO(7, bonus): look at load() for where each four comes from. Those of B stay neighbours.
-  // Those
-  //          of A lie along i, and `to.a` is transposed: they go into four rows of it.
+  //          Those of A lie along i, and `to.a` is transposed: they go into four rows of it.
   // BEGIN SOLUTION
 #pragma unroll
   for (unsigned j = 0; j < Tiling::kFoursOfA; ++j) {
@@ -220,8 +219,7 @@ template <class Tiling>
 __device__ void multiply_slice(const slice<Tiling>& from, place mine,
                                float (&sum)[Tiling::TM][Tiling::TN]) {
   // TODO(8, bonus): as in `coarsened`, but four numbers at a time, by read_four(): four rows of A
-  // at
-  //          mine.row, the next four kPieceRows further, …, and columns of B in the same way.
+  //          at mine.row, the next four kPieceRows further, …, and columns of B in the same way.
   // BEGIN SOLUTION
 #pragma unroll
   for (unsigned i = 0; i < Tiling::BK; ++i) {
@@ -325,8 +323,7 @@ void launch_double_buffered(const float* a, const float* b, float* c, shape size
 template <class Tiling>
 std::size_t time_with(shape size, std::size_t price) {
   // TODO(12, bonus): blocks_of() counts the blocks, device_limit(cudaDevAttrMultiProcessorCount)
-  // the
-  //          multiprocessors that share them.
+  //          the multiprocessors that share them.
   // BEGIN SOLUTION
   // STUB: throw not_written("step by_size", 12);
   const std::size_t processors = device_limit(cudaDevAttrMultiProcessorCount);
