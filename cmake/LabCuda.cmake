@@ -48,6 +48,27 @@ function(lab_cuda_headers target)
   target_precompile_headers(${target} PRIVATE <cuda_runtime.h> ${arg_AND})
 endfunction()
 
+# lab_include_lines(<variable> <file>)
+# The lines of a file that include others. Each file is read once, since most are asked for by dozens
+# of programs. A pipe or a device, which might never end, has no size; nothing but the beginning of a
+# file is read, since a student may include anything.
+function(lab_include_lines variable file)
+  get_property(known GLOBAL PROPERTY "lab_include_lines ${file}" SET)
+  if(NOT known)
+    set(lines)
+    if(EXISTS "${file}" AND NOT IS_DIRECTORY "${file}")
+      file(SIZE "${file}" size)
+      if(NOT size EQUAL 0)
+        file(STRINGS "${file}" lines LIMIT_INPUT 1048576
+          REGEX "^[ \t]*#[ \t]*include[ \t]*[<\"]")
+      endif()
+    endif()
+    set_property(GLOBAL PROPERTY "lab_include_lines ${file}" "${lines}")
+  endif()
+  get_property(lines GLOBAL PROPERTY "lab_include_lines ${file}")
+  set(${variable} "${lines}" PARENT_SCOPE)
+endfunction()
+
 # lab_includes(<variable> <regular expression> <file>...)
 # Whether one of the files, or a header that it includes by "name", includes what the expression
 # matches behind the opening quote or bracket.
@@ -57,18 +78,11 @@ function(lab_includes variable expression)
   set(seen)
   while(files)
     list(POP_FRONT files file)
-    if(file IN_LIST seen OR NOT EXISTS "${file}" OR IS_DIRECTORY "${file}")
+    if(file IN_LIST seen)
       continue()
     endif()
     list(APPEND seen "${file}")
-    # A pipe or a device, which might never end, has no size; nothing but the beginning of a file
-    # is read, since a student may include anything.
-    file(SIZE "${file}" size)
-    if(size EQUAL 0)
-      continue()
-    endif()
-    file(STRINGS "${file}" includes LIMIT_INPUT 1048576
-      REGEX "^[ \t]*#[ \t]*include[ \t]*[<\"]")
+    lab_include_lines(includes "${file}")
     if(includes MATCHES "[<\"](${expression})")
       set(${variable} ON PARENT_SCOPE)
       return()
@@ -83,11 +97,11 @@ function(lab_includes variable expression)
 endfunction()
 
 # lab_uses_libraries(<variable> <file>...)
-# Whether one of the files includes cuBLAS or cuRAND, or one of our own headers for them
+# Whether one of the files includes cuBLAS, cuRAND or NCCL, or one of our own headers for them
 # (lab/cublas_handle.hpp). CUDA's runtime is always linked; these are not, since building the CPU
 # device's takes a while.
 function(lab_uses_libraries variable)
-  lab_includes(uses "(lab/)?(cublas|curand)" ${ARGN})
+  lab_includes(uses "(lab/)?(cublas|curand|nccl)" ${ARGN})
   set(${variable} ${uses} PARENT_SCOPE)
 endfunction()
 

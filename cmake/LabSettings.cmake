@@ -120,11 +120,17 @@ endif()
 
 include("${CMAKE_CURRENT_LIST_DIR}/../common/cpu_device/cmake/CpuDeviceSettings.cmake")
 find_package(Threads REQUIRED)
-find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
-# What was found may be a script that looks for the interpreter (pyenv's is): over a thousand tests
-# would start a shell first, which takes as long as the interpreter itself.
-execute_process(COMMAND "${Python3_EXECUTABLE}" -c "import sys; print(sys.executable)"
-  OUTPUT_VARIABLE Python3_EXECUTABLE OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+# The interpreter alone: find_package(Python3) starts a dozen of them. What is found may be a script
+# that looks for the interpreter (pyenv's is): over a thousand tests would start a shell first, which
+# takes as long as the interpreter itself.
+if(NOT EXISTS "${Python3_EXECUTABLE}")
+  find_program(python NAMES python3 REQUIRED NO_CACHE)
+  execute_process(COMMAND "${python}" -c "import sys
+if sys.version_info < (3, 9): sys.exit('CUDA Labs needs Python 3.9 or later')
+print(sys.executable)"
+    OUTPUT_VARIABLE Python3_EXECUTABLE OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  set(Python3_EXECUTABLE "${Python3_EXECUTABLE}" CACHE FILEPATH "Python 3.9 or later" FORCE)
+endif()
 find_package(GTest REQUIRED)
 find_package(PNG REQUIRED)
 find_package(ZLIB REQUIRED)
@@ -141,8 +147,8 @@ endif()
 set(OpenGL_GL_PREFERENCE GLVND)
 find_package(OpenGL QUIET OPTIONAL_COMPONENTS EGL)
 find_package(GLUT QUIET)
-find_package(X11 QUIET)
-if(OpenGL_FOUND AND GLUT_FOUND AND X11_FOUND)
+find_library(LAB_X11 X11)  # find_package(X11) looks for forty extensions of it
+if(OpenGL_FOUND AND GLUT_FOUND AND LAB_X11)
   set(LAB_HAVE_WINDOW ON)
 else()
   set(LAB_HAVE_WINDOW OFF)

@@ -126,6 +126,7 @@ TEST_F(BarrierModes, WhatHangsOnAGpuStaysAnError) {
   const std::string text = cpu_device_testing::expect_report(
       [] { wait_for_each_other<<<1, 32>>>(); }, cudaErrorLaunchFailure);
   EXPECT_TRUE(contains(text, "31 threads (0-2, 4-31) wait in __syncwarp")) << text;
+  EXPECT_TRUE(contains(text, "1 thread (3) waits in __syncthreads()")) << text;
 }
 
 __global__ void skip_the_grid() {
@@ -137,6 +138,7 @@ TEST_F(BarrierModes, TheGridsBarrierStaysStrict) {
       [] { cudaLaunchCooperativeKernel((void*)skip_the_grid, 2, 8, nullptr); },
       cudaErrorLaunchFailure);
   EXPECT_TRUE(contains(text, "7 threads (0-1, 3-7) wait in this_grid().sync()")) << text;
+  EXPECT_TRUE(contains(text, "1 thread (2) has left the kernel")) << text;
 }
 
 TEST(BarrierModesOfAProgram, AreReadFromTheEnvironment) {

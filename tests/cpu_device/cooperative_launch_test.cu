@@ -6,6 +6,8 @@
 #include <cooperative_groups.h>
 
 #include <numeric>
+#include <string>
+#include <tuple>
 
 #include "conformance.hpp"
 
@@ -230,6 +232,20 @@ TEST(CooperativeLaunchReports, BlocksThatNeverReachTheBarrier) {
           "3 blocks (0-2) have left the kernel"})
       EXPECT_NE(text.find(part), std::string::npos) << text;
   });
+}
+
+TEST(CooperativeLaunchReports, OneBlockThatWaitsOrHasLeft) {
+  for (const auto& [from, waits, left] :
+       {std::tuple{4, "1 block (4) waits in this", "4 blocks (0-3) have left the kernel"},
+        std::tuple{1, "4 blocks (1-4) wait in this", "1 block (0) has left the kernel"}}) {
+    int first = from;
+    void* arguments[] = {&first};
+    const std::string text =
+        report_of([&] { cudaLaunchCooperativeKernel((void*)some_blocks_only, 5, 1, arguments); },
+                  cudaErrorLaunchFailure);
+    EXPECT_NE(text.find(waits), std::string::npos) << text;
+    EXPECT_NE(text.find(left), std::string::npos) << text;
+  }
 }
 
 __global__ void some_threads_only() {

@@ -5,6 +5,7 @@
 // expected numbers are worked out by hand, from what is known of the hardware.
 
 #include <cpu_device.h>
+#include <cuda_pipeline.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -74,6 +75,21 @@ template <class T>
 __global__ void copy_strided(const T* in, T* out, unsigned stride, unsigned offset) {
   const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
   out[i] = in[i * stride + offset];
+}
+
+constexpr int kCopyLine = __LINE__ + 3;
+__global__ void copy_asynchronously(const int* in, int* out) {
+  __shared__ int staged[64];
+  __pipeline_memcpy_async(&staged[threadIdx.x], &in[threadIdx.x], sizeof(int));
+  __pipeline_wait_prior(0);
+  out[threadIdx.x] = staged[threadIdx.x];
+}
+
+TEST(Counters, KnowTheLineOfAnAsynchronousCopy) {
+  const device_array<int> in(64, 0), out(64, 0);
+  const counted c([&] { copy_asynchronously<<<1, 64>>>(in.data(), out.data()); });
+  EXPECT_EQ(c.all(access_kind::global_load, kCopyLine).requests, 2U);
+  EXPECT_EQ(c.all(access_kind::shared_store, kCopyLine).requests, 2U);
 }
 
 template <class T>

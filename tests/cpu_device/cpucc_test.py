@@ -205,6 +205,7 @@ int main() {
             "blas.cu",
             """
 #include <cublas_v2.h>
+#include <nccl.h>
 #include <cstdio>
 int main() {
   float *x = nullptr, sum = 0;
@@ -213,15 +214,17 @@ int main() {
   cublasHandle_t handle;
   cublasCreate(&handle);
   cublasSasum(handle, 2, x, 1, &sum);
-  std::printf("%g\\n", sum);
+  int version = 0;
+  ncclGetVersion(&version);
+  std::printf("%g %d\\n", sum, version > 0);
   cublasDestroy(handle);
   return cudaFree(x);
 }
 """,
         )
-        self.write("options", "-lcublas -lcurand 'blas.cu' -o \"a program\"\n")
+        self.write("options", "-lcublas -lcurand -lnccl 'blas.cu' -o \"a program\"\n")
         self.cpucc("@options")
-        self.assertEqual("7\n", self.output_of("./a program"))
+        self.assertEqual("7 1\n", self.output_of("./a program"))
 
     def test_a_makefile_that_names_nvcc_and_links_with_another_compiler(self) -> None:
         toolkit = self.cpucc("--toolkit").strip()

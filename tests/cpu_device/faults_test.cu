@@ -390,6 +390,21 @@ TEST(Events, OfCopiesAndLaunchesComeWhenTheyHappen) {
             "copy 4 kind 1; ");
 }
 
+TEST(Events, OfCopiesCountTheNumbersThatCublasReturns) {
+  const device_array<float> x(3, 2.0F);
+  float on_host = 0;
+  const device_array<float> on_device(1, 0.0F);
+  cublasHandle_t blas = nullptr;
+  ASSERT_EQ(cublasCreate(&blas), CUBLAS_STATUS_SUCCESS);
+  diary d(static_cast<cpu_device::event_set>(event_kind::copy));
+  EXPECT_EQ(cublasSdot(blas, 3, x.data(), 1, x.data(), 1, &on_host), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(on_host, 12.0F);
+  EXPECT_EQ(cublasSetPointerMode(blas, CUBLAS_POINTER_MODE_DEVICE), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(cublasSdot(blas, 3, x.data(), 1, x.data(), 1, on_device.data()), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(cublasDestroy(blas), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(d.text, "copy 4 kind 2; ");
+}
+
 // --- what is still there -------------------------------------------------------------------------
 
 TEST(LiveObjects, CountWhatAProgramMakes) {

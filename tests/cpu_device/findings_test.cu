@@ -166,6 +166,36 @@ __global__ void use_dynamic(int index, int* out) {
   out[0] = dynamic[index];
 }
 
+__device__ void put(int* to, long index) { to[index] = 1; }
+__global__ void use_one_array(long index) {
+  __shared__ int cache[64];
+  put(cache, index);
+}
+__global__ void use_two_arrays(long index) {
+  __shared__ int first[64], second[3];
+  __shared__ char* third;
+  put(first, index);
+  put(second, 0);
+  third = nullptr;
+}
+
+TEST(Finds, AnAccessPastTheEndOfStaticSharedMemory) {
+  // So far that it is not a variable of somebody else's.
+  constexpr long kFar = 8 << 20;
+  expect_parts(expect_report([] { use_one_array<<<1, 1>>>(kFar); }, cudaErrorIllegalAddress),
+               {"illegal memory access in kernel use_one_array", "block (0,0,0)",
+                std::to_string((kFar - 64) * 4) +
+                    " bytes past the end of the __shared__ variable cache (256 bytes)"});
+  expect_parts(expect_report([] { use_two_arrays<<<1, 1>>>(kFar); }, cudaErrorIllegalAddress),
+               {"past the end of all __shared__ variables of the block: first (256 bytes), second "
+                "(12 bytes), third (8 bytes)"});
+  // A launch later, another address: nothing of theirs.
+  int* const never_set = reinterpret_cast<int*>(0x1234'5678'0000);
+  expect_parts(
+      expect_report([=] { store<<<2, 4>>>(view{never_set}, 0); }, cudaErrorIllegalAddress),
+      {"no allocation of the device is anywhere near that address. Was the pointer ever set?"});
+}
+
 TEST(Finds, AnAccessOutsideOfDynamicSharedMemory) {
   const device_array<int> out(1, 0);
   EXPECT_TRUE(is_silent([&] { use_dynamic<<<1, 1, 64>>>(15, out.data()); }));

@@ -380,36 +380,36 @@ TEST(StaticShared, IsBornWithItsNames) {
       {"__shared__ float* const* p;", "p"}};
   for (const auto& [source, names] : forms)
     EXPECT_EQ(code("__global__ void k() { " + source + " f(); }"),
-              "__global__ void k() { " + source + " ::cpu_device::shared_birth([] {}, " + names +
-                  "); f(); }");
+              "__global__ void k() { " + source + " ::cpu_device::shared_birth([] { return \"" +
+                  names + "\"; }, " + names + "); f(); }");
 }
 
 TEST(StaticShared, LosesStatic) {
   for (const std::string source : {"static __shared__ int x;", "__shared__ static int x;"})
     EXPECT_EQ(code("__device__ void k() { " + source + " }"),
-              "__device__ void k() { __shared__ int x; ::cpu_device::shared_birth([] {}, x); }");
+              "__device__ void k() { __shared__ int x; ::cpu_device::shared_birth([] { return "
+              "\"x\"; }, x); }");
   EXPECT_EQ(code("__device__ void k() { __shared__ struct { static int f(); } x; }"),
             "__device__ void k() { __shared__ struct { static int f(); } x; "
-            "::cpu_device::shared_birth([] {}, "
-            "x); }");
+            "::cpu_device::shared_birth([] { return \"x\"; }, x); }");
 }
 
 TEST(StaticShared, HasItsAlignmentFirst) {
   EXPECT_EQ(code("__device__ void k() { __shared__ __align__(16) float x[4]; }"),
             "__device__ void k() { __align__(16) __shared__  float x[4]; "
-            "::cpu_device::shared_birth([] {}, x); }");
+            "::cpu_device::shared_birth([] { return \"x\"; }, x); }");
   EXPECT_EQ(code("__device__ void k() { static __shared__ alignas(8)\n char x; }"),
             "__device__ void k() { alignas(8) __shared__ \n char x; ::cpu_device::shared_birth([] "
-            "{}, x); }");
+            "{ return \"x\"; }, x); }");
   EXPECT_EQ(code("__device__ void k() { __shared__ struct __align__(16) { int a; } x; }"),
             "__device__ void k() { __shared__ struct __align__(16) { int a; } x; "
-            "::cpu_device::shared_birth([] {}, x); }");
+            "::cpu_device::shared_birth([] { return \"x\"; }, x); }");
 }
 
 TEST(StaticShared, IsBornOnTheLineOfItsSemicolon) {
   EXPECT_EQ(code("__device__ void k() {\n  __shared__ float\n      s[3];  // products\n}"),
             "__device__ void k() {\n  __shared__ float\n      s[3]; ::cpu_device::shared_birth([] "
-            "{}, s);  // "
+            "{ return \"s\"; }, s);  // "
             "products\n}");
 }
 

@@ -4,7 +4,7 @@
 # CUDA programs for the CPU device in CMake. They need the targets that both
 # find_package(cpu_device) and add_subdirectory(<folder of the CPU device>) bring:
 #   cpu_device::cpu_device   the runtime and its headers
-#   cpu_device::libraries    cuBLAS, cuBLASLt, cuBLAS-Xt and cuRAND
+#   cpu_device::libraries    cuBLAS, cuBLASLt, cuBLAS-Xt, cuRAND and NCCL
 #   cpu_device::checks       what files need that were compiled with CHECK
 #   cuda_rewriter
 

@@ -93,14 +93,13 @@ ARCHITECTURES = set(
 
 # Libraries of the CUDA toolkit: part of the runtime here, an archive of their own, or not there.
 RUNTIME = {"cudart", "cudadevrt", "cuda", "nvToolsExt", "culibos"}
-MATHEMATICS = {"cublas", "cublasLt", "curand"}
+OTHERS = {"cublas", "cublasLt", "curand", "nccl"}
 MISSING = {
     "cufft": "cuFFT",
     "cufftw": "cuFFT",
     "cusparse": "cuSPARSE",
     "cusolver": "cuSOLVER",
     "cudnn": "cuDNN",
-    "nccl": "NCCL",
     "nvrtc": "NVRTC",
     "nvidia-ml": "NVML",
     "nvjpeg": "nvJPEG",
@@ -575,7 +574,7 @@ class Driver:
             library = re.sub(r"_static$", "", name[2:]) if name.startswith("-l") else ""
             if library in MISSING:
                 fatal(f"'{name}': the CPU device has no {MISSING[library]}")
-            if library in MATHEMATICS:
+            if library in OTHERS:
                 mathematics = True
             elif library not in RUNTIME:
                 command += [name]

@@ -93,6 +93,10 @@ unsigned worker_count();
 std::size_t report_count();
 std::string last_report();
 
+/// A race between two lines, and some other mistakes, are reported the first time that they happen.
+/// From now on that is the first time again. Tests ask for it, so that each fails by its own.
+void report_again();
+
 /// What the accesses of a kernel would cost on a GPU. Only the check build counts
 /// (-fsanitize=thread). `variable_load` reads a __constant__ or a __device__ variable: which of the
 /// two it is cannot be told.
@@ -119,7 +123,7 @@ struct access_counters {
   std::uint64_t lanes = 0;           // that took part in the requests, summed up
   std::uint64_t lanes_of_warps = 0;  // that could have
   // Global memory (and variables): 32-byte sectors touched; as few as would hold the bytes that
-  // were used; those bytes, each counted once a request.
+  // were used; those bytes, each counted once per request.
   std::uint64_t sectors = 0, ideal_sectors = 0, bytes_used = 0;
   // Shared memory: passes over the 32 banks; as few as accesses of this size need.
   std::uint64_t wavefronts = 0, ideal_wavefronts = 0;

@@ -138,7 +138,7 @@ void edit_launch(const stretch& s, std::size_t open) {
     }
     if (!has_comma(s, open + 1, close)) {
       s.report(mark.line, "the launch of `" + name +
-                              "` needs how many blocks and how many threads a block: " + name +
+                              "` needs how many blocks and how many threads per block: " + name +
                               "<<<blocks, threads>>>(...)");
       return;
     }

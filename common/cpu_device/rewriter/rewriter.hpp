@@ -28,7 +28,7 @@
 //     [[maybe_unused]] static constexpr ::cpu_device::dynamic_shared_array<T> name{};
 //
 //   __shared__ T a, b[n];            in a function (`static` is dropped, alignas goes first):
-//     __shared__ T a, b[n]; ::cpu_device::shared_birth([] {}, a, b);
+//     __shared__ T a, b[n]; ::cpu_device::shared_birth([] { return "a, b"; }, a, b);
 //
 //   (void*)kernel<T>                 and a kernel that is handed to cudaLaunchKernel and its kind:
 //     (void*)::cpu_device::remember_kernel("kernel<T>", kernel<T>)

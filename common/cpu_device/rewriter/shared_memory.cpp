@@ -90,18 +90,18 @@ void edit_shared(const stretch& s, std::size_t at) {
     s.replace(s.ts[first].begin, s.ts[last - 1].end(),
               s.newlines(s.ts[first].begin, s.ts[last - 1].end()));
   }
-  std::string all;
+  std::string names;
   for (const declaration::declarator& one : d.declarators) {
     const token& name = s.ts[one.name];
     if (one.initialised && !name.conditional)
       s.report(name.line, "`__shared__` variable `" + std::string(name.text) +
                               "` cannot have an initialiser: every block has its own copy, so a "
                               "thread must write the first value (then __syncthreads())");
-    all += ", " + std::string(name.text);
+    names += (names.empty() ? "" : ", ") + std::string(name.text);
   }
   if (s.in_block(at) && d.end < s.ts.size())
     s.replace(s.ts[d.end].end(), s.ts[d.end].end(),
-              " ::cpu_device::shared_birth([] {}" + all + ");");
+              " ::cpu_device::shared_birth([] { return \"" + names + "\"; }, " + names + ");");
 }
 
 }  // namespace rewriter

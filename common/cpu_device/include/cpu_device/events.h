@@ -24,7 +24,7 @@ enum class event_kind : unsigned {
   access = 1U << 3,      ///< a kernel reads or writes memory (check build only)
   fence = 1U << 4,       ///< __threadfence() and its like (check build only)
   allocation = 1U << 5,  ///< memory is allocated, and freed
-  copy = 1U << 6,        ///< bytes are copied or set
+  copy = 1U << 6,        ///< bytes are copied or set; a number that cuBLAS returns is copied, too
   call = 1U << 7,        ///< the program calls the API, and the call returns
 };
 using event_set = unsigned;  ///< event_kinds, joined with |

@@ -35,12 +35,11 @@ CPU_DEVICE_BUILT_IN dim3 gridDim;
 constexpr int warpSize = 32;
 
 /// Part of the checks, which are linked only into programs with watched kernels: looks at an access
-/// of a function that is not watched itself, or whose accesses compilers do not tell. `texture`:
-/// through the texture cache.
+/// of a function that is not watched itself, or whose accesses compilers do not tell. `way`: how it
+/// is made.
 extern "C" __attribute__((weak)) void cpu_device_look_at_call(const void* address,
-                                                              std::size_t bytes, int write,
-                                                              int texture, const char* file,
-                                                              int line);
+                                                              std::size_t bytes, int write, int way,
+                                                              const char* file, int line);
 
 namespace cpu_device {
 
@@ -65,9 +64,14 @@ struct block_progress {
   void* dynamic_shared = nullptr;
   bool watching = false;   ///< check build: a kernel's code runs, and what it accesses is looked at
   worker* self = nullptr;  ///< who runs the block
+  void* copies = nullptr;  ///< bulk copies that the block has started and not done; null: none
 };
 CPU_DEVICE_BUILT_IN block_progress progress;
 #undef CPU_DEVICE_BUILT_IN
+
+/// The ways of an access: by the thread, through the texture cache, by the engine that makes bulk
+/// copies.
+constexpr int kOfThread = 0, kThroughTexture = 1, kOfCopyEngine = 2;
 
 struct launch_site {
   const char* kernel;
@@ -325,18 +329,28 @@ struct shared_variable {
   void* address;
   std::size_t bytes;
 };
-/// Poisons the variables, unless they were born in this block already.
-void be_born(unsigned& born_in, const shared_variable* variables, unsigned count);
+/// Poisons the variables, unless they were born in this block already. `names`: "a, b".
+void be_born(unsigned& born_in, const shared_variable* variables, unsigned count,
+             const char* names);
 
-/// Fills fresh __shared__ variables with 0xFF bytes (NaN, -1) once a block: shared memory that
-/// nobody wrote holds rubbish on a GPU, too. `Unique` is a lambda of the declaration.
-template <class Unique, class... T>
-CPU_DEVICE_UNWATCHED inline void shared_birth(Unique, T&... variables) {
+/// Check build: an OS thread has come by a declaration for the first time. Of an array of __half,
+/// or of another class with constructors, g++ then notes that they have been called (nothing is),
+/// where each thread of the block looks: a race that is none of the program's.
+void forget_guards();
+
+/// Fills fresh __shared__ variables with 0xFF bytes (NaN, -1) once per block: shared memory that
+/// nobody wrote holds rubbish on a GPU, too. `names` is a lambda of the declaration, which says
+/// what the variables are called.
+template <class Names, class... T>
+CPU_DEVICE_UNWATCHED inline void shared_birth(Names names, T&... variables) {
   static thread_local constinit unsigned born_in = 0;
   if (born_in != progress.block_serial) {
+#ifdef CPU_DEVICE_CHECK
+    if (born_in == 0) forget_guards();
+#endif
     const shared_variable all[] = {
         {const_cast<void*>(static_cast<const volatile void*>(&variables)), sizeof variables}...};
-    be_born(born_in, all, sizeof...(T));
+    be_born(born_in, all, sizeof...(T), names());
   }
 }
 

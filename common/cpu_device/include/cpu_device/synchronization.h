@@ -46,8 +46,9 @@ inline unsigned lane_id() { return progress.position->linear % 32; }
 /// The lanes that are at this very call together, once no lane of the warp can run on.
 unsigned active_mask(const char* file, int line);
 
-/// Lets other threads run: what a spinning thread does.
-void yield(const char* file, int line);
+/// Lets other threads run: what a spinning thread does. `what` it waits for, for reports.
+inline constexpr char kSpinLoop[] = "a spin loop";
+void yield(const char* file, int line, const char* what = kSpinLoop);
 
 template <class T>
 std::uint64_t to_bits(T value) {

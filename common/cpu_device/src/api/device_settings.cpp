@@ -4,11 +4,13 @@
 #include "cpu_device/device_settings.h"
 
 #include <cstdio>
+#include <cstring>
 #include <map>
 
 #include "api/calls.hpp"
 #include "base/memory.hpp"
 #include "context/device.hpp"
+#include "cpu_device/tensor_map.h"
 
 namespace cpu_device {
 namespace {
@@ -36,11 +38,16 @@ cudaError_t no_other_processes() {
               this_call() + ": memory and events of the CPU device belong to one process");
 }
 
-cudaError_t no_driver(void** function, cudaDriverEntryPointQueryResult* result) {
-  if (function == nullptr) return fail(cudaErrorInvalidValue);
-  *function = nullptr;
-  if (result != nullptr) *result = cudaDriverEntryPointSymbolNotFound;
-  return fail(cudaErrorNotSupported, "the CPU device has no driver API below its runtime API");
+cudaError_t driver_function(const char* symbol, void** function,
+                            cudaDriverEntryPointQueryResult* result) {
+  if (symbol == nullptr || function == nullptr) return fail(cudaErrorInvalidValue);
+  const bool found = std::strcmp(symbol, "cuTensorMapEncodeTiled") == 0;
+  *function = found ? reinterpret_cast<void*>(&cuTensorMapEncodeTiled) : nullptr;
+  if (result != nullptr)
+    *result = found ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+  if (found) return cudaSuccess;
+  return fail(cudaErrorNotSupported,
+              "of the driver API, the CPU device has cuTensorMapEncodeTiled alone");
 }
 
 const bool resets_settings =
@@ -175,12 +182,14 @@ cudaError_t cudaIpcOpenEventHandle(cudaEvent_t*, cudaIpcEventHandle_t) {
   return call(api::cudaIpcOpenEventHandle, [&] { return no_other_processes(); });
 }
 
-cudaError_t cudaGetDriverEntryPoint(const char*, void** function, unsigned long long,
+cudaError_t cudaGetDriverEntryPoint(const char* symbol, void** function, unsigned long long,
                                     cudaDriverEntryPointQueryResult* result) {
-  return call(api::cudaGetDriverEntryPoint, [&] { return no_driver(function, result); });
+  return call(api::cudaGetDriverEntryPoint,
+              [&] { return driver_function(symbol, function, result); });
 }
-cudaError_t cudaGetDriverEntryPointByVersion(const char*, void** function, unsigned int,
+cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned int,
                                              unsigned long long,
                                              cudaDriverEntryPointQueryResult* result) {
-  return call(api::cudaGetDriverEntryPointByVersion, [&] { return no_driver(function, result); });
+  return call(api::cudaGetDriverEntryPointByVersion,
+              [&] { return driver_function(symbol, function, result); });
 }

@@ -8,9 +8,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <utility>
 
@@ -21,6 +23,7 @@ namespace {
 
 std::mutex report_mutex;
 std::size_t reports = 0;
+std::atomic<unsigned> rounds{0};
 std::string& last() {  // never destroyed: reports come until the very end
   static auto* text = new std::string;
   return *text;
@@ -57,6 +60,9 @@ std::string last_report() {
   const std::lock_guard lock(report_mutex);
   return last();
 }
+
+void report_again() { rounds.fetch_add(1, std::memory_order_relaxed); }
+unsigned report_rounds() { return rounds.load(std::memory_order_relaxed); }
 
 std::string ranges(const std::vector<unsigned>& numbers) {
   std::string text;
@@ -160,8 +166,12 @@ std::vector<std::string> source_places(const std::vector<const void*>& pcs) {
 }
 
 std::string source_place(const void* pc) {
-  const std::string place = source_places({pc}).front();
-  return place.empty() ? place : short_name(place.c_str());
+  static std::mutex mutex;
+  static auto* known = new std::map<const void*, std::string>;  // each takes a process to find
+  const std::lock_guard lock(mutex);
+  const auto [it, is_new] = known->try_emplace(pc);
+  if (is_new) it->second = short_name(source_places({pc}).front().c_str());
+  return it->second;
 }
 
 std::string own_source_place(const void* pc) {

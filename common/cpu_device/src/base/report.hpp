@@ -16,6 +16,9 @@ void report(const std::string& text);
 /// provoke errors.
 void explain(const std::string& text);
 
+/// How often report_again() was called.
+unsigned report_rounds();
+
 /// Around a fork: nobody is in the middle of a report.
 void hold_reports();
 void release_reports();

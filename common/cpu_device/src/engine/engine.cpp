@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/report.hpp"
+#include "engine/bulk_copies.hpp"
 
 #ifdef CPU_DEVICE_ASAN
 #include <sanitizer/asan_interface.h>
@@ -381,10 +382,18 @@ bool inside_kernel() {
 void poison(void* memory, std::size_t bytes) { std::memset(memory, 0xFF, bytes); }
 
 // Here, and not in the kernel's code: a thread is preempted only there, never in between.
-void be_born(unsigned& born_in, const shared_variable* variables, unsigned count) {
+void be_born(unsigned& born_in, const shared_variable* variables, unsigned count,
+             const char* names) {
   if (born_in == progress.block_serial) return;
   born_in = progress.block_serial;
-  for (unsigned i = 0; i < count; ++i) poison(variables[i].address, variables[i].bytes);
+  shared_declarations& declared = tls_worker->declared;
+  if (declared.block != born_in) declared.count = 0;
+  declared.block = born_in;
+  for (unsigned i = 0; i < count; ++i) {
+    poison(variables[i].address, variables[i].bytes);
+    if (declared.count < declared.all.size())
+      declared.all[declared.count++] = {variables[i], names, i};
+  }
 }
 
 void give_up_block(worker& w) { cpu_device_abort_to(w.abort_sp); }
@@ -559,10 +568,10 @@ unsigned active_mask(const char* file, int line) {
   return w.stacks[me->stack].result;
 }
 
-void yield(const char* file, int line) {
+void yield(const char* file, int line, const char* what) {
   worker& w = worker_in_kernel("__nanosleep()");
   fiber* me = w.current;
-  note_place(me, "a spin loop", file, line);
+  note_place(me, what, file, line);
   if (w.launch->hardware_barriers) [[unlikely]]
     release_while_spinning(w, *me);
   const bool watched = w.notes.watched.load(std::memory_order_relaxed);
@@ -673,6 +682,7 @@ void prepare_order(worker& w, const running_launch& launch) {
 
 /// A block that was given up leaves threads behind in every list.
 void forget_block(worker& w) {
+  forget_bulk_copies();
   w.head = w.tail = w.arrived = 0;
   w.mixed = false;
   w.at_active_mask.clear();
@@ -732,6 +742,8 @@ void run_blocks(void* argument) {
     if (tells) publish_block(w, &observer::block_begins);
     launch.run(launch.arguments);
     p.watching = false;
+    if (p.copies != nullptr) [[unlikely]]
+      refuse_unfinished_copies(w);
     if (launch.meeting != nullptr) leave_grid(w);
     if (tells) publish_block(w, &observer::block_ends);
   }

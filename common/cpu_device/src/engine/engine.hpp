@@ -7,6 +7,7 @@
 
 #include <time.h>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -189,6 +190,18 @@ struct turn_notes {
   const void* pc = nullptr;  // where it stood
 };
 
+/// The static __shared__ variables that the running block has met, but for many.
+struct shared_declarations {
+  struct declaration {
+    shared_variable variable;
+    const char* names;  // "a, b", of which it is number `index`
+    unsigned index;
+  };
+  unsigned block = 0;  // as block_progress numbers it
+  unsigned count = 0;
+  std::array<declaration, 8> all{};
+};
+
 struct worker {
   // hot: touched at each switch
   fiber* current = nullptr;
@@ -233,6 +246,7 @@ struct worker {
   void* watch = nullptr;     // what the owner of the hooks remembers for this worker
   char* shared_low = nullptr;
   char* shared_end = nullptr;
+  shared_declarations declared;
   unsigned long os_thread = 0;
   int os_thread_id = 0;                    // as the kernel numbers it
   std::atomic<bool> writes_report{false};  // must not be stopped meanwhile

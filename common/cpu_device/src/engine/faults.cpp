@@ -16,6 +16,8 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <string>
+#include <string_view>
 
 #include "base/memory.hpp"
 #include "base/report.hpp"
@@ -36,9 +38,11 @@ std::string block_position(const running_launch& launch, unsigned linear) {
   return position({linear % grid.x, linear / grid.x % grid.y, linear / grid.x / grid.y});
 }
 
-std::string many_threads(const std::vector<unsigned>& threads) {
-  return std::to_string(threads.size()) + (threads.size() == 1 ? " thread (" : " threads (") +
-         ranges(threads) + ")";
+/// What they do: `one` if it is one thread, `many` if there are more.
+std::string threads_that(const std::vector<unsigned>& threads, const char* one, const char* many) {
+  const bool single = threads.size() == 1;
+  return std::to_string(threads.size()) + (single ? " thread (" : " threads (") + ranges(threads) +
+         ") " + (single ? one : many);
 }
 
 // --- signals ------------------------------------------------------------------------------------
@@ -228,9 +232,9 @@ std::string describe_waiting(worker& w, bool& warp_function) {
   text += describe_block(w) + ":";
   for (auto& p : places) {
     std::sort(p.threads.begin(), p.threads.end());
-    text += "\n  " + many_threads(p.threads) + " wait in " + p.text;
+    text += "\n  " + threads_that(p.threads, "waits", "wait") + " in " + p.text;
   }
-  if (!gone.empty()) text += "\n  " + many_threads(gone) + " have left the kernel";
+  if (!gone.empty()) text += "\n  " + threads_that(gone, "has left", "have left") + " the kernel";
   return text;
 }
 }  // namespace
@@ -243,7 +247,11 @@ std::string describe_divergence(worker& w) {
 std::string describe_stuck_block(worker& w) {
   bool warp_function = false;
   std::string text = describe_waiting(w, warp_function);
-  if (warp_function)
+  if (warp_function && text.find(" wait in wmma::") != std::string::npos)
+    text +=
+        "\n  All 32 threads of a warp must call a function of nvcuda::wmma. Try: conditions "
+        "that are the same for the whole warp.";
+  else if (warp_function)
     text +=
         "\n  A warp function waits for every lane that its mask names. Try: name only the lanes "
         "that get there, or move the call out of the condition.";
@@ -254,6 +262,36 @@ std::string describe_stuck_block(worker& w) {
         "only.";
   return text;
 }
+
+namespace {
+/// "cache (1024 bytes)".
+std::string declared_text(const shared_declarations::declaration& one) {
+  std::string_view names = one.names;
+  for (unsigned i = 0; i < one.index; ++i) names.remove_prefix(names.find(", ") + 2);
+  return std::string(names.substr(0, names.find(','))) + " (" + std::to_string(one.variable.bytes) +
+         " bytes)";
+}
+
+/// What is said of an address that lies past the block's static __shared__ variables; else empty.
+std::string past_static_shared(const worker& w, const char* address) {
+  constexpr std::ptrdiff_t kNear = 64 << 20;  // whatever else is there has an owner of its own
+  const shared_declarations& declared = w.declared;
+  if (declared.count == 0 || declared.block != progress.block_serial) return {};
+  std::string all;
+  const char* end = nullptr;
+  for (unsigned i = 0; i < declared.count; ++i) {
+    const shared_variable& one = declared.all[i].variable;
+    end = std::max(end, static_cast<const char*>(one.address) + one.bytes);
+    all += (i == 0 ? "" : ", ") + declared_text(declared.all[i]);
+  }
+  if (address < end || address - end > kNear) return {};
+  return (declared.count == 1 ? std::to_string(address - end) + " bytes past the end of " +
+                                    "the __shared__ variable " + all
+                              : "past the end of all __shared__ variables of the block: " + all) +
+         ".\n  Try: compare the index with the number of elements before the access. Shared memory "
+         "is a block's own: threadIdx counts in it, and blockIdx does not.";
+}
+}  // namespace
 
 std::string describe_fault(worker& w, cudaError_t& error) {
   std::string where = describe_block(w) + ", thread " + running_position();
@@ -300,6 +338,8 @@ std::string describe_fault(worker& w, cudaError_t& error) {
               describe(*near) + ".\n  Try: look for an index that becomes negative.";
   } else if (address < reinterpret_cast<const char*>(4096)) {
     text += "a null pointer was followed.";
+  } else if (const std::string shared = past_static_shared(w, address); !shared.empty()) {
+    text += shared;
   } else {
     text += "no allocation of the device is anywhere near that address. Was the pointer ever set?";
   }
@@ -330,7 +370,7 @@ std::string describe_threads(worker& w) {
   const auto add = [&](const fiber& f, const thread_position& thread, const void* pc) {
     if (!added.insert(thread.linear).second) return;
     const std::string where = f.line != 0 ? place(f.file, f.line) : place_of_instruction(pc);
-    const bool spins = f.line == 0 || std::string_view(f.what) == "a spin loop";
+    const bool spins = f.line == 0 || std::string_view(f.what) == kSpinLoop;
     places[(spins ? "in a loop" : std::string("in ") + f.what) +
            (where.empty() ? "" : " at " + where)]
         .push_back(thread.linear);
@@ -347,8 +387,9 @@ std::string describe_threads(worker& w) {
   if (w.arrived == 0 || w.waiting[w.arrived - 1] != w.current) {
     // It may have spun through the engine, or have been looked at in the kernel's code.
     fiber running;
-    running.what = "a spin loop";
+    running.what = kSpinLoop;
     if (w.notes.looked_at != progress.position && &w.current->position() == progress.position) {
+      running.what = w.current->what;
       running.file = w.current->file;
       running.line = w.current->line;
     }
@@ -357,8 +398,7 @@ std::string describe_threads(worker& w) {
   std::string text;
   for (auto& [where, threads] : places) {
     std::sort(threads.begin(), threads.end());
-    text += (text.empty() ? "" : "; ") + many_threads(threads) +
-            (threads.size() == 1 ? " waits " : " wait ") + where;
+    text += (text.empty() ? "" : "; ") + threads_that(threads, "waits", "wait") + " " + where;
   }
   return text;
 }

@@ -42,9 +42,11 @@ std::uint32_t block_number() {
   return (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
 }
 
-std::string many_blocks(const std::vector<unsigned>& blocks) {
-  return std::to_string(blocks.size()) + (blocks.size() == 1 ? " block (" : " blocks (") +
-         ranges(blocks) + ")";
+/// What they do: `one` if it is one block, `many` if there are more.
+std::string blocks_that(const std::vector<unsigned>& blocks, const char* one, const char* many) {
+  const bool single = blocks.size() == 1;
+  return std::to_string(blocks.size()) + (single ? " block (" : " blocks (") + ranges(blocks) +
+         ") " + (single ? one : many);
 }
 
 }  // namespace
@@ -99,9 +101,9 @@ std::string describe_stuck_grid(worker& w) {
                      short_name(w.launch->site.file) + ":" + std::to_string(w.launch->site.line) +
                      "):";
   for (const auto& [where, blocks] : places)
-    text += "\n  " + many_blocks(blocks) + " wait in this_grid().sync() at " + where.first + ":" +
-            std::to_string(where.second);
-  text += "\n  " + many_blocks(gone) + " have left the kernel";
+    text += "\n  " + blocks_that(blocks, "waits", "wait") + " in this_grid().sync() at " +
+            where.first + ":" + std::to_string(where.second);
+  text += "\n  " + blocks_that(gone, "has left", "have left") + " the kernel";
   return text +
          "\n  Every thread of every block must reach every this_grid().sync(). Try: move it out of "
          "the if or the loop, and put the condition around the work only.";

@@ -20,27 +20,34 @@
 
 #if defined(__x86_64__)
 
-    .text
-    .globl cpu_device_switch
-    .type cpu_device_switch, @function
-    .p2align 4
-cpu_device_switch:
+    .macro save_registers
     pushq %rbp
     pushq %rbx
     pushq %r12
     pushq %r13
     pushq %r14
     pushq %r15
-    pushq %rdx
-    movq %rsp, (%rdi)
-    movq %rsi, %rsp
-    popq %rax
+    .endm
+    .macro restore_registers
     popq %r15
     popq %r14
     popq %r13
     popq %r12
     popq %rbx
     popq %rbp
+    .endm
+
+    .text
+    .globl cpu_device_switch
+    .type cpu_device_switch, @function
+    .p2align 4
+cpu_device_switch:
+    save_registers
+    pushq %rdx
+    movq %rsp, (%rdi)
+    movq %rsi, %rsp
+    popq %rax
+    restore_registers
     popq %rcx
     jmpq *%rcx
     .size cpu_device_switch, .-cpu_device_switch
@@ -49,12 +56,7 @@ cpu_device_switch:
     .type cpu_device_start, @function
     .p2align 4
 cpu_device_start:
-    pushq %rbp
-    pushq %rbx
-    pushq %r12
-    pushq %r13
-    pushq %r14
-    pushq %r15
+    save_registers
     pushq %r8
     movq %rsp, (%rdi)
     movq %rsi, %rsp
@@ -69,12 +71,7 @@ cpu_device_start:
     .p2align 4
 cpu_device_guarded_call:
     .cfi_startproc
-    pushq %rbp
-    pushq %rbx
-    pushq %r12
-    pushq %r13
-    pushq %r14
-    pushq %r15
+    save_registers
     subq $8, %rsp
     .cfi_def_cfa_offset 64
     movq %rsp, (%rdi)
@@ -83,12 +80,7 @@ cpu_device_guarded_call:
     xorl %eax, %eax
 .Lleave:
     addq $8, %rsp
-    popq %r15
-    popq %r14
-    popq %r13
-    popq %r12
-    popq %rbx
-    popq %rbp
+    restore_registers
     retq
     .cfi_endproc
     .size cpu_device_guarded_call, .-cpu_device_guarded_call
@@ -104,12 +96,7 @@ cpu_device_abort_to:
 
 #elif defined(__aarch64__)
 
-    .text
-    .globl cpu_device_switch
-    .type cpu_device_switch, %function
-    .p2align 4
-cpu_device_switch:
-    sub sp, sp, #176
+    .macro save_registers
     stp x19, x20, [sp, #0]
     stp x21, x22, [sp, #16]
     stp x23, x24, [sp, #32]
@@ -120,10 +107,8 @@ cpu_device_switch:
     stp d10, d11, [sp, #112]
     stp d12, d13, [sp, #128]
     stp d14, d15, [sp, #144]
-    str x2, [sp, #160]
-    mov x9, sp
-    str x9, [x0]
-    mov sp, x1
+    .endm
+    .macro restore_registers
     ldp x19, x20, [sp, #0]
     ldp x21, x22, [sp, #16]
     ldp x23, x24, [sp, #32]
@@ -134,6 +119,20 @@ cpu_device_switch:
     ldp d10, d11, [sp, #112]
     ldp d12, d13, [sp, #128]
     ldp d14, d15, [sp, #144]
+    .endm
+
+    .text
+    .globl cpu_device_switch
+    .type cpu_device_switch, %function
+    .p2align 4
+cpu_device_switch:
+    sub sp, sp, #176
+    save_registers
+    str x2, [sp, #160]
+    mov x9, sp
+    str x9, [x0]
+    mov sp, x1
+    restore_registers
     ldr x0, [sp, #160]
     add sp, sp, #176
     br x30
@@ -144,16 +143,7 @@ cpu_device_switch:
     .p2align 4
 cpu_device_start:
     sub sp, sp, #176
-    stp x19, x20, [sp, #0]
-    stp x21, x22, [sp, #16]
-    stp x23, x24, [sp, #32]
-    stp x25, x26, [sp, #48]
-    stp x27, x28, [sp, #64]
-    stp x29, x30, [sp, #80]
-    stp d8, d9, [sp, #96]
-    stp d10, d11, [sp, #112]
-    stp d12, d13, [sp, #128]
-    stp d14, d15, [sp, #144]
+    save_registers
     str x4, [sp, #160]
     mov x9, sp
     str x9, [x0]
@@ -169,32 +159,14 @@ cpu_device_start:
     .p2align 4
 cpu_device_guarded_call:
     sub sp, sp, #160
-    stp x19, x20, [sp, #0]
-    stp x21, x22, [sp, #16]
-    stp x23, x24, [sp, #32]
-    stp x25, x26, [sp, #48]
-    stp x27, x28, [sp, #64]
-    stp x29, x30, [sp, #80]
-    stp d8, d9, [sp, #96]
-    stp d10, d11, [sp, #112]
-    stp d12, d13, [sp, #128]
-    stp d14, d15, [sp, #144]
+    save_registers
     mov x9, sp
     str x9, [x0]
     mov x0, x2
     blr x1
     mov w0, #0
 .Lleave:
-    ldp x19, x20, [sp, #0]
-    ldp x21, x22, [sp, #16]
-    ldp x23, x24, [sp, #32]
-    ldp x25, x26, [sp, #48]
-    ldp x27, x28, [sp, #64]
-    ldp x29, x30, [sp, #80]
-    ldp d8, d9, [sp, #96]
-    ldp d10, d11, [sp, #112]
-    ldp d12, d13, [sp, #128]
-    ldp d14, d15, [sp, #144]
+    restore_registers
     add sp, sp, #160
     ret
     .size cpu_device_guarded_call, .-cpu_device_guarded_call
@@ -209,7 +181,7 @@ cpu_device_abort_to:
     .size cpu_device_abort_to, .-cpu_device_abort_to
 
 #else
-#error "The CPU device knows x86-64 and aarch64. Another processor needs its three functions here."
+#error "The CPU device knows x86-64 and aarch64. Another processor needs its four functions here."
 #endif
 
     .section .note.GNU-stack, "", %progbits

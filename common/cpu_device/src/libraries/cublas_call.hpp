@@ -12,6 +12,7 @@
 #include <string>
 
 #include "api/stream_queue.hpp"
+#include "base/events.hpp"
 #include "blas_kernels.hpp"
 #include "context/device.hpp"
 #include "library_calls.hpp"
@@ -103,7 +104,13 @@ class routine {
       return run([p, work] { *p = work(); });
     }
     if (!readable_by_host("result", p)) return status_;
-    return run_and_wait([p, work] { *p = work(); });
+    return run_and_wait([p, work, stream = handle_->stream] {
+      R found = work();  // on a GPU it is made in device memory, and copied
+      if (listening(event_kind::copy))
+        publish(event_kind::copy, &observer::copied,
+                copy_event{p, &found, sizeof found, cudaMemcpyDeviceToHost, stream});
+      *p = found;
+    });
   }
   cublasStatus_t run_and_wait(std::function<void()> work);
   bool on_device() const { return handle_->pointer_mode == CUBLAS_POINTER_MODE_DEVICE; }

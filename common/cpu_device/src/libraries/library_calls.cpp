@@ -45,11 +45,21 @@ int curand_status_named(const char* name) {
   return -1;
 }
 
+int nccl_status_named(const char* name) {
+  constexpr const char* kNames[] = {
+      "ncclSuccess",         "ncclUnhandledCudaError", "ncclSystemError", "ncclInternalError",
+      "ncclInvalidArgument", "ncclInvalidUsage",       "ncclRemoteError", "ncclInProgress"};
+  for (int status = 0; status < ncclNumResults; ++status)
+    if (std::strcmp(kNames[status], name) == 0) return status;
+  return -1;
+}
+
 }  // namespace
 
 constinit const call_family cublas_family = {CUBLAS_STATUS_NOT_SUPPORTED, nothing_to_keep,
                                              cublas_status_named};
 constinit const call_family curand_family = {CURAND_STATUS_LAUNCH_FAILURE, nothing_to_keep,
                                              curand_status_named};
+constinit const call_family nccl_family = {ncclInvalidUsage, nothing_to_keep, nccl_status_named};
 
 }  // namespace cpu_device

@@ -10,6 +10,7 @@
 
 #include <cublas_v2.h>
 #include <curand.h>
+#include <nccl.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -18,7 +19,7 @@
 
 namespace cpu_device {
 
-extern const call_family cublas_family, curand_family;
+extern const call_family cublas_family, curand_family, nccl_family;
 
 template <std::size_t N>
 struct function_name {
@@ -45,6 +46,12 @@ template <function_name Name, curandStatus_t UsualError = CURAND_STATUS_LAUNCH_F
 curandStatus_t curand_call(const Body& body) {
   return call<curandStatus_t>(library_function<Name, &curand_family, UsualError, Rules>::info,
                               body);
+}
+
+template <function_name Name, ncclResult_t UsualError = ncclUnhandledCudaError,
+          unsigned Rules = rules::none, class Body>
+ncclResult_t nccl_call(const Body& body) {
+  return call<ncclResult_t>(library_function<Name, &nccl_family, UsualError, Rules>::info, body);
 }
 
 }  // namespace cpu_device

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the CPU device's libraries (cuBLAS, cuRAND) ask of the pointers that they are given.
+// What the CPU device's libraries (cuBLAS, cuRAND, NCCL) ask of the pointers that they are given.
 #pragma once
 
 #include <cstddef>

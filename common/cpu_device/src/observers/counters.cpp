@@ -34,6 +34,7 @@
 #include "base/report.hpp"
 #include "cpu_device.h"
 #include "engine/engine.hpp"
+#include "observers/watched_code.hpp"
 
 namespace cpu_device {
 namespace {
@@ -439,7 +440,9 @@ std::vector<access_counters> read_counters() {
   std::vector<std::uint32_t> unknown;
   std::vector<const void*> instructions;
   for (const auto& [key, sum] : total.all) {
-    if (!total.source.try_emplace(std::get<1>(key)).second) continue;
+    const auto [source, is_new] = total.source.try_emplace(std::get<1>(key));
+    if (is_new) source->second = check::call_text(source->first);
+    if (!source->second.empty() || !is_new) continue;
     unknown.push_back(std::get<1>(key));
     instructions.push_back(reinterpret_cast<const void*>(program().begin + unknown.back()));
   }

@@ -115,7 +115,7 @@ void describe_shared(worker& w, std::uintptr_t address, std::size_t size, std::u
 }
 
 void report_host_access(std::uintptr_t address, std::uint8_t flags, const void* pc) {
-  if (!speaks_first(place_of(pc))) return;
+  if (!speaks_first({0, place_of(pc)})) return;
   // Only the program's own lines: libraries that do the device's work may be watched with them.
   const std::string where = own_source_place(pc);
   if (where.empty()) return;
@@ -250,7 +250,7 @@ extern "C" void __ubsan_handle_out_of_bounds(const cpu_device_out_of_bounds* wha
                          "give the array more.");
   };
   if (!cpu_device::progress.watching) {
-    if (!cpu_device::inside_kernel() && check::speaks_first(check::place_of(pc)))
+    if (!cpu_device::inside_kernel() && check::speaks_first({0, check::place_of(pc)}))
       cpu_device::report(text("host code"));
     return;
   }

@@ -152,7 +152,7 @@ inline std::uint32_t begin_atomic(thread_times& times, const worker& w, std::uin
   const page* p = s.pages.find(address);
   if (!check_bounds(w, p, address, size, flags, pc)) [[unlikely]]
     return;
-  if ((flags & kTexture) == 0 && listening(event_kind::access)) [[unlikely]]
+  if ((flags & (kTexture | kBulk)) == 0 && listening(event_kind::access)) [[unlikely]]
     publish_access(w, address, size, flags, false, pc);
   cell* cells = p->cells.load(std::memory_order_relaxed);
   look_at_words<false>(w, s.times, cells + (address / 4 & (kCellsPerPage - 1)), address, size, now,
@@ -222,7 +222,7 @@ inline std::uint32_t begin_atomic(thread_times& times, const worker& w, std::uin
   now.who = static_cast<std::uint16_t>(bits);
 
   if (shared != nullptr) {
-    if (listening(event_kind::access)) [[unlikely]]
+    if ((flags & kBulk) == 0 && listening(event_kind::access)) [[unlikely]]
       publish_access(w, address, size, flags, true, pc);
     look_at_words<true>(w, s.times, shared, address, size, now, flags);
     return &s.times;
@@ -308,6 +308,17 @@ void begin_block_scope() {
 }
 void end_block_scope() { check::in_block_scope = check::kNobody; }
 
+void forget_guards() {
+  if (!progress.watching) return;
+  const worker& w = *progress.self;
+  const check::watch_state& s = check::state_of(*progress.self);
+  constexpr unsigned kFirstByte = 0x8000U | 1U << 10;  // written, and no other one of the word
+  for (check::cell* c = s.static_cells; c != s.static_cells + s.static_bytes / 4; ++c)
+    if (c->write.block == w.serial && c->write.epoch == w.block_epoch &&
+        c->write.who == (kFirstByte | progress.position->linear))
+      c->write = {};
+}
+
 void note_local_array(const local_array& array) {
   if (!progress.watching) return;
   worker& w = *progress.self;
@@ -319,14 +330,16 @@ void note_local_array(const local_array& array) {
 
 }  // namespace cpu_device
 
-/// textures.h: their functions are not watched, but say what they access.
-extern "C" void cpu_device_look_at_call(const void* address, std::size_t bytes, int write,
-                                        int texture, const char* file, int line) {
+/// Functions that are not watched, and say what they access.
+extern "C" void cpu_device_look_at_call(const void* address, std::size_t bytes, int write, int way,
+                                        const char* file, int line) {
   namespace check = cpu_device::check;
   if (!cpu_device::progress.watching) return;
   check::look(address, bytes,
               static_cast<std::uint8_t>((write != 0 ? check::kWrite : 0) |
-                                        (texture != 0 ? check::kTexture : 0)),
+                                        (way == cpu_device::kThroughTexture ? check::kTexture
+                                         : way == cpu_device::kOfCopyEngine ? check::kBulk
+                                                                            : 0)),
               check::instruction_at(check::place_of_call(file, line)));
 }
 

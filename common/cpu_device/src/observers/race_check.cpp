@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <mutex>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -90,13 +89,6 @@ class race_reporter final : public observer {
  public:
   race_reporter() { add_observer(*this, static_cast<event_set>(event_kind::launch)); }
 
-  using places = std::pair<std::uint32_t, std::uint32_t>;  // two instructions, the lower first
-
-  /// True the first time.
-  bool is_new(places which) {
-    const std::lock_guard lock(mutex_);
-    return seen_.insert(which).second;
-  }
   /// Of several races between two lines one is reported: the first, but the read and the write in
   /// `sum += x` rather than two of these writes, whichever worker comes first.
   void note(places which, std::string line, std::string other, bool two_writes, std::string text) {
@@ -124,17 +116,16 @@ class race_reporter final : public observer {
     {
       const std::lock_guard lock(mutex_);
       races.swap(waiting_);
-      if (launch.status == cudaErrorIllegalAddress) {
-        // It has been said what to mend first. Whatever is left is found again then.
-        for (const race& r : races) seen_.erase(r.which);
-        return;
-      }
+    }
+    if (launch.status == cudaErrorIllegalAddress) {
+      // It has been said what to mend first. Whatever is left is found again then.
+      for (const race& r : races) forget_spoken(r.which);
+      return;
     }
     for (const race& r : races) report(r.text);
   }
 
   std::mutex mutex_;
-  std::set<places> seen_;
   std::vector<race> waiting_;
 };
 race_reporter& reporter = *new race_reporter;  // until the very end
@@ -143,8 +134,8 @@ race_reporter& reporter = *new race_reporter;  // until the very end
 
 void note_race(worker& w, const access& now, const access& before, bool shared, excuse why) {
   const engine_work work(w);
-  const race_reporter::places which = std::minmax(now.place, before.place);
-  if (!reporter.is_new(which)) return;
+  const places which = std::minmax(now.place, before.place);
+  if (!speaks_first(which)) return;
   const running_launch& launch = *w.launch;
   const bool same_block = now.block == before.block;
   const bool texture = why == excuse::stale_texture;

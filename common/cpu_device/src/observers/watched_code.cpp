@@ -13,7 +13,8 @@
 namespace cpu_device::check {
 namespace {
 
-// Calls of texture functions, found by hashing; a place of theirs has the highest bit.
+// Calls of functions that say what they access, found by hashing; a place of theirs has the highest
+// bit.
 constexpr std::uint32_t kCall = 1U << 31, kCalls = 1U << 12;
 constexpr std::uint32_t kInstruction = (1U << 29) - 1;  // above are race_check.hpp's bits
 struct call_site {
@@ -21,6 +22,16 @@ struct call_site {
   std::atomic<const char*> file;
 };
 constinit call_site call_sites[kCalls];
+
+struct mistakes {
+  std::mutex mutex;
+  std::set<places> spoken;
+  unsigned round = 0;
+};
+mistakes& known() {
+  static auto* all = new mistakes;  // until the very end
+  return *all;
+}
 
 }  // namespace
 
@@ -41,10 +52,16 @@ std::uint32_t place_of_call(const char* file, int line) {
   return 0;
 }
 
-std::string place_text(std::uint32_t place) {
-  if ((place & kCall) == 0) return source_place(instruction_at(place & kInstruction));
+std::string call_text(std::uint32_t place) {
+  if ((place & kCall) == 0) return {};
   const call_site& site = call_sites[place % kCalls];
-  return std::string(short_name(site.file)) + ":" + std::to_string(site.line);
+  return std::string(site.file) + ":" + std::to_string(site.line);
+}
+
+std::string place_text(std::uint32_t place) {
+  const std::string call = call_text(place);
+  return call.empty() ? source_place(instruction_at(place & kInstruction))
+                      : short_name(call.c_str());
 }
 
 std::string coordinates(std::uint64_t linear, std::uint64_t x, std::uint64_t y) {
@@ -56,11 +73,19 @@ std::string this_thread_text(const worker& w) {
   return "thread " + coordinates(progress.position->linear, w.launch->block.x, w.launch->block.y);
 }
 
-bool speaks_first(std::uint32_t place) {
-  static std::mutex mutex;
-  static auto* spoken = new std::set<std::uint32_t>;
-  const std::lock_guard lock(mutex);
-  return spoken->insert(place).second;
+bool speaks_first(places which) {
+  mistakes& all = known();
+  const std::lock_guard lock(all.mutex);
+  if (const unsigned now = report_rounds(); now != all.round) {
+    all.spoken.clear();
+    all.round = now;
+  }
+  return all.spoken.insert(which).second;
+}
+
+void forget_spoken(places which) {
+  const std::lock_guard lock(known().mutex);
+  known().spoken.erase(which);
 }
 
 }  // namespace cpu_device::check

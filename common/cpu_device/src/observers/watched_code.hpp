@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "engine/engine.hpp"
 
@@ -17,9 +18,10 @@ namespace cpu_device::check {
 constexpr std::uint8_t kWrite = 1, kAtomic = 2, kTexture = 4;
 constexpr std::uint8_t kRange = 8;  // a structure, which a GPU accesses in parts
 constexpr std::uint8_t kVolatile = 16;
+constexpr std::uint8_t kBulk = 32;  // by the copy engine: no request of a warp
 
-/// Where an instruction is: its distance from the program's begin. A call of a texture function
-/// has a place of its own kind.
+/// Where an instruction is: its distance from the program's begin. A call of a function
+/// that says itself what it accesses (textures, copies) has a place of its own kind.
 extern std::uintptr_t program_at;
 inline std::uint32_t place_of(const void* pc) {
   return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(pc) - program_at);
@@ -28,6 +30,8 @@ inline const void* instruction_at(std::uint32_t place) {
   return reinterpret_cast<const void*>(program_at + place);
 }
 std::uint32_t place_of_call(const char* file, int line);
+/// "/…/add.cu:12" of such a place; empty for that of an instruction.
+std::string call_text(std::uint32_t place);
 /// "add.cu:12", empty if it is not known.
 std::string place_text(std::uint32_t place);
 /// "(3,0,0)" of a linear number.
@@ -35,7 +39,11 @@ std::string coordinates(std::uint64_t linear, std::uint64_t x, std::uint64_t y);
 /// "thread (3,0,0)": the running one.
 std::string this_thread_text(const worker& w);
 
-/// True the first time: a mistake at some place seldom happens once.
-bool speaks_first(std::uint32_t place);
+/// Two places, the lower one first; 0 where a mistake has only one.
+using places = std::pair<std::uint32_t, std::uint32_t>;
+/// True the first time since the last report_again(): a mistake at some place seldom happens once.
+bool speaks_first(places which);
+/// As if nothing had been said of it.
+void forget_spoken(places which);
 
 }  // namespace cpu_device::check
