@@ -8,6 +8,8 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "lab/new_memory.hpp"
+
 namespace lab {
 namespace {
 
@@ -92,18 +94,20 @@ std::string text_of(const rgba& value) {
          std::to_string(value.b) + ", " + std::to_string(value.a) + ")";
 }
 
-bool all_bytes_ff(const void* value, std::size_t bytes) {
+const char* hint_of_bytes(const void* value, std::size_t bytes) {
   const auto* first = static_cast<const unsigned char*>(value);
-  return std::all_of(first, first + bytes, [](unsigned char byte) { return byte == 0xFF; });
+  const bool is_new =
+      std::all_of(first, first + bytes, [](unsigned char byte) { return byte == new_memory_byte; });
+  return is_new ? " (never written?)" : "";
 }
 
 std::string describe_difference(const std::string& actual, const std::string& expected,
-                                bool never_written, double difference) {
+                                const char* hint, double difference) {
   std::string text = "got " + actual + ", expected " + expected;
   if (expected == "nan")
     text += " (the reference itself is not a number)";
-  else if (never_written)
-    text += " (never written?)";
+  else if (*hint != '\0')
+    text += hint;
   else if (actual == expected)  // a float and a double that print alike
     text += " (they differ by " + shortest(static_cast<float>(std::fabs(difference))) + ")";
   return text;

@@ -57,6 +57,13 @@ std::vector<int> random_ints(std::size_t n, std::uint64_t seed, int low, int hig
   return values;
 }
 
+std::vector<std::uint32_t> random_words(std::size_t n, std::uint64_t seed) {
+  random_source source(seed);
+  std::vector<std::uint32_t> values(n);
+  for (std::uint32_t& value : values) value = static_cast<std::uint32_t>(source.bits() >> 32);
+  return values;
+}
+
 std::vector<std::uint8_t> random_bytes(std::size_t n, std::uint64_t seed) {
   random_source source(seed);
   std::vector<std::uint8_t> values(n);

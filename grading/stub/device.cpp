@@ -116,6 +116,7 @@ const offer kOffers[] = {
         "name_of_objects", [](cpu_device::object_kind kind) { return cpu_device::name_of(kind); }),
     answer<std::size_t>("report_count", cpu_device::report_count),
     answer<std::string>("last_report", cpu_device::last_report),
+    setting<>("report_again", cpu_device::report_again),
     answer<std::vector<cpu_device::access_counters>>("read_counters", cpu_device::read_counters),
 };
 

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "lab/new_memory.hpp"
 #include "lab/random.hpp"
 
 namespace {
@@ -26,12 +27,18 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr lab::tolerance kLoose{1e-3, 1e-3};
 
-/// What nobody wrote in a fresh device_buffer.
+template <class T>
+T filled_with(int byte) {
+  T value;
+  std::memset(&value, byte, sizeof(value));
+  return value;
+}
+
+/// What nobody wrote in a fresh device_buffer, from now on 0xFF bytes.
 template <class T>
 T never_written() {
-  T value;
-  std::memset(&value, 0xFF, sizeof(value));
-  return value;
+  lab::detail::new_memory_byte = 0xFF;
+  return filled_with<T>(0xFF);
 }
 
 std::vector<float> ramp(std::size_t n) {
@@ -114,6 +121,20 @@ TEST(Compare, CountsFirstAndThenNamesTheFirstPlace) {
   actual[255] = never_written<float>();
   EXPECT_EQ(compare(actual, expected, kLoose).message,
             "3 of 257 elements differ; first at [254]: got 2, expected 1.5");
+}
+
+TEST(Compare, SaysNeverWrittenOfTheBytesThatNewMemoryHas) {
+  const auto message = [](float got) {
+    return compare(std::vector{got}, std::vector{1.0f}, kLoose).message;
+  };
+  constexpr const char* kHint = "(never written?)";
+  for (const int now : {0xFF, 0x5A, 0xC3}) {
+    lab::detail::new_memory_byte = static_cast<unsigned char>(now);
+    for (const int byte : {0xFF, 0x5A, 0xC3})
+      EXPECT_EQ(message(filled_with<float>(byte)).find(kHint) != std::string::npos, byte == now)
+          << byte << " where new memory has " << now;
+    EXPECT_EQ(message(kNan).find(kHint), std::string::npos) << "of a NaN that was computed";
+  }
 }
 
 TEST(Compare, FindsThatNothingWasWritten) {
@@ -214,8 +235,9 @@ TEST(CompareExact, ComparesIntegersOfDifferentTypesByValue) {
 }
 
 TEST(CompareExact, HintsAtIntegersThatNobodyWrote) {
-  EXPECT_EQ(compare_exact(std::vector<int>{7, -1}, std::vector<int>{7, 8}).message,
-            "1 of 2 elements differs; first at [1]: got -1, expected 8 (never written?)");
+  EXPECT_EQ(
+      compare_exact(std::vector<int>{7, never_written<int>()}, std::vector<int>{7, 8}).message,
+      "1 of 2 elements differs; first at [1]: got -1, expected 8 (never written?)");
   EXPECT_TRUE(compare_exact(std::vector<int>{-1}, std::vector<int>{-1}).ok);
 }
 

@@ -83,6 +83,13 @@ TEST(RandomInts, ReachOverTheWholeRangeOfInt) {
   EXPECT_EQ(lab::random_ints(1, 4, kMax, kMax)[0], kMax);
 }
 
+TEST(RandomWords, HaveEveryBitSetInHalfOfThem) {
+  std::array<int, 32> counts{};
+  for (const auto value : lab::random_words(40000, 9))
+    for (std::size_t bit = 0; bit < counts.size(); ++bit) counts[bit] += value >> bit & 1;
+  for (const int count : counts) EXPECT_NEAR(count, 20000, 5 * std::sqrt(10000));
+}
+
 TEST(RandomBytes, GiveEveryValueEvenly) {
   std::array<int, 256> counts{};
   for (const auto value : lab::random_bytes(256000, 9)) ++counts[value];
@@ -94,6 +101,8 @@ TEST(RandomNumbers, AreTheSameOnEveryMachine) {
   EXPECT_EQ(lab::random_floats(3, 42, -1, 1),
             (std::vector<float>{0.48312974f, -0.680179238f, -0.44279778f}));
   EXPECT_EQ(lab::random_ints(3, 42, -100, 100), (std::vector<int>{-45, -51, -67}));
+  EXPECT_EQ(lab::random_words(3, 42),
+            (std::vector<std::uint32_t>{3184996902, 686809907, 1196582743}));
   EXPECT_EQ(lab::random_bytes(3, 42), (std::vector<std::uint8_t>{189, 40, 71}));
 }
 

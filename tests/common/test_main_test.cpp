@@ -19,6 +19,10 @@
 #include "lab/new_memory.hpp"
 #include "lab_testing.hpp"
 
+#ifdef __CPU_DEVICE__
+extern "C" void __tsan_read4(void* address);
+#endif
+
 namespace {
 
 bool misbehaving() { return std::getenv("LAB_TEST_MISBEHAVE") != nullptr; }
@@ -203,6 +207,28 @@ TEST(TestMain, FailsATestWhoseReportDoesNotCome) {
       run_again("TestMain.FailsATestWhoseReportDoesNotCome", "LAB_TEST_MISBEHAVE=1");
   EXPECT_EQ(result.code, 1);
   EXPECT_NE(result.output.find("and there was none"), std::string::npos) << result.output;
+}
+
+/// As the check build does it before the host reads: told once for this place in the program.
+[[gnu::noinline]] void read_device_memory_on_the_host() {
+  int* memory = nullptr;
+  CUDA_CHECK(cudaMalloc(&memory, sizeof(int)));
+  __tsan_read4(memory);
+  CUDA_CHECK(cudaFree(memory));
+}
+
+TEST(ToldOnce, A) {
+  if (misbehaving()) read_device_memory_on_the_host();
+}
+
+TEST(ToldOnce, B) {
+  if (misbehaving()) read_device_memory_on_the_host();
+}
+
+TEST(ToldOnce, FailsEachTestInWhichItHappens) {
+  if (misbehaving()) return;
+  const outcome result = run_again("ToldOnce.*", "LAB_TEST_MISBEHAVE=1", "--gtest_repeat=1");
+  EXPECT_EQ(occurrences(result.output, "reported a mistake in this test"), 2U) << result.output;
 }
 
 void writes(int* to) { *to = 1; }

@@ -82,24 +82,32 @@ struct recording::recorder final : cpu_device::observer {
     const std::lock_guard lock(mutex);
     if (done.kernels.empty()) return;
     recorded_work::kernel& k = done.kernels.back();
-    if (e.scope == cpu_device::event_scope::warp)
+    if (e.scope == cpu_device::event_scope::warp) {
       ++k.warp_functions;
-    else
-      k.barriers = std::max(k.barriers, ++barriers[e.block]);
+      return;
+    }
+    counted& of_block = barriers[e.block];
+    k.barriers = std::max(k.barriers, ++of_block.all);
+    if (e.scope == cpu_device::event_scope::device)
+      k.grid_barriers = std::max(k.grid_barriers, ++of_block.of_grid);
   }
   void launch_ends(const cpu_device::launch_event&) override {
     const std::lock_guard lock(mutex);
     if (done.kernels.empty()) return;
     recorded_work::kernel& k = done.kernels.back();
-    std::unordered_map<std::uint64_t, std::uint64_t> busiest_of;  // by block
+    std::unordered_map<std::uint64_t, std::uint64_t> busiest_of, busiest_shared;  // by block
     for (const auto& [thread, its_own] : by_thread) {
       k.accesses += its_own.accesses;
       k.busiest = std::max(k.busiest, its_own.accesses);
       k.plain += its_own.plain;
+      if (its_own.accesses > its_own.plain) ++k.atomic_threads;
       std::uint64_t& most = busiest_of[thread >> 32];
       most = std::max(most, its_own.plain);
+      std::uint64_t& most_shared = busiest_shared[thread >> 32];
+      most_shared = std::max(most_shared, its_own.shared);
     }
     for (const auto& [block, most] : busiest_of) k.busiest_of_blocks += most;
+    for (const auto& [block, most] : busiest_shared) k.shared_of_busiest += most;
     k.threads = by_thread.size();
     k.busy_blocks = busiest_of.size();
     k.atomic_places = places.size();
@@ -111,13 +119,15 @@ struct recording::recorder final : cpu_device::observer {
     done.watched = true;
     if (done.kernels.empty()) return;
     recorded_work::kernel& k = done.kernels.back();
-    to_global& its_own = by_thread[std::uint64_t{e.block} << 32 | e.thread];
+    of_thread& its_own = by_thread[std::uint64_t{e.block} << 32 | e.thread];
     if (e.shared) {
       ++k.shared;
+      ++its_own.shared;
     } else {
       ++its_own.accesses;
       if (!e.atomic) ++its_own.plain;
       (e.writes ? k.writes : k.reads) += e.bytes;
+      if (e.writes && !e.atomic) k.plain_writes += e.bytes;
       if (!e.writes && !e.in_parts)
         k.bytes_a_load = std::max<std::uint64_t>(k.bytes_a_load, e.bytes);
     }
@@ -133,6 +143,9 @@ struct recording::recorder final : cpu_device::observer {
   void copied(const cpu_device::copy_event& e) override {
     const std::lock_guard lock(mutex);
     if (e.from != nullptr) done.copies.push_back({e.bytes, e.kind, e.stream});
+    if (e.kind == cudaMemcpyDeviceToHost && !done.sequence.empty() &&
+        done.sequence.back() == "cudaMemcpy")
+      done.sequence.back() += " to the host";
   }
   int call_begins(const cpu_device::call_event& e) override {
     const std::lock_guard lock(mutex);
@@ -145,12 +158,16 @@ struct recording::recorder final : cpu_device::observer {
   std::mutex mutex;
   recorded_work done;
   std::set<std::thread::id> callers;
-  struct to_global {
-    std::uint64_t accesses = 0, plain = 0;
+  struct of_thread {
+    std::uint64_t accesses = 0, plain = 0;  // to global memory
+    std::uint64_t shared = 0;
   };
-  std::unordered_map<std::uint64_t, to_global> by_thread;     // block << 32 | thread
-  std::unordered_map<std::uint32_t, std::uint64_t> barriers;  // that a block has passed
-  std::set<std::uintptr_t> places;                            // of atomics
+  std::unordered_map<std::uint64_t, of_thread> by_thread;  // block << 32 | thread
+  struct counted {
+    std::uint64_t all = 0, of_grid = 0;
+  };
+  std::unordered_map<std::uint32_t, counted> barriers;  // that a block has passed
+  std::set<std::uintptr_t> places;                      // of atomics
 };
 
 recorded_work recording::finish() {

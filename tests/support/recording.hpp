@@ -23,9 +23,11 @@ struct recorded_work {
     const void* stream = nullptr;
     bool of_library = false;           ///< cub's
     std::uint64_t barriers = 0;        ///< of the block that has the most
+    std::uint64_t grid_barriers = 0;   ///< of `barriers`: those of the whole grid
     std::uint64_t warp_functions = 0;  ///< shuffles, votes and their like: once for each warp's
     // Watched:
     std::uint64_t reads = 0, writes = 0;      ///< bytes of global memory
+    std::uint64_t plain_writes = 0;           ///< of `writes`: by stores that are no atomics
     std::uint64_t shared = 0, atomics = 0;    ///< accesses; atomics: in global memory
     std::uint64_t shared_atomics = 0;         ///< of `shared`
     std::uint64_t bytes_a_load = 0;           ///< of the widest from global memory
@@ -33,6 +35,8 @@ struct recorded_work {
     std::uint64_t accesses = 0, busiest = 0;  ///< to global memory: of all threads, of the busiest
     std::uint64_t plain = 0, busiest_of_blocks = 0;  ///< no atomics: of all, of the busiest of each
     std::uint64_t threads = 0, busy_blocks = 0;      ///< that access any memory
+    std::uint64_t atomic_threads = 0;                ///< that use atomics in global memory
+    std::uint64_t shared_of_busiest = 0;             ///< of `shared`: of the busiest of each block
     std::uint64_t all_threads() const { return blocks * threads_per_block; }
   };
   struct copy {
@@ -51,7 +55,7 @@ struct recorded_work {
   std::vector<std::size_t> device_memory;  ///< bytes of each allocation
   std::vector<std::size_t> host_memory;    ///< pinned or managed: both sides reach it
   std::map<std::string, unsigned> calls;   ///< of the API, by name
-  std::vector<std::string> sequence;       ///< the same, in their order
+  std::vector<std::string> sequence;       ///< in order; "cudaMemcpy to the host" is told apart
   std::size_t host_threads = 0;            ///< that called the API
   std::map<std::string, cost> costs;       ///< watched; empty where the counters had no room
   bool watched = false;

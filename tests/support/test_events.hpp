@@ -22,7 +22,7 @@
 // it said before. After a crash, a new child runs the rest. Every case that the program was
 // compiled with has to run: one that is missing is a failure.
 //
-// `--lab_cases=FILE` asks for the cases that FILE names, one a line, and for no others. A program
+// `--lab_cases=FILE` asks for the cases that FILE names, one per line, and for no others. A program
 // need not be believed about which tests it has: `--lab_list` writes the first line and ends, and a
 // program that the tested file is not part of can be asked that.
 //

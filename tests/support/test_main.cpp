@@ -142,6 +142,7 @@ class device_watch : public ::testing::EmptyTestEventListener {
  public:
   void OnTestStart(const ::testing::TestInfo&) override {
     reports_are_expected = false;
+    cpu_device::report_again();
     allocations_ = cpu_device::live_allocations();
     bytes_ = cpu_device::live_bytes();
     for (std::size_t kind = 0; kind < kObjectKinds; ++kind) objects_[kind] = count(kind);

@@ -8,9 +8,9 @@
 
 namespace lab {
 
-/// The tree of 05.1: the sum of what the threads of this block bring along, for all of them.
-/// `cache` is shared memory with one element a thread; blockDim.x is a power of two. All threads of
-/// the block call it, and none writes to `cache` afterwards without a barrier before.
+/// The tree of 05.1: the sum of what the threads of this block contribute, for all of them.
+/// `cache` is shared memory with one element per thread; blockDim.x is a power of two. All threads
+/// of the block call it, and none writes to `cache` afterwards without a barrier before.
 template <class T>
 __device__ inline T sum_of_block(T* cache, T mine) {
   const unsigned thread = threadIdx.x;

@@ -60,12 +60,17 @@ std::string text_of_element(const T& value) {
     return text_of(static_cast<unsigned long long>(value));
 }
 
-/// Fresh device memory is filled with 0xFF bytes (see device_buffer.hpp).
-bool all_bytes_ff(const void* value, std::size_t bytes);
+/// " (never written?)" for a value with the bytes that new memory has (new_memory.hpp), else "".
+const char* hint_of_bytes(const void* value, std::size_t bytes);
+
+template <class T>
+const char* hint_of(const T& value) {
+  return hint_of_bytes(&value, sizeof(value));
+}
 
 /// `got 2, expected 1.5`, with a hint where there is one.
 std::string describe_difference(const std::string& actual, const std::string& expected,
-                                bool never_written, double difference);
+                                const char* hint, double difference);
 
 comparison lengths_differ(std::size_t actual, std::size_t expected);
 comparison all_match(std::size_t count);
@@ -77,8 +82,8 @@ std::string difference_of(const A& actual, const E& expected) {
   double difference = 0;
   if constexpr (std::is_arithmetic_v<A> && std::is_arithmetic_v<E>)
     difference = static_cast<double>(actual) - static_cast<double>(expected);
-  return describe_difference(text_of_element(actual), text_of_element(expected),
-                             all_bytes_ff(&actual, sizeof(actual)), difference);
+  return describe_difference(text_of_element(actual), text_of_element(expected), hint_of(actual),
+                             difference);
 }
 
 template <class A, class E>

@@ -67,9 +67,9 @@ inline void require_network_input(const std::string& who, std::span<const std::u
                         std::to_string(count) + " arrays of " + std::to_string(length) + " have " +
                         std::to_string(count * length));
   if (!values.empty() && values.size() != keys.size())
-    throw invalid_input(who + ": there are " + std::to_string(keys.size()) + " keys and " +
-                        std::to_string(values.size()) +
-                        " values; each key has one, or there are none at all");
+    throw invalid_input(who + ": the numbers of keys (" + std::to_string(keys.size()) +
+                        ") and of values (" + std::to_string(values.size()) +
+                        ") differ; each key has one value, or there are none at all");
 }
 
 /// Whether each array of `sorted` is that of `input`, sorted by key: keys in order, and the same

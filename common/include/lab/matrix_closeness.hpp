@@ -77,7 +77,7 @@ comparison compare_product(std::span<const T> c, std::span<const T> a, std::span
       std::snprintf(text, sizeof text, "first in row %zu, column %zu: got %.*g, expected %.*g%s",
                     row, column, std::numeric_limits<T>::max_digits10, got,
                     std::numeric_limits<T>::max_digits10, wanted,
-                    std::isnan(got) ? " (never written?)" : "");
+                    detail::hint_of(c[row * n + column]));
       first = text;
     }
     ++checked;

@@ -34,6 +34,8 @@ class random_source {
 std::vector<float> random_floats(std::size_t n, std::uint64_t seed, float low, float high);
 /// `n` ints, low <= x <= high.
 std::vector<int> random_ints(std::size_t n, std::uint64_t seed, int low, int high);
+/// `n` words of 32 random bits, each value as likely as the others.
+std::vector<std::uint32_t> random_words(std::size_t n, std::uint64_t seed);
 /// `n` bytes, each value as likely as the others.
 std::vector<std::uint8_t> random_bytes(std::size_t n, std::uint64_t seed);
 

@@ -102,8 +102,7 @@ requires std::is_same_v<std::ranges::range_value_t<Actual>, std::ranges::range_v
   return {false, std::to_string(surplus) + " of " + std::to_string(is.size()) +
                      (is.size() == 1 ? " element" : " elements") +
                      (surplus == 1 ? " does" : " do") + " not belong there; first at [" +
-                     std::to_string(surplus_place) + "]: got " + text(got) +
-                     (detail::all_bytes_ff(&got, sizeof(got)) ? " (never written?)" : "") +
+                     std::to_string(surplus_place) + "]: got " + text(got) + detail::hint_of(got) +
                      "; missing: " + text(should[missing_place])};
 }
 

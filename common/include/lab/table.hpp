@@ -37,7 +37,7 @@ class table {
 
   /// For people: columns one under the other, numbers to the right and with four digits.
   std::string text() const;
-  /// For programs (RFC 4180): a line of names, then a line a row, numbers in full.
+  /// For programs (RFC 4180): a line of names, then one line per row, numbers in full.
   std::string csv() const;
 
  private:
