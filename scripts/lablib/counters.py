@@ -81,8 +81,8 @@ def remarks(row: Row) -> List[str]:
         )
     if row.access == "variable load" and row.each(row.turns) >= 1.5:
         found.append(
-            f"{row.each(row.turns):.1f} different words a request: constant memory serves them one"
-            " by one (a __device__ variable does not care)"
+            f"{row.each(row.turns):.1f} different words per request: constant memory serves them"
+            " one by one (a __device__ variable does not care)"
         )
     if row.lanes_of_warps and row.lanes < 0.75 * row.lanes_of_warps:
         found.append(
@@ -98,7 +98,7 @@ def remarks(row: Row) -> List[str]:
         share = 100 * row.not_counted / (row.not_counted + row.lanes)
         found.append(
             f"{share:.0f} % of its accesses are not counted (a long loop without a barrier): the"
-            " numbers a request hold for the others"
+            " numbers per request hold for the others"
         )
     return found
 
@@ -107,7 +107,7 @@ def _about_sectors(row: Row) -> List[str]:
     if not row.ideal_sectors or row.sectors < 1.05 * row.ideal_sectors:
         return []
     sectors, best = row.each(row.sectors), row.each(row.ideal_sectors)
-    text = f"{sectors:.1f} sectors a request where {best:.1f} would do: "
+    text = f"{sectors:.1f} sectors per request where {best:.1f} would do: "
     if sectors - best < 1.05 and best >= 2:
         return [text + "the addresses of a warp do not begin at a multiple of 32 bytes"]
     apart = row.sectors * 32 / row.lanes
@@ -121,7 +121,7 @@ def _about_banks(row: Row) -> List[str]:
         return []
     wavefronts, best = row.each(row.wavefronts), row.each(row.ideal_wavefronts)
     return [
-        f"{wavefronts:.1f} wavefronts a request where {best:.1f} would do: lanes access different"
+        f"{wavefronts:.1f} wavefronts per request where {best:.1f} would do: lanes access different"
         " words of one bank, one after the other"
     ]
 
@@ -155,7 +155,7 @@ def in_a_line(rows: List[Row]) -> str:
             continue
         cost = sum(getattr(row, what) for row in known) / requests
         best = sum(getattr(row, ideal) for row in known) / requests
-        parts.append(f"{cost:.1f} {what} a request ({best:.1f} would do)")
+        parts.append(f"{cost:.1f} {what} per request ({best:.1f} would do)")
         for row in known:
             times = getattr(row, what) / getattr(row, ideal)
             if times > worst[0] and row.line:
@@ -195,7 +195,7 @@ def table(rows: Iterable[Row]) -> str:
                 lines.append("")
             kernel, place = row.kernel, None
             lines.append(paint(f"kernel {kernel}", "bold"))
-            lines.append(f"  {'requests':>13} {'lanes':>6}  {'access':<24}cost a request (best)")
+            lines.append(f"  {'requests':>13} {'lanes':>6}  {'access':<24}cost per request (best)")
         if row.line and (row.file, row.line) != place:
             place = (row.file, row.line)
             text = _source_line(row, source)

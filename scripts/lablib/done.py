@@ -14,11 +14,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Callable, Dict, Iterable, List, Optional, Tuple
 
-from lablib import build, counters, starters, test_program
+from lablib import build, counters, test_program
 from lablib.console import Progress
 from lablib.device import Device
 from lablib.errors import LabError
 from lablib.exercises import Exercise
+from lablib.grading import points
+from lablib.todos import NOT_WRITTEN, Todos, bonus_apart, listed, not_about_bonus, waits_for_bonus
 
 SECONDS = 20.0  # for everything that is looked at here, the build included
 LEAST = 5.0  # seconds for the cases, however long the build has taken
@@ -32,25 +34,43 @@ class Check:
     results: List[test_program.Result] = field(default_factory=list)
     asked: int = 0  # cases
     seconds: float = 0.0
-    rows: List[counters.Row] = field(default_factory=list)
+    time_is_over: bool = False
+    rows: List[counters.Row] = field(default_factory=list)  # of the student's own file
     why_not: str = ""  # it was not possible here
-    todos: "Todos" = field(default_factory=lambda: Todos())  # that are not written
+    todos: Todos = field(default_factory=Todos)  # that are not written
 
     @property
     def bad(self) -> Optional[test_program.Result]:
         """The first result that is not what it should be."""
+        mistakes = self.mistakes
         return next(
             (
                 one
                 for one in self.results
-                if self.mistakes(one) or not (one.passed or one.cancelled or one.failures)
+                if any(case in mistakes for case in one.failures)
+                or not (one.passed or one.cancelled or one.failures)
             ),
             None,
         )
 
-    def mistakes(self, result: test_program.Result) -> List[test_program.Case]:
-        """What failed and is no bonus that is still to be written."""
-        return [case for case in result.failures if not waits_for_bonus(case, self.todos)]
+    @property
+    def failures(self) -> List[test_program.Case]:
+        return [case for one in self.results for case in one.failures]
+
+    @property
+    def mistakes(self) -> List[test_program.Case]:
+        """What failed and is not only about a bonus."""
+        return not_about_bonus(self.failures, self.todos)
+
+    @property
+    def mistakes_in_bonus(self) -> List[test_program.Case]:
+        """What failed in a bonus that is begun."""
+        mistakes = self.mistakes
+        return [
+            case
+            for case in self.failures
+            if case not in mistakes and not waits_for_bonus(case, self.todos)
+        ]
 
     @property
     def seen(self) -> int:
@@ -66,7 +86,7 @@ def check(
     solution: bool,
     device: Device,
     case_limit: float,
-    todos: "Todos",
+    todos: Todos,
     stop_when: Optional[Callable[[], bool]] = None,
 ) -> Check:
     """Builds the check build of the tests and runs the cases, those that took least time first, as
@@ -96,32 +116,44 @@ def check(
     def is_over() -> bool:
         return time.monotonic() > end
 
+    def one_is_certain(result: test_program.Result) -> bool:
+        """One mistake is enough. What a case on required work says may turn out to be about a bonus
+        once the cases of that have run."""
+        return any(
+            not (points.is_required_work(case.name) and todos.bonus_is_begun)
+            for case in not_about_bonus(result.failures, todos)
+        )
+
     found = Check(todos=todos)
-    order = sorted(cases, key=lambda case: case.seconds)
-    found.asked = len(order)
+    quickest = {case.name: case for case in sorted(cases, key=lambda case: case.seconds)}
+    found.asked = len(quickest)
+
+    def parts(names: List[str]) -> List[List[str]]:
+        return _parts([quickest[name] for name in names])
+
     shown = Progress(title)
     try:
-        for part in _parts(order):
+        # What a bonus does keeps no other case from being looked at.
+        for part in [part for names in bonus_apart([*quickest], todos) for part in parts(names)]:
             result, rows = _run(
                 program,
                 part,
                 case_limit,
                 shown,
-                # One mistake is enough: the CPU device tells each race once.
                 lambda so_far: (
-                    bool(found.mistakes(so_far))
-                    or is_over()
-                    or (stop_when is not None and stop_when())
+                    one_is_certain(so_far) or is_over() or (stop_when is not None and stop_when())
                 ),
             )
             found.results.append(result)
-            found.rows = counters.added_up([*found.rows, *rows])
-            if result.cancelled and not found.mistakes(result) and not is_over():
+            own = [row for row in rows if Path(row.file).name == exercise.lab_file.name]
+            found.rows = counters.added_up([*found.rows, *own])
+            if result.cancelled and not one_is_certain(result) and not is_over():
                 raise build.Cancelled
-            if found.bad is not None or is_over():
+            if one_is_certain(result) or not (result.passed or result.failures) or is_over():
                 break
     finally:
         shown.done()
+    found.time_is_over = is_over()
     found.seconds = time.monotonic() - start
     return found
 
@@ -160,72 +192,35 @@ def _run(
         return result, counters.read_table(file) if file.is_file() else []
 
 
-# --- TODOs ---------------------------------------------------------------------------------------
-
-
-@dataclass
-class Todos:
-    """Those that a student's file still has as the starter had them."""
-
-    core: List[int] = field(default_factory=list)
-    bonus: List[int] = field(default_factory=list)
-
-
-def open_todos(exercise: Exercise) -> Todos:
-    try:
-        text = exercise.lab_file.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return Todos()
-    found = starters.untouched(exercise.solution_file, text)
-    return Todos(
-        [todo.number for todo in found if not todo.bonus],
-        [todo.number for todo in found if todo.bonus],
-    )
-
-
-def waits_for_bonus(case: test_program.Case, todos: Todos) -> bool:
-    """Whether it fails only because a TODO of a bonus is not written."""
-    failures = [said.text for said in case.said if said.is_failure]
-    numbers = [re.findall(r"is not written yet: TODO\((\d+)\)", text) for text in failures]
-    return (
-        case.state == test_program.FAILED
-        and bool(numbers)
-        and all(found and int(found[0]) in todos.bonus for found in numbers)
-    )
-
-
-def listed(numbers: List[int]) -> str:
-    """[2] is "TODO 2", [5, 6, 7, 9] is "TODO 5 to 7 and 9"."""
-    groups: List[List[int]] = []
-    for number in sorted(numbers):
-        if groups and groups[-1][-1] + 1 == number:
-            groups[-1].append(number)
-        else:
-            groups.append([number])
-    texts: List[str] = []
-    for group in groups:
-        if len(group) > 2:
-            texts.append(f"{group[0]} to {group[-1]}")
-        else:
-            texts += map(str, group)
-    return "TODO " + " and ".join([", ".join(texts[:-1]), texts[-1]] if texts[:-1] else texts)
-
-
-def as_it_was(numbers: List[int]) -> str:
-    if len(numbers) == 1:
-        return f"TODO({numbers[0]}) is as it was in the starter"
-    return f"{listed(numbers)} are as they were in the starter"
-
-
 # --- what came of it -----------------------------------------------------------------------------
 
 
 def uses_streams(exercise: Exercise) -> bool:
+    return _solution_has(exercise, r"\bcudaStreamCreate|\bcuda\w+Async\(")
+
+
+def _solution_has(exercise: Exercise, pattern: str) -> bool:
     try:
         text = exercise.solution_file.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return False
-    return re.search(r"\bcudaStreamCreate|\bcuda\w+Async\(", text) is not None
+    return re.search(pattern, text) is not None
+
+
+_SHARING = r"\b(__shared__|__sync\w+|__shfl\w+|__threadfence\w*|atomic\w+|cooperative_groups)\b"
+
+
+def may_be_a_race(case: test_program.Case, exercise: Exercise) -> bool:
+    """Whether the check build may know why it failed: the exercise is about threads that share
+    data, and nobody has named a cause."""
+    text = "\n".join(case.lines)
+    return (
+        not points.is_required_work(case.name)
+        and not text.startswith("CPU device: ")
+        and "\nCPU device: " not in text
+        and NOT_WRITTEN.search(text) is None
+        and _solution_has(exercise, _SHARING)
+    )
 
 
 def in_which_order(case: test_program.Case, result: test_program.Result, streams: bool) -> str:
@@ -262,6 +257,10 @@ def _in_words(orders: List[str], streams: bool) -> str:
     return " and ".join(words)
 
 
+# As lab/closeness.hpp and its like say it.
+_WRONG_VALUES = re.compile(r"\bgot .*\bexpected\b|\belements? differs?\b|\bdo(es)? not belong\b")
+
+
 def how_it_was_found(case: test_program.Case) -> str:
     """Of a case that only the check build finds fault with."""
     text = "\n".join(case.lines)
@@ -272,6 +271,11 @@ def how_it_was_found(case: test_program.Case) -> str:
         )
     if "CPU device:" in text:
         return "Every value was right, by luck. The check build saw it by watching each access."
+    if points.is_required_work(case.name) and not _WRONG_VALUES.search(text):
+        return (
+            "Every value was right. The check build found it by counting what each thread accesses:"
+            ' see "Requires" in the contract.'
+        )
     if case.state == test_program.FAILED:
         return (
             "Right in the plain build, wrong in the check build, which rounds a*b+c once, as nvcc"
@@ -291,12 +295,13 @@ def lines(
     if found.why_not:
         all_lines.append(("not checked", f"for races: {found.why_not}"))
     else:
-        many = (
-            f"all {found.asked} tests"
-            if found.seen == found.asked
-            else f"{found.seen} of {found.asked} tests, the quickest ({SECONDS:g} s are over)"
-        )
-        all_lines.append(("no races", f"{many}, with every access watched ({found.seconds:.0f} s)"))
+        many = f"all {found.asked} tests"
+        if found.seen < found.asked:
+            over = f", the quickest ({SECONDS:g} s are over)" if found.time_is_over else ""
+            many = f"{found.seen} of {found.asked} tests{over}"
+        but = ", but for the bonus" if found.mistakes_in_bonus else ""
+        watched = f"with every access watched ({found.seconds:.0f} s){but}"
+        all_lines.append(("no races", f"{many}, {watched}"))
         all_lines.append(("no leaks", "of memory, streams, events or handles"))
     cost = counters.in_a_line(found.rows)
     if cost:

@@ -16,7 +16,7 @@ from lablib.exercises import Exercise
 
 SLOWER = (
     "Counting makes a program many times slower, and a small size (after --) shows the same numbers"
-    " a request."
+    " per request."
 )
 
 

@@ -10,7 +10,8 @@ In a solution
 Where a disappearing region leaves two blank lines together, one stays.
 
 `// TODO(2): …` above a region says what is to be done there, and so for several regions where the
-number is the same. `// TODO(6, bonus): …` is for who wants more: an exercise is done without it.
+number is the same. `// TODO(6, bonus): …` is for who wants more: an exercise is done without it,
+and without all that come after it.
 
 As a program (the build's own checks):
     starters.py generate SOLUTION            prints the starter
@@ -19,6 +20,7 @@ As a program (the build's own checks):
 """
 
 import difflib
+import math
 import re
 import sys
 from dataclasses import dataclass, field
@@ -153,6 +155,7 @@ def _generate(text: str, name: str) -> Tuple[str, List[range]]:
     first = 0  # the line of the starter where that region begins
     regions: List[range] = []
     joint = False  # something has just disappeared here
+    found: List[Tuple[int, Todo]] = []  # where the TODOs stand
 
     def error(number: int, message: str) -> LabError:
         return LabError(f"{name}:{number}: {message}.")
@@ -188,10 +191,21 @@ def _generate(text: str, name: str) -> Tuple[str, List[range]]:
                 continue
             joint = False
             lines.append(line)
+            match = _TODO.search(line)
+            if match is not None:
+                found.append((number, Todo(int(match["number"]), bool(match["bonus"]))))
     if begun is not None:
         raise error(begun, f"{_BEGIN} without an {_END} after it")
     if not regions:
         raise error(1, f"there is no {_BEGIN} in this solution, so nothing would be left to do")
+    bonus = min((todo.number for _, todo in found if todo.bonus), default=math.inf)
+    for number, todo in found:
+        if todo.number >= bonus and not todo.bonus:
+            raise error(
+                number,
+                f"TODO({bonus}) is a bonus, and so is what comes after it: TODO({todo.number},"
+                " bonus)",
+            )
     return "\n".join(lines) + "\n", regions
 
 

@@ -123,9 +123,14 @@ class Progress:
     def is_done(self, exercise: Exercise) -> bool:
         return self.status(exercise) == DONE
 
-    def next_exercise(self, exercises: Optional[List[Exercise]] = None) -> Optional[Exercise]:
+    def next_exercise(
+        self, exercises: Optional[List[Exercise]] = None, after: Optional[Exercise] = None
+    ) -> Optional[Exercise]:
+        """The first that is not done, of those after `after`, then of the others."""
         exercises = find_exercises(self.root) if exercises is None else exercises
-        return next((exercise for exercise in exercises if not self.is_done(exercise)), None)
+        begin = exercises.index(after) + 1 if after is not None and after in exercises else 0
+        order = exercises[begin:] + exercises[:begin]
+        return next((exercise for exercise in order if not self.is_done(exercise)), None)
 
 
 def is_starter(exercise: Exercise) -> Optional[bool]:

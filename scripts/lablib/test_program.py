@@ -10,7 +10,7 @@ import json
 import os
 import re
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Callable, Deque, Dict, List, Optional, Sequence
 
@@ -94,6 +94,21 @@ class Result:
             and bool(self.in_state(PASSED))
             and not self.failures
             and not self.in_state(NOT_RUN)
+        )
+
+    def with_more(self, part: "Result") -> "Result":
+        """Together with other cases of the same program, whose own end says nothing of these."""
+        return replace(
+            part,
+            cases={**self.cases, **part.cases},
+            status=self.status or part.status,
+            detail=self.detail,
+            failed_runs=self.failed_runs + part.failed_runs,
+            orders=self.orders + part.orders,
+            others=self.others + part.others,
+            outside=self.outside + part.outside,
+            ended=self.ended and part.ended,
+            cancelled=self.cancelled or part.cancelled,
         )
 
     @property
@@ -262,6 +277,12 @@ _PREDICATE = re.compile(
 _CONDITION = re.compile(
     r"Value of: (.*)\n +Actual: (?:false|true)\nExpected: (?:true|false)\n(.+)", re.DOTALL
 )
+# EXPECT_EQ(actual, expected); a value that is written as it prints stands there once.
+_EQUALITY = re.compile(
+    r"Expected equality of these values:"
+    r"\n  (?P<actual>.*)(?:\n    Which is: (?P<is>.*))?"
+    r"\n  (?P<expected>.*)(?:\n    Which is: (?P<should>.*))?(?P<added>(?:\n(?!With diff:).*)*)"
+)
 
 
 def thrown(failure: Said) -> str:
@@ -285,6 +306,11 @@ def sentence(failure: Said) -> str:
     said = _CONDITION.fullmatch(failure.text)
     if said:
         return f"{said[2].strip()}\n  checked at {failure.place}: {said[1]}"
+    said = _EQUALITY.fullmatch(failure.text.rstrip("\n"))
+    if said:
+        actual, expected = said["is"] or said["actual"], said["should"] or said["expected"]
+        checked = f"checked at {failure.place}" + said["added"].replace("\n", "\n  ")
+        return f"{said['actual']} is {actual}, expected {expected}\n  {checked}"
     text = re.sub(r"^Failed\n", "", failure.text).rstrip("\n")
     # What the tests' main function finds after a case: its place says nothing.
     if not failure.place or os.path.basename(failure.file) == "test_main.cpp":

@@ -13,9 +13,19 @@ from lablib.device import Device
 from lablib.errors import FAILED, NOT_POSSIBLE, OK, LabError
 from lablib.exercises import Exercise
 from lablib.files import short_path
+from lablib.grading import points
 from lablib.programs import ENDLESS
 from lablib.state import Progress as StudentProgress
 from lablib.state import file_hash
+from lablib.todos import (
+    Todos,
+    as_it_was,
+    bonus_apart,
+    not_about_bonus,
+    open_bonus,
+    open_todos,
+    waits_for_bonus,
+)
 
 CASES_SHOWN = 24  # where there are more cases than this, those of one name share a line
 LINES_SHOWN = 60  # of the first failure
@@ -64,29 +74,36 @@ def test_exercise(
     if not program.is_file():
         raise LabError(f"the build said that all is well, but {program} is not there.")
 
+    todos = Todos() if solution else open_todos(exercise)
+    all_cases = test_program.list_cases(_cases_path(root, device, exercise))
     shown = Progress(f"testing {title}")
+    result = test_program.Result()
     try:
-        result = test_program.run(
-            [str(program)],
-            cases=test_program.list_cases(_cases_path(root, device, exercise)),
-            case_limit=case_limit,
-            on_tick=shown.update,
-            stop_when=(lambda _: stop_when()) if stop_when else None,
-        )
+        # What a begun bonus does, such as never to end, keeps no other case from being run.
+        for number, names in enumerate(bonus_apart(all_cases, todos)):
+            part = test_program.run(
+                [str(program)],
+                cases=names,
+                case_limit=case_limit,
+                on_tick=shown.update,
+                stop_when=(lambda _: stop_when()) if stop_when else None,
+            )
+            result = part if number == 0 else result.with_more(part)
     finally:
         shown.done()
     if result.cancelled:
         raise build.Cancelled
-    if result.others:
+    if others := [name for name in result.others if name not in all_cases]:
         result.status = 1
-        result.detail = f"a test that the course does not have is part of it, {result.others[0]}"
+        result.detail = f"a test that the course does not have is part of it, {others[0]}"
     if report is not None:
         report.add(target, result)
-    todos = done.Todos() if solution else done.open_todos(exercise)
-    later = [case for case in result.failures if done.waits_for_bonus(case, todos)]
-    status = _status(result, later)
+    core = not_about_bonus(result.failures, todos)
+    bonus = [case for case in result.failures if case not in core]
+    later = [case for case in bonus if waits_for_bonus(case, todos)]
+    status = _status(result, bonus, todos)
     streams = done.uses_streams(exercise)
-    for line in _report(root, result, status, title, later, streams):
+    for line in _report(root, result, status, title, bonus, later, streams):
         print(line)
     if status == OK and not watched:
         # What every step is required to do is one case: it has to wait for none of a bonus.
@@ -110,12 +127,14 @@ def test_exercise(
             for one in found.results:
                 report.add(f"watched_{target}", one)
         status = FAILED if found.bad is not None or todos.core else OK
+        todos.bonus = open_bonus([*bonus, *found.mistakes_in_bonus], todos)
         for line in _further(root, exercise, result, found, todos, solution, device, streams):
             print(line)
     if not solution and not watched and status != NOT_POSSIBLE:
         progress.note_test(exercise, status == OK, tested, device.name, todos.bonus)
     if status == FAILED:
-        print(_next_step(exercise, solution, again))
+        first = None if watched else _most_useful(core)
+        print(_next_step(exercise, solution, again, first))
     elif status == OK and not solution and not watched:
         print(_praise(progress, exercise))
     print(flush=True)
@@ -132,7 +151,7 @@ def _further(
     exercise: Exercise,
     result: test_program.Result,
     found: done.Check,
-    todos: done.Todos,
+    todos: Todos,
     solution: bool,
     device: Device,
     streams: bool,
@@ -143,36 +162,49 @@ def _further(
             paint(f"All tests pass, and yet {exercise.id} {exercise.name} is not done:", "red")
             + f" the check build (`scripts/lab check {exercise.id}`) finds a mistake."
         ]
-        failures = found.mistakes(found.bad)
-        lines += [f"  {_mark(case.state)} {case.name}" for case in failures[:3]]
-        lines += ["", *_first_failure(root, found.bad, streams)]
-        if failures:
-            lines.append(f"  {done.how_it_was_found(_most_useful(failures) or failures[0])}")
-        return lines
+        return lines + _found_by_the_check(root, found.bad, found.mistakes, streams)
     if todos.core:
         return [
             paint(
                 f"All tests pass, and yet {exercise.id} {exercise.name} is not done:"
-                f" {done.as_it_was(todos.core)}.",
+                f" {as_it_was(todos.core)}.",
                 "red",
             )
         ]
+    lines = []
+    passed = result.in_state(test_program.PASSED)
+    new = [case for case in found.mistakes_in_bonus if result.cases[case.name] in passed]
+    if new:
+        where = next(one for one in found.results if new[0] in one.failures)
+        lines = [paint("The check build finds a mistake in the bonus:", "yellow")]
+        lines += [*_found_by_the_check(root, where, new, streams), ""]
     all_lines = done.lines(result, found, None if solution else todos, device.name == "gpu")
     width = max(len(what) for what, _ in all_lines)
-    return [
+    return lines + [
         f"  {paint(f'{what:<{width}}', 'green')}  {detail}".rstrip() for what, detail in all_lines
     ]
 
 
-def _status(result: test_program.Result, later: List[test_program.Case]) -> int:
+def _found_by_the_check(
+    root: Path, result: test_program.Result, mistakes: List[test_program.Case], streams: bool
+) -> List[str]:
+    failures = [case for case in result.failures if case in mistakes]
+    lines = [f"  {_mark(case.state)} {case.name}" for case in failures[:3]]
+    lines += ["", *_first_failure(root, result, failures, streams)]
+    if failures:
+        lines.append(f"  {done.how_it_was_found(_most_useful(failures) or failures[0])}")
+    return lines
+
+
+def _status(result: test_program.Result, bonus: List[test_program.Case], todos: Todos) -> int:
     if result.passed or (
         # Nothing is missing but a bonus.
-        later
+        bonus
         and result.ended
         and not result.detail
-        and len(later) == len(result.failures)
+        and len(bonus) == len(result.failures)
         and result.in_state(test_program.PASSED)
-        and not result.in_state(test_program.NOT_RUN)
+        and all(todos.is_of_bonus(one.name) for one in result.in_state(test_program.NOT_RUN))
     ):
         return OK
     # Nothing ran, or every case was skipped.
@@ -186,9 +218,11 @@ def _report(
     result: test_program.Result,
     status: int,
     title: str,
+    bonus: List[test_program.Case],
     later: List[test_program.Case],
     streams: bool,
 ) -> List[str]:
+    """`bonus`: what failed and is about a bonus only; `later`: of that, what is not written."""
     cases = list(result.cases.values())
     passed = result.in_state(test_program.PASSED)
     if status == NOT_POSSIBLE:
@@ -205,7 +239,9 @@ def _report(
         )
         if later:
             more += f"; {len(later)} are about a bonus that is not written"
-        count = f"{len(passed)}" if later else f"all {len(passed)}"
+        if len(later) < len(bonus):
+            more += f"; {len(bonus) - len(later)} fail, and are about the bonus"
+        count = f"{len(passed)}" if bonus else f"all {len(passed)}"
         lines = [paint(f"{title}: {count} tests pass{more}.", "green")]
     elif not result.something_ran:
         lines = [paint(f"{title}: no test ran.", "red")]
@@ -219,15 +255,19 @@ def _report(
         lines += _listing([case for case in cases if case not in later])
     if len(cases) < len(result.cases):
         lines.append(f"  {paint('not run', 'dim')} the others, after a kernel that never ends")
-    if status == OK:
+    begun = [case for case in bonus if case not in later]
+    if status == OK and not begun:
         return lines
 
-    return [*lines, "", *_first_failure(root, result, streams)]
+    core = [case for case in result.failures if case not in bonus]
+    return [*lines, "", *_first_failure(root, result, core or begun or later, streams)]
 
 
-def _first_failure(root: Path, result: test_program.Result, streams: bool) -> List[str]:
+def _first_failure(
+    root: Path, result: test_program.Result, failures: List[test_program.Case], streams: bool
+) -> List[str]:
     """What to look at first."""
-    first = _most_useful(result.failures)
+    first = _most_useful(failures)
     if first is None:
         return [
             f"No test failed, and yet something is wrong: {result.ending}. It said:",
@@ -283,11 +323,12 @@ def _listing(cases: List[test_program.Case]) -> List[str]:
 
 
 def _most_useful(failures: List[test_program.Case]) -> Optional[test_program.Case]:
-    """What is written and wrong comes before what is not written yet; there TODO(1) is first."""
+    """What is written and wrong comes before what is not written yet; there TODO(1) is first. Of
+    both, values come before who should have made them."""
 
-    def order(case: test_program.Case) -> int:
+    def order(case: test_program.Case) -> Tuple[int, bool]:
         numbers = re.findall(r"\bTODO\((\d+)\)", "\n".join(case.lines))
-        return min(map(int, numbers)) if numbers else 0
+        return min(map(int, numbers), default=0), points.is_required_work(case.name)
 
     return min(failures, key=order, default=None)
 
@@ -326,9 +367,13 @@ def _readable(case: test_program.Case) -> List[str]:
             sticky = _STICKY.search(line)
             if sticky and reported:
                 follows = sticky[1]
+                if said.is_failure:
+                    break  # where it was checked says nothing
                 continue
             if " failed: cudaError" in line:
                 if line in calls:
+                    if said.is_failure:
+                        break
                     continue
                 calls.add(line)
             reported = reported or line.startswith("CPU device:")
@@ -359,17 +404,26 @@ def _with_line_of_todo(line: str, root: Path) -> str:
     return line if number is None else line[: match.end()] + f":{number}" + line[match.end() :]
 
 
-def _next_step(exercise: Exercise, solution: bool, again: str) -> str:
+def _next_step(
+    exercise: Exercise, solution: bool, again: str, first: Optional[test_program.Case]
+) -> str:
+    """`first`: the case to look at, where the check build has not seen it."""
     if solution:
         return "This is the solution, so the course itself is at fault here, or this machine."
     file = (
         f"labs/{exercise.chapter_folder}/{exercise.number}_{exercise.name}/{exercise.lab_file.name}"
     )
-    return f"Next: edit {file}, then {again} again.\n      Stuck? `scripts/lab hint {exercise.id}`"
+    lines = [f"Next: edit {file}, then {again} again."]
+    if first is not None and done.may_be_a_race(first, exercise):
+        lines.append(
+            f"      Why? `scripts/lab check {exercise.id}` looks for two threads that meet in"
+            " memory without a barrier or an atomic function between them."
+        )
+    return "\n".join([*lines, f"      Stuck? `scripts/lab hint {exercise.id}`"])
 
 
 def _praise(progress: StudentProgress, exercise: Exercise) -> str:
-    following = progress.next_exercise()
+    following = progress.next_exercise(after=exercise)
     if following is None:
         return "Done. That was the last one: every exercise passes."
     return f"Done. Next: {following.id} {following.name}, `scripts/lab test {following.id}`"

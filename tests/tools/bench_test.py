@@ -400,6 +400,22 @@ class ChartTest(unittest.TestCase):
         for text in (ladder, sweep):
             self.assertIn(">a, --data sorted</text>", text)
 
+    def test_options_with_a_number_that_change_no_work_are_bars_of_their_own(self):
+        (ladder,) = self.charts(
+            *(
+                result(step, [ms * tile], bytes=1e9, arguments=f"--size 4M --tile {tile}")
+                for tile in (1, 8)
+                for step, ms in (("a", 2.0), ("b", 1.0))
+            )
+        )
+        self.assertIn(">05.1_dot_product: each step, --size 4M</text>", ladder)
+        bars = ("a, --tile 1", "b, --tile 1", "a, --tile 8", "b, --tile 8")
+        places = [ladder.index(f">{bar}</text>") for bar in bars]
+        self.assertEqual(sorted(places), places)
+        rates = ("500 GB/s", "1000 GB/s", "62.5 GB/s", "125 GB/s")
+        drawn = "; ".join(f"{bar} {rate}" for bar, rate in zip(bars, rates))
+        self.assertIn(f"{drawn}. Measured", ladder)
+
     def test_names_of_lines_that_end_together_are_apart(self):
         sizes = [("--size 1M", 1e9), ("--size 2M", 2e9)]
         _, sweep = self.charts(

@@ -8,11 +8,12 @@ import unittest
 from unittest import mock
 
 from fakes import STARTER, LabTest
-from lablib import counters, done, test_program
+from lablib import counters, done, test_program, testing
 from lablib.counters import Row
 from lablib.device import Device
 from lablib.exercises import resolve_one
 from lablib.test_program import Case, Result, Said
+from lablib.todos import Todos, _bonus_steps, listed, not_about_bonus, open_bonus
 
 BONUS_SOLUTION = """\
 int one() {
@@ -57,7 +58,7 @@ class DoneTest(LabTest):
             r"  no races +all 2 tests, with every access watched \(\d+ s\)\n"
             r"  no leaks +of memory.*\n"
             r"  all TODOs written\n"
-            r"Done\. Next: 03\.1",
+            r"Done\. Next: 05\.2",
         )
         build = f"cmake --build {self.root}/build/cpu --target "
         self.assertEqual(
@@ -88,6 +89,27 @@ class DoneTest(LabTest):
         self.assertIn("got 1, expected 2", done.stdout)
         self.assertIn("which rounds a*b+c once, as nvcc does", done.stdout)
 
+    def test_wrong_values_where_threads_share_data_may_be_a_race(self):
+        why = (
+            "again.\n      Why? `scripts/lab check 05.1` looks for two threads that meet in memory"
+            " without a barrier or an atomic function between them.\n      Stuck?"
+        )
+        solution = resolve_one(self.root, "05.1").solution_file
+        plain = solution.read_text()
+        wrong, reported = "fails('got 1, expected 2')", "fails('CPU device: past the end')"
+        for text, body, expected in (
+            ("__shared__ int x;", wrong, True),
+            ("atomicAdd(x, 1);", "crashes(11)", True),
+            ("__shared__ int x;", reported, False),  # it is known
+            ("__shared__ int x;", NOT_WRITTEN.format(1), False),
+            ("", wrong, False),
+        ):
+            with self.subTest(text + body):
+                solution.write_text(plain + text)
+                self.gtest("lab_test.05.1", ["A"], body, watched=body)
+                self.assertEqual(expected, why in self.lab("test", "05.1").stdout)
+                self.assertNotIn("Why?", self.lab("check", "05.1").stdout)
+
     def test_a_file_that_blinds_the_checks_is_not_built(self):
         for word in ('__attribute__((no_sanitize("thread")))', "cpu_device::set_thread_order(0);"):
             with self.subTest(word):
@@ -101,6 +123,24 @@ class DoneTest(LabTest):
                     r"labs/\S+/dot_product.cu: the file is refused: '\w+' .*Take it out",
                 )
                 self.assertNotIn("building", refused.stdout)
+
+    def test_the_cost_is_that_of_the_students_own_lines(self):
+        names = "kernel file access line requests sectors ideal_sectors".replace(" ", "\t")
+        rows = [
+            f"k\t/a b/{file}\tglobal load\t9\t1\t{sectors}\t4"
+            for file, sectors in (("given.hpp", 32), ("dot_product.cu", 8))
+        ]
+        table = "\n".join([names, *rows])
+        self.gtest(
+            "lab_test.05.1",
+            ["A"],
+            watched=f"open(os.environ['CPU_DEVICE_COUNTERS'], 'w').write({table!r}) > 0",
+        )
+        done = self.lab("test", "05.1")
+        self.assertIn(
+            "  8.0 sectors per request (4.0 would do); most in dot_product.cu:9: 8.0 for 4.0\n",
+            done.stdout,
+        )
 
     def test_where_the_cases_fail_nothing_else_is_built(self):
         self.gtest("lab_test.05.1", ["A"], "fails('no')")
@@ -147,13 +187,68 @@ class DoneTest(LabTest):
         self.assertRegex(done.stdout, r"core done +bonus: TODO 2\n")
         self.assertEqual("core done; bonus: TODO 2", self.state())
         self.assertIn("(1 of 2 done)", self.lab("list").stdout)
-        # What is begun must be right; and who says so has to mean that TODO.
+        # It may be begun, too. But who says that it is missing has to mean that TODO.
         self.lab_file().write_text(starter.replace("return 0;", "return 1;").replace("throw", "//"))
-        self.assert_status(1, self.lab("test", "05.1"))
+        self.assert_status(0, self.lab("test", "05.1"))
+        self.assertEqual("core done; bonus: TODO 2", self.state())
         self.lab_file().write_text(starter.replace("return 0;", "return 1;"))
         for failure in (NOT_WRITTEN.format(1), "fails('got 1, expected 2')"):
             self.gtest("lab_test.05.1", ["A", "B"], f"name == 'A' or {failure}")
             self.assert_status(1, self.lab("test", "05.1"))
+
+    def begin_bonus(self):
+        """05.1 with the core written, a bonus begun, and two steps, of which that is one."""
+        exercise = resolve_one(self.root, "05.1")
+        exercise.solution_file.write_text(BONUS_SOLUTION.replace('"two"', '"step two"'))
+        (exercise.folder / "dot_product.hpp").write_text("enum class step { one, two };")
+        self.lab("dev", "starters")
+        starter = self.lab_file().read_text()
+        self.lab_file().write_text(starter.replace("return 0;", "return 1;").replace("throw", "//"))
+
+    def test_a_bonus_that_is_wrong_leaves_the_core_done(self):
+        self.begin_bonus()
+        cases = ["Is/one", "Is/two"]
+        bodies = {
+            "fails('got 1, expected 2')": r"What to look at first, Suite.Is/two:\n  got 1",
+            "crashes(11)": "What to look at first, Suite.Is/two",
+            "hangs()": r"It was took longer|took longer than",
+        }
+        for body, told in bodies.items():
+            with self.subTest(body):
+                # One that never ends keeps the cases behind it from being run.
+                self.gtest("lab_test.05.1", cases[::-1], f"name == 'Is/one' or {body}")
+                done = self.lab("test", "05.1")
+                self.assert_status(0, done)
+                self.assertIn("1 tests pass; 1 fail, and are about the bonus.", done.stdout)
+                self.assertRegex(done.stdout, told)
+                self.assertRegex(done.stdout, r"core done +bonus: TODO 2\nDone\.")
+                self.assertEqual("core done; bonus: TODO 2", self.state())
+        # In the check build, too.
+        self.gtest("lab_test.05.1", cases[::-1], watched="name == 'Is/one' or hangs()")
+        done = self.lab("test", "05.1")
+        self.assert_status(0, done)
+        self.assertRegex(done.stdout, r"no races +all 2 tests, .*, but for the bonus\n")
+        for body in bodies:  # the other one is no bonus
+            self.gtest("lab_test.05.1", cases, f"name == 'Is/two' or {body}")
+            done = self.lab("test", "05.1")
+            self.assert_status(1, done)
+            self.assertRegex(done.stdout, "What to look at first, Suite.Is/one")
+            self.assertEqual("started", self.state())
+
+    def test_what_the_check_build_sees_of_a_bonus_leaves_the_core_done(self):
+        self.begin_bonus()
+        race = "fails('CPU device: race on global memory in kernel k')"
+        for wrong, status in (("two", 0), ("one", 1)):
+            body = f"name != 'Is/{wrong}' or {race}"
+            self.gtest("lab_test.05.1", ["Is/one", "Is/two"], watched=body)
+            done = self.lab("test", "05.1")
+            self.assert_status(status, done)
+            self.assertRegex(
+                done.stdout,
+                rf"What to look at first, Suite.Is/{wrong}:\n  CPU device: race",
+            )
+            self.assertEqual(status == 0, "watched (0 s), but for the bonus" in done.stdout)
+        self.assertIn("is not done: the check build", done.stdout)
 
     def test_time_that_runs_out_is_that_of_the_slow_cases(self):
         begun = self.root / "begun"  # by the slow one: then the time is over
@@ -176,7 +271,7 @@ class DoneTest(LabTest):
                 solution=False,
                 device=Device("cpu", ""),
                 case_limit=60,
-                todos=done.Todos(),
+                todos=Todos(),
             )
         self.assertEqual((3, 2, None), (found.asked, found.seen, found.bad))
         what, detail = done.lines(Result(), found, None, False)[1]
@@ -191,9 +286,78 @@ class ChecksTest(unittest.TestCase):
         for said, bad in (([waits], False), ([core, waits], True), ([core], True)):
             case = Case("Requires.Tiles", "failed", said, runs=1)
             result = Result({case.name: case}, 1, failed_runs=[case], ended=True)
-            found = done.Check([result], todos=done.Todos([], [2]))
+            found = done.Check([result], todos=Todos([], [2], [2]))
             self.assertEqual(bad, found.bad is not None)
-            self.assertEqual([case] if bad else [], found.mistakes(result))
+            self.assertEqual([case] if bad else [], found.mistakes)
+
+
+class BonusTest(unittest.TestCase):
+    """Which failures are only about a bonus: `fast` is one, `plain` is none."""
+
+    TODOS = Todos([], [], [2], ["plain", "fast"], {"fast": [2]})
+    RACE = "race on shared memory in kernel {} (launched at x.cu:{}), block ({},0,0):\n  a thread"
+
+    def failed(self, name, *failures, state="failed"):
+        return Case(name, state, [Said(text, True) for text in failures], runs=1)
+
+    def reported(self, name, kernel, line, block=0):
+        race = self.RACE.format(kernel, line, block)
+        case = self.failed(
+            name, f"Failed\nthe CPU device reported a mistake in this test, the last one:\n{race}"
+        )
+        case.said.insert(0, Said(f"CPU device: {race}\n"))
+        return case
+
+    def assert_core(self, expected, *cases):
+        core = not_about_bonus(cases, self.TODOS)
+        self.assertEqual(expected, [case.name for case in core])
+
+    def test_cases_of_its_step(self):
+        self.assert_core(
+            ["Dot.Is/plain_n1", "Other.Thing"],
+            self.failed("Dot.Is/plain_n1", "no"),
+            self.failed("Dot.Is/fast_n1", "no"),
+            self.failed("Dot.Is/fast_n2", state="crashed"),
+            self.failed("Other.Thing", "no"),
+        )
+
+    def test_required_work_that_names_a_step(self):
+        refused = "Value of: as_required(…)\n  Actual: false (one thread)\nExpected: true\n"
+        self.assert_core([], self.failed("Requires.Work", refused + "fast"))
+        self.assert_core(
+            ["Requires.Work"], self.failed("Requires.Work", refused + "fast", refused + "plain")
+        )
+
+    def test_required_work_in_which_the_cpu_device_reports(self):
+        work = self.reported("Requires.Work", "k", 7)
+        plain = self.reported("Dot.Is/plain_n1", "k", 7)
+        fast = self.reported("Dot.Is/fast_n1", "k", 7, block=3)
+        other = self.reported("Dot.Is/fast_n1", "k", 8)
+        self.assert_core([], work, fast)
+        self.assert_core(["Requires.Work"], work)
+        self.assert_core(["Requires.Work"], work, other)
+        self.assert_core(["Requires.Work", "Dot.Is/plain_n1"], work, plain, fast)
+
+    def test_required_work_that_crashes(self):
+        crash = self.failed("Requires.Work", state="crashed")
+        self.assert_core(["Requires.Work"], crash)
+        self.assert_core([], crash, self.failed("Dot.Is/fast_n1", state="crashed"))
+
+    def test_its_todos_that_are_open(self):
+        todos = Todos([], [6], [2, 3, 6], ["plain", "fast", "wide"], {})
+        todos.bonus_steps = _bonus_steps(
+            'not_written("step plain", 1); not_written("step fast", 2); not_written("wide", 6);'
+            ' not_written("step plain or fast", 2)',
+            ["plain", "fast", "wide"],
+            [2, 3, 6],
+        )
+        self.assertEqual({"fast": [2, 3], "wide": [6]}, todos.bonus_steps)
+        self.assertEqual([6], open_bonus([], todos))
+        self.assertEqual([2, 3, 6], open_bonus([self.failed("A.B/fast", "no")], todos))
+        self.assertEqual(
+            [3, 6],
+            open_bonus([self.failed("A.B/fast", "it is not written yet: TODO(3)")], todos),
+        )
 
 
 class WordsTest(unittest.TestCase):
@@ -204,7 +368,7 @@ class WordsTest(unittest.TestCase):
             ([7, 5, 6], "TODO 5 to 7"),
             ([1, 3, 5, 6, 7, 9], "TODO 1, 3, 5 to 7 and 9"),
         ):
-            self.assertEqual(text, done.listed(numbers))
+            self.assertEqual(text, listed(numbers))
 
     def in_which_order(self, *wrong, streams=False, runs=3):
         run = Case("S.A", "failed", [Said("no", True, order=order) for order in wrong], runs=runs)
@@ -227,6 +391,19 @@ class WordsTest(unittest.TestCase):
         self.assertEqual("", self.in_which_order("reverse", runs=2))  # not all orders have run
         self.assertEqual("", self.in_which_order(""))
 
+    def test_how_the_check_build_found_it(self):
+        for name, said, how in (
+            ("S.A", "CPU device: race on shared memory in kernel k", "watching each memory access"),
+            ("S.A", "CPU device: past the end: thread (1,0,0)", "by luck"),
+            ("S.A", "got 1, expected 2", "rounds a*b+c once"),
+            ("Requires.Work", "got 1, expected 2", "rounds a*b+c once"),
+            ("Requires.Work", "CPU device: race on shared memory in kernel k", "watching each"),
+            ("Requires.Work", "right values, but shared memory was not used", "counting what each"),
+            ("Requires.Work", "the kernels read 4 bytes: who did the rest?", "counting what each"),
+        ):
+            case = Case(name, "failed", [Said(said, True)])
+            self.assertIn(how, done.how_it_was_found(case), said)
+
     def test_the_cost_in_a_line(self):
         rows = [
             Row("k", "shared load", "x.cu", 7, requests=4, wavefronts=8, ideal_wavefronts=4),
@@ -239,8 +416,8 @@ class WordsTest(unittest.TestCase):
         self.assertEqual((3, 8, 12), (len(added), added[0].requests, added[0].wavefronts))
         self.assertEqual(4, rows[0].requests)
         self.assertEqual(
-            "1.5 wavefronts a request (1.0 would do), 32.0 sectors a request (4.0 would do); most"
-            " in x.cu:9: 32.0 for 4.0",
+            "1.5 wavefronts per request (1.0 would do), 32.0 sectors per request (4.0 would do);"
+            " most in x.cu:9: 32.0 for 4.0",
             counters.in_a_line(added),
         )
 
@@ -255,6 +432,46 @@ class WordsTest(unittest.TestCase):
         self.assertEqual(
             "3 of 4 (all) differ\n  checked at t.cpp:7: is_right(which(), {1, 2})\n  chunk 7",
             test_program.sentence(said),
+        )
+
+    def test_values_that_should_be_equal(self):
+        head = "Expected equality of these values:\n"
+        for text, sentence in (
+            ("  f(1).x\n    Which is: 6\n  2U\n    Which is: 2", "f(1).x is 6, expected 2\n  @"),
+            ("  n\n    Which is: 6\n  7\nstep a\nb", "n is 6, expected 7\n  @\n  step a\n  b"),
+        ):
+            said = test_program.sentence(Said(head + text, True, "t.cpp", 7))
+            self.assertEqual(sentence.replace("@", "checked at t.cpp:7"), said)
+        diff = f'{head}  a\n    Which is: "x"\n  b\n    Which is: "y"\nWith diff:\n@@ -1 +1 @@'
+        self.assertEqual(f"t.cpp:7: {diff}", test_program.sentence(Said(diff, True, "t.cpp", 7)))
+
+    def test_what_to_look_at_first(self):
+        def failed(name, *said):
+            return Case(name, "failed", [Said(text, True, "t.cpp", 7) for text in said])
+
+        cases = [
+            failed("Requires.Work", "x is not written yet: TODO(1)"),
+            failed("S.Later", "x is not written yet: TODO(2)"),
+            failed("S.First", "x is not written yet: TODO(1)"),
+            failed("Requires.Other", "got 1, expected 2"),
+            failed("S.Wrong", "got 1, expected 2"),
+        ]
+        for name in ("S.Wrong", "Requires.Other", "S.First", "Requires.Work", "S.Later"):
+            self.assertEqual(name, testing._most_useful(cases).name)
+            cases = [case for case in cases if case.name != name]
+
+    def test_calls_that_fail_since_a_kernel_has_failed(self):
+        call = (
+            "Value of: as_required(f())\n  Actual: false (cudaFree(p) failed:"
+            " cudaErrorLaunchFailure)\nExpected: true\nstep"
+        )
+        case = Case("S.A", "failed", [Said("CPU device: barrier divergence\n"), Said(call, True)])
+        self.assertEqual(
+            [
+                "CPU device: barrier divergence",
+                "(After that every CUDA call fails, with cudaErrorLaunchFailure, as on a GPU.)",
+            ],
+            testing._readable(case),
         )
 
     def test_a_condition_of_which_the_test_says_what_it_means(self):

@@ -44,11 +44,11 @@ class RemarksTest(unittest.TestCase):
 
     def test_scattered_accesses(self):
         self.assert_says(
-            r"32\.0 sectors a request where 4\.0 would do: .*32 bytes or more apart",
+            r"32\.0 sectors per request where 4\.0 would do: .*32 bytes or more apart",
             global_load(sectors=320),
         )
         self.assert_says(
-            r"8\.0 sectors a request where 4\.0 .* 8 bytes apart", global_load(sectors=80)
+            r"8\.0 sectors per request where 4\.0 .* 8 bytes apart", global_load(sectors=80)
         )
 
     def test_a_warp_that_begins_between_sectors(self):
@@ -66,13 +66,13 @@ class RemarksTest(unittest.TestCase):
     def test_banks_turns_and_constants(self):
         row = Row("k", "shared load", requests=2, lanes=64, lanes_of_warps=64, wavefronts=64)
         row.ideal_wavefronts = 2
-        self.assert_says(r"32\.0 wavefronts a request where 1\.0 would do", row)
+        self.assert_says(r"32\.0 wavefronts per request where 1\.0 would do", row)
         row = Row("k", "global atomic", requests=2, lanes=64, lanes_of_warps=64, turns=64)
         self.assert_says(r"32\.0 lanes of a request update the same address", row)
         row.access = "shared atomic"
         self.assert_says("update one bank", row)
         row = Row("k", "variable load", requests=2, lanes=64, lanes_of_warps=64, turns=64)
-        self.assert_says(r"32\.0 different words a request: constant memory", row)
+        self.assert_says(r"32\.0 different words per request: constant memory", row)
 
 
 class TableTest(unittest.TestCase):
@@ -98,7 +98,7 @@ class TableTest(unittest.TestCase):
         self.assertEqual(1, text.count("copy.cu:2: out[i] = in[i * 8];"))
         self.assertRegex(text, r" 10 +32\.0 +global load, 4 B +32\.0 \(4\.0\) sectors, 12 % used\n")
         self.assertRegex(text, r"1,000 +32\.0 +global store, 4 B +4\.0 \(4\.0\) sectors, 100 %")
-        self.assertIn("^ 32.0 sectors a request where 4.0 would do", text)
+        self.assertIn("^ 32.0 sectors per request where 4.0 would do", text)
         self.assertNotIn("Nothing stands out", text)
 
     def test_nothing_to_notice_and_nothing_at_all(self):
@@ -213,7 +213,7 @@ class ProfileTest(LabTest):
         self.assertIn("cmake --preset cpu", self.calls())
         self.assertTrue(done.stdout.startswith("got:--size 64\nkernel sum\n"), done.stdout)
         self.assertIn("dot_product.cu:1: // What this file is about.", done.stdout)
-        self.assertIn("32.0 sectors a request where 4.0 would do", done.stdout)
+        self.assertIn("32.0 sectors per request where 4.0 would do", done.stdout)
 
     def test_the_solution(self):
         self.counting_program("watched_solution.05.1")

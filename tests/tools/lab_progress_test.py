@@ -9,6 +9,7 @@ import unittest
 from xml.etree import ElementTree
 
 from fakes import SOLUTION, STARTER, LabTest
+from lablib.exercises import resolve_one
 
 
 class TestTest(LabTest):
@@ -19,7 +20,18 @@ class TestTest(LabTest):
         self.assert_status(0, done)
         self.assertIn("05.1 dot_product: all 2 tests pass.", done.stdout)
         self.assertIn("ok      Suite.AddsOne", done.stdout)
-        self.assertIn("Next: 03.1 vector_add", done.stdout)
+
+    def test_the_next_one_is_the_one_after_it_that_is_not_done(self):
+        following = {"05.1": "05.2", "03.1": "05.2", "05.2": "15.10"}
+        for id, after in following.items():
+            file = resolve_one(self.root, id).lab_file
+            file.write_text(f"// mine, {id}\n")
+            self.gtest(f"lab_test.{id}", ["A"])
+            self.assertIn(f"Done. Next: {after} ", self.lab("test", id).stdout)
+        file.write_text("// changed\n")  # behind the last one it begins anew
+        resolve_one(self.root, "15.10").lab_file.write_text("// mine\n")
+        self.gtest("lab_test.15.10", ["A"])
+        self.assertIn("Done. Next: 05.2 ", self.lab("test", "15.10").stdout)
 
     def test_a_failure_shows_its_message_and_the_next_step(self):
         self.gtest(

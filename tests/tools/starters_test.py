@@ -104,6 +104,19 @@ void h() {
         at = [lines[region.start : region.stop] for region in one.regions + three.regions]
         self.assertEqual([["  a0();"], [], ["  d0();"], ["  c0();"]], at)
 
+    def test_what_comes_after_a_bonus_is_one_too(self):
+        for old, new, line, todo in (
+            ("TODO(1): and end", "TODO(3): and end", 25, 3),  # one number, not both
+            ("TODO(1): and end", "TODO(4): and end", 25, 4),
+            ("TODO(1): begin", "TODO(5): begin", 3, 5),  # by its number, wherever it stands
+        ):
+            with self.subTest(new), self.assertRaisesRegex(
+                LabError, rf"^x\.cu:{line}: .*TODO\({todo}, bonus\)"
+            ):
+                generate(self.TEXT.replace(old, new), "x.cu")
+        bonus = self.TEXT.replace("TODO(1): and end", "TODO(4, bonus): and end")
+        self.assertEqual([False, True, True], [todo.bonus for todo in todos(bonus, "x.cu")])
+
     def test_a_todo_is_untouched_while_all_its_regions_are(self):
         starter = generate(self.TEXT, "x.cu")
         with tempfile.TemporaryDirectory() as folder:

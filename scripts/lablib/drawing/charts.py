@@ -9,7 +9,7 @@ They know no exercise: names, sizes and their order are those of the results.
 import math
 import re
 from dataclasses import dataclass, field
-from typing import Dict, List, Sequence, Tuple
+from typing import AbstractSet, Dict, List, Sequence, Set, Tuple
 
 from lablib.benchmarks import Report, Result, percent, short
 from lablib.drawing.canvas import WIDTH, Canvas
@@ -57,13 +57,34 @@ class _Data:
         return self.sizes[work].replace("=", " ").rpartition(" ")[2]
 
 
-def split_arguments(arguments: str) -> Tuple[str, str]:
-    """What sets the size (options with a number), and the rest: `--size 1M`, `--data sorted`."""
-    size = re.findall(r"(?:^|(?<=\s))--?[\w-]+[ =]\d\S*", arguments)
+def _split(arguments: str, others: AbstractSet[str] = frozenset()) -> Tuple[List[str], str]:
+    """What sets the size (options with a number, but for those named in `others`), and the rest:
+    `--size 1M`, `--data sorted`."""
+    options = re.findall(r"(?:^|(?<=\s))--?[\w-]+[ =]\d\S*", arguments)
+    size = [option for option in options if _name(option) not in others]
     rest = arguments
     for option in size:
         rest = rest.replace(option, "", 1)
-    return " ".join(size), " ".join(rest.split())
+    return size, " ".join(rest.split())
+
+
+def _name(option: str) -> str:
+    return re.split("[ =]", option)[0]
+
+
+def _no_sizes(results: Sequence[Result]) -> Set[str]:
+    """The options with a number that leave the work as it is: `--tile`, of `--tile 8`."""
+    found: Set[str] = set()
+    first: Dict[Tuple[str, str, float], Set[str]] = {}
+    for result in results:
+        size, rest = _split(result.arguments)
+        same = first.setdefault((result.step, rest, _work(result)), set(size))
+        found.update(map(_name, same.symmetric_difference(size)))
+    return found
+
+
+def _work(result: Result) -> float:
+    return result.items or result.bytes
 
 
 def _data(results: Sequence[Result]) -> _Data:
@@ -73,13 +94,14 @@ def _data(results: Sequence[Result]) -> _Data:
     found: Dict[str, _Series] = {}
     libraries: Dict[str, _Series] = {}
     data = _Data([], {}, {}, units[0] if units else "", "")
+    others = _no_sizes(shown)
     for result in shown:
-        size, rest = split_arguments(result.arguments)
-        work = result.items or result.bytes
+        size, rest = _split(result.arguments, others)
+        work = _work(result)
         variant = f", {rest}" if rest else ""
         steps = found.setdefault(result.step + variant, _Series(result.step + variant))
         steps.rates[work] = result.rate
-        data.sizes.setdefault(work, size)
+        data.sizes.setdefault(work, " ".join(size))
         if result.of_limit:
             steps.of_limit[work] = result.of_limit
             limit = result.rate / result.of_limit

@@ -9,6 +9,8 @@ from html import escape
 from lablib.drawing import style
 from lablib.drawing.canvas import WIDTH, Canvas
 
+_XMLNS = 'xmlns="http://www.w3.org/2000/svg" '
+
 
 @dataclass(frozen=True)
 class Picture:
@@ -22,8 +24,7 @@ class Picture:
         return (
             "<!-- SPDX-FileCopyrightText: The CUDA Labs authors -->\n"
             "<!-- SPDX-License-Identifier: Apache-2.0 -->\n"
-            f"{self._open('xmlns=' + chr(34) + 'http://www.w3.org/2000/svg' + chr(34) + ' ')}"
-            f' width="{WIDTH}" height="{self.canvas.height:g}">\n'
+            f'{self._open(_XMLNS)} width="{WIDTH}" height="{self.canvas.height:g}">\n'
             f"<style>\n{style.own_css()}</style>\n{self._body()}\n</svg>\n"
         )
 

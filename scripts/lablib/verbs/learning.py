@@ -10,12 +10,13 @@ import sys
 from pathlib import Path
 from typing import List
 
-from lablib import doctor, done, hints, metadata, starters
+from lablib import doctor, hints, metadata, starters
 from lablib.console import paint
 from lablib.errors import OK, LabError
 from lablib.exercises import Exercise, resolve_all, resolve_one
 from lablib.files import short_path, write_atomically
 from lablib.state import CHANGED, DONE, STARTED, is_starter
+from lablib.todos import listed
 from lablib.verbs import verb
 from lablib.verbs.verb import Parser, Verb
 
@@ -47,7 +48,7 @@ def _list(root: Path, options: argparse.Namespace) -> int:
             mark, style = _MARKS.get(state, (" ", "dim"))
             bonus = progress.open_bonus(exercise)
             if bonus:
-                state = f"core done; bonus: {done.listed(bonus)}"
+                state = f"core done; bonus: {listed(bonus)}"
             arrow = "  ← next" if exercise == following else ""
             print(
                 f"  {paint(mark, style)} {f'{exercise.id} {exercise.name}':<{width}}"
