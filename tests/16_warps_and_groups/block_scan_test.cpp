@@ -21,6 +21,7 @@
 
 namespace {
 
+using lab::random_words;
 using lab::block_scan::kind;
 using lab::block_scan::reference_scan;
 using lab::block_scan::scan;
@@ -37,14 +38,6 @@ constexpr named_step kSteps[] = {
     {step::hillis_steele, "hillis_steele"}, {step::blelloch, "blelloch"}, {step::warps, "warps"}};
 constexpr kind kKinds[] = {kind::inclusive, kind::exclusive};
 
-/// Of all 32 bits, so that most sums wrap around.
-vector random_values(std::size_t n, std::uint64_t seed) {
-  lab::random_source source(seed);
-  vector values(n);
-  for (auto& value : values) value = static_cast<std::uint32_t>(source.bits());
-  return values;
-}
-
 ::testing::AssertionResult is_scanned(step which, kind what, const vector& values,
                                       std::size_t row_length, unsigned threads) {
   auto result = lab::compare_exact(scan(which, what, values, row_length, threads).values,
@@ -59,11 +52,11 @@ vector random_values(std::size_t n, std::uint64_t seed) {
 
 REQUIRED_WORK(BlocksWhoseThreadsShareTheSumsOfARow) {
   // Rows of two tiles and a half. Hillis and Steele read and write each element of shared memory
-  // once a level: 21 accesses with 1024 threads. Up and down the tree there are 11 or 12 for each
+  // once per level: 21 accesses with 1024 threads. Up and down the tree there are 11 or 12 for each
   // element, whatever the block.
   constexpr std::size_t kRows = 5, kLength = 2560;
   constexpr unsigned kThreads = 1024;
-  const vector values = random_values(kRows * kLength, 1);
+  const vector values = random_words(kRows * kLength, 1);
   for (const auto& [which, name] : kSteps) {
     const auto done = work_of([&, which = which] {
       return is_scanned(which, kind::exclusive, values, kLength, kThreads);
@@ -106,8 +99,7 @@ TEST_P(Rows, OfAnyLengthAreScanned) {
         2 * std::size_t{threads}, 2 * std::size_t{threads} + 1, 3 * std::size_t{threads} + 7,
         std::size_t{1021}})
     for (const kind what : kKinds)
-      ASSERT_TRUE(
-          is_scanned(which.value, what, random_values(3 * length, length), length, threads));
+      ASSERT_TRUE(is_scanned(which.value, what, random_words(3 * length, length), length, threads));
 }
 
 TEST_P(Rows, CountTheirElements) {
@@ -138,7 +130,7 @@ using EachStep = lab::testing::each_step<named_step>;
 INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 
 TEST_P(EachStep, TakesBlocksOf256ThreadsUnlessToldOtherwise) {
-  const vector values = random_values(2 * 999, 5);
+  const vector values = random_words(2 * 999, 5);
   for (const kind what : kKinds)
     EXPECT_TRUE(matches(lab::compare_exact(scan(which(), what, values, 999).values,
                                            reference_scan(what, values, 999))));
@@ -146,9 +138,9 @@ TEST_P(EachStep, TakesBlocksOf256ThreadsUnlessToldOtherwise) {
 
 TEST_P(EachStep, ScansLongAndManyRows) {
   for (const kind what : kKinds) {
-    EXPECT_TRUE(is_scanned(which(), what, random_values(20'011, 1), 20'011, 256)) << "one row";
-    EXPECT_TRUE(is_scanned(which(), what, random_values(700 * 5, 2), 5, 64)) << "700 rows";
-    EXPECT_TRUE(is_scanned(which(), what, random_values(300, 3), 1, 32)) << "rows of one element";
+    EXPECT_TRUE(is_scanned(which(), what, random_words(20'011, 1), 20'011, 256)) << "one row";
+    EXPECT_TRUE(is_scanned(which(), what, random_words(700 * 5, 2), 5, 64)) << "700 rows";
+    EXPECT_TRUE(is_scanned(which(), what, random_words(300, 3), 1, 32)) << "rows of one element";
   }
 }
 
@@ -159,14 +151,14 @@ TEST_P(EachStep, HasNothingToScanWithoutValues) {
 }
 
 TEST_P(EachStep, RefusesWhatIsNoWholeNumberOfRows) {
-  const vector values = random_values(10, 1);
+  const vector values = random_words(10, 1);
   for (const std::size_t length : {0, 3, 4, 11, 20})
     EXPECT_THROW(scan(which(), kind::inclusive, values, length), lab::invalid_input) << length;
   EXPECT_TRUE(is_scanned(which(), kind::inclusive, values, 5, 32)) << "and it works again";
 }
 
 TEST_P(EachStep, RefusesBlocksThatAreNoPowerOfTwoFrom32To1024) {
-  const vector values = random_values(10, 1);
+  const vector values = random_words(10, 1);
   for (const unsigned threads : {0U, 1U, 16U, 33U, 96U, 1000U, 2048U, 0x8000'0000U}) {
     EXPECT_THROW(scan(which(), kind::inclusive, values, 5, threads), lab::invalid_input) << threads;
     EXPECT_THROW(scan(which(), kind::inclusive, {}, 5, threads), lab::invalid_input) << threads;
@@ -174,7 +166,7 @@ TEST_P(EachStep, RefusesBlocksThatAreNoPowerOfTwoFrom32To1024) {
 }
 
 TEST_P(EachStep, ForgetsThePreviousCall) {
-  const vector many = random_values(3000, 1), few = random_values(6, 2);
+  const vector many = random_words(3000, 1), few = random_words(6, 2);
   EXPECT_TRUE(is_scanned(which(), kind::exclusive, many, 1500, 128));
   EXPECT_TRUE(is_scanned(which(), kind::exclusive, few, 3, 128));
   EXPECT_TRUE(is_scanned(which(), kind::inclusive, many, 1500, 128));
@@ -182,13 +174,13 @@ TEST_P(EachStep, ForgetsThePreviousCall) {
 
 TEST_P(EachStep, SaysHowLongItTook) {
   const float milliseconds =
-      scan(which(), kind::inclusive, random_values(10'000, 1), 1000).kernel_ms;
+      scan(which(), kind::inclusive, random_words(10'000, 1), 1000).kernel_ms;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
 }
 
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
-  const vector values = random_values(1000, 3);
+  const vector values = random_words(1000, 3);
   expect_failures_reported([&] { return is_scanned(which(), kind::exclusive, values, 500, 64); },
                            values);
 }

@@ -164,7 +164,7 @@ TEST_P(EachStep, KeepsElementsOfAllKinds) {
 }
 
 TEST_P(EachStep, TakesMoreWarpsThanOneScanHasThreads) {
-  // 1024 elements a warp: over 1024 warps, so that their counts take two rounds of the scan.
+  // 1024 elements per warp: over 1024 warps, so that their counts take two rounds of the scan.
   const std::size_t n = 1025 * 1024 + 7;
   EXPECT_TRUE(is_compacted(which(), shuffled(n, 3), static_cast<std::int32_t>(n / 3)));
 }

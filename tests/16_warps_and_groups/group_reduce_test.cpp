@@ -22,6 +22,7 @@
 
 namespace {
 
+using lab::random_words;
 using lab::group_reduce::reference_sums;
 using lab::group_reduce::step;
 using lab::group_reduce::sum_rows;
@@ -38,14 +39,6 @@ constexpr named_step kSteps[] = {
 constexpr std::uint32_t kHalf = 1U << 31;  // about half of random values are less
 constexpr std::uint32_t kMost = 0xFFFF'FFFF;
 
-/// Of all 32 bits, so that most sums wrap around.
-vector random_values(std::size_t n, std::uint64_t seed) {
-  lab::random_source source(seed);
-  vector values(n);
-  for (auto& value : values) value = static_cast<std::uint32_t>(source.bits());
-  return values;
-}
-
 ::testing::AssertionResult has_sums(step which, const vector& values, std::size_t length,
                                     std::uint32_t limit, unsigned tile) {
   return matches(lab::compare_exact(sum_rows(which, values, length, limit, tile).sums,
@@ -56,7 +49,7 @@ vector random_values(std::size_t n, std::uint64_t seed) {
 
 REQUIRED_WORK(GroupsThatAddUpRowsWithoutSharedMemory) {
   constexpr std::size_t kRows = 300, kLength = 96;
-  vector values = random_values(kRows * kLength, 1);
+  vector values = random_words(kRows * kLength, 1);
   std::ranges::replace(values, kMost, 0U);  // every element counts
   for (const auto& [which, name] : kSteps)
     for (const unsigned tile : {4U, 8U, 32U}) {
@@ -109,7 +102,7 @@ TEST_P(Tiles, AddUpRowsOfEveryLength) {
   for (const std::size_t length : {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 131})
     for (const std::uint32_t limit : {kHalf, kMost})
       ASSERT_TRUE(
-          has_sums(which.value, random_values(37 * length, length + tile), length, limit, tile))
+          has_sums(which.value, random_words(37 * length, length + tile), length, limit, tile))
           << "rows of " << length << " elements, limit " << limit;
 }
 
@@ -119,12 +112,12 @@ TEST_P(Tiles, AddUpAnyNumberOfRows) {
   const std::size_t warp = 32 / tile, block = 256 / tile;
   for (const std::size_t rows : {std::size_t{1}, std::size_t{2}, std::size_t{3}, warp, warp + 1,
                                  block - 1, block, block + 1, 2 * block - 1, 2 * block + 1})
-    ASSERT_TRUE(has_sums(which.value, random_values(rows * 11, rows), 11, kHalf, tile))
+    ASSERT_TRUE(has_sums(which.value, random_words(rows * 11, rows), 11, kHalf, tile))
         << rows << " rows";
 }
 
 TEST_P(Tiles, CountEachElementOnceInItsRow) {
-  // Bit i % 32 of a sum says whether element i is in it: 32 elements a row, each in a row of its
+  // Bit i % 32 of a sum says whether element i is in it: 32 elements per row, each in a row of its
   // own, and then all of them.
   const auto& [which, tile] = GetParam();
   vector values(33 * 32, 0);
@@ -144,7 +137,7 @@ TEST_P(Tiles, CountEachElementOnceInItsRow) {
 
 TEST_P(Tiles, LeaveOutWhatDoesNotCount) {
   const auto& [which, tile] = GetParam();
-  const vector values = random_values(50 * 40, 9);
+  const vector values = random_words(50 * 40, 9);
   for (const std::uint32_t limit : {0U, 1U, 1U << 24, kHalf, kMost - (1U << 28), kMost})
     EXPECT_TRUE(has_sums(which.value, values, 40, limit, tile)) << "limit " << limit;
   const vector sevens(50 * 40, 7);
@@ -153,7 +146,7 @@ TEST_P(Tiles, LeaveOutWhatDoesNotCount) {
 }
 
 TEST_P(Tiles, HaveOneOrSomeOrAllElementsToAdd) {
-  // One element that counts a row, each in another place; then one more in each row than in the
+  // One element per row that counts, each in another place; then one more in each row than in the
   // row before: those of a warp that have something to add are one, some, or all of its threads.
   const auto& [which, tile] = GetParam();
   constexpr std::size_t kLength = 35;
@@ -173,9 +166,9 @@ using EachStep = lab::testing::each_step<named_step>;
 INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 
 TEST_P(EachStep, AddsUpManyRowsAndLongOnes) {
-  EXPECT_TRUE(has_sums(which(), random_values(20'011 * 3, 1), 3, kHalf, 2));
-  EXPECT_TRUE(has_sums(which(), random_values(3 * 10'007, 2), 10'007, kHalf, 32));
-  EXPECT_TRUE(has_sums(which(), random_values(3 * 1021, 3), 1021, kHalf, 4));
+  EXPECT_TRUE(has_sums(which(), random_words(20'011 * 3, 1), 3, kHalf, 2));
+  EXPECT_TRUE(has_sums(which(), random_words(3 * 10'007, 2), 10'007, kHalf, 32));
+  EXPECT_TRUE(has_sums(which(), random_words(3 * 1021, 3), 1021, kHalf, 4));
 }
 
 TEST_P(EachStep, AddsWhatCancelsModulo2To32) {
@@ -188,7 +181,7 @@ TEST_P(EachStep, HasNothingToAddWithoutValues) {
 }
 
 TEST_P(EachStep, RefusesOtherTiles) {
-  const vector few = random_values(12, 1);
+  const vector few = random_words(12, 1);
   for (const unsigned tile : {0U, 3U, 5U, 12U, 31U, 33U, 64U, 256U, kMost}) {
     EXPECT_THROW(sum_rows(which(), few, 4, kHalf, tile), lab::invalid_input) << tile;
     EXPECT_THROW(sum_rows(which(), {}, 4, kHalf, tile), lab::invalid_input) << tile;
@@ -197,7 +190,7 @@ TEST_P(EachStep, RefusesOtherTiles) {
 }
 
 TEST_P(EachStep, RefusesWhatIsNoMatrix) {
-  const vector few = random_values(12, 1);
+  const vector few = random_words(12, 1);
   EXPECT_THROW(sum_rows(which(), few, 0, kHalf, 4), lab::invalid_input);
   EXPECT_THROW(sum_rows(which(), {}, 0, kHalf, 4), lab::invalid_input);
   for (const std::size_t length : {5, 11, 13, 24})
@@ -205,20 +198,20 @@ TEST_P(EachStep, RefusesWhatIsNoMatrix) {
 }
 
 TEST_P(EachStep, ForgetsThePreviousCall) {
-  const vector many = random_values(5000, 1), few = random_values(40, 2);
+  const vector many = random_words(5000, 1), few = random_words(40, 2);
   EXPECT_TRUE(has_sums(which(), many, 10, kHalf, 8));
   EXPECT_TRUE(has_sums(which(), few, 10, kHalf, 8));
   EXPECT_TRUE(has_sums(which(), many, 10, kHalf, 8));
 }
 
 TEST_P(EachStep, SaysHowLongItTook) {
-  const float milliseconds = sum_rows(which(), random_values(10'000, 1), 20, kHalf, 8).kernel_ms;
+  const float milliseconds = sum_rows(which(), random_words(10'000, 1), 20, kHalf, 8).kernel_ms;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
 }
 
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
-  const vector values = random_values(1000, 3);
+  const vector values = random_words(1000, 3);
   expect_failures_reported([&] { return has_sums(which(), values, 20, kHalf, 8); }, values);
 }
 

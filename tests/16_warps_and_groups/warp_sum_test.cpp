@@ -22,6 +22,7 @@
 
 namespace {
 
+using lab::random_words;
 using lab::testing::as_required;
 using lab::testing::bytes_of;
 using lab::testing::expect_failures_reported;
@@ -38,14 +39,6 @@ using named_step = lab::testing::named<step>;
 constexpr named_step kSteps[] = {{step::shuffle_down, "shuffle_down"},
                                  {step::butterfly, "butterfly"},
                                  {step::reduce_sync, "reduce_sync"}};
-
-/// Of all 32 bits, so that most sums wrap around.
-vector random_values(std::size_t n, std::uint64_t seed) {
-  lab::random_source source(seed);
-  vector values(n);
-  for (auto& value : values) value = static_cast<std::uint32_t>(source.bits());
-  return values;
-}
 
 ::testing::AssertionResult has_warp_sums(step which, const vector& values, unsigned threads) {
   return matches(
@@ -64,7 +57,7 @@ vector random_values(std::size_t n, std::uint64_t seed) {
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(LanesThatExchangeRegistersAndOneAtomicForEachWarp) {
-  const vector values = random_values(20'000, 1);
+  const vector values = random_words(20'000, 1);
   for (const auto& [which, name] : kSteps) {
     const auto lanes = work_of([&, which = which] { return has_warp_sums(which, values, 100); });
     EXPECT_TRUE(as_required(lanes, {.threads = 20'000,
@@ -86,7 +79,7 @@ REQUIRED_WORK(LanesThatExchangeRegistersAndOneAtomicForEachWarp) {
       for (const auto& k : done->kernels) {
         EXPECT_EQ(k.shared + k.shared_bytes, 0U) << name << ": it uses shared memory";
         const std::uint64_t warps = k.blocks * ((k.threads_per_block + 31) / 32);
-        EXPECT_LE(k.atomics, warps) << name << ": more than one atomic addition a warp";
+        EXPECT_LE(k.atomics, warps) << name << ": more than one atomic addition per warp";
         if (which == step::reduce_sync)
           EXPECT_EQ(k.warp_functions, warps) << name << ": one instruction does it";
         else
@@ -110,7 +103,7 @@ INSTANTIATE_TEST_SUITE_P(Steps, Lanes,
 TEST_P(Lanes, AllHaveTheSumOfTheirWarp) {
   const auto& [which, threads] = GetParam();
   for (const std::size_t n : {1, 2, 31, 32, 33, 64, 97, 1023, 1024, 1025, 3001})
-    ASSERT_TRUE(has_warp_sums(which.value, random_values(n, n + threads), threads))
+    ASSERT_TRUE(has_warp_sums(which.value, random_words(n, n + threads), threads))
         << n << " values";
 }
 
@@ -132,7 +125,7 @@ TEST_P(Lanes, CountEachLaneOfTheirWarpOnce) {
 TEST_P(Lanes, AddUpToTheSumOfAll) {
   const auto& [which, threads] = GetParam();
   for (const std::size_t n : {1, 3, 4, 5, 31, 32, 33, 1021, 4096, 20'003})
-    ASSERT_TRUE(has_sum(which.value, random_values(n, n + threads), threads));
+    ASSERT_TRUE(has_sum(which.value, random_words(n, n + threads), threads));
 }
 
 // --- every step ----------------------------------------------------------------------------------
@@ -141,7 +134,7 @@ using EachStep = lab::testing::each_step<named_step>;
 INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 
 TEST_P(EachStep, TakesBlocksOf256ThreadsUnlessToldOtherwise) {
-  const vector values = random_values(12'345, 7);
+  const vector values = random_words(12'345, 7);
   EXPECT_EQ(sum(which(), values).value, reference_sum(values));
 }
 
@@ -152,7 +145,7 @@ TEST_P(EachStep, AddsMoreThanTheDeviceRunsAtOnce) {
                                lab::device_limit(cudaDevAttrMaxThreadsPerMultiProcessor);
   for (const std::size_t n : {resident - 1, resident, resident + 1, 4 * resident + 3, 16 * resident,
                               16 * resident + 1, 37 * resident + 5})
-    EXPECT_TRUE(has_sum(which(), random_values(n, n), 256));
+    EXPECT_TRUE(has_sum(which(), random_words(n, n), 256));
 }
 
 TEST_P(EachStep, AddsWhatCancelsModulo2To32) {
@@ -168,7 +161,7 @@ TEST_P(EachStep, HasNothingToAddWithoutValues) {
 }
 
 TEST_P(EachStep, RefusesBlocksThatTheDeviceDoesNotAllow) {
-  const vector few = random_values(10, 1);
+  const vector few = random_words(10, 1);
   const unsigned most = lab::device_limit(cudaDevAttrMaxThreadsPerBlock);
   for (const unsigned threads : {0U, most + 1, most + 32, 0xFFFF'FFFF}) {
     EXPECT_THROW(warp_sums(which(), few, threads), lab::invalid_input) << threads;
@@ -179,7 +172,7 @@ TEST_P(EachStep, RefusesBlocksThatTheDeviceDoesNotAllow) {
 }
 
 TEST_P(EachStep, ForgetsThePreviousCall) {
-  const vector many = random_values(5000, 1), few = random_values(3, 2);
+  const vector many = random_words(5000, 1), few = random_words(3, 2);
   EXPECT_TRUE(has_sum(which(), many, 96));
   EXPECT_TRUE(has_sum(which(), few, 96));
   EXPECT_TRUE(has_sum(which(), many, 96));
@@ -188,13 +181,13 @@ TEST_P(EachStep, ForgetsThePreviousCall) {
 }
 
 TEST_P(EachStep, SaysHowLongItTook) {
-  const float milliseconds = sum(which(), random_values(10'000, 1)).kernel_ms;
+  const float milliseconds = sum(which(), random_words(10'000, 1)).kernel_ms;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
 }
 
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
-  const vector values = random_values(1000, 3);
+  const vector values = random_words(1000, 3);
   expect_failures_reported([&] { return has_warp_sums(which(), values, 72); }, values);
   expect_failures_reported([&] { return has_sum(which(), values, 72); }, values);
 }

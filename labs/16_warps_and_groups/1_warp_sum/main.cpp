@@ -45,9 +45,7 @@ int main(int argc, char** argv) {
     if (!few.empty())
       std::printf("the values are 0, 1, 2, …: each lane of the first warp has %u\n", sums.front());
 
-    std::vector<std::uint32_t> values(size);
-    lab::random_source source(program.seed());
-    for (auto& value : values) value = static_cast<std::uint32_t>(source.bits());
+    const auto values = lab::random_words(size, program.seed());
     const auto result = lab::warp_sum::sum(chosen_step, values, block);
     const std::uint32_t expected = lab::warp_sum::reference_sum(values);
     std::printf("sum of %zu random values, modulo 2^32: %u\n", size, result.value);

@@ -45,12 +45,15 @@ __device__ unsigned sum_by_butterfly(unsigned lanes, unsigned mine) {
   return mine;
 }
 
+// GPUs have the instruction since compute capability 8.0. This function is compiled once for each
+// kind of GPU that the program is built for, and __CUDA_ARCH__ says for which: 800 means 8.0. The
+// CPU device says 900, so there TODO(5) is what runs.
 __device__ unsigned sum_by_instruction(unsigned lanes, unsigned mine) {
 #if __CUDA_ARCH__ >= 800
   // TODO(5): one call of __reduce_add_sync.
   return mine;
 #else
-  return sum_by_butterfly(lanes, mine);  // a device without that instruction
+  return sum_by_butterfly(lanes, mine);  // for older GPUs
 #endif
 }
 
@@ -66,7 +69,7 @@ __device__ unsigned sum_of_warp(unsigned lanes, unsigned mine) {
 
 // --- two kernels ---------------------------------------------------------------------------------
 
-/// One value a thread. sums[i]: what thread i has after its warp's sum.
+/// One value per thread. sums[i]: what thread i has after its warp's sum.
 template <step kStep>
 __global__ void each_lane(const unsigned* values, std::size_t n, unsigned* sums) {
   // TODO(3): a thread without a value brings a 0. May it leave before sum_of_warp()?

@@ -25,7 +25,7 @@ enum class step {
 /// without a value add 0.
 ///
 /// `threads` need not be a multiple of 32: then the last warp of each block has fewer lanes than
-/// 32. A warp never reaches into the next block. For example, with 40 threads a block, elements 0
+/// 32. A warp never reaches into the next block. For example, with 40 threads per block, elements 0
 /// to 31 are equal, elements 32 to 39 are equal, and so are elements 40 to 71.
 ///
 /// All sums are modulo 2^32, so every order of adding gives the same result.
@@ -51,10 +51,10 @@ struct result {
 /// Throws as warp_sums().
 ///
 /// Requires: a kernel whose threads share the sum, without shared memory: the lanes of a warp add
-/// up what their threads have, and then one atomic addition a warp.
+/// up what their threads have, and then one atomic addition per warp.
 ///
-/// From: as warp_sums(). That one atomic addition a warp is enough is an idea of M. Harris, Faster
-/// Parallel Reductions on Kepler, NVIDIA Technical Blog, 2014.
+/// From: as warp_sums(). That one atomic addition per warp is enough is an idea of M. Harris,
+/// Faster Parallel Reductions on Kepler, NVIDIA Technical Blog, 2014.
 result sum(step which, std::span<const std::uint32_t> values, unsigned threads = 256);
 
 }  // namespace lab::warp_sum

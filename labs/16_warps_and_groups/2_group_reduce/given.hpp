@@ -66,9 +66,8 @@ result host_part(step which, const Launch& launch, std::span<const std::uint32_t
   result done;
   for_tile(tile, [&](auto size) {
     refuse_if(length == 0, "group_reduce: rows of 0 elements were asked for; take 1 or more");
-    refuse_if(values.size() % length != 0, "group_reduce: " + std::to_string(values.size()) +
-                                               " values are no whole rows of " +
-                                               std::to_string(length));
+    refuse_if(values.size() % length != 0, "group_reduce: the number of values, ", values.size(),
+              ", is not a multiple of the row length, ", length);
     const std::size_t rows = values.size() / length, per_block = kThreads / size.value;
     const std::size_t blocks = (rows + per_block - 1) / per_block;
     if (blocks == 0) return;

@@ -20,7 +20,7 @@ enum class step {
 };
 
 struct result {
-  std::vector<std::uint32_t> sums;  ///< one a row
+  std::vector<std::uint32_t> sums;  ///< one per row
   float kernel_ms = 0;              ///< the time of the kernel alone
 };
 
@@ -35,10 +35,10 @@ struct result {
 /// allows; lab::cuda_error when CUDA reports an error. Neither leaves device memory behind.
 ///
 /// Requires: a kernel whose threads share the sum of a row, without shared memory. With tiles and
-/// reduce there are no atomic operations. With tiles there are log2(tile) exchanges a row, and with
-/// reduce it is one call a row. With coalesced each element that counts goes to the row's sum at
-/// once, and not by way of a sum of the thread; but there is at most one atomic addition for each
-/// `tile` elements of a row.
+/// reduce there are no atomic operations. With tiles there are log2(tile) exchanges per row, and
+/// with reduce it is one call per row. With coalesced each element that counts goes to the row's
+/// sum at once, and not by way of a sum of the thread; but there is at most one atomic addition for
+/// each `tile` elements of a row.
 ///
 /// From: the CUDA C++ Programming Guide, "Cooperative Groups"; M. Harris, K. Perelygin, Cooperative
 /// Groups: Flexible CUDA Thread Programming, NVIDIA Technical Blog, 2017 (tiles); A. Adinetz,

@@ -19,10 +19,11 @@
 int main(int argc, char** argv) {
   using lab::group_reduce::step;
   lab::program program("16.2_group_reduce", "Sums of rows by groups of threads of any size.");
+  constexpr std::size_t kMost = std::size_t{1} << 30;  // so that no product overflows
   std::size_t rows = std::size_t{1} << 16, length = 20, tile = 8;
   double share = 0.5;
-  program.add_size("--rows", rows, "number of rows");
-  program.add_size("--length", length, "elements of a row").at_least(1);
+  program.add_size("--rows", rows, "number of rows").at_most(kMost);
+  program.add_size("--length", length, "elements of a row").at_least(1).at_most(kMost);
   program.add_size("--tile", tile, "threads for a row: 1, 2, 4, 8, 16 or 32").at_most(32);
   program.add_number("--share", share, "about which part of the elements is added")
       .at_least(0)
@@ -34,12 +35,12 @@ int main(int argc, char** argv) {
       step::reduce);
 
   return program.run(argc, argv, [&] {
-    constexpr int kMost = 999'999;
+    constexpr int kLargest = 999'999;
     const std::size_t size = rows * length;
     program.require_memory(3 * size * sizeof(std::uint32_t), (size + rows) * sizeof(std::uint32_t));
-    const std::vector<int> numbers = lab::random_ints(size, program.seed(), 0, kMost);
+    const std::vector<int> numbers = lab::random_ints(size, program.seed(), 0, kLargest);
     const std::vector<std::uint32_t> values(numbers.begin(), numbers.end());
-    const auto limit = static_cast<std::uint32_t>(std::lround(share * (kMost + 1)));
+    const auto limit = static_cast<std::uint32_t>(std::lround(share * (kLargest + 1)));
     const auto threads = static_cast<unsigned>(tile);
 
     const auto result = lab::group_reduce::sum_rows(chosen_step, values, length, limit, threads);

@@ -31,8 +31,8 @@ inline unsigned rows_of(std::size_t n, std::size_t row_length, unsigned threads)
             " threads were asked for; take a power of two from 32 to 1024");
   require_at_most(cudaDevAttrMaxThreadsPerBlock, threads, "threads in a block");
   if (n == 0) return 0;
-  refuse_if(row_length == 0 || n % row_length != 0, "block_scan: ", n,
-            " values are not a whole number of rows of ", row_length);
+  refuse_if(row_length == 0 || n % row_length != 0, "block_scan: the number of values, ", n,
+            ", is not a multiple of the row length, ", row_length);
   require_at_most(cudaDevAttrMaxGridDimX, n / row_length, "blocks");
   return static_cast<unsigned>(n / row_length);
 }

@@ -37,7 +37,7 @@ __device__ share share_of_warp(std::size_t n) {
 /// Writes the kept elements to `out`, and adds their number to *total, which begins at 0.
 __global__ void keep_in_any_order(const int* values, std::size_t n, int limit, int* out,
                                   count* total) {
-  // TODO(2): this warp's share, 32 elements at a time, one a lane. The lanes vote (__ballot_sync)
+  // TODO(2): this warp's share, 32 elements at a time, one per lane. The lanes vote (__ballot_sync)
   //          who has an element to keep: lanes beyond the end have none. One lane makes room for
   //          all of them, by one atomicAdd, and tells the others where it begins (__shfl_sync).
   //          All lanes of the warp take part in every vote and every shuffle.

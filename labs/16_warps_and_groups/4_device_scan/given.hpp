@@ -1,0 +1,148 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 16.4 device_scan: what device_scan.cu starts from. There is nothing to do in here.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cuda/atomic>
+
+#include "device_scan.hpp"
+#include "lab/cuda_check.hpp"
+#include "lab/device_buffer.hpp"
+#include "lab/errors.hpp"
+#include "lab/launch_limits.hpp"
+#include "lab/refuse_if.hpp"
+#include "lab/time_kernel.hpp"
+
+namespace lab::device_scan {
+
+constexpr unsigned kLanes = 32;  // of a warp
+constexpr unsigned kAllLanes = 0xFFFF'FFFF;
+constexpr unsigned kRounds = 16;  // elements of a thread
+constexpr unsigned kMostThreads = 1024;
+constexpr unsigned kNoTile = 0xFFFF'FFFF;
+constexpr long long kPause = 600'000'000;  // clock cycles: about a third of a second
+
+/// An array to scan: n values, and as many results. They may be the same memory.
+struct job {
+  const unsigned* values;
+  unsigned* out;
+  std::size_t n;
+  kind what;
+  unsigned late = kNoTile;  ///< the tile whose block pauses
+};
+
+// --- one tile, by one block: 16.3, with several elements per thread ------------------------------
+
+/// The first element of this thread in the tile. The others follow at distances of 32, so that the
+/// lanes of a warp access neighbours.
+__device__ inline std::size_t first_element(std::size_t tile) {
+  const unsigned lane = threadIdx.x % kLanes, warp = threadIdx.x / kLanes;
+  return tile * kRounds * blockDim.x + warp * kRounds * kLanes + lane;
+}
+
+/// The inclusive sum of the lanes 0 to this one.
+__device__ inline unsigned scan_warp(unsigned mine) {
+  for (unsigned d = 1; d < kLanes; d *= 2) {
+    const unsigned before = __shfl_up_sync(kAllLanes, mine, d);
+    if (threadIdx.x % kLanes >= d) mine += before;
+  }
+  return mine;
+}
+
+/// The sum of all lanes: each of them gets it.
+__device__ inline unsigned sum_of_warp(unsigned mine) {
+  for (unsigned d = kLanes / 2; d > 0; d /= 2) mine += __shfl_xor_sync(kAllLanes, mine, d);
+  return mine;
+}
+
+/// What a thread has of a scanned tile.
+struct scanned_tile {
+  unsigned sums[kRounds];  ///< of the tile up to each of the thread's elements, of the job's kind
+  unsigned total;          ///< of the tile; the same for all threads
+};
+
+/// All threads of the block call it together. Elements beyond the end count as 0.
+__device__ inline scanned_tile scan_tile(const job& array, std::size_t tile) {
+  __shared__ unsigned of_warps[kLanes];
+  const unsigned lane = threadIdx.x % kLanes, warp = threadIdx.x / kLanes;
+  if (tile == array.late)
+    for (const long long begin = clock64(); clock64() - begin < kPause;) __nanosleep(1000);
+
+  unsigned mine[kRounds];
+  const std::size_t first = first_element(tile);
+  // All loads come before the first sum: none waits for another.
+#pragma unroll
+  for (unsigned r = 0; r < kRounds; ++r) {
+    const std::size_t i = first + r * kLanes;
+    mine[r] = i < array.n ? array.values[i] : 0;
+  }
+  scanned_tile done;
+  unsigned of_warp = 0;
+#pragma unroll
+  for (unsigned r = 0; r < kRounds; ++r) {
+    const unsigned sum = scan_warp(mine[r]);
+    done.sums[r] = of_warp + (array.what == kind::inclusive ? sum : sum - mine[r]);
+    of_warp += __shfl_sync(kAllLanes, sum, kLanes - 1);
+  }
+
+  if (lane == 0) of_warps[warp] = of_warp;
+  __syncthreads();
+  const unsigned warps = scan_warp(lane < blockDim.x / kLanes ? of_warps[lane] : 0);
+  const unsigned before = __shfl_sync(kAllLanes, warps, warp) - of_warp;
+  done.total = __shfl_sync(kAllLanes, warps, kLanes - 1);
+#pragma unroll
+  for (unsigned r = 0; r < kRounds; ++r) done.sums[r] += before;
+  __syncthreads();  // everyone has read `of_warps`
+  return done;
+}
+
+/// Stores what scan_tile() has found, with `before`, the sum of all tiles before, added.
+__device__ inline void store_tile(const job& array, std::size_t tile, const scanned_tile& done,
+                                  unsigned before) {
+  const std::size_t first = first_element(tile);
+#pragma unroll
+  for (unsigned r = 0; r < kRounds; ++r) {
+    const std::size_t i = first + r * kLanes;
+    if (i < array.n) array.out[i] = before + done.sums[r];
+  }
+}
+
+// --- a word that a block publishes ---------------------------------------------------------------
+
+/// What is known of a tile: 64 bits, which are read and written together.
+using tile_word = unsigned long long;
+using published = cuda::atomic_ref<tile_word, cuda::thread_scope_device>;
+
+enum class known : unsigned {
+  nothing,    ///< no sum yet. A word of zeros says that
+  aggregate,  ///< the sum of the tile
+  prefix,     ///< the sum of the tile and of all tiles before it
+};
+
+__device__ inline tile_word pack(known state, unsigned sum) {
+  return tile_word{static_cast<unsigned>(state)} << 32 | sum;
+}
+__device__ inline known state_in(tile_word word) { return static_cast<known>(word >> 32); }
+__device__ inline unsigned sum_in(tile_word word) { return static_cast<unsigned>(word); }
+
+// --- the host's part -----------------------------------------------------------------------------
+
+/// Refuses what the contract refuses, and returns the number of tiles.
+inline unsigned tiles_of(std::size_t n, unsigned threads) {
+  refuse_if(!std::has_single_bit(threads) || threads < kLanes || threads > kMostThreads,
+            "device_scan: blocks of ", threads,
+            " threads were asked for; take a power of two from 32 to 1024");
+  require_at_most(cudaDevAttrMaxThreadsPerBlock, threads, "threads in a block");
+  const std::size_t of_tile = std::size_t{kRounds} * threads;
+  const std::size_t tiles = n / of_tile + (n % of_tile != 0 ? 1 : 0);
+  require_at_most(cudaDevAttrMaxGridDimX, tiles, "blocks");
+  return static_cast<unsigned>(tiles);
+}
+
+}  // namespace lab::device_scan

@@ -1,0 +1,239 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "device_scan.hpp"
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "fault_tests.hpp"
+#include "lab/errors.hpp"
+#include "lab/random.hpp"
+#include "lab/time_kernel.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+#include "required_work.hpp"
+#include "steps.hpp"
+
+namespace {
+
+using lab::random_words;
+using lab::device_scan::kind;
+using lab::device_scan::reference_scan;
+using lab::device_scan::scan;
+using lab::device_scan::step;
+using lab::testing::as_required;
+using lab::testing::bytes_of;
+using lab::testing::expect_failures_reported;
+using lab::testing::matches;
+using lab::testing::setting;
+using lab::testing::work_of;
+using vector = std::vector<std::uint32_t>;
+
+// A block that waits for one that cannot begin waits for ever. The CPU device ends it; 30 seconds,
+// its default, would be a long time for a student to wait.
+const setting kTimeLimit("CPU_DEVICE_TIME_LIMIT", "10", setting::when::unless_given);
+
+using named_step = lab::testing::named<step>;
+constexpr named_step kSteps[] = {{step::three_launches, "three_launches"},
+                                 {step::decoupled_look_back, "decoupled_look_back"}};
+constexpr kind kKinds[] = {kind::inclusive, kind::exclusive};
+constexpr unsigned kNoTile = 0xFFFF'FFFF;
+constexpr std::size_t kPerThread = 16;  // elements: the contract
+
+::testing::AssertionResult is_scanned(step which, kind what, const vector& values, unsigned threads,
+                                      unsigned late = kNoTile) {
+  auto result = lab::compare_exact(scan(which, what, values, threads, late).values,
+                                   reference_scan(what, values));
+  result.message += std::string(what == kind::inclusive ? " (inclusive" : " (exclusive") + ", " +
+                    std::to_string(values.size()) + " values, blocks of " +
+                    std::to_string(threads) + ")";
+  return matches(result);
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(BlocksThatTellEachOtherTheirSums) {
+  // 20 tiles, the last one not full.
+  constexpr unsigned kThreads = 256, kTiles = 20;
+  const vector values = random_words(kTiles * kThreads * kPerThread - 77, 1);
+  for (const auto& [which, name] : kSteps)
+    for (const kind what : kKinds) {
+      const auto done =
+          work_of([&, which = which] { return is_scanned(which, what, values, kThreads); });
+      EXPECT_TRUE(as_required(done, {.threads = kTiles * kThreads,
+                                     .blocks = kTiles,
+                                     .kernels = which == step::three_launches ? 3U : 1U,
+                                     .sent = bytes_of(values),
+                                     .fetched = bytes_of(values),
+                                     .reads = bytes_of(values),
+                                     .writes = bytes_of(values),
+                                     .sectors = 1.1}))
+          << name;
+      EXPECT_EQ(done.kernels.size(), which == step::three_launches ? 3U : 1U)
+          << name << ": another number of launches than the step's";
+      if (!done.watched || done.kernels.size() != (which == step::three_launches ? 3U : 1U))
+        continue;
+      // A tenth of the array's bytes is much more than 20 tiles have to tell.
+      const std::size_t some = bytes_of(values) / 10;
+      if (which == step::three_launches) {
+        EXPECT_LE(done.kernels[1].reads + done.kernels[1].writes, some)
+            << name << ": the second launch touches more than the sums of the tiles";
+      } else {
+        // (How often a block looks before there is something to see depends on luck. A look is an
+        // atomic access of 8 bytes at most.)
+        const auto& k = done.kernels[0];
+        EXPECT_LE(k.reads, bytes_of(values) + 8 * k.atomics + some)
+            << name << ": it reads the values more than once";
+        EXPECT_LE(k.plain_writes, bytes_of(values) + some)
+            << name << ": it writes the results more than once";
+        EXPECT_LE(k.writes - k.plain_writes, std::uint64_t{32} * kTiles)
+            << name << ": a sum is published more than once";
+        EXPECT_LE(k.atomic_threads, std::uint64_t{33} * kTiles)
+            << name << ": more than a warp of each block looks back";
+      }
+    }
+}
+
+// --- every step, every block and length ----------------------------------------------------------
+
+using Arrays = lab::testing::each_step_and<named_step, unsigned>;
+INSTANTIATE_TEST_SUITE_P(Steps, Arrays,
+                         ::testing::Combine(::testing::ValuesIn(kSteps),
+                                            ::testing::Values(32, 64, 128, 256, 512, 1024)),
+                         lab::testing::by_step_and{"_threads"});
+
+TEST_P(Arrays, OfAnyLengthAreScanned) {
+  // Around a warp, the block, a tile, two and three of them; a prime.
+  const auto& [which, threads] = GetParam();
+  const std::size_t tile = kPerThread * threads;
+  for (const std::size_t n :
+       {std::size_t{1}, std::size_t{2}, std::size_t{31}, std::size_t{32}, std::size_t{33},
+        std::size_t{255}, std::size_t{257}, std::size_t{threads} - 1, std::size_t{threads},
+        std::size_t{threads} + 1, tile - 1, tile, tile + 1, 2 * tile - 1, 2 * tile, 2 * tile + 1,
+        3 * tile + 7, std::size_t{10'007}})
+    for (const kind what : kKinds)
+      ASSERT_TRUE(is_scanned(which.value, what, random_words(n, n), threads));
+}
+
+TEST_P(Arrays, CountTheirElements) {
+  // Of ones: 1, 2, 3, …
+  const auto& [which, threads] = GetParam();
+  const std::size_t n = 5 * kPerThread * threads + 3;
+  const vector scanned = scan(which.value, kind::inclusive, vector(n, 1), threads).values;
+  ASSERT_EQ(scanned.size(), n);
+  for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(scanned[i], i + 1) << i;
+}
+
+TEST_P(Arrays, KnowWhereEachElementBelongs) {
+  // A single 1 after which everything is 1, in every tile and at many places of it.
+  const auto& [which, threads] = GetParam();
+  const std::size_t n = 2 * kPerThread * threads + threads / 2;
+  for (std::size_t at = 0; at < n; at += threads + threads / 4 + 5) {
+    vector values(n);
+    values[at] = 1;
+    for (const kind what : kKinds)
+      ASSERT_TRUE(is_scanned(which.value, what, values, threads)) << "1 at " << at;
+  }
+}
+
+// --- every step ----------------------------------------------------------------------------------
+
+using EachStep = lab::testing::each_step<named_step>;
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
+
+TEST_P(EachStep, TakesBlocksOf256ThreadsUnlessToldOtherwise) {
+  const vector values = random_words(2 * 256 * kPerThread + 999, 5);
+  for (const kind what : kKinds)
+    EXPECT_TRUE(matches(
+        lab::compare_exact(scan(which(), what, values).values, reference_scan(what, values))));
+}
+
+TEST_P(EachStep, LooksFurtherBackThanOneWarpSees) {
+  // 31, 32, 33 and more tiles, of words whose sums go over 2^32.
+  for (const std::size_t tiles : {31, 32, 33, 34, 63, 64, 65, 97, 300})
+    for (const kind what : kKinds)
+      ASSERT_TRUE(is_scanned(which(), what, random_words(tiles * 32 * kPerThread, tiles), 32));
+}
+
+TEST_P(EachStep, WaitsForABlockThatComesLate) {
+  // Many later blocks have begun by then, and know no more than their own sums: the way back to a
+  // prefix leads over more aggregates than one warp sees at once.
+  const vector values = random_words(80 * 32 * kPerThread - 9, 7);
+  EXPECT_TRUE(is_scanned(which(), kind::inclusive, values, 32, 0)) << "tile 0 is late";
+  EXPECT_TRUE(is_scanned(which(), kind::exclusive, values, 32, 30)) << "tile 30 is late";
+}
+
+TEST(ManyTiles, HaveMoreTotalsThanOneBlockScansAtOnce) {
+  // More than a block has threads; one and two tiles of totals and one total more, when the blocks
+  // are the largest.
+  for (const std::size_t tiles : {1025, 16'385, 32'769})
+    EXPECT_TRUE(is_scanned(step::three_launches, kind::exclusive,
+                           random_words(tiles * 32 * kPerThread - 3, tiles), 32));
+}
+
+TEST(ManyTiles, HaveNumbersOfMoreThan16Bits) {
+  // (A build that watches each access would take a minute: there it is 12 bits.)
+  const vector few(5, 1);
+  const bool watched = work_of([&] {
+                         return is_scanned(step::decoupled_look_back, kind::inclusive, few, 32);
+                       }).watched;
+  const vector values = random_words((watched ? 4097 : 65'537) * 32 * kPerThread - 3, 9);
+  EXPECT_TRUE(is_scanned(step::decoupled_look_back, kind::inclusive, values, 32));
+}
+
+TEST_P(EachStep, HasNothingToScanWithoutValues) {
+  for (const kind what : kKinds) {
+    const auto result = scan(which(), what, {});
+    EXPECT_TRUE(result.values.empty());
+    EXPECT_EQ(result.kernel_ms, 0.0F);
+  }
+}
+
+TEST_P(EachStep, RefusesBlocksThatAreNoPowerOfTwoFrom32To1024) {
+  const vector values = random_words(10, 1);
+  for (const unsigned threads : {0U, 1U, 16U, 33U, 96U, 1000U, 2048U, 0x8000'0000U}) {
+    EXPECT_THROW(scan(which(), kind::inclusive, values, threads), lab::invalid_input) << threads;
+    EXPECT_THROW(scan(which(), kind::inclusive, {}, threads), lab::invalid_input) << threads;
+  }
+  EXPECT_TRUE(is_scanned(which(), kind::inclusive, values, 32)) << "and it works again";
+}
+
+TEST_P(EachStep, LeavesTheValuesAlone) {
+  const vector values = random_words(3000, 4), before = values;
+  EXPECT_TRUE(is_scanned(which(), kind::exclusive, values, 64));
+  EXPECT_EQ(values, before);
+}
+
+TEST_P(EachStep, ForgetsThePreviousCall) {
+  const vector many = random_words(30'000, 1), few = random_words(600, 2);
+  EXPECT_TRUE(is_scanned(which(), kind::exclusive, many, 128));
+  EXPECT_TRUE(is_scanned(which(), kind::exclusive, few, 128));
+  EXPECT_TRUE(is_scanned(which(), kind::inclusive, many, 128));
+}
+
+TEST_P(EachStep, IsRightWhenItsKernelsAreRepeated) {
+  // As a program repeats them to measure their time: with the memory of the launch before.
+  const vector values = random_words(5000, 6);
+  const lab::repeated_timing samples(3);
+  EXPECT_TRUE(is_scanned(which(), kind::exclusive, values, 64));
+}
+
+TEST_P(EachStep, SaysHowLongItTook) {
+  const float milliseconds = scan(which(), kind::inclusive, random_words(10'000, 1)).kernel_ms;
+  EXPECT_GT(milliseconds, 0.0F);
+  EXPECT_LT(milliseconds, 60'000.0F);
+}
+
+FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
+  const vector values = random_words(1000, 3);
+  expect_failures_reported([&] { return is_scanned(which(), kind::exclusive, values, 64); },
+                           values);
+}
+
+}  // namespace
