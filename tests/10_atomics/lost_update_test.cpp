@@ -9,17 +9,28 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <ostream>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "fault_tests.hpp"
+#include "lab/closeness.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
+
+namespace lab::lost_update {
+
+/// How GoogleTest prints it where a case fails.
+void PrintTo(const moment& after, std::ostream* out) {
+  *out << "x " << after.x << " own " << after.own;
+}
+
+}  // namespace lab::lost_update
 
 namespace {
 
@@ -62,8 +73,7 @@ std::vector<turn> random_turns(std::size_t n, unsigned threads, std::uint64_t se
       return ::testing::AssertionFailure()
              << "after turn " << k << ", that of thread " << turns[k].thread << ": x is "
              << actual[k].x << " and its register " << actual[k].own << "; expected "
-             << expected[k].x << " and " << expected[k].own
-             << (actual[k] == moment{-1, -1} ? " (never written?)" : "");
+             << expected[k].x << " and " << expected[k].own << lab::detail::hint_of(actual[k]);
   return ::testing::AssertionSuccess();
 }
 

@@ -59,6 +59,21 @@ constexpr named_step kSteps[] = {{step::thread_per_device, "thread_per_device"},
 
 // --- who does the work ---------------------------------------------------------------------------
 
+/// The calls by which a host waits for a device, from the first launch to the last.
+[[maybe_unused]] std::string waits_between_launches(const std::vector<std::string>& calls) {
+  std::string since_the_launch, waits;
+  bool launched = false;
+  for (const std::string& call : calls)
+    if (call == "cudaLaunchKernel") {
+      waits += since_the_launch;
+      since_the_launch.clear();
+      launched = true;
+    } else if (launched && (call.ends_with("Synchronize") || call == "cudaMemcpy to the host")) {
+      since_the_launch += call + " ";
+    }
+  return waits;
+}
+
 REQUIRED_WORK(AKernelOnEveryDevice) {
   int devices = 0;
   CUDA_CHECK(cudaGetDeviceCount(&devices));
@@ -71,15 +86,20 @@ REQUIRED_WORK(AKernelOnEveryDevice) {
                                    .blocks = 4,
                                    .kernels = count,
                                    .sent = 2 * bytes_of(a),
+                                   .fetched = count * sizeof(float),
                                    .streams = one ? count : 1,
                                    .devices = count,
                                    .reads = 2 * bytes_of(a),
                                    .shared_memory = true}))
         << name;
-    if (one)
+    EXPECT_LE(done.bytes_copied(cudaMemcpyHostToDevice), 2 * bytes_of(a))
+        << name << ": a device got more than its part";
+    if (one) {
       EXPECT_EQ(done.host_threads, 1U) << name;
-    else
+      EXPECT_EQ(waits_between_launches(done.sequence), "") << name;
+    } else {
       EXPECT_GE(done.host_threads, count) << name;
+    }
   }
 }
 

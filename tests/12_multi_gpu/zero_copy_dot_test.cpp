@@ -63,7 +63,7 @@ REQUIRED_WORK(VectorsWhereTheStepWantsThem) {
 
 using Dot = lab::testing::each_step_and<named_step, std::size_t>;
 
-// Around a warp, blocks of 256, a few multiprocessors' grids (1024 a multiprocessor) and the
+// Around a warp, blocks of 256, a few multiprocessors' grids (1024 per multiprocessor) and the
 // rounds of four that follow; primes; the book's 33 * 1024 of its first dot product.
 INSTANTIATE_TEST_SUITE_P(
     Steps, Dot,

@@ -39,17 +39,33 @@ REQUIRED_WORK(CallsOfCublasAndAKernelThatWidens) {
   const vector x = whole_numbers(20'011, 1, -9, 14), y = whole_numbers(20'011, 2, -9, 14);
   for (const step which : {step::in_float, step::in_double}) {
     const bool wide = which == step::in_double;
-    EXPECT_TRUE(as_required(work_of([&] { EXPECT_EQ(dot(which, x, y).value, reference(x, y)); }),
-                            {.threads = 1024,
-                             .blocks = 4,
-                             .kernels = wide ? std::size_t{1} : 0,
-                             .sent = 2 * bytes_of(x),
-                             .calls = {"cublasDotEx"},
-                             .library = true,
-                             .reads = wide ? 2 * bytes_of(x) : 0,
-                             .writes = wide ? 4 * bytes_of(x) : 0}))
+    const lab::testing::work done =
+        work_of([&] { return dot(which, x, y).value == reference(x, y); });
+    EXPECT_TRUE(as_required(done, {.threads = 1024,
+                                   .blocks = 4,
+                                   .kernels = wide ? std::size_t{1} : 0,
+                                   .sent = 2 * bytes_of(x),
+                                   .calls = {"cublasDotEx"},
+                                   .library = true,
+                                   .reads = wide ? 2 * bytes_of(x) : 0,
+                                   .writes = wide ? 4 * bytes_of(x) : 0}))
         << (wide ? "in_double" : "in_float");
+    if (!wide) {
+      EXPECT_TRUE(done.kernels.empty()) << "in_float: cuBLAS takes the floats as they are";
+    }
   }
+  const lab::testing::work asked = work_of([&] { ask_for_mixed_types(x, y); });
+  EXPECT_TRUE(as_required(asked, {.kernels = 0, .calls = {"cublasDotEx"}, .library = true}));
+}
+
+REQUIRED_WORK(MemoryForNoMoreThanAPieceOfDoubles) {
+  const vector x = whole_numbers(600'011, 1, -9, 14), y = whole_numbers(600'011, 2, -9, 14);
+  const lab::testing::work done =
+      work_of([&] { return dot(step::in_double, x, y).value == reference(x, y); });
+  EXPECT_TRUE(!done.values || *done.values) << "in_double";
+  std::size_t bytes = 0;
+  for (const std::size_t each : done.device_memory) bytes += each;
+  EXPECT_LE(bytes, 2 * bytes_of(x) + (sizeof(double) << 19)) << "in_double";
 }
 
 // --- every size ----------------------------------------------------------------------------------
@@ -201,6 +217,11 @@ TEST_P(EachStep, SaysHowLongItTook) {
   const float milliseconds = dot(GetParam(), ones, ones).kernel_ms;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
+}
+
+FAULT_TEST(MixedTypes, ReportEveryCallThatFails) {
+  const vector x = {4096, 1, -3}, y = {4096, 1, 2};
+  expect_failures_reported([&] { return ask_for_mixed_types(x, y); }, x, y);
 }
 
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {

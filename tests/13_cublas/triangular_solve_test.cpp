@@ -151,6 +151,21 @@ TEST(Solve, SaysHowLongItTook) {
   EXPECT_LT(milliseconds, 60'000.0F);
 }
 
+TEST(Solve, MakesTheDeviceThatItIsToldTheCurrentOne) {
+  const text_system text;
+  int before = -1, devices = 0;
+  ASSERT_EQ(cudaGetDevice(&before), cudaSuccess);
+  ASSERT_EQ(cudaGetDeviceCount(&devices), cudaSuccess);
+  for (int device = devices; device-- > 0;) {
+    const array x = solve(step::lower, text.view(), {.device = device}).x;
+    EXPECT_TRUE(matches(check(x, step::lower, text.view()))) << "device " << device;
+    int after = -1;
+    ASSERT_EQ(cudaGetDevice(&after), cudaSuccess);
+    EXPECT_EQ(after, device);
+  }
+  ASSERT_EQ(cudaSetDevice(before), cudaSuccess);
+}
+
 // --- injected failures: each is noticed, named, and leaves nothing behind ------------------------
 
 /// Expects that cuBLAS refuses it with this status, and that the error says so.
@@ -256,6 +271,10 @@ TEST_F(Failure, ZeroOnTheDiagonal) {
   // The smallest number that is not zero is not refused.
   EXPECT_NO_THROW(solve(step::lower, {1, array{0x1p-1074}, 1, array{1}, 1}));
   EXPECT_NE(refusal({1, array{0}, 1, array{1}, 1}).find("row 0"), std::string::npos);
+  // Nor is what is no number, nor a zero beside the diagonal.
+  EXPECT_TRUE(std::isnan(solve(step::lower, {1, array{kNaN}, 1, array{1}, 1}).x[0]));
+  EXPECT_EQ(solve(step::lower, {2, array{2, 0, 0, 4}, 2, array{2, 8}, 1}).x, (array{1, 2}));
+  EXPECT_EQ(solve(step::upper, {2, array{2, 0, 0, 4}, 2, array{2, 8}, 1}).x, (array{1, 2}));
   // With other rows and columns than the arrays suggest.
   const array a = {1, 5, 0, 0, 2, 0};
   const array b = {1, 1};

@@ -22,6 +22,54 @@ constexpr named_step kSteps[] = {{network::step::shared_tiles, "shared_tiles"},
 
 namespace {
 
+REQUIRED_WORK(TilesThatAreSortedByTheirThreadsInOneLaunch) {
+  for (const auto& [which, name] : kSteps)
+    for (const bool pairs : {true, false}) {
+      const bool small = which == step::shared_tiles;
+      const std::size_t length = small ? 1024 : 4096;
+      key_values input = make_key_values(16384, 1);
+      if (!pairs) input.values.clear();
+      const std::size_t bytes = bytes_of(input.keys) + bytes_of(input.values);
+      const lab::testing::work done = work_of([&, which = which] {
+        return sorts(which, input, {16384 / length, length});
+      });
+      // A barrier for each of the 55 stages, or for each group of a level, of which the levels 1 to
+      // 12 have 24; whoever waits before it and behind it has twice as many.
+      EXPECT_TRUE(as_required(done, {.threads = 1024,
+                                     .blocks = 4,
+                                     .barriers = small ? 2U * 55 + 2 : 2U * 24 + 2,
+                                     .reads = bytes,
+                                     .writes = bytes,
+                                     .reads_at_most = bytes,
+                                     .shared_memory = true}))
+          << name << (pairs ? ", pairs" : ", keys alone");
+      EXPECT_EQ(done.kernels.size(), 1U) << name;
+      for (const auto& k : done.kernels) {
+        if (small) {
+          EXPECT_EQ(k.threads_per_block, 512U) << name;
+        }
+        if (done.watched) {
+          EXPECT_LT(8 * k.shared_of_busiest, k.shared) << name << ": one thread sorts the tile";
+        }
+      }
+    }
+}
+
+REQUIRED_WORK(AsManyLaunchesAsAreClaimed) {
+  const auto input = make_key_values(16384, 12);
+  for (const auto& [which, name] : kSteps) {
+    unsigned claimed = 0;
+    const lab::testing::work done = work_of([&, which = which] {
+      claimed = sort(which, input.keys, input.values, {1, 16384}).launches;
+    });
+    EXPECT_EQ(done.kernels.size(), claimed) << name;
+    for (const auto& k : done.kernels)
+      if (which == step::shared_tiles) {
+        EXPECT_EQ(k.threads_per_block, 512U) << name;
+      }
+  }
+}
+
 TEST(Registers, GoToGlobalMemoryLessOften) {
   // Levels 13 to 16: a launch for up to four stages, and one for the tiles.
   const auto input = make_key_values(65536, 9);

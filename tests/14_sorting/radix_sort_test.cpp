@@ -81,16 +81,21 @@ template <class Key>
 
 REQUIRED_WORK(FourPassesOfOwnKernels) {
   const auto keys = random_keys<std::uint32_t>(20'011, 1);
-  EXPECT_TRUE(as_required(work_of([&] { return sorts(step::digits, keys); }),
-                          {.threads = 512,
-                           .blocks = 2,
-                           .kernels = 4,
-                           .sent = 2 * bytes_of(keys),
-                           .fetched = 2 * bytes_of(keys),
-                           .reads = 4 * 2 * bytes_of(keys),
-                           .writes = 4 * 2 * bytes_of(keys),
-                           .shared_memory = true}))
+  const lab::testing::work done = work_of([&] { return sorts(step::digits, keys); });
+  EXPECT_TRUE(as_required(done, {.threads = 512,
+                                 .blocks = 2,
+                                 .kernels = 4,
+                                 .sent = 2 * bytes_of(keys),
+                                 .fetched = 2 * bytes_of(keys),
+                                 .reads = 4 * 2 * bytes_of(keys),
+                                 .writes = 4 * 2 * bytes_of(keys),
+                                 .shared_memory = true}))
       << "digits";
+  EXPECT_EQ(done.bytes_copied(cudaMemcpyDeviceToHost), 2 * bytes_of(keys))
+      << "digits: between the kernels nothing comes back, and the host scans nothing";
+  const lab::testing::work alone = work_of([&] { return sorts_keys_alone(step::digits, keys); });
+  EXPECT_EQ(alone.bytes_copied(cudaMemcpyHostToDevice), bytes_of(keys))
+      << "digits: keys alone bring no values along";
   const lab::testing::work of_thrust = work_of([&] { return sorts(step::thrust, keys); });
   EXPECT_TRUE(!of_thrust.values || *of_thrust.values) << "thrust";
   EXPECT_TRUE(of_thrust.kernels.empty()) << "thrust: this step is Thrust's";

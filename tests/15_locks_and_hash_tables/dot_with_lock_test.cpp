@@ -65,10 +65,33 @@ REQUIRED_WORK(AGridThatEndsWithTheSum) {
                                    .shared_memory = true,
                                    .atomics = true}))
         << name;
-    for (const auto& k : done.kernels) EXPECT_EQ(k.blocks, 12U) << name;
+    for (const auto& k : done.kernels) {
+      EXPECT_EQ(k.blocks, 12U) << name;
+      if (!done.watched) continue;
+      // (How many atomics those are depends on luck: a thread that waits looks again and again.)
+      EXPECT_LE(k.atomic_threads, 2 * 12U) << name << ": one thread speaks for its block";
+      if (which == step::atomic_add) {
+        EXPECT_EQ(k.plain_writes, 0U) << name << ": somebody else stores the total";
+      } else if (which == step::locked) {
+        EXPECT_GE(k.plain_writes, 12 * sizeof(float)) << name << ": no += under the lock";
+        EXPECT_GE(k.atomics, 12U) << name << ": a lock that is taken less than once a block";
+      }
+    }
     EXPECT_LT(done.bytes_copied(cudaMemcpyDeviceToHost), 12 * sizeof(float))
         << name << ": the sums of the blocks came to the host";
   }
+}
+
+REQUIRED_WORK(AsManyBlocksAsWereAskedFor) {
+  const vector ones(3000,
+                    1.0F);  // most blocks have no elements, and come to the meeting all the same
+  for (const auto& [which, name] : kSteps)
+    for (const unsigned blocks : {1U, 1025U}) {
+      const lab::testing::work done =
+          work_of([&, which = which] { return is_exact(which, ones, ones, blocks); });
+      EXPECT_TRUE(as_required(done, {.threads = 1, .fetched = sizeof(float)})) << name;
+      for (const auto& k : done.kernels) EXPECT_EQ(k.blocks, blocks) << name;
+    }
 }
 
 // --- the sum -------------------------------------------------------------------------------------

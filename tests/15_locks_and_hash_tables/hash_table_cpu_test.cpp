@@ -14,17 +14,18 @@
 #include <vector>
 
 #include "lab/errors.hpp"
+#include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
 
 namespace {
 
+using lab::random_words;
 using lab::hash_table_cpu::build;
 using lab::hash_table_cpu::check;
 using lab::hash_table_cpu::find;
 using lab::hash_table_cpu::kEnd;
-using lab::hash_table_cpu::random_numbers;
 using lab::hash_table_cpu::table;
 using lab::testing::matches;
 using lab::testing::work_of;
@@ -60,7 +61,7 @@ class Table : public ::testing::TestWithParam<std::tuple<std::size_t, std::size_
 TEST_P(Table, HoldsRandomKeysInTheirBuckets) {
   const auto& [n, buckets] = GetParam();
   for (const std::uint64_t seed : {1, 2, 3})
-    expect_right_table(random_numbers(n, 10 * seed), random_numbers(n, 10 * seed + 5), buckets);
+    expect_right_table(random_words(n, 10 * seed), random_words(n, 10 * seed + 5), buckets);
 }
 
 // One bucket; more buckets than keys; numbers of buckets that divide 2^32 and that do not.
@@ -73,7 +74,7 @@ INSTANTIATE_TEST_SUITE_P(Sizes, Table,
                          });
 
 TEST(Build, KeepsEveryDuplicate) {
-  const numbers keys(500, 77), values = random_numbers(500, 3);
+  const numbers keys(500, 77), values = random_words(500, 3);
   expect_right_table(keys, values, 10);
 }
 
@@ -115,7 +116,7 @@ TEST(Build, RefusesMoreBucketsThanNumbers) {
 }
 
 TEST(Build, SaysHowLongItTook) {
-  const numbers keys = random_numbers(20000, 1);
+  const numbers keys = random_words(20000, 1);
   const float milliseconds = build(keys, keys, 100).build_ms;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
@@ -124,7 +125,7 @@ TEST(Build, SaysHowLongItTook) {
 TEST(Find, FindsEveryKeyThatIsThere) {
   numbers keys(1000);
   std::iota(keys.begin(), keys.end(), 4294966000U);
-  const numbers values = random_numbers(1000, 8);
+  const numbers values = random_words(1000, 8);
   const table t = right_table(keys, values, 37);
   for (std::size_t i = 0; i < keys.size(); ++i)
     EXPECT_EQ(find(t, keys[i]), values[i]) << "for key " << keys[i];

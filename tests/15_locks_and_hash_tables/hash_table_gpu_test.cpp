@@ -18,6 +18,7 @@
 #include "lab/closeness.hpp"
 #include "lab/errors.hpp"
 #include "lab/launch_limits.hpp"
+#include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
@@ -26,6 +27,7 @@
 namespace {
 
 using lab::device_limit;
+using lab::random_words;
 using lab::hash_table_gpu::apply_batches;
 using lab::hash_table_gpu::batch;
 using lab::hash_table_gpu::build;
@@ -35,7 +37,6 @@ using lab::hash_table_gpu::kEnd;
 using lab::hash_table_gpu::kNone;
 using lab::hash_table_gpu::kWindow;
 using lab::hash_table_gpu::operation;
-using lab::hash_table_gpu::random_numbers;
 using lab::hash_table_gpu::step;
 using lab::hash_table_gpu::to_be_found;
 using lab::testing::bytes_of;
@@ -68,7 +69,7 @@ batch insert(const numbers& keys, numbers values) {
   return {operation::insert, keys, values};
 }
 batch insert(const numbers& keys, std::uint64_t seed) {
-  return insert(keys, random_numbers(keys.size(), seed));
+  return insert(keys, random_words(keys.size(), seed));
 }
 batch find(const numbers& keys) { return {operation::find, keys, {}}; }
 batch erase(const numbers& keys) { return {operation::erase, keys, {}}; }
@@ -102,7 +103,7 @@ numbers every_second(const numbers& keys) {
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(AKernelWhoseThreadsInsert) {
-  const numbers keys = random_numbers(2003, 1), values = random_numbers(2003, 2);
+  const numbers keys = random_words(2003, 1), values = random_words(2003, 2);
   for (const auto& [which, name] : kSteps) {
     const lab::testing::work done = work_of([&, which = which] {
       return matches(check(build(which, keys, values, 64).built, keys, values, 64));
@@ -119,7 +120,7 @@ REQUIRED_WORK(AKernelWhoseThreadsInsert) {
     for (const auto& k : done.kernels) {
       EXPECT_GE(k.atomic_places, 64U) << name << ": each of 64 buckets has a lock or a head";
       if (which == step::lock_free) {
-        EXPECT_LE(k.atomics, keys.size()) << name << ": one a key";
+        EXPECT_LE(k.atomics, keys.size()) << name << ": one per key";
       }
     }
   }
@@ -146,7 +147,7 @@ REQUIRED_WORK(KernelsThatInsertFindAndErase) {
 TEST(LargeTable, IsRightToo) {
   for (const auto& [which, name] : kSteps) {
     const std::size_t keys = which == step::lock_free ? 120'011 : 20'011;
-    expect_right_table(which, random_numbers(keys, 5), random_numbers(keys, 6), 1024);
+    expect_right_table(which, random_words(keys, 5), random_words(keys, 6), 1024);
   }
 }
 
@@ -156,7 +157,7 @@ class Table : public ::testing::TestWithParam<std::tuple<named_step, std::size_t
 
 TEST_P(Table, HoldsRandomKeysInTheirBuckets) {
   const auto& [which, n, buckets] = GetParam();
-  expect_right_table(which.value, random_numbers(n, n + 1), random_numbers(n, n + 2), buckets);
+  expect_right_table(which.value, random_words(n, n + 1), random_words(n, n + 2), buckets);
 }
 
 // Around a warp (32) and a block (256), a prime; one bucket, few, more than there are keys.
@@ -179,8 +180,8 @@ INSTANTIATE_TEST_SUITE_P(Steps, EachSeed,
 
 TEST_P(EachSeed, FillsTheBooksBuckets) {
   const auto& [which, seed] = GetParam();
-  expect_right_table(which.value, random_numbers(5000, 100 * seed),
-                     random_numbers(5000, 100 * seed + 1), 1024);
+  expect_right_table(which.value, random_words(5000, 100 * seed),
+                     random_words(5000, 100 * seed + 1), 1024);
 }
 
 using EachStep = lab::testing::each_step<named_step>;
@@ -191,11 +192,11 @@ TEST_P(EachStep, HoldsMoreKeysThanTheDeviceRunsThreads) {
   const std::size_t n = std::size_t{2} * device_limit(cudaDevAttrMultiProcessorCount) *
                             device_limit(cudaDevAttrMaxThreadsPerMultiProcessor) +
                         45;
-  expect_right_table(which(), random_numbers(n, 21), random_numbers(n, 22), 500);
+  expect_right_table(which(), random_words(n, 21), random_words(n, 22), 500);
 }
 
 TEST_P(EachStep, KeepsEveryDuplicate) {
-  const numbers keys(1000, 77), values = random_numbers(1000, 3);
+  const numbers keys(1000, 77), values = random_words(1000, 3);
   expect_right_table(which(), keys, values, 10);
 }
 
@@ -203,7 +204,7 @@ TEST_P(EachStep, HoldsAWarpWhoseLanesAllWantTheSameBucket) {
   // Neighbours in one bucket, each time another one: 0, 0, …, 1, 1, …
   numbers keys(40 * 32);
   for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = static_cast<std::uint32_t>(i / 32);
-  expect_right_table(which(), keys, random_numbers(keys.size(), 4), 16);
+  expect_right_table(which(), keys, random_words(keys.size(), 4), 16);
 }
 
 TEST_P(EachStep, TakesTheSmallestAndTheLargestKeysAndValues) {
@@ -224,7 +225,7 @@ TEST_P(EachStep, LeavesEmptyBucketsEmpty) {
 
 TEST_P(EachStep, BuildsANewTableEachTime) {
   for (const std::uint64_t seed : {1, 2})
-    expect_right_table(which(), random_numbers(300, seed), random_numbers(300, seed + 9), 20);
+    expect_right_table(which(), random_words(300, seed), random_words(300, seed + 9), 20);
 }
 
 // --- open_addressing -----------------------------------------------------------------------------
@@ -285,7 +286,7 @@ TEST(OpenAddressing, TakesTheSmallestAndTheLargestKeysAndValues) {
 }
 
 TEST(OpenAddressing, KeepsTheLargestValueOfAKeyThatComesOften) {
-  const numbers values = random_numbers(1000, 3);
+  const numbers values = random_words(1000, 3);
   // One key; all copies of a key in a warp; in different blocks.
   numbers in_warp(values.size()), in_blocks(values.size());
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -434,7 +435,7 @@ TEST_P(EachStep, RefusesMoreBucketsThanNumbers) {
 }
 
 TEST_P(EachStep, SaysHowLongItTook) {
-  const numbers keys = random_numbers(2000, 1);
+  const numbers keys = random_words(2000, 1);
   const auto result = build(which(), keys, keys, 100);
   EXPECT_GT(result.kernel_ms, 0.0F);
   EXPECT_GE(result.whole_ms, 0.0F);
@@ -442,7 +443,7 @@ TEST_P(EachStep, SaysHowLongItTook) {
 }
 
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
-  const numbers keys = random_numbers(100, 1), values = random_numbers(100, 2);
+  const numbers keys = random_words(100, 1), values = random_words(100, 2);
   expect_failures_reported(
       [&] { return matches(check(build(which(), keys, values, 7).built, keys, values, 7)); }, keys,
       values);

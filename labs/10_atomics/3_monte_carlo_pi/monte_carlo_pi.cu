@@ -62,7 +62,7 @@ __device__ unsigned hits_of_thread(std::uint64_t points, std::uint64_t seed) {
   return 0;
 }
 
-/// The sum of what the 32 lanes of this warp bring along, for lane 0. All 32 lanes call it.
+/// The sum of what the 32 lanes of this warp contribute, for lane 0. All 32 lanes call it.
 __device__ unsigned sum_of_warp(unsigned mine) {
   // TODO(4): a tree without shared memory. __shfl_down_sync(kAllLanes, mine, d) is the `mine` of
   //          the lane d further up. Add that of the lane 16 further up, then 8, 4, 2, 1.

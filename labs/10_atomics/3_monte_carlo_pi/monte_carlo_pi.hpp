@@ -69,8 +69,10 @@ inline constexpr std::uint64_t kMostPoints = 0xFFFF'FFFF;
 /// that are no whole warps (multiples of 32), and when a block or the grid is larger than the
 /// current device allows; lab::cuda_error as above.
 ///
-/// Requires: kernels whose threads make the numbers and count the hits: one atomic addition to the
-/// counter a hit, a warp or a block, as the step says.
+/// Requires: kernels whose threads make the numbers and count the hits. per_hit: exactly one atomic
+/// addition to the counter for each hit; per_warp: one for each warp, whose lanes share their
+/// counts by warp functions; per_block: one for each block, whose warps share theirs in shared
+/// memory.
 ///
 /// From: the Kazan course on CUDA programming technology, chapter 4, laboratory work and homework.
 result count_hits(step which, std::uint64_t points, std::uint64_t seed, grid wanted = {});

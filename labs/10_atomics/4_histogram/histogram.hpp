@@ -39,7 +39,7 @@ struct result {
 /// lab::cuda_error when CUDA reports an error. Neither leaves device memory behind.
 ///
 /// Requires: a kernel whose threads share the bytes and count by atomic functions: in global
-/// memory, in shared memory, or in a copy for each lane, with 16 bytes a load; step cpu launches
+/// memory, in shared memory, or in a copy for each lane, with 16 bytes per load; step cpu launches
 /// nothing.
 ///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, 9.4. The step lane_copies is ours.

@@ -30,8 +30,8 @@ constexpr unsigned kInFlight = 4;   // products of a thread that are under way a
 // It cannot tell where a and b are. What is a good idea in device memory is a must over a bus that
 // is a hundred times slower: each element is read once, neighbours by neighbours, many at a time.
 
-/// Given. Four blocks a multiprocessor: with a thousand threads there, and eight loads a thread,
-/// the bus always has enough to do.
+/// Given. Four blocks per multiprocessor: with a thousand threads there, and eight loads per
+/// thread, the bus always has enough to do.
 inline unsigned blocks_for(std::size_t n) {
   const std::size_t most = std::size_t{4} * device_limit(cudaDevAttrMultiProcessorCount);
   return static_cast<unsigned>(std::min((n + kThreads - 1) / kThreads, most));

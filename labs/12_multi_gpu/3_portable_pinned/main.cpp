@@ -68,7 +68,7 @@ int main(int argc, char** argv) {
   program.add_size("--size", size, "number of elements");
   program.add_number("--devices", devices, "how many devices work; 0: all of them").at_least(0);
   const auto& chosen_step = program.add_step<step>(
-      {{"zero_copy", step::zero_copy, "the kernels read the host's memory; a thread a device"},
+      {{"zero_copy", step::zero_copy, "the kernels read the host's memory; one thread per device"},
        {"copies", step::copies, "each device copies its part; one thread"}},
       step::zero_copy);
   const auto& chosen_pinning = program.add_choice<pinning>(

@@ -31,8 +31,8 @@ struct result {
 /// lab::cublas_error when cuBLAS reports a failure; lab::cuda_error when CUDA does. Neither device
 /// memory nor a handle is left behind.
 ///
-/// Requires: cublasDotEx in both steps; in_double a kernel of yours that makes doubles of a piece
-/// of each vector.
+/// Requires: cublasDotEx in both steps. in_float: it gets the floats as they are, and no kernel is
+/// needed; in_double: a kernel of yours makes doubles of a piece of each vector.
 ///
 /// From: the Kazan course on CUDA programming technology, chapter 9, example 4 (DotEx of float
 /// vectors with a result in double, which cuBLAS does not document); the conversion is ours.

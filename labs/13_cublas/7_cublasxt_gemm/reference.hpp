@@ -108,7 +108,7 @@ inline comparison check(const matrix& c, std::size_t rows, std::size_t columns,
       char text[160];
       std::snprintf(text, sizeof text, "first in row %zu, column %zu: got %.9g, expected %.9g%s",
                     row, column, got, wanted.value[column],
-                    std::isnan(got) ? " (never written?)" : "");
+                    lab::detail::hint_of(c.elements[row * columns + column]));
       first = text;
     }
     ++checked;

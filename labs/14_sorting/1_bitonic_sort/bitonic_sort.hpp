@@ -35,10 +35,12 @@ struct result {
 /// Throws lab::cuda_error when CUDA reports an error. Neither leaves device memory behind.
 ///
 /// Requires: kernels that compare and exchange, first in tiles in shared memory; no library sorts.
+/// shared_tiles: blocks of 512 threads, a comparator each; registers: one barrier for four stages.
+/// Keys without values move no values.
 ///
 /// From: the UVT report on data parallelism, which sorts batches of 1,048,576 pairs in all, in
-/// arrays of 64 to 1,048,576, with at most 1024 elements in shared memory and 512 threads a block.
-/// The network is K. E. Batcher's (1968). The step registers is ours.
+/// arrays of 64 to 1,048,576, with at most 1024 elements in shared memory and 512 threads per
+/// block. The network is K. E. Batcher's (1968). The step registers is ours.
 result sort(step which, std::span<const std::uint32_t> keys, std::span<const std::uint32_t> values,
             batch arrays, direction way = direction::ascending);
 

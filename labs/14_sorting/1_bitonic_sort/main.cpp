@@ -17,7 +17,7 @@ int main(int argc, char** argv) {
   lab::network_options options(program);
   const auto& chosen_step = program.add_step<step>(
       {{"shared_tiles", step::shared_tiles, "tiles of 1024, a launch for each longer stage"},
-       {"registers", step::registers, "16 elements a thread, four stages at a time"}},
+       {"registers", step::registers, "16 elements per thread, four stages at a time"}},
       step::registers);
 
   return program.run(argc, argv, [&] {

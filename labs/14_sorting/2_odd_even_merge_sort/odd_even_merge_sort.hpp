@@ -15,8 +15,8 @@ namespace lab::odd_even_merge_sort {
 enum class step {
   shared_tiles,         ///< arrays up to 1024 elements in shared memory, blocks of 512 threads; a
                         ///< launch for every stage of the levels above
-  columns_and_windows,  ///< two launches a level: its first stages in columns, the others in tiles
-                        ///< that see beyond their edges
+  columns_and_windows,  ///< two launches per level: its first stages in columns, the others in
+                        ///< tiles that see beyond their edges
 };
 
 struct result {
@@ -38,8 +38,8 @@ struct result {
 /// Requires: kernels that compare and exchange, first in tiles in shared memory; no library sorts.
 ///
 /// From: the UVT report on data parallelism, which sorts batches of 1,048,576 pairs in all, in
-/// arrays of 64 to 1,048,576, with at most 1024 elements in shared memory and 512 threads a block.
-/// The network is K. E. Batcher's (1968). The step columns_and_windows is ours.
+/// arrays of 64 to 1,048,576, with at most 1024 elements in shared memory and 512 threads per
+/// block. The network is K. E. Batcher's (1968). The step columns_and_windows is ours.
 result sort(step which, std::span<const std::uint32_t> keys, std::span<const std::uint32_t> values,
             batch arrays, direction way = direction::ascending);
 

@@ -114,7 +114,7 @@ __device__ unsigned lanes_with(unsigned digit) {
 /// Moves keys and values to where the digit sends them. A tile is sorted in shared memory first, so
 /// that equal digits leave it side by side.
 template <class Key, bool kPairs>
-__global__ void __launch_bounds__(kThreads, 3)  // 3 blocks a multiprocessor: at most 85 registers
+__global__ void __launch_bounds__(kThreads, 3)  // 3 blocks per multiprocessor: at most 85 registers
     scatter(const Key* __restrict__ keys, const unsigned* __restrict__ values, std::size_t n,
             unsigned first_bit, const std::size_t* table, const std::size_t* totals, Key* keys_out,
             unsigned* values_out) {
@@ -181,8 +181,9 @@ void sort_by_all_digits(on_device<Key>& data) {
 
 template <class Key>
 void require_sensible(std::span<const Key> keys, std::span<const std::uint32_t> values) {
-  refuse_if(!values.empty() && values.size() != keys.size(), "radix_sort: there are ", keys.size(),
-            " keys and ", values.size(), " values; each key has one, or there are none at all");
+  refuse_if(!values.empty() && values.size() != keys.size(), "radix_sort: the numbers of keys (",
+            keys.size(), ") and of values (", values.size(),
+            ") differ; each key has one value, or there are none at all");
 }
 
 template <class Key>

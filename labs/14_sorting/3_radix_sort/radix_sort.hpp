@@ -35,8 +35,8 @@ struct result {
 /// CUDA reports an error, std::bad_alloc when Thrust finds no memory. None leaves device memory
 /// behind.
 ///
-/// Requires: in step digits four passes of kernels of yours, without a library; in step thrust the
-/// calls of Thrust.
+/// Requires: in step digits four passes of kernels of yours, without a library and without the host
+/// in between; in step thrust the calls of Thrust. Keys without values move no values.
 ///
 /// From: the UVT report on data parallelism, which sorts 1,048,576 and 524,288 keys (uint and
 /// float) and their values with Thrust. The step digits is ours.

@@ -17,7 +17,7 @@
 namespace lab::sorting_study {
 namespace {
 
-// --- given: the networks of 14.1 and 14.2, with one comparator a thread --------------------------
+// --- given: the networks of 14.1 and 14.2, with one comparator per thread ------------------------
 
 // --- a batch for a sort that knows nothing of batches --------------------------------------------
 

@@ -44,7 +44,9 @@ struct result {
 /// lab::cuda_error when CUDA reports an error. Neither leaves device memory behind.
 ///
 /// Requires: a kernel of as many blocks as were asked for, which ends with the whole sum: the host
-/// adds nothing.
+/// adds nothing. One thread speaks for its block. locked: it takes a lock made of atomics around a
+/// plain addition to the total; atomic_add: exactly one atomic addition, and no lock; in_order: it
+/// draws a ticket.
 ///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, A.1.2; the fixed order is an exercise that it
 /// suggests.

@@ -25,7 +25,7 @@ struct entry {
 
 /// A chained hash table as plain data: links are numbers of entries, not pointers.
 struct table {
-  std::vector<std::uint32_t> heads;  ///< one a bucket: where its chain begins
+  std::vector<std::uint32_t> heads;  ///< one per bucket: where its chain begins
   std::vector<entry> pool;           ///< all entries
 };
 

@@ -8,6 +8,7 @@
 
 #include "hash_table_cpu.hpp"
 #include "lab/command_line.hpp"
+#include "lab/random.hpp"
 #include "reference.hpp"
 
 int main(int argc, char** argv) {
@@ -21,8 +22,8 @@ int main(int argc, char** argv) {
   return program.run(argc, argv, [&] {
     // Keys, values, the table, and two lists to compare.
     program.require_memory(size * (8 + sizeof(cpu::entry) + 16) + 20 * buckets, 0);
-    const auto keys = cpu::random_numbers(size, program.seed());
-    const auto values = cpu::random_numbers(size, program.seed() + 1);
+    const auto keys = lab::random_words(size, program.seed());
+    const auto values = lab::random_words(size, program.seed() + 1);
     const auto result = cpu::build(keys, values, buckets);
     if (!program.verdict(cpu::check(result.built, keys, values, buckets))) return false;
     std::printf("%zu keys in %zu buckets, the longest chain has %zu entries\n", size, buckets,

@@ -13,18 +13,9 @@
 
 #include "hash_table_cpu.hpp"
 #include "lab/closeness.hpp"
-#include "lab/random.hpp"
 #include "lab/sorting.hpp"
 
 namespace lab::hash_table_cpu {
-
-/// Random keys, or values: numbers from all that 32 bits can hold.
-inline std::vector<std::uint32_t> random_numbers(std::size_t n, std::uint64_t seed) {
-  random_source source(seed);
-  std::vector<std::uint32_t> numbers(n);
-  for (std::uint32_t& number : numbers) number = static_cast<std::uint32_t>(source.bits() >> 32);
-  return numbers;
-}
 
 /// Calls visit(bucket, i) for each entry i of each chain, until it returns false, as it must for an
 /// entry that is not in the pool. Returns the number of rounds: the length of the longest chain.

@@ -135,9 +135,8 @@ inline void refuse_wrong(std::size_t slots, std::span<const batch> batches) {
   };
   for (const batch& b : batches) {
     const std::size_t values = b.what == operation::insert ? b.keys.size() : 0;
-    refuse_if(b.values.size() != values, "hash_table_gpu: a batch of ", b.keys.size(),
-              " keys needs ", values, " values and has ", b.values.size(),
-              "; only keys to be inserted have values");
+    refuse_if(b.values.size() != values, "hash_table_gpu: the number of values of a batch, ",
+              b.values.size(), ", should be ", values, "; only keys to be inserted have values");
     refuse_if(has_none(b.keys) || has_none(b.values), "hash_table_gpu: ", kNone,
               " is neither a key nor a value: it stands for none");
   }

@@ -38,7 +38,7 @@ struct result {
 /// chains; lab::cuda_error when CUDA reports an error. Neither leaves device memory behind.
 ///
 /// Requires: a kernel whose threads share the keys, and insert with a lock for each bucket, or
-/// with one atomic exchange a key; the host inserts nothing.
+/// with one atomic exchange per key; the host inserts nothing.
 ///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, A.2.3 and A.2.4.
 result build(step which, std::span<const std::uint32_t> keys, std::span<const std::uint32_t> values,

@@ -13,6 +13,7 @@
 #include "hash_table_gpu.hpp"
 #include "lab/closeness.hpp"
 #include "lab/command_line.hpp"
+#include "lab/random.hpp"
 #include "lab/refuse_if.hpp"
 #include "reference.hpp"
 
@@ -98,8 +99,8 @@ int main(int argc, char** argv) {
     // lists to compare. Device: keys, values, the table with pointers, and a lock for each bucket.
     program.require_memory(size * (8 + 16 + sizeof(gpu::entry) + 16) + 28 * buckets,
                            size * (8 + 16) + 12 * buckets);
-    const auto keys = gpu::random_numbers(size, program.seed());
-    const auto values = gpu::random_numbers(size, program.seed() + 1);
+    const auto keys = lab::random_words(size, program.seed());
+    const auto values = lab::random_words(size, program.seed() + 1);
     const auto result = gpu::build(chosen_step, keys, values, buckets);
     if (!program.verdict(gpu::check(result.built, keys, values, buckets))) return false;
     std::printf("step %s: %zu keys in %zu buckets, the longest chain has %zu entries\n",

@@ -21,7 +21,6 @@ namespace lab::hash_table_gpu {
 
 using hash_table_cpu::check;
 using hash_table_cpu::longest_chain;
-using hash_table_cpu::random_numbers;
 
 /// What apply_batches() has to find, by a table of the standard library, one key after the other.
 inline std::vector<std::vector<std::uint32_t>> to_be_found(std::span<const batch> batches) {

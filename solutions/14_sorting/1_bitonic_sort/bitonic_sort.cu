@@ -53,7 +53,7 @@ __device__ void compare(unsigned* keys, unsigned* values, std::size_t left, std:
 }
 
 // --- shared_tiles --------------------------------------------------------------------------------
-// Requires kThreads threads a block: one for each comparator of a tile.
+// Requires kThreads threads per block: one for each comparator of a tile.
 
 constexpr unsigned kTileBits = 10;
 constexpr unsigned kTile = 1U << kTileBits;  // elements that a block keeps in shared memory
@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(kThreads)
   // END SOLUTION
 }
 
-/// One stage in global memory, for comparators that are longer than a tile: one a thread.
+/// One stage in global memory, for comparators that are longer than a tile: one per thread.
 __global__ void __launch_bounds__(kThreads)
     global_stage(arrays_on_device data, unsigned level, unsigned bit) {
   // TODO(4): the comparator that has this thread's number in the grid. There are n / 2 of them.
@@ -188,7 +188,7 @@ __global__ void __launch_bounds__(kWideThreads)
 
   // TODO(7, bonus): as TODO(3), in groups of stages: those of bits 8 to 11, then 4 to 7, then 0 to
   //          3, and only the groups that the level has. For the group at `low`, the thread's first
-  //          place is with_zeros(threadIdx.x, low, kBits). One barrier a group. Threads without
+  //          place is with_zeros(threadIdx.x, low, kBits). One barrier per group. Threads without
   //          elements sort garbage, which is never stored: no guard is needed.
   // BEGIN SOLUTION
   // STUB: held mine{{keys[0]}, {values[0]}};
@@ -260,7 +260,7 @@ __global__ void __launch_bounds__(kWideThreads)
 
 unsigned sort_in_registers(const arrays_on_device& data, unsigned levels) {
   // TODO(8, bonus): the levels up to kWideBits are one launch. Of each level above, take four
-  //          stages a launch off the top, until at most kWideBits are left: those are a launch in
+  //          stages per launch off the top, until at most kWideBits are left: those are a launch in
   //          tiles.
   // BEGIN SOLUTION
   // STUB: throw not_written("step registers", 6);  // 6 to 8

@@ -82,8 +82,8 @@ std::optional<std::uint32_t> find(const table& where, std::uint32_t key) {
 
 result build(std::span<const std::uint32_t> keys, std::span<const std::uint32_t> values,
              std::size_t buckets) {
-  refuse_if(keys.size() != values.size(), "hash_table_cpu: there are ", keys.size(), " keys and ",
-            values.size(), " values; each key needs one value");
+  refuse_if(keys.size() != values.size(), "hash_table_cpu: the numbers of keys (", keys.size(),
+            ") and of values (", values.size(), ") differ; each key needs one value");
   refuse_if(buckets == 0, "hash_table_cpu: a table needs at least one bucket");
   refuse_if(keys.size() > kEnd || buckets > kEnd, "hash_table_cpu: at most ", kEnd,
             " keys and as many buckets are possible");

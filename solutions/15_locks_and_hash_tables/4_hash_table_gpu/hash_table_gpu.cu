@@ -148,9 +148,10 @@ __device__ void for_each_key(const std::uint32_t* keys, std::size_t n, const Wor
   const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
   for (std::size_t first = thread - threads.thread_rank(); first < n; first += stride) {
     const std::size_t i = first + threads.thread_rank();
-    // TODO(7): load the i-th key; a thread that has none takes kNone instead, and stays: the tile
-    //          needs all its threads. In kWindow turns, threads.shfl() gives everybody the key of
-    //          the thread whose turn it is; call work() with it and its number, unless it is kNone.
+    // TODO(7, bonus): load the i-th key; a thread that has none takes kNone instead, and stays: the
+    //          tile needs all its threads. In kWindow turns, threads.shfl() gives everybody the key
+    //          of the thread whose turn it is; call work() with it and its number, unless it is
+    //          kNone.
     // BEGIN SOLUTION
     const std::uint32_t mine = i < n ? keys[i] : kNone;
     for (unsigned turn = 0; turn < kWindow; ++turn) {
@@ -165,9 +166,10 @@ __device__ void for_each_key(const std::uint32_t* keys, std::size_t n, const Wor
 /// full. Called by all threads of a tile, with the same key.
 __device__ bool insert(const tile& threads, slot* slots, unsigned windows, std::uint32_t key,
                        std::uint32_t value) {
-  // TODO(8): probe the windows of the search, each slot_of() a window by its thread (look_at()).
-  //          threads.ballot(condition) has a 1 for each thread of the tile whose condition is true:
-  //          is the key there? Then atomicMax() on its slot: equal keys, so the larger value wins.
+  // TODO(8, bonus): probe the windows of the search, each slot_of() a window by its thread
+  //          (look_at()). threads.ballot(condition) has a 1 for each thread of the tile whose
+  //          condition is true: is the key there? Then atomicMax() on its slot: equal keys, so the
+  //          larger value wins.
   //          Is a slot empty? Then the first thread that has one tries to claim it by atomicCAS(),
   //          and tells the others (shfl()) what was there. If it was not empty any more, another
   //          tile was faster, perhaps with the same key: look at the *same* window again.
@@ -205,8 +207,8 @@ struct hit {
 
 /// Looks for the key. Called by all threads of a tile, which all get the same answer.
 __device__ hit search(const tile& threads, slot* slots, unsigned windows, std::uint32_t key) {
-  // TODO(9): as in TODO(8), but nothing is written. The thread that sees the key tells the others
-  //          what it saw. When can the search end without it? An erased slot is not empty.
+  // TODO(9, bonus): as in TODO(8), but nothing is written. The thread that sees the key tells the
+  //          others what it saw. When can the search end without it? An erased slot is not empty.
   // BEGIN SOLUTION
   const unsigned step = step_of(key, windows);
   unsigned window = home_of(key, windows);
@@ -243,8 +245,8 @@ __global__ void find_all(const std::uint32_t* keys, std::size_t n, slot* slots, 
 __global__ void erase_all(const std::uint32_t* keys, std::size_t n, slot* slots, unsigned windows) {
   for_each_key(keys, n, [&](const tile& threads, std::size_t, std::uint32_t key) {
     const hit found = search(threads, slots, windows, key);
-    // TODO(10): one thread of the tile marks the slot as erased, if there is one. Why not as empty?
-    //           Other tiles look at the slot meanwhile: write it by atomicExch().
+    // TODO(10, bonus): one thread of the tile marks the slot as erased, if there is one. Why not as
+    //           empty? Other tiles look at the slot meanwhile: write it by atomicExch().
     //           When it works, compare --load 0.5 with --load 0.95.
     // BEGIN SOLUTION
     if (found.seen != kEmpty && threads.thread_rank() == 0) atomicExch(found.place, kErased);
@@ -366,8 +368,8 @@ std::vector<std::uint32_t> apply_one(const batch& b, device_buffer<slot>& table,
 
 result build(step which, std::span<const std::uint32_t> keys, std::span<const std::uint32_t> values,
              std::size_t buckets) {
-  refuse_if(keys.size() != values.size(), "hash_table_gpu: there are ", keys.size(), " keys and ",
-            values.size(), " values; each key needs one value");
+  refuse_if(keys.size() != values.size(), "hash_table_gpu: the numbers of keys (", keys.size(),
+            ") and of values (", values.size(), ") differ; each key needs one value");
   refuse_if(buckets == 0, "hash_table_gpu: a table needs at least one bucket");
   refuse_if(keys.size() > kEnd || buckets > kEnd, "hash_table_gpu: at most ", kEnd,
             " keys and as many buckets are possible");
