@@ -135,6 +135,35 @@ def blelloch(c: Canvas) -> None:
 
 
 @drawing(
+    "Tile 7 looks back",
+    "Tiles 0 to 7 have the sums 4, 9, 2, 6, 5, 8, 3 and 7. Of tiles 0 to 3 the prefixes are known:"
+    " 4, 13, 15 and 21. Of tiles 4 to 6 only the aggregates 5, 8 and 3 are. Tile 7 adds 3, 8, 5"
+    " and 21, which is 37, and publishes the prefix 44.",
+    200,
+)
+def look_back(c: Canvas) -> None:
+    sums, known_prefixes = [4, 9, 2, 6, 5, 8, 3, 7], 4
+    x = lambda tile: 176 + 68 * tile  # noqa: E731
+    for y, name in ((36, "state"), (86, "sum")):
+        c.text(20, y + 20, name, "code strong")
+    before = 0
+    for tile, total in enumerate(sums):
+        c.text(x(tile), 24, f"tile {tile}", "small muted", "middle")
+        prefix, own = tile < known_prefixes, tile == len(sums) - 1
+        fill = "orange" if own else "green" if prefix else "blue"
+        value = sum(sums[: tile + 1]) if prefix else total
+        c.label(x(tile) - 32, 36, 64, 30, "prefix" if prefix else "aggregate", fill, "small")
+        c.label(x(tile) - 26, 86, 52, 30, str(value), fill, "code")
+        if known_prefixes - 1 <= tile < len(sums) - 1:
+            c.line(x(tile), 112, x(tile), 134)
+            before += value
+    c.bend([(x(known_prefixes - 1), 134), (x(7) + 34, 134), (x(7) + 34, 178), (x(7) + 26, 178)])
+    c.text(x(known_prefixes - 1), 152, f"3 + 8 + 5 + 21 = {before}", "code")
+    c.label(x(7) - 26, 163, 52, 30, str(before + sums[-1]), "orange", "code strong")
+    c.text(x(7) - 36, 183, "the prefix that tile 7 publishes", "small muted", "end")
+
+
+@drawing(
     "Where the elements of a warp go",
     "Eight lanes have 9, 2, 7, 1, 8, 3, 3, 6, and 5 is the limit. Lanes 1, 3, 5 and 6 vote to keep"
     " theirs: 2, 1, 3, 3. The number of votes before each of them is 0, 1, 2, 3. That is where they"

@@ -8,7 +8,7 @@ LabPage.explorers.launch = (place) => {
   const shape = choice(
     "Kernel",
     [
-      ["guard", "one element a thread: if (i < n)"],
+      ["guard", "one element per thread: if (i < n)"],
       ["stride", "grid-stride loop: i += gridDim.x * blockDim.x"],
       ["two", "two dimensions: if (x < width && y < height)"],
     ],
