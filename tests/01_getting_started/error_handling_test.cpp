@@ -83,7 +83,7 @@ REQUIRED_WORK(AKernelThatWritesTheNumbers) {
                                  .blocks = 4,
                                  .fetched = 5000 * sizeof(unsigned),
                                  .writes = 5000 * sizeof(unsigned)}));
-  EXPECT_EQ(done.calls.at("cudaLaunchKernel"), 3U) << "with 4096, 2048 and 1024 threads a block";
+  EXPECT_EQ(done.calls.at("cudaLaunchKernel"), 3U) << "with 4096, 2048 and 1024 threads per block";
 }
 
 // --- the macro -----------------------------------------------------------------------------------

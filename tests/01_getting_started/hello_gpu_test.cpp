@@ -50,7 +50,7 @@ REQUIRED_WORK(AKernelWithAThreadForEachLine) {
   EXPECT_TRUE(as_required(done, {.threads = 3 * 64, .blocks = 3, .only_shape = true}));
 }
 
-// --- one line a thread ---------------------------------------------------------------------------
+// --- one line per thread -------------------------------------------------------------------------
 
 struct launch {
   unsigned blocks, threads;

@@ -191,7 +191,7 @@ TEST(GridStride, AddsAMillionAndSevenElements) {
 }
 
 TEST(GridStride, AddsMoreElementsThanTheDeviceRunsThreads) {
-  // Four elements a thread at a time, and still every thread has to come back.
+  // Four elements per thread at a time, and still every thread has to come back.
   const std::size_t threads = std::size_t{device_limit(cudaDevAttrMultiProcessorCount)} *
                               device_limit(cudaDevAttrMaxThreadsPerMultiProcessor);
   expect_right_sum(step::grid_stride, 3 * 4 * threads + 5, 9);

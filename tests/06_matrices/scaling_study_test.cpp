@@ -47,7 +47,7 @@ using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
 
-constexpr plan kQuick{.samples = 3, .sample_ms = 0};  // no batches: one launch a sample
+constexpr plan kQuick{.samples = 3, .sample_ms = 0};  // no batches: one launch per sample
 const std::vector<unsigned> kAll(std::begin(kBlocks), std::end(kBlocks));
 
 // --- who does the work ---------------------------------------------------------------------------

@@ -70,13 +70,13 @@ void expect_right_product(step which, shape size, std::uint64_t seed) {
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(TilesThatAreReadOnce) {
-  const shape size{128, 128, 64};  // one block of 128 x 128
+  const shape size{256, 128, 64};  // two blocks of 128 x 128
   const auto a = lab::random_floats(size.m * size.k, 1, -1, 3);
   const auto b = lab::random_floats(size.k * size.n, 2, -20, 10);
   const std::size_t untiled = 2 * size.m * size.n * size.k * sizeof(float);
   for (const auto& [which, name, rows] : kSteps) {
     lab::testing::required what{.threads = 128,
-                                .blocks = rows == 128 ? 1U : 2U,
+                                .blocks = 2,
                                 .sent = bytes_of(a) + bytes_of(b),
                                 .fetched = size.m * size.n * sizeof(float),
                                 .reads = bytes_of(a) + bytes_of(b),
@@ -84,7 +84,7 @@ REQUIRED_WORK(TilesThatAreReadOnce) {
                                 .reads_at_most = untiled / rows * 5 / 4,
                                 .shared_memory = true};
     if (which >= step::vectorized) what.bytes_a_load = 16;
-    // Eight slices, one before the first, and one to spare; two a slice would be sixteen.
+    // Eight slices, one before the first, and one to spare; two per slice would be sixteen.
     if (which == step::double_buffered) what.barriers = size.k / 8 + 2;
     EXPECT_TRUE(as_required(work_of([&, which = which] {
                               return matches(check(multiply(which, a, b, size).c, a, b, size));
@@ -173,7 +173,7 @@ TEST_P(EachSeed, MultipliesRandomMatrices) {
 // --- the edges of C, of A and of B ---------------------------------------------------------------
 
 TEST_P(EachStep, LeavesTheOtherRowsAloneWhenOneHoldsInfinities) {
-  // A tile that sticks out of A must not bring along the next row, whose numbers lie behind the
+  // A tile that sticks out of A must not take in the next row, whose numbers lie behind the
   // end of this one: infinity times a zero of B would be a NaN. Of the last four numbers that are
   // loaded together, one, two, three or all belong to the row.
   constexpr float kInfinity = std::numeric_limits<float>::infinity();

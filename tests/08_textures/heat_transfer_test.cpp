@@ -99,7 +99,7 @@ REQUIRED_WORK(KernelsForEveryStep) {
     for (const auto& k : done.kernels)
       EXPECT_GE(k.all_threads(), what.threads) << name << ": the threads of " << k.name;
     if (fused) {
-      EXPECT_LT(done.kernels.size(), 2U * kTimes) << name << ": one kernel a step";
+      EXPECT_LT(done.kernels.size(), 2U * kTimes) << name << ": one kernel per step";
     }
   }
 }

@@ -38,7 +38,7 @@ inline comparison check(const std::string& printed, unsigned blocks, unsigned th
     if (times > 0)
       return {false, std::to_string(count - found) + " of " + std::to_string(count) +
                          " lines are missing, one of them '" + line + "'"};
-  return {true, std::to_string(count) + (count == 1 ? " line" : " lines") + ", one a thread"};
+  return {true, std::to_string(count) + (count == 1 ? " line" : " lines") + ", one per thread"};
 }
 
 }  // namespace lab::hello_gpu

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 04.1 julia_set: one thread a pixel, first in a grid of lonely threads, then in 16 x 16 blocks.
+// 04.1 julia_set: one thread per pixel, first in a grid of lonely threads, then in 16 x 16 blocks.
 // Edit:  this file, from TODO(1) to TODO(4). julia_set.hpp has the formulas.
 // Run:   scripts/lab run 04.1 -- --step one_thread_per_block     (writes julia_set.png)
 // Test:  scripts/lab test 04.1
@@ -52,7 +52,7 @@ __device__ int iterations_of(const view& what, int x, int y) {
   return -1;
 }
 
-// --- one_thread_per_block: a block a pixel -------------------------------------------------------
+// --- one_thread_per_block: one block per pixel ---------------------------------------------------
 // Requires a picture no larger than a grid can be: in y, that is 65 535 blocks.
 
 __global__ void one_thread_per_block(view what, int* iterations) {
@@ -65,7 +65,7 @@ dim3 grid_of_one_thread_per_block(const view& what) {
   throw not_written("step one_thread_per_block", 1);  // 1, 2 and 3 are this step
 }
 
-// --- blocks_16x16: a block a tile of the picture -------------------------------------------------
+// --- blocks_16x16: one block per tile of the picture ---------------------------------------------
 // Requires the guard: where width or height is not a multiple of 16, the last blocks overhang.
 
 __global__ void blocks_16x16(view what, int* iterations) {

@@ -37,7 +37,7 @@ enum class layout {
 };
 
 struct result {
-  std::vector<float> sums;  ///< one a row
+  std::vector<float> sums;  ///< one per row
   float kernel_ms = 0;      ///< the time of the kernel alone
 };
 

@@ -47,7 +47,7 @@ struct result {
 /// host adds what the blocks have.
 ///
 /// From: the midpoint rule and the comparison with trapezoid and Simpson's from the Kazan course on
-/// CUDA programming technology, chapter 7; one Simpson panel a thread, and π, from the course on
+/// CUDA programming technology, chapter 7; one Simpson panel per thread, and π, from the course on
 /// parallel programming with C++ of Ulm University. (There n must be a multiple of the block.)
 result integrate(rule how, integrand f, double a, double b, std::size_t n);
 

@@ -75,7 +75,7 @@ bool compare_rules(lab::program& program, integrand f, double a, double b) {
 
 int main(int argc, char** argv) {
   lab::program program("05.5_integrals",
-                       "Midpoint, trapezoid and Simpson's rule, a panel a thread.");
+                       "Midpoint, trapezoid and Simpson's rule, one panel per thread.");
   std::size_t size = 1'000'000;
   double from = 0, to = 1;
   program.add_size("--size", size, "number of panels").positive();

@@ -14,9 +14,9 @@
 namespace lab::euclidean_norm {
 namespace {
 
-// --- all steps: from one value a thread to one value a block -------------------------------------
+// --- all steps: from one value per thread to one value per block ---------------------------------
 
-/// join(join(a, b), …) of what the threads of this block bring along, for thread 0. `cache` is
+/// join(join(a, b), …) of what the threads of this block contribute, for thread 0. `cache` is
 /// shared memory with kThreads elements. All threads of the block call it. The tree does not care
 /// what join is, as long as neither the order of the values nor that of the joining matters.
 template <class T, class Join>

@@ -24,7 +24,7 @@ int main(int argc, char** argv) {
   const auto& chosen_step = program.add_step<step>(
       {{"naive", step::naive, "from global to global memory"},
        {"tile", step::tile, "a tile of 32 x 32 in shared memory"},
-       {"padded_tile", step::padded_tile, "without bank conflicts, 16 elements a thread"}},
+       {"padded_tile", step::padded_tile, "without bank conflicts, 16 elements per thread"}},
       step::padded_tile);
 
   return program.run(argc, argv, [&] {

@@ -64,7 +64,7 @@ __device__ inline float element_or_zero(const float* matrix, std::size_t rows, s
 //       |   |     +--------+--------+
 //       |   | 32  | warp 4 | warp 5 |         Why pieces, and not 8 x 8 in one? Eight lanes read
 //       |   |     +--------+--------+         4 floats of B each, 16 bytes apart: 128 bytes in a
-//       |   | 32  | warp 6 | warp 7 |         row, all 32 banks once. Eight floats a lane would
+//       |   | 32  | warp 6 | warp 7 |         row, all 32 banks once. Eight floats per lane would
 //       +---+     +--------+--------+         put them 32 bytes apart: two lanes on each bank.
 
 constexpr unsigned kWarp = 32;

@@ -43,8 +43,8 @@ int main(int argc, char** argv) {
   const auto& chosen_step = program.add_step<step>(
       {{"tile_16", step::tile_16, "16 x 16 threads, a tile each of A and B in shared memory"},
        {"tile_32", step::tile_32, "the same with 32 x 32"},
-       {"coarse_1d", step::coarse_1d, "8 elements of a column a thread, in registers"},
-       {"coarse_2d", step::coarse_2d, "8 x 8 elements a thread"},
+       {"coarse_1d", step::coarse_1d, "8 elements of a column per thread, in registers"},
+       {"coarse_2d", step::coarse_2d, "8 x 8 elements per thread"},
        {"vectorized", step::vectorized, "the same, 16 bytes at a time"},
        {"double_buffered", step::double_buffered, "the next slice is loaded during this one"},
        {"by_size", step::by_size, "tiles that suit the size of C and the GPU"}},

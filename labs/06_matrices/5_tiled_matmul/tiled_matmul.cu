@@ -154,7 +154,7 @@ bool rows_are_aligned(shape size) {
 
 // --- double_buffered: the next slice is loaded while this one is multiplied ----------------------
 
-// At most as many registers a thread as let kResident blocks fit on a multiprocessor: while one
+// At most as many registers per thread as let kResident blocks fit on a multiprocessor: while one
 // waits at its barrier, another multiplies.
 template <class Tiling, bool kAligned>
 __global__ void __launch_bounds__(Tiling::kThreads, Tiling::kResident)

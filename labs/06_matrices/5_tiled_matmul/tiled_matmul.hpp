@@ -22,8 +22,8 @@ struct shape {
 enum class step {
   tile_16,          ///< a block of 16 x 16 threads makes 16 x 16 elements, tiles in shared memory
   tile_32,          ///< the same kernel with 32 x 32
-  coarse_1d,        ///< 64 x 64 elements a block; a thread makes 8 of a column, in registers
-  coarse_2d,        ///< 128 x 128 elements a block; a thread makes 8 x 8
+  coarse_1d,        ///< 64 x 64 elements per block; a thread makes 8 of a column, in registers
+  coarse_2d,        ///< 128 x 128 elements per block; a thread makes 8 x 8
   vectorized,       ///< the same, 16 bytes at a time
   double_buffered,  ///< the same, loading one slice while it multiplies another
   by_size,          ///< the same, with tiles that suit the size of C and the GPU
@@ -47,7 +47,7 @@ struct result {
 /// Requires: a kernel that keeps tiles of A and B in shared memory, as large as the step says (of
 /// by_size: at least 32 x 32), so that global memory is read that many times less often; from
 /// vectorized on it loads 16 bytes at a time where n and k are multiples of 4, and in
-/// double_buffered its threads wait for each other once a slice. No library multiplies.
+/// double_buffered its threads wait for each other once per slice. No library multiplies.
 ///
 /// From: the Kazan course on CUDA programming technology, chapter 7 (tiles in shared memory), with
 /// the tile as a template parameter and the sizes of the UVT report on data parallelism. The steps

@@ -26,7 +26,7 @@ __device__ float deviation_of(float sum, bool on_the_diagonal) {
   return sum;
 }
 
-/// From one candidate a thread to one a block, for thread 0. All threads of the block call it.
+/// From one candidate per thread to one per block, for thread 0. All threads of the block call it.
 __device__ candidate farthest_of_block(candidate* all, unsigned thread, candidate mine) {
   // TODO(2): the tree of 05.1, with farther() in place of the sum.
   //          Invariant: before a level the farthest of the block is among the candidates that are

@@ -22,7 +22,7 @@ static_assert(kMostInAPass % kThreads == 0, "the blocks of a pass cover it witho
 
 __global__ void from_global_memory(const float* a, const float* b, std::size_t n, float* partial) {
   __shared__ float cache[kThreads];
-  // TODO(1): one product a thread; a thread without one brings 0 to sum_of_block(). One thread
+  // TODO(1): one product per thread; a thread without one brings 0 to sum_of_block(). One thread
   //          stores the block's sum, in the block's own place.
 }
 

@@ -20,5 +20,3 @@
 #include "lab/texture.hpp"
 #include "lab/time_kernel.hpp"
 #include "texture_dot.hpp"
-
-namespace lab::texture_dot {}  // namespace lab::texture_dot

@@ -25,7 +25,7 @@ __device__ float blended(float own, float up, float down, float left, float righ
   return own;
 }
 
-// --- global_memory: two kernels a step, and two buffers that take turns --------------------------
+// --- global_memory: two kernels per step, and two buffers that take turns ------------------------
 // No cell may be overwritten while a neighbour still reads it: so the new temperatures go into
 // another buffer. Requires that the buffers change their roles after each step, and that the
 // result is taken from the right one.
@@ -103,7 +103,7 @@ result simulate_texture_2d(const task& what) {
   throw not_written("step texture_2d", 4);
 }
 
-// --- fused: one kernel a step --------------------------------------------------------------------
+// --- fused: one kernel per step ------------------------------------------------------------------
 // copy_heaters reads all heaters only to change a few cells. If blend puts the heaters into what it
 // writes, the next step finds them there. Requires one copy_heaters before the first step, and a
 // last step that leaves the heaters out, as the contract has it.

@@ -10,10 +10,10 @@
 namespace lab::heat_transfer {
 
 enum class step {
-  global_memory,  ///< two kernels a step, which read through pointers
+  global_memory,  ///< two kernels per step, which read through pointers
   texture_1d,     ///< the same through texture objects over linear memory, with tex1Dfetch
   texture_2d,     ///< the same through texture objects over rows of pitched memory, with tex2D
-  fused,          ///< one kernel a step, which reads through pointers, several cells a thread
+  fused,          ///< one kernel per step, which reads through pointers, several cells per thread
 };
 
 struct result {
@@ -48,8 +48,8 @@ inline constexpr float kHottest = 1e30F;      ///< so that no sum becomes infini
 /// kHottest, when steps is negative, or when the plate is larger than the device's textures can be;
 /// lab::cuda_error when CUDA reports an error. Neither leaves device memory or textures behind.
 ///
-/// Requires: kernels with a thread for every few cells: two a step, one in fused; in texture_1d and
-/// texture_2d they read through texture objects only.
+/// Requires: kernels with a thread for every few cells: two per step, one in fused; in texture_1d
+/// and texture_2d they read through texture objects only.
 ///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, 7.3.
 result simulate(step which, int width, int height, std::span<const float> initial,

@@ -26,10 +26,10 @@ int main(int argc, char** argv) {
   program.add_number("--height", height, "of the plate, in cells; 1024 in the book").at_least(1);
   program.add_number("--steps", steps, "time steps from one frame to the next").at_least(1);
   const auto& chosen_step = program.add_step<step>(
-      {{"global_memory", step::global_memory, "two kernels a step, through pointers"},
+      {{"global_memory", step::global_memory, "two kernels per step, through pointers"},
        {"texture_1d", step::texture_1d, "the same through textures over linear memory"},
        {"texture_2d", step::texture_2d, "the same through textures over pitched memory"},
-       {"fused", step::fused, "one kernel a step, four cells a thread"}},
+       {"fused", step::fused, "one kernel per step, four cells per thread"}},
       step::global_memory);
   program.add_animation_options(lab::on_cpu_device() ? 30 : 60, "heat.png");
 

@@ -27,7 +27,7 @@ struct plate {
   std::span<const float> initial, heaters;
 };
 
-/// Lets the time steps of a frame pass, then has OpenGL draw the plate, a pixel a cell, where
+/// Lets the time steps of a frame pass, then has OpenGL draw the plate, one pixel per cell, where
 /// OpenGL draws at the moment and over the whole viewport: into a lab::gl_canvas of the plate's
 /// size, or into a window. Returns the time of the frame's kernels in milliseconds.
 using frame_callback = std::function<float()>;

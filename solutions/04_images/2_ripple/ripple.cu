@@ -45,7 +45,7 @@ __device__ unsigned char grey_at(int width, int height, float phase, int x, int 
   // END SOLUTION
 }
 
-// --- blocks_16x16: a block a tile of the picture -------------------------------------------------
+// --- blocks_16x16: one block per tile of the picture ---------------------------------------------
 // Requires a guard in both directions.
 
 __global__ void blocks_16x16(int width, int height, float phase, uchar4* pixels) {

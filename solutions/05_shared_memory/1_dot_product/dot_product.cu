@@ -19,10 +19,10 @@ constexpr unsigned kThreads = 256;   // a block of static_shared
 constexpr unsigned kMaxBlocks = 32;  // its largest grid: the rest of the work is a stride away
 static_assert((kThreads & (kThreads - 1)) == 0, "the tree halves the block until 1 is left");
 
-// --- both steps: from one number a thread to one number a block ----------------------------------
+// --- both steps: from one number per thread to one number per block ------------------------------
 
-/// The sum of what the threads of this block bring along, for thread 0. `cache` is shared memory
-/// with one float a thread; the block's size is a power of two. All threads of the block call it.
+/// The sum of what the threads of this block contribute, for thread 0. `cache` is shared memory
+/// with one float per thread; the block's size is a power of two. All threads of the block call it.
 __device__ float sum_of_block(float* cache, float mine) {
   // TODO(1): a tree. Each thread puts its number into `cache`. Then the first half of the threads
   //          add the second half's numbers to their own, then the first quarter the second
@@ -48,7 +48,7 @@ __device__ float sum_of_block(float* cache, float mine) {
 // Requires blocks of exactly kThreads threads.
 
 __global__ void static_shared(const float* a, const float* b, float* partial, std::size_t n) {
-  __shared__ float cache[kThreads];  // one a thread, and one such array a block
+  __shared__ float cache[kThreads];  // one per thread, and one such array per block
 
   // TODO(2): add up this thread's products in a variable of its own: its number's, then in
   //          strides of the grid. A thread without any brings 0. Then sum_of_block(), and one
@@ -65,7 +65,7 @@ __global__ void static_shared(const float* a, const float* b, float* partial, st
 }
 
 // --- dynamic_shared: the launch says how much shared memory a block gets -------------------------
-// Requires a block whose size is a power of two, and a launch with one float a thread.
+// Requires a block whose size is a power of two, and a launch with one float per thread.
 
 constexpr unsigned kInFlight = 4;  // products of a thread that are under way at the same time
 
@@ -106,7 +106,7 @@ __global__ void dynamic_shared(const float* a, const float* b, float* partial, s
 constexpr unsigned kWarp = 32;
 constexpr unsigned kAllLanes = 0xFFFFFFFF;  // a bit for each lane that takes part
 
-/// The sum of what the lanes of this warp bring along, for lane 0. All 32 lanes call it.
+/// The sum of what the lanes of this warp contribute, for lane 0. All 32 lanes call it.
 __device__ float sum_of_warp(float mine) {
   // TODO(7, bonus): the tree once more. __shfl_down_sync(kAllLanes, mine, 16) is the number of the
   //          lane 16 further: all lanes named in the mask meet there, and exchange registers. So a

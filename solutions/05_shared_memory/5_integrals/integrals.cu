@@ -37,7 +37,7 @@ __device__ double average_of_panel(rule how, integrand f, double left, double h)
   // END SOLUTION
 }
 
-/// The sum of what the threads of this block bring along, for thread 0. `cache` is shared memory
+/// The sum of what the threads of this block contribute, for thread 0. `cache` is shared memory
 /// with one double a thread; the block's size is a power of two. All threads of the block call it.
 __device__ double sum_of_block(double* cache, double mine) {
   // TODO(2): the tree of 05.1, in double. Try it from memory.
@@ -79,8 +79,8 @@ __global__ void add_panels(rule how, integrand f, double a, double h, std::size_
 
 /// How many blocks n panels need, but not more than kMaxBlocks.
 unsigned blocks_for(std::size_t n) {
-  // TODO(4): a panel a thread, the last block as full as it gets. The grid's largest size counts
-  //          before the number becomes an unsigned: n may be 2^53.
+  // TODO(4): one panel per thread, the last block as full as it gets. The grid's largest size
+  //          counts before the number becomes an unsigned: n may be 2^53.
   // BEGIN SOLUTION
   // STUB: throw not_written("the integral", 1);
   return static_cast<unsigned>(std::min<std::size_t>((n + kThreads - 1) / kThreads, kMaxBlocks));
