@@ -484,13 +484,17 @@ TEST(Conditions, ThatAskWhetherThereIsAnArchitectureAreNot) {
       "#ifdef __CUDA_ARCH__\n#elif __CUDA_ARCH__\n#endif\n#if (__CUDA_ARCH__ > 0)\n#endif\n"
       "int a = __CUDA_ARCH__ > 100;\n");
 }
-TEST(Conditions, ThatGuardAssemblyAreNotAnswered) {
+TEST(Conditions, ThatGuardAssemblyAreAnsweredIfItRunsHere) {
   expect_unchanged(
-      "__device__ void f() {\n#if __CUDA_ARCH__ >= 700\n#ifdef A\ng();\n#endif\nasm(\"bar.sync "
-      "0;\");\n"
+      "__device__ void f() {\n#if __CUDA_ARCH__ >= 700\n#ifdef A\ng();\n#endif\nasm(\"ldmatrix."
+      "sync;\");\n"
       "#elif __CUDA_ARCH__ >= 600\ng();\n#else\nh();\n#endif\n}\n");
   expect_unchanged(
-      "#if __CUDA_ARCH__ < 700\n#define F g()\n#else\n#define F asm(\"trap;\")\n#endif\n");
+      "#if __CUDA_ARCH__ < 700\n#define F g()\n#else\n#define F asm(\"exit;\")\n#endif\n");
+  const std::string runs =
+      code("__device__ void f() {\n#if __CUDA_ARCH__ >= 700\nasm(\"bar.sync 0;\");\n#endif\n}\n");
+  EXPECT_NE(runs.find("#if __CPU_DEVICE_ARCH__ >= 700"), std::string::npos) << runs;
+  EXPECT_NE(runs.find("::cpu_device::ptx::barrier(0LL)"), std::string::npos) << runs;
   EXPECT_EQ(code("#if __CUDA_ARCH__ >= 700\n#endif\nvoid f() { asm(\"\"); }\n#if X\n#endif\n"),
             "#if __CPU_DEVICE_ARCH__ >= 700\n#endif\nvoid f() { asm(\"\"); }\n#if X\n#endif\n");
 }
@@ -665,13 +669,44 @@ TEST(Refusal, OfInlinePtx) {
   for (const std::string start :
        {"asm(", "asm volatile(", "__asm__ __volatile__ (", "asm volatile inline("})
     expect_problem("__device__ unsigned f() {\n  unsigned x;\n  " + start +
-                       "\"mov.u32 %0, %%laneid;\" : \"=r\"(x));\n  return x;\n}\n",
+                       "\"mov.u32 %0, %%pm0;\" : \"=r\"(x));\n  return x;\n}\n",
                    3, reason);
-  expect_problem("auto l = [] __device__ () {\n asm(\"trap;\"); };", 2, reason);
-  expect_problem("struct s {\n __host__ __device__ int f() const { asm(\"bar.sync 0;\"); } };", 2,
+  expect_problem("auto l = [] __device__ () {\n asm(\"exit;\"); };", 2, reason);
+  expect_problem("struct s {\n __host__ __device__ int f() const { asm(\"exit;\"); } };", 2,
                  reason);
-  expect_problem("void f() { struct s { __device__ void g() {\n asm(\"trap;\"); } }; }", 2, reason);
-  expect_problem("#define LANE(x) \\\n asm(\"mov.u32 %0, %%laneid;\" : \"=r\"(x))\n", 2, reason);
+  expect_problem("void f() { struct s { __device__ void g() {\n asm(\"exit;\"); } }; }", 2, reason);
+  expect_problem("#define PM(x) \\\n asm(\"mov.u32 %0, %%pm0;\" : \"=r\"(x))\n", 2, reason);
+}
+
+TEST(Refusal, OfInlinePtxNamesTheInstruction) {
+  const auto refused = [](const std::string& instructions, const std::string& named) {
+    expect_problem("__device__ void f(int x) { asm volatile(" + instructions + " : \"+r\"(x)); }",
+                   1, "not `" + named + "`");
+  };
+  refused("\"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 %0;\"",
+          "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32");
+  refused("\"add.u32 %0, %0, 1;\\n\\t\" \"add.f16 %0, %0, %0;\"", "add.f16");
+  refused("\"again: bra again;\"", "again:");
+  refused("\"addc.u32 %0, %0, 1;\"", "addc.u32");  // the carry of which addition?
+  refused("\"add.u32 %0, %0, %3;\"", "%3");
+  refused("\"add.u32 %0, %0;\"", "add.u32");
+  refused("\"mov.u32 %0, %%clusterid.x;\"", "%clusterid.x");
+  refused("\"{ .reg .u32 r<4>; }\"", ".reg r<4>");
+  refused("\"{ add.u32 %0, %0, 1;\"", "{");
+  refused("\"ld.global.f16x2 %0, [%0];\"", "ld.global.f16x2");
+  refused("\"mov.u32 %0, 0x;\"", "0x");
+}
+
+TEST(InlinePtx, BecomesAStatementOnTheSameLines) {
+  EXPECT_EQ(
+      code("__device__ void f(int x) {\n  if (x) asm volatile(\"add.s32 %0,\"\n \" %1, 1;\"\n"
+           "    : \"=r\"(x) : \"r\"(g(x,\n 2)) : \"memory\"); else h();\n}\n"),
+      "#include <cpu_device/ptx.h>\n#line 1 \"k.cu\"\n"
+      "__device__ void f(int x) {\n  if (x) do { [[maybe_unused]] auto&& cpu_device_0 = (x); "
+      "[[maybe_unused]] const auto cpu_device_1 = (g(x, 2)); [[maybe_unused]] unsigned "
+      "cpu_device_carry = 0; ::cpu_device::ptx::put(cpu_device_0, "
+      "::cpu_device::ptx::add<::std::int32_t>(cpu_device_1, 1LL)); } while (false)\n\n\n; else "
+      "h();\n}\n");
 }
 
 TEST(Refusal, IsNotForAssemblyOfTheHost) {
@@ -686,7 +721,7 @@ TEST(Refusal, IsNotForAssemblyOfTheHost) {
         "__device__ void f() {\n#if 0\nasm(\"trap;\");\n#endif\n}",
         "// asm(\"trap;\")\nvoid f() { g(\"asm(mov.u32)\"); }"})
     EXPECT_TRUE(problems(source).empty()) << source;
-  expect_problem("__device__ void f() {\n#ifdef FAST\nasm(\"trap;\");\n#endif\n}", 3, "inline PTX");
+  expect_problem("__device__ void f() {\n#ifdef FAST\nasm(\"exit;\");\n#endif\n}", 3, "inline PTX");
 }
 
 TEST(Refusal, OfABraceThatIsMissing) {
@@ -750,7 +785,7 @@ TEST(Refusal, OfABrokenLaunch) {
 TEST(Refusal, NamesEveryProblemInTheOrderOfLines) {
   const std::vector<rewriter::problem> found = problems(
       "#define LANE asm(\"mov.u32 %0, %%laneid;\")\n"
-      "__global__ void k() {\n  __shared__ int x = 1;\n  asm(\"trap;\");\n}\nvoid f() {\n  k();\n  "
+      "__global__ void k() {\n  __shared__ int x = 1;\n  asm(\"exit;\");\n}\nvoid f() {\n  k();\n  "
       "k<<<1>>>();\n}\n");
   std::vector<int> lines;
   for (const rewriter::problem& p : found) lines.push_back(p.line);

@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -22,8 +21,8 @@ bool is_compared(const tokens& ts, std::size_t at) {
          (at >= 2 && comparison(at - 1) && version(at - 2));
 }
 
-/// Whether one of the branches of this #if has inline assembly: then the one that is meant for no
-/// device at all is the best there is.
+/// Whether one of the branches of this #if has inline assembly that does not run here: then the one
+/// that is meant for no device at all is the best there is.
 bool guards_assembly(const stretch& s, std::size_t at) {
   const std::vector<directive>& all = s.file.parts.directives;
   const auto opens = [&](std::size_t i) { return all[i].name.substr(0, 2) == "if"; };
@@ -36,14 +35,14 @@ bool guards_assembly(const stretch& s, std::size_t at) {
     ++last;
     depth += opens(last) ? 1 : all[last].name == "endif" ? -1 : 0;
   }
-  const auto is_assembly = [](const token& t) {
-    return is_one_of(t.text, {"asm", "__asm__", "__asm"});
+  const auto runs = [](const tokens& ts, std::size_t from, std::size_t to) {
+    for (std::size_t i = from; i < to; ++i)
+      if (is_assembly(ts[i]) && !can_be_translated(ts, i)) return false;
+    return true;
   };
   for (std::size_t i = first; i <= last; ++i)
-    if (std::any_of(all[i].tokens.begin(), all[i].tokens.end(), is_assembly)) return true;
-  const tokens& code = s.file.parts.code;
-  return std::any_of(code.begin() + static_cast<std::ptrdiff_t>(all[first].position),
-                     code.begin() + static_cast<std::ptrdiff_t>(all[last].position), is_assembly);
+    if (!runs(all[i].tokens, 0, all[i].tokens.size())) return true;
+  return !runs(s.file.parts.code, all[first].position, all[last].position);
 }
 
 }  // namespace

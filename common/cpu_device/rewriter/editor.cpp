@@ -47,8 +47,8 @@ void edit_all(const stretch& s) {
       s.replace(t.begin, t.end(), "__attribute__((noinline))");
     else if (t.is("__forceinline__"))
       edit_forceinline(s, i);
-    else if (is_one_of(t.text, {"asm", "__asm__", "__asm"}))
-      check_assembly(s, i);
+    else if (is_assembly(t))
+      i = edit_assembly(s, i);
     else if (!edit_kernel_address(s, i) && s.macro == nullptr)
       check_call(s, i);
   }
@@ -67,10 +67,16 @@ findings examine(const source_file& file, const kernel_names& names, const std::
   if (whole_program) edit_device_variables(whole);
   for (const directive& d : file.parts.directives)
     if (d.name == "define" && !d.dead) edit_all({file, names, name, d.tokens, &d, found});
+  if (found.uses_ptx) {
+    const std::size_t begin = file.source.substr(0, 3) == kByteOrderMark ? 3 : 0;
+    found.edits.push_back({begin, begin, "#include <cpu_device/ptx.h>\n" + marker(name)});
+  }
   std::stable_sort(found.problems.begin(), found.problems.end(),
                    [](const problem& a, const problem& b) { return a.line < b.line; });
   return found;
 }
+
+std::string marker(const std::string& file) { return "#line 1 " + literal(file) + "\n"; }
 
 std::string apply(std::string_view source, std::vector<edit> edits) {
   std::stable_sort(edits.begin(), edits.end(),

@@ -22,7 +22,13 @@ struct edit {
 struct findings {
   std::vector<edit> edits;
   std::vector<problem> problems;  // in the order of their lines
+  bool uses_ptx = false;          // an edit calls <cpu_device/ptx.h>
 };
+
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+/// The line that says of a rewritten text which file it comes from.
+std::string marker(const std::string& file);
 
 /// Finds what has to be changed in a file, its macros included, and what cannot be. `name` is what
 /// problems call the file.

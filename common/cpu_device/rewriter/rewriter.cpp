@@ -29,11 +29,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-
-/// The text of a rewritten file, which says of itself where it comes from.
-std::string marker(const std::string& file) { return "#line 1 " + literal(file) + "\n"; }
-
 std::string finished(std::string_view source, const std::vector<edit>& edits,
                      const std::string& file) {
   std::string text = apply(source, edits);

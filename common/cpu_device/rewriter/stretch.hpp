@@ -66,8 +66,11 @@ void edit_device_variables(const stretch& s);
 /// qualifiers.cpp: `__forceinline__`.
 void edit_forceinline(const stretch& s, std::size_t at);
 
-/// assembly.cpp: inline PTX is refused.
-void check_assembly(const stretch& s, std::size_t at);
+/// assembly.cpp: the inline PTX whose `asm` is at `at` becomes C++, or is refused. Returns the last
+/// token of what has been dealt with.
+std::size_t edit_assembly(const stretch& s, std::size_t at);
+bool is_assembly(const token& t);
+bool can_be_translated(const tokens& ts, std::size_t at);
 
 /// kernel_uses.cpp: a kernel whose address leaves its type behind, which whoever launches it will
 /// need. False if the name at `at` is no such kernel.

@@ -22,6 +22,13 @@ namespace cpu_device {
 /// malloc(), for host code and kernels of the check build.
 void* kernel_malloc(std::size_t bytes);
 
+namespace ptx {  // what special registers hold
+/// Blocks are dealt to the multiprocessors in turns.
+unsigned multiprocessor();
+unsigned multiprocessors();
+std::uint64_t nanoseconds();
+}  // namespace ptx
+
 }  // namespace cpu_device
 
 #ifdef CPU_DEVICE_CHECK
@@ -52,6 +59,16 @@ inline long long clock64() {
 #ifndef __clang__
 #define __builtin_assume(condition) __assume(condition)
 #endif
+
+// Addresses of shared memory of 32 bits, as some instructions take them. One is good in its block.
+std::size_t __cvta_generic_to_shared(const void* shared);
+void* __cvta_shared_to_generic(std::size_t address);
+inline std::size_t __cvta_generic_to_global(const void* global) {
+  return reinterpret_cast<std::size_t>(global);
+}
+inline void* __cvta_global_to_generic(std::size_t address) {
+  return reinterpret_cast<void*>(address);
+}
 
 // The processor's caches take no hints: these are ordinary loads and stores.
 #define CPU_DEVICE_LOAD(NAME) \
