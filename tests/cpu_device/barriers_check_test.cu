@@ -5,6 +5,7 @@
 // that nobody waits for is one. And what is reported about them in every build.
 
 #include <cooperative_groups.h>
+#include <cooperative_groups/memcpy_async.h>
 #include <cuda_pipeline.h>
 
 #include <cuda/barrier>
@@ -55,6 +56,7 @@ template <wait_for What>
 __global__ void reverse_with_primitives(const int4* in, int4* out, std::size_t bytes) {
   __shared__ int4 staged[kThreads];
   __pipeline_memcpy_async(&staged[threadIdx.x], &in[threadIdx.x], bytes);
+  __pipeline_commit();
   __pipeline_wait_prior(0);
   if (What == wait_for::the_barrier) __syncthreads();
   out[threadIdx.x] = staged[kThreads - 1 - threadIdx.x];
@@ -64,9 +66,104 @@ template <wait_for What>
 __global__ void reverse_zeros(const int4* in, int4* out, std::size_t bytes) {
   __shared__ int4 staged[kThreads];
   __pipeline_memcpy_async(&staged[threadIdx.x], &in[threadIdx.x], bytes, bytes);
+  __pipeline_commit();
   __pipeline_wait_prior(0);
   if (What == wait_for::the_barrier) __syncthreads();
   out[threadIdx.x] = staged[kThreads - 1 - threadIdx.x];
+}
+
+// --- copies that a thread waits for itself: not there before it has ------------------------------
+
+enum class forgets { nothing, to_commit, to_wait };
+
+template <forgets What>
+__global__ void copy_two_batches(const int* in, int* out) {
+  __shared__ int first[kThreads], second[kThreads];
+  const unsigned t = threadIdx.x;
+  first[t] = second[t] = -1;
+  __pipeline_memcpy_async(&first[t], &in[t], sizeof(int));
+  __pipeline_commit();
+  __pipeline_memcpy_async(&second[t], &in[t], sizeof(int));
+  if (What != forgets::to_commit) __pipeline_commit();
+  __pipeline_wait_prior(What == forgets::to_wait ? 1 : 0);
+  out[t] = first[t];
+  out[kThreads + t] = second[t];
+}
+template <forgets What>
+__global__ void copy_with_a_pipeline(const int* in, int* out) {
+  __shared__ int first[kThreads], second[kThreads];
+  const unsigned t = threadIdx.x;
+  first[t] = second[t] = -1;
+  auto pipe = cuda::make_pipeline();
+  pipe.producer_acquire();
+  cuda::memcpy_async(&first[t], &in[t], sizeof(int), pipe);
+  pipe.producer_commit();
+  pipe.producer_acquire();
+  cuda::memcpy_async(&second[t], &in[t], sizeof(int), pipe);
+  if (What != forgets::to_commit) pipe.producer_commit();
+  pipe.consumer_wait();
+  out[t] = first[t];
+  pipe.consumer_release();
+  if (What != forgets::to_wait) pipe.consumer_wait();
+  out[kThreads + t] = second[t];
+  pipe.consumer_release();
+}
+template <forgets What>
+__global__ void copy_as_a_group(const int* in, int* out) {
+  __shared__ int first[kThreads], second[kThreads];
+  const auto block = cooperative_groups::this_thread_block();
+  const unsigned t = threadIdx.x;
+  first[t] = second[t] = -1;
+  __syncthreads();
+  cooperative_groups::memcpy_async(block, first, in, sizeof first);
+  cooperative_groups::memcpy_async(block, second, in, sizeof second);
+  cooperative_groups::wait_prior<1>(block);
+  out[t] = first[t];
+  if (What != forgets::to_wait) cooperative_groups::wait(block);
+  out[kThreads + t] = second[t];
+}
+
+/// Whether the second batch is there at the end; the first one always is.
+template <class Kernel>
+bool both_are_there(Kernel kernel) {
+  std::vector<int> values(kThreads);
+  for (unsigned t = 0; t < kThreads; ++t) values[t] = static_cast<int>(t) + 5;
+  const device_array<int> in(values), out(2 * kThreads, 0);
+  kernel<<<1, kThreads>>>(in.data(), out.data());
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  const std::vector<int> seen = out.to_host();
+  EXPECT_EQ(std::vector<int>(seen.begin(), seen.begin() + kThreads), values);
+  const std::vector<int> second(seen.begin() + kThreads, seen.end());
+  if (second == values) return true;
+  EXPECT_EQ(second, std::vector<int>(kThreads, -1));
+  return false;
+}
+
+TEST(AsyncCopies, AreThereAfterTheWait) {
+  EXPECT_TRUE(both_are_there(copy_two_batches<forgets::nothing>));
+  EXPECT_TRUE(both_are_there(copy_with_a_pipeline<forgets::nothing>));
+  EXPECT_TRUE(both_are_there(copy_as_a_group<forgets::nothing>));
+}
+TEST(AsyncCopies, AreNotThereIfNobodyCommitsThem) {
+  EXPECT_FALSE(both_are_there(copy_two_batches<forgets::to_commit>));
+  EXPECT_FALSE(both_are_there(copy_with_a_pipeline<forgets::to_commit>));
+}
+TEST(AsyncCopies, AreNotThereIfNobodyWaits) {
+  EXPECT_FALSE(both_are_there(copy_two_batches<forgets::to_wait>));
+  EXPECT_FALSE(both_are_there(copy_with_a_pipeline<forgets::to_wait>));
+  EXPECT_FALSE(both_are_there(copy_as_a_group<forgets::to_wait>));
+}
+
+__global__ void leave_a_copy(const int* in) {
+  __shared__ int staged[kThreads];
+  __pipeline_memcpy_async(&staged[threadIdx.x], &in[threadIdx.x], sizeof(int));
+  __pipeline_commit();
+}
+TEST(AsyncCopies, OfOneBlockAreNoneOfTheNext) {
+  const device_array<int> gone(kThreads, 7);
+  leave_a_copy<<<64, kThreads>>>(gone.data());
+  EXPECT_TRUE(both_are_there(copy_two_batches<forgets::nothing>));
+  EXPECT_FALSE(both_are_there(copy_two_batches<forgets::to_wait>));
 }
 
 template <class Launch>

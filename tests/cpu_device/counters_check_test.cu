@@ -81,6 +81,7 @@ constexpr int kCopyLine = __LINE__ + 3;
 __global__ void copy_asynchronously(const int* in, int* out) {
   __shared__ int staged[64];
   __pipeline_memcpy_async(&staged[threadIdx.x], &in[threadIdx.x], sizeof(int));
+  __pipeline_commit();
   __pipeline_wait_prior(0);
   out[threadIdx.x] = staged[threadIdx.x];
 }

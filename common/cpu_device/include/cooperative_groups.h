@@ -505,14 +505,20 @@ auto exclusive_scan(const Group& group, T&& value, CPU_DEVICE_HERE) {
 }
 
 // --- copies -------------------------------------------------------------------------------------
-// Each thread copies its share at once. Only after wait() may the others' shares be read.
+// Each thread copies its share when it waits.
 
 /// The threads of the group copy `bytes` bytes together.
 template <class Group>
 void memcpy_async(const Group& group, void* to, const void* from, std::size_t bytes,
                   CPU_DEVICE_HERE) {
-  cpu_device::copy_share(to, from, bytes, static_cast<std::size_t>(group.thread_rank()),
-                         static_cast<std::size_t>(group.num_threads()), file, line);
+  cpu_device::start_async_copy({.to = to,
+                                .from = from,
+                                .bytes = bytes,
+                                .rank = static_cast<std::size_t>(group.thread_rank()),
+                                .ranks = static_cast<std::size_t>(group.num_threads()),
+                                .file = file,
+                                .line = line});
+  cpu_device::commit_async_copies();
 }
 /// As many elements as both sides have.
 template <class Group, class T>
@@ -521,13 +527,15 @@ void memcpy_async(const Group& group, T* to, std::size_t to_count, const T* from
   memcpy_async(group, static_cast<void*>(to), static_cast<const void*>(from),
                sizeof(T) * (to_count < from_count ? to_count : from_count), file, line);
 }
-template <class Group>
-void wait(const Group& group, CPU_DEVICE_HERE) {
-  group.sync(file, line);
-}
+/// Waits for all copies but the last `Stages` ones.
 template <unsigned Stages, class Group>
 void wait_prior(const Group& group, CPU_DEVICE_HERE) {
+  cpu_device::finish_async_copies(Stages, &cpu_device_look_at_call);
   group.sync(file, line);
+}
+template <class Group>
+void wait(const Group& group, CPU_DEVICE_HERE) {
+  wait_prior<0>(group, file, line);
 }
 
 }  // namespace cooperative_groups

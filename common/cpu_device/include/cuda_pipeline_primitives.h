@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Asynchronous copies from global to shared memory, as C functions. Copies are done at once.
+// Asynchronous copies from global to shared memory, as C functions. They are done when the thread
+// waits for them.
 #pragma once
 
 #include <cstddef>
@@ -20,9 +21,11 @@ inline void __pipeline_memcpy_async(void* to, const void* from, std::size_t byte
     cpu_device::refuse(
         "__pipeline_memcpy_async: both pointers must be multiples of the size, and one is not",
         file, line);
-  cpu_device::copy_bytes(to, from, bytes - zeros, file, line);
-  cpu_device::clear_bytes(static_cast<char*>(to) + bytes - zeros, zeros, file, line);
+  cpu_device::start_async_copy(
+      {.to = to, .from = from, .bytes = bytes - zeros, .zeros = zeros, .file = file, .line = line});
 }
-inline void __pipeline_commit() {}
+inline void __pipeline_commit() { cpu_device::commit_async_copies(); }
 /// Waits for all committed batches of this thread but the last `prior` ones.
-inline void __pipeline_wait_prior(std::size_t) {}
+inline void __pipeline_wait_prior(std::size_t prior) {
+  cpu_device::finish_async_copies(prior, &cpu_device_look_at_call);
+}

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "cpu_device/async_copy.h"
 #include "cpu_device/atomics.h"
 #include "cpu_device/kernel_functions.h"
 
@@ -33,9 +34,6 @@ struct bulk_copy {
   // For the engine.
   unsigned thread = 0, group = 0;
 };
-
-/// Has the check build look at accesses: cpu_device_look_at_call(), which is null elsewhere.
-using look_at = decltype(&cpu_device_look_at_call);
 
 /// Checks the copy and keeps it for later.
 void start_bulk_copy(const bulk_copy& copy);

@@ -497,7 +497,12 @@ inline void copy_async(char* to, const char* from, std::size_t bytes, std::size_
   __pipeline_memcpy_async(to, from, bytes, bytes - (there < bytes ? there : bytes), file, line);
 }
 inline void commit_copies() { __pipeline_commit(); }
-inline void wait_for_copies(std::size_t prior = 0) { __pipeline_wait_prior(prior); }
+inline void wait_for_copies(std::size_t prior) { __pipeline_wait_prior(prior); }
+/// Also for those that are not committed.
+inline void wait_for_copies() {
+  commit_copies();
+  wait_for_copies(0);
+}
 
 // --- threads that meet ---------------------------------------------------------------------------
 
