@@ -46,7 +46,8 @@ bool is_one_of(std::string_view name, std::initializer_list<std::string_view> na
 //
 // - cudaFree, cudaStreamDestroy and their like give something back (and do, even when they fail);
 // - at the end of a run, where nothing else follows, a wait lets work come to its end before its
-//   memory goes, and cudaSetDevice goes back to the device that was current.
+//   memory goes, and cudaSetDevice goes back to the device that was current;
+// - a capture that an error interrupts has to end: cudaStreamEndCapture, cudaStreamIsCapturing.
 //
 // And where not even devices can be counted, lab::device_count() says that this machine has none:
 // lab::not_possible is right, too.
@@ -65,9 +66,9 @@ bool is_query(std::string_view name) {
 }
 
 bool tidies_up(const call& c) {
-  return c.releases ||
-         is_one_of(c.name, {"cudaDeviceSynchronize", "cudaStreamSynchronize",
-                            "cudaEventSynchronize", "cudaGetDevice", "cudaSetDevice"});
+  return c.releases || is_one_of(c.name, {"cudaDeviceSynchronize", "cudaStreamSynchronize",
+                                          "cudaEventSynchronize", "cudaGetDevice", "cudaSetDevice",
+                                          "cudaStreamEndCapture", "cudaStreamIsCapturing"});
 }
 
 bool is_launch(const call& c) {
