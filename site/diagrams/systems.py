@@ -356,8 +356,9 @@ def layers(c: Canvas) -> None:
 @drawing(
     "The chapters, and which builds on which",
     "01 leads to 02 and 02 to 03. 03 leads to 04, 05 and 11. 04 and 05 lead to 07 and 08, and 08 to"
-    " 09. 05 leads to 06 and 10. 06 leads to 13, 10 to 14, 15 and 16, and 05 with 11 to 12.",
-    340,
+    " 09. 05 leads to 06 and 10. 06 leads to 13, 10 to 14, 15 and 16, 05 with 11 to 12,"
+    " and 11 to 17.",
+    390,
 )
 def course_map(c: Canvas) -> None:
     places = {
@@ -377,12 +378,13 @@ def course_map(c: Canvas) -> None:
         "14": (596, 185, "Sorting"),
         "15": (596, 235, "Locks, hash tables"),
         "16": (596, 285, "Warps and groups"),
+        "17": (454, 335, "Asynchrony"),
     }
     width, height = 112.0, 42.0
     fills = {"01": "green", "02": "green", "03": "green", "05": "orange"}
     links = ["01 02", "02 03", "03 04", "03 05", "03 11", "04 07", "04 08", "05 07", "05 08"]
     links += ["05 06", "05 10", "05 12", "11 12", "08 09", "06 13", "10 14", "10 15"]
-    links += ["10 16"]
+    links += ["10 16", "11 17"]
     for link in links:
         a, b = link.split()
         (ax, ay, _), (bx, by, _) = places[a], places[b]

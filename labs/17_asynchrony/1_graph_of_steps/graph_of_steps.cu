@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 17.1 graph_of_steps: many short kernels, launched one by one, and then by graphs.
+// Edit:  this file, from TODO(1) to TODO(4); TODO(5) is a bonus. Contract: graph_of_steps.hpp
+// Run:   scripts/lab run 17.1 -- --step launches     (then captured, updated and built)
+// Test:  scripts/lab test 17.1
+// Hints: scripts/lab hint 17.1                  Chapter: docs/17_asynchrony.md
+
+#include <cuda_runtime.h>
+
+#include "given.hpp"
+
+namespace lab::graph_of_steps {
+namespace {
+
+// --- launches ------------------------------------------------------------------------------------
+
+/// Puts `steps` time steps into the stream. Afterwards b.input has the newest temperatures.
+void enqueue(cudaStream_t stream, const plate& p, float strength, int steps, buffers& b) {
+  // TODO(1): launch heat_step (given.hpp) for each time step: blocks_for(p) blocks of kThreads, in
+  //          `stream`. Report a launch that fails. Each reads what the one before has written.
+  throw not_written("step launches", 1);
+}
+
+// --- captured: the work is described once, and launched as a whole -------------------------------
+
+/// A graph of `steps` time steps, none of which runs yet. An even number: b stays as it is.
+graph_owner capture(cudaStream_t stream, const plate& p, float strength, int steps, buffers b) {
+  // TODO(2): capture what enqueue() puts into the stream. cudaStreamCaptureModeThreadLocal will do.
+  //          Invariant: whether enqueue() returns or throws, afterwards the stream is not being
+  //          captured, and nobody has lost a graph.
+  throw not_written("step captured", 2);  // 2 and 3
+}
+
+exec_owner instantiate(const graph_owner& graph) {
+  cudaGraphExec_t exec = nullptr;
+  CUDA_CHECK(cudaGraphInstantiate(&exec, graph.get(), 0));
+  return exec_owner(exec);
+}
+
+/// Puts one phase into the stream, with an executable graph of t.batch time steps.
+void enqueue_phase(cudaStream_t stream, const task& t, float strength, const exec_owner& exec,
+                   buffers& b) {
+  // TODO(3): as many launches of the graph as there are whole batches in t.steps; the time steps
+  //          that are left are launched one by one.
+  throw not_written("step captured", 2);  // 2 and 3
+}
+
+void run_captured(cudaStream_t stream, const task& t, buffers& b) {
+  for (const float strength : t.strengths) {
+    const graph_owner graph = capture(stream, t.p, strength, t.batch, b);
+    enqueue_phase(stream, t, strength, instantiate(graph), b);
+  }
+}
+
+// --- updated: the executable graph changes -------------------------------------------------------
+
+void run_updated(cudaStream_t stream, const task& t, buffers& b) {
+  // TODO(4): as run_captured(), but instantiate only the graph of the first phase. From the next
+  //          ones the executable graph takes over the arguments of all its kernels
+  //          (cudaGraphExecUpdate). Which ones may have changed besides the strength?
+  throw not_written("step updated", 4);
+}
+
+// --- built: without a stream ---------------------------------------------------------------------
+
+void run_built(cudaStream_t stream, const task& t, buffers& b) {
+  // TODO(5, bonus): make a graph of t.batch kernel nodes in a row (cudaGraphCreate,
+  //          cudaGraphAddKernelNode) for the first phase, and instantiate it. For the others,
+  //          change each node of the executable graph (cudaGraphExecKernelNodeSetParams).
+  //          Invariant: each node depends on the one before it.
+  throw not_written("step built", 5);
+}
+
+}  // namespace
+
+// --- given ---------------------------------------------------------------------------------------
+
+result simulate(step which, int width, int height, std::span<const float> initial,
+                std::span<const float> heaters, std::span<const float> strengths, int steps,
+                int batch) {
+  check(width, height, initial, heaters, strengths, steps, batch);
+  if (initial.empty()) return {};
+  const device_buffer<float> device_heaters(heaters);
+  device_buffer<float> one(initial), other(initial.size());
+  const task t{{width, height, device_heaters.data()}, strengths, steps, batch};
+  buffers b{one.data(), other.data()};
+  const stream queue;  // made last, so its end is the first: all work is done before memory goes
+  const float total_ms = time_in(queue, [&] {
+    if (which == step::launches)
+      for (const float strength : strengths) enqueue(queue, t.p, strength, steps, b);
+    if (which == step::captured) run_captured(queue, t, b);
+    if (which == step::updated) run_updated(queue, t, b);
+    if (which == step::built) run_built(queue, t, b);
+  });
+  return {(b.input == one.data() ? one : other).to_vector(), total_ms};
+}
+
+}  // namespace lab::graph_of_steps

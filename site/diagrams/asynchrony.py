@@ -1,0 +1,60 @@
+# SPDX-FileCopyrightText: The CUDA Labs authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Chapter 17: graphs."""
+
+from diagrams.registry import drawing
+from lablib.drawing.canvas import Canvas
+
+
+@drawing(
+    "Kernels that are shorter than their launches",
+    "Above, the host launches five kernels one after the other. The device runs each as soon as it"
+    " is launched, and waits for the next one. Below, the host launches a graph, and the device"
+    " runs its five kernels without gaps. The host is free.",
+    280,
+)
+def launch_gaps(c: Canvas) -> None:
+    launch, kernel, count = 96, 34, 5
+    c.text(20, 26, "five launches", "strong")
+    c.text(20, 64, "host", "code")
+    c.text(20, 112, "device", "code")
+    for i in range(count):
+        x = 100 + launch * i
+        c.label(x, 44, launch - 6, 30, f"launch {i + 1}", "orange", "small")
+        c.arrow(x + launch - 6, 74, x + launch, 92)
+        c.label(x + launch, 92, kernel, 30, str(i + 1), "blue", "code")
+    c.text(100 + launch * count + kernel + 14, 112, "time", "small muted")
+    c.text(20, 162, "a launch of a graph", "strong")
+    c.text(20, 200, "host", "code")
+    c.text(20, 248, "device", "code")
+    c.label(100, 180, 1.3 * launch, 30, "launch the graph", "green", "small")
+    c.text(100 + 1.3 * launch + 14, 200, "free for other work", "small muted")
+    c.arrow(100 + 1.3 * launch, 210, 106 + 1.3 * launch, 228)
+    for i in range(count):
+        x = 106 + 1.3 * launch + (kernel + 3) * i
+        c.label(x, 228, kernel, 30, str(i + 1), "blue", "code")
+
+
+@drawing(
+    "A graph of four time steps, and its update",
+    "Four nodes in a row. The first one reads buffer A and writes B, the second one reads B and"
+    " writes A, and so on. All have strength 1. The update gives all of them strength 0.5. An odd"
+    " number of single launches came in between, so they also get the buffers the other way round.",
+    240,
+)
+def graph_of_steps(c: Canvas) -> None:
+    rows = (("captured first", "A", "B", "1", "blue"), ("updated", "B", "A", "0.5", "green"))
+    for row, (name, first, second, strength, fill) in enumerate(rows):
+        y = 46 + 104 * row
+        c.text(20, y - 14, name, "strong")
+        for node in range(4):
+            x = 20 + 172 * node
+            reads, writes = (first, second) if node % 2 == 0 else (second, first)
+            c.box(x, y, 136, 52, fill)
+            c.text(x + 68, y + 22, f"reads {reads}, writes {writes}", "small", "middle")
+            c.text(x + 68, y + 42, f"strength {strength}", "small", "middle")
+            if node < 3:
+                c.arrow(x + 136, y + 26, x + 172, y + 26)
+    between = "Between them an odd number of single launches: the newest cells are in B."
+    c.text(20, 226, between, "small muted")
