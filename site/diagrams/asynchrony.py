@@ -24,7 +24,7 @@ def launch_gaps(c: Canvas) -> None:
         c.label(x, 44, launch - 6, 30, f"launch {i + 1}", "orange", "small")
         c.arrow(x + launch - 6, 74, x + launch, 92)
         c.label(x + launch, 92, kernel, 30, str(i + 1), "blue", "code")
-    c.text(100 + launch * count + kernel + 14, 112, "time", "small muted")
+    c.text(100 + launch * count + kernel + 14, 112, "not to scale", "small muted")
     c.text(20, 162, "a launch of a graph", "strong")
     c.text(20, 200, "host", "code")
     c.text(20, 248, "device", "code")
