@@ -209,10 +209,10 @@ TEST_P(EachStep, TakesManyPhases) {
 
 TEST_P(EachStep, GoesOnWhereItStopped) {
   const scene s = random_scene(19, 23, 8);
-  const floats halfway = cells_after(which(), s, {1, 2}, 5, 2);
+  const floats halfway = cells_after(which(), s, {1}, 5, 2);
   EXPECT_TRUE(
       matches(lab::compare_exact(cells_after(which(), {19, 23, halfway, s.heaters}, {3, 4}, 5, 2),
-                                 cells_after(which(), s, {1, 2, 3, 4}, 5, 2))));
+                                 cells_after(which(), s, {1, 3, 4}, 5, 2))));
 }
 
 TEST_P(EachStep, LeavesThePlateAloneWithoutPhasesOrTimeSteps) {
