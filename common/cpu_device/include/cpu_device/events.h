@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What happens on the CPU device, as a stream of events, and who listens to it. The engine and the
-// API publish; the race check, the counters, fault injection and tests observe. Nothing is built
-// for an event that nobody listens to: publishers ask listening() first. (The watchdog listens to
-// nothing: it reads how far the workers have come, since an event for each thread that begins would
-// cost too much.)
+// API publish; the race check, the counters, the trace, fault injection and tests observe. Nothing
+// is built for an event that nobody listens to: publishers ask listening() first. (The watchdog
+// listens to nothing: it reads how far the workers have come, since an event for each thread that
+// begins would cost too much.)
 #pragma once
 
 #include <atomic>
@@ -26,6 +26,8 @@ enum class event_kind : unsigned {
   allocation = 1U << 5,  ///< memory is allocated, and freed
   copy = 1U << 6,        ///< bytes are copied or set; a number that cuBLAS returns is copied, too
   call = 1U << 7,        ///< the program calls the API, and the call returns
+  work = 1U << 8,        ///< a piece of a stream's work begins to run, and has run
+  mark = 1U << 9,        ///< the program names or marks something with NVTX
 };
 using event_set = unsigned;  ///< event_kinds, joined with |
 constexpr event_set operator|(event_kind a, event_kind b) {
@@ -109,9 +111,33 @@ struct call_event {
   int status;            ///< when it returns
 };
 
+/// What a call has put into a stream, or a node of a graph, within the work that is the graph's
+/// launch. The launch and the copies that it consists of are published in between.
+struct work_event {
+  const void* stream;    ///< its handle; null: a default stream
+  std::uint64_t number;  ///< of the stream: no other stream of the program has it
+  int device;
+  const char* name;  ///< of the call, or "host node" and the like
+};
+
+struct mark_event {
+  enum class what : std::uint8_t {
+    push,         ///< a range of this host thread begins
+    pop,          ///< its innermost range ends
+    start,        ///< a range begins that any thread may end, by its number
+    end,          ///< the range of that number ends
+    point,        ///< nvtxMark
+    name_thread,  ///< `number` is the operating system's
+    name_stream,  ///< `number` is the handle
+  };
+  what kind;
+  const char* text;  ///< UTF-8; empty for `pop` and `end`
+  std::uint64_t number;
+};
+
 /// Watches the events of the kinds that it was added for. Events of blocks, barriers, accesses and
-/// fences come from several OS threads at a time; the others one at a time. What an observer
-/// calls of the API itself is not published.
+/// fences come from several OS threads at a time, and so do marks; the others one at a time. What
+/// an observer calls of the API itself is not published.
 class observer {
  public:
   virtual ~observer() = default;
@@ -130,6 +156,9 @@ class observer {
   /// gives something back (cudaFree …) does so first.
   virtual int call_begins(const call_event&) { return 0; }
   virtual void call_ends(const call_event&) {}
+  virtual void work_begins(const work_event&) {}
+  virtual void work_ends(const work_event&) {}
+  virtual void marked(const mark_event&) {}
 };
 
 /// Adds an observer, or changes the kinds that it is told of. Only while no kernel runs.

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Names of devices, streams and events for a profiler's time line. There is no profiler here.
+// Names for a time line, which CPU_DEVICE_TRACE writes: those of streams. Devices and events keep
+// theirs.
 #pragma once
 
 #include "../cuda_runtime.h"
@@ -9,8 +10,12 @@
 
 inline void nvtxNameCudaDeviceA(int, const char*) {}
 inline void nvtxNameCudaDeviceW(int, const wchar_t*) {}
-inline void nvtxNameCudaStreamA(cudaStream_t, const char*) {}
-inline void nvtxNameCudaStreamW(cudaStream_t, const wchar_t*) {}
+inline void nvtxNameCudaStreamA(cudaStream_t stream, const char* name) {
+  cpu_device::name_stream(stream, name, nullptr);
+}
+inline void nvtxNameCudaStreamW(cudaStream_t stream, const wchar_t* name) {
+  cpu_device::name_stream(stream, nullptr, name);
+}
 inline void nvtxNameCudaEventA(cudaEvent_t, const char*) {}
 inline void nvtxNameCudaEventW(cudaEvent_t, const wchar_t*) {}
 

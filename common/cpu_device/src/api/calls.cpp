@@ -13,6 +13,7 @@
 #include "context/device.hpp"
 #include "cpu_device.h"
 #include "engine/engine.hpp"
+#include "observers/trace.hpp"
 
 namespace cpu_device {
 namespace {
@@ -33,6 +34,7 @@ constinit const library_call* library_calls = nullptr;
 thread_local constinit const call_info* tls_call = nullptr;  // of the program
 thread_local constinit bool tls_injected = false;
 std::uint64_t calls_that_count = 0;
+[[maybe_unused]] const bool traced = trace_from_environment();  // here: every program has this file
 
 /// Those that a program can do without an answer to do not count: a failing cudaFree is rarely
 /// looked at, and cudaGetLastError gives the errors of others.

@@ -4,6 +4,7 @@
 // Executable graphs: made from graphs, launched, changed.
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <utility>
@@ -58,6 +59,13 @@ bool same_shape(const ready_graph& a, const ready_graph& b, std::size_t& wrong, 
   return a.size() == b.size();
 }
 
+const char* name_of(cudaGraphNodeType type) {
+  static constexpr const char* kNames[] = {"kernel node", "copy node",  "memset node",
+                                           "host node",   "graph node", "empty node",
+                                           "wait node",   "event node"};
+  return kNames[static_cast<unsigned>(type) % std::size(kNames)];
+}
+
 }  // namespace
 
 bool make_ready(const CUgraph_st& graph, ready_graph& result) {
@@ -100,7 +108,10 @@ void run_graph(const ready_graph& nodes) {
     }
     const std::size_t now = open[at];
     open.erase(open.begin() + static_cast<std::ptrdiff_t>(at));
-    if (nodes[now].work) nodes[now].work();
+    if (nodes[now].work) {
+      const running_work node(nullptr, name_of(nodes[now].type));
+      nodes[now].work();
+    }
     for (std::size_t i = 0; i < nodes.size(); ++i)
       for (const std::size_t b : nodes[i].before)
         if (b == now && --missing[i] == 0) open.push_back(i);

@@ -12,6 +12,7 @@
 #include <map>
 #include <set>
 
+#include "base/events.hpp"
 #include "base/report.hpp"
 #include "context/device.hpp"
 #include "cpu_device.h"
@@ -106,9 +107,12 @@ bool is_ready(CUstream_st* stream) {
 
 void run_first(CUstream_st* stream) {
   const std::function<void()> run = std::move(stream->queue.front().run);
+  const char* name = stream->queue.front().name;
   stream->queue.pop_front();
   unsettled.fetch_sub(1, std::memory_order_relaxed);
-  if (run) run();
+  if (!run) return;
+  const running_work now(stream, name);
+  run();
 }
 
 /// The next stream whose turn it is: in the order in which they were made, after the last one.
@@ -173,6 +177,7 @@ cudaError_t put(cudaStream_t handle, stream_work work, bool wait) {
   if (const cudaError_t implicit = check_implicit_wait(*stream); implicit != cudaSuccess)
     return implicit;
   work.serial = ++serial_now;
+  work.name = name_of_this_call();
   const std::uint64_t serial = work.serial;
   stream->queue.push_back(std::move(work));
   unsettled.fetch_add(1, std::memory_order_relaxed);
@@ -211,6 +216,25 @@ CUstream_st* new_stream(unsigned flags) {
 }
 
 std::uint64_t last_serial() { return serial_now; }
+
+static const work_event* innermost_work = nullptr;
+
+void running_work::begin(const CUstream_st* stream, const char* name) {
+  around_ = innermost_work;
+  if (stream != nullptr)
+    event_ = {is_default(stream) ? nullptr : stream, stream->made, stream->device, name};
+  else if (around_ != nullptr)
+    event_ = {around_->stream, around_->number, around_->device, name};
+  else
+    return;
+  innermost_work = &event_;
+  publish(event_kind::work, &observer::work_begins, event_);
+}
+
+void running_work::end() const {
+  innermost_work = around_;
+  publish(event_kind::work, &observer::work_ends, event_);
+}
 
 void finish_device(int device) {
   if (unsettled.load(std::memory_order_relaxed) == 0) return;

@@ -19,6 +19,7 @@
 #include "api/stream_queue.hpp"
 #include "context/device.hpp"
 #include "context/objects.hpp"
+#include "cpu_device/events.h"
 
 struct CUgraphNode_st {
   cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
@@ -50,6 +51,7 @@ struct stream_work {
   CUstream_st* awaited = nullptr;  // run this stream up to awaited_serial first
   std::uint64_t awaited_serial = 0;
   cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
+  const char* name = nullptr;  // of the call that put it here
 };
 
 }  // namespace cpu_device
@@ -92,6 +94,26 @@ cudaError_t put(cudaStream_t handle, stream_work work, bool wait);
 void run_until(CUstream_st* stream, std::uint64_t serial);
 /// The number of the work that was put into any stream last.
 std::uint64_t last_serial();
+
+/// Tells observers of work, while it lives. No stream: the one whose work runs already, which is
+/// the launch of a graph.
+class running_work {
+ public:
+  running_work(const CUstream_st* stream, const char* name) {
+    if (listening(event_kind::work)) begin(stream, name);
+  }
+  ~running_work() {
+    if (event_.name != nullptr) end();
+  }
+  running_work(const running_work&) = delete;
+  running_work& operator=(const running_work&) = delete;
+
+ private:
+  void begin(const CUstream_st* stream, const char* name);
+  void end() const;
+  work_event event_{};
+  const work_event* around_ = nullptr;
+};
 
 // event_api.cpp
 bool is_event(cudaEvent_t event);
