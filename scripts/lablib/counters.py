@@ -31,6 +31,7 @@ class Row:
     turns: int = 0
     same_address: int = 0
     not_counted: int = 0
+    worst: str = ""  # the costliest request: for each lane the bytes behind the first, or "-"
 
     def each(self, number: int) -> float:
         return number / self.requests if self.requests else 0.0
@@ -38,7 +39,8 @@ class Row:
 
 LINE_SHOWN = 80  # characters of a line of the source
 
-_TEXTS = ("kernel", "file", "access")
+_TEXTS = ("kernel", "file", "access", "worst")
+Source = Dict[str, Optional[List[str]]]  # the lines of files that have been read
 _SUMS = [one.name for one in fields(Row) if one.name not in (*_TEXTS, "line", "bytes")]
 
 
@@ -164,7 +166,7 @@ def in_a_line(rows: List[Row]) -> str:
     return ", ".join(parts) + worst[1]
 
 
-def _cost(row: Row) -> str:
+def cost(row: Row) -> str:
     """What a request costs, and in brackets the best there could be: "4.0 (4.0) sectors"."""
     parts = []
     if row.sectors and row.access != "variable load":
@@ -185,7 +187,7 @@ def table(rows: Iterable[Row]) -> str:
     rows = sorted(rows, key=lambda row: (row.kernel, row.file, row.line))
     if not rows:
         return "No kernel accessed global or shared memory."
-    source: Dict[str, Optional[List[str]]] = {}
+    source: Source = {}
     lines: List[str] = []
     kernel = place = None
     noticed = 0
@@ -198,11 +200,11 @@ def table(rows: Iterable[Row]) -> str:
             lines.append(f"  {'requests':>13} {'lanes':>6}  {'access':<24}cost per request (best)")
         if row.line and (row.file, row.line) != place:
             place = (row.file, row.line)
-            text = _source_line(row, source)
+            text = source_line(row, source)
             lines.append(f"  {Path(row.file).name}:{row.line}: {text}".rstrip())
         access = row.access + (f", {row.bytes} B" if row.bytes else "")
         lanes = f"{row.each(row.lanes):.1f}" if row.lanes_of_warps else ""
-        lines.append(f"  {row.requests:>13,} {lanes:>6}  {access:<24}{_cost(row)}".rstrip())
+        lines.append(f"  {row.requests:>13,} {lanes:>6}  {access:<24}{cost(row)}".rstrip())
         for remark in remarks(row):
             noticed += 1
             lines.append(paint(f"{'':>24}^ {remark}", "yellow"))
@@ -218,7 +220,7 @@ def table(rows: Iterable[Row]) -> str:
     return "\n".join(lines)
 
 
-def _source_line(row: Row, source: Dict[str, Optional[List[str]]]) -> str:
+def source_line(row: Row, source: Source, longest: int = LINE_SHOWN) -> str:
     if row.file not in source:
         try:
             text = Path(row.file).read_text(encoding="utf-8", errors="replace")
@@ -227,4 +229,4 @@ def _source_line(row: Row, source: Dict[str, Optional[List[str]]]) -> str:
             source[row.file] = None
     lines = source[row.file]
     line = lines[row.line - 1].strip() if lines and row.line <= len(lines) else ""
-    return line if len(line) <= LINE_SHOWN else line[: LINE_SHOWN - 1] + "…"
+    return line if len(line) <= longest else line[: longest - 1] + "…"

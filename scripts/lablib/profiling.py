@@ -8,11 +8,12 @@ import tempfile
 from pathlib import Path
 from typing import List, Optional
 
-from lablib import counters, ncu, programs
+from lablib import counters, ncu, profile_page, programs
 from lablib.console import say
 from lablib.device import Device
-from lablib.errors import LabError
+from lablib.errors import USAGE, LabError
 from lablib.exercises import Exercise
+from lablib.files import write_atomically
 
 SLOWER = (
     "Counting makes a program many times slower, and a small size (after --) shows the same numbers"
@@ -27,7 +28,14 @@ def profile(
     solution: bool,
     arguments: List[str],
     time_limit: Optional[float],
+    html: Optional[Path] = None,
 ) -> int:
+    if html and device.name == "gpu":
+        raise LabError(
+            "--html draws the address of each lane, which only the CPU device knows. Try:"
+            f" `scripts/lab profile {exercise.id} --device cpu --html {html}`.",
+            USAGE,
+        )
     tool = ncu.find_ncu(device.nvcc) if device.name == "gpu" else None
     program = programs.build_program(
         root, exercise, device, solution, "gpu" if tool else "cpu", "profile", watched=not tool
@@ -51,4 +59,12 @@ def profile(
         say()
         rows = ncu.read_csv(file) if tool else counters.read_table(file)
     print(counters.table(rows))
+    if html:
+        folders = [exercise.folder, exercise.solution_file.parent]
+        title = f"{exercise.id} {exercise.name}: what the memory accesses cost"
+        try:
+            write_atomically(html, profile_page.page(rows, title, folders))
+        except OSError as error:
+            raise LabError(f"cannot write {html}: {error.strerror}.") from error
+        say(f"{html} draws it: open it in a browser.")
     return status

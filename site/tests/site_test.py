@@ -13,6 +13,7 @@ import posixpath
 import re
 import shutil
 import sys
+import tempfile
 import unittest
 import urllib.parse
 import xml.etree.ElementTree as ElementTree
@@ -35,7 +36,7 @@ sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "site")]
 import api
 from diagrams import drawings, registry
 
-from lablib import benchmark_page, translations, version
+from lablib import benchmark_page, counters, profile_page, translations, version
 from lablib.drawing import style
 
 # Words, and a page that the search must name for each.
@@ -416,6 +417,58 @@ class Browser(webdriver.Chrome):
 
     def messages(self) -> List[str]:
         return [entry["message"] for entry in self.get_log("browser")]
+
+
+class ProfilePageTest(unittest.TestCase):
+    """The page of `scripts/lab profile --html`, which is no part of the site."""
+
+    def test_it_can_be_read_everywhere(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        source = Path(folder.name) / "k.cu"
+        source.write_text("out[i] = " + "very_long_name" * 20 + ";\n")
+        rows = []
+        for access, size, stride in (
+            ("global load", 4, 8),
+            ("global store", 1, 1),
+            ("shared load", 4, 32),
+            ("shared store", 16, 1),
+            ("shared atomic", 4, 0),
+        ):
+            rows.append(counters.Row("k", access, str(source), 1, size, 1234567, 64, 64))
+            rows[-1].worst = " ".join(str(lane * size * stride) for lane in range(32))
+        page = Path(folder.name) / "page.html"
+        page.write_text(profile_page.page(rows, "05.1 dot_product", [source.parent]), "utf-8")
+        browser = Browser()
+        self.addCleanup(browser.quit)
+        browser.get(page.as_uri())
+        for width in (360, 1440):
+            browser.width(width)
+            wide = browser.execute_script(
+                """
+                const right = document.documentElement.clientWidth + 1;
+                return [...document.querySelectorAll("body *")].filter(
+                  (e) => e.getBoundingClientRect().right > right
+                    || (e.tagName == "I" && e.scrollWidth > e.clientWidth + 1)
+                ).slice(0, 3).map((e) => `${e.tagName} ${e.textContent.slice(0, 30)}`);
+                """
+            )
+            self.assertEqual(wide, [], f"{width} pixels")
+        script = (Path(axe_core_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
+        browser.execute_script(script)
+        for scheme in ("light", "dark"):
+            feature = {"name": "prefers-color-scheme", "value": scheme}
+            browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+            found = browser.execute_async_script(
+                """
+                const done = arguments[arguments.length - 1];
+                axe.run(document, {resultTypes: ["violations"]}).then((r) => done(
+                  r.violations.flatMap((v) => v.nodes.slice(0, 3).map(
+                    (n) => `${v.id}: ${n.target.join(" ")}: ${n.failureSummary}`))));
+                """
+            )
+            self.assertEqual(found, [], scheme)
+        self.assertEqual(browser.messages(), [])
 
 
 class BrowserTest(unittest.TestCase):

@@ -22,10 +22,16 @@
 namespace {
 
 __global__ void store(int* to) { to[threadIdx.x] = 1; }
+__global__ void store_apart(char* to, unsigned stride) {
+  if (threadIdx.x != 3) to[threadIdx.x * stride] = 1;
+}
 
 TEST(Counting, IsDoneHere) {
   cpu_device_testing::device_array<int> to(32, 0);
   store<<<1, 32>>>(to.data());
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  cpu_device_testing::device_array<char> apart(1024, 0);
+  for (const unsigned stride : {2U, 32U, 4U}) store_apart<<<1, 32>>>(apart.data(), stride);
   EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
 }
 
@@ -41,6 +47,9 @@ TEST(Counting, WritesATableWhenTheProgramEnds) {
   text << file.rdbuf();
   EXPECT_NE(text.str().find("\tglobal store\t4\t1\t32\t"), std::string::npos)
       << "the table is: " << text.str();
+  std::string costliest = "\t0 32 64 -";  // the request of stride 32, and not the first or the last
+  for (int lane = 4; lane < 32; ++lane) costliest += " " + std::to_string(lane * 32);
+  EXPECT_NE(text.str().find(costliest + "\n"), std::string::npos) << "the table is: " << text.str();
   std::remove(table.c_str());
 }
 

@@ -167,10 +167,12 @@ class TraceTest(unittest.TestCase):
         self.assertEqual(frame["name"], "cudaGraphLaunch")
         self.assertEqual(trace.track(frame), "default stream")
         inside = [
-            e["name"] for e in sorted(trace.events, key=lambda e: e["ts"])
+            e for e in sorted(trace.events, key=lambda e: e["ts"])
             if e["pid"] == DEVICE and frame["ts"] < e["ts"] < frame["ts"] + frame["dur"]
         ]  # fmt: skip
-        self.assertEqual(inside, ["first", "memset", "second"])
+        self.assertEqual([e["name"] for e in inside], ["first", "memset", "second"])
+        for e, after in zip(inside, inside[1:]):
+            self.assertLess(e["ts"] + e["dur"], after["ts"])
 
     def test_work_of_a_library_has_its_name(self) -> None:
         trace = self.trace("dot")

@@ -5,12 +5,13 @@
 
 import importlib.util
 import os
+import re
 import tempfile
 import unittest
 from pathlib import Path
 
 from fakes import REPOSITORY, LabTest, script
-from lablib import counters, ncu
+from lablib import counters, ncu, profile_page
 from lablib.counters import Row
 from lablib.errors import LabError
 
@@ -117,6 +118,113 @@ class TableTest(unittest.TestCase):
                 counters.read_table(self.file(text))
 
 
+def addresses(of) -> str:
+    """The column `worst`: of(lane) for each lane."""
+    return " ".join("-" if of(lane) is None else str(of(lane)) for lane in range(32))
+
+
+class PageTest(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = Path(temporary.name)
+        self.source = self.folder / "k.cu"
+        self.source.write_text("a\n  if (a < b && c) out[i] = </code>tile[i];\n")
+
+    def row(self, access: str, size: int, of, **values) -> Row:
+        return Row("k<a, b>", access, str(self.source), 2, size, 10, 320, 320,
+                   worst=addresses(of), **values)  # fmt: skip
+
+    def page(self, *rows: Row) -> str:
+        return profile_page.page(rows, "05.1 <title>", [self.folder])
+
+    def drawn(self, access: str, size: int, of) -> str:
+        """The sentence over the drawing."""
+        text = self.page(self.row(access, size, of))
+        found = re.search("<figcaption>The costliest of 10 requests: (.*)</figcaption>", text)
+        self.assertIsNotNone(found, text)
+        return found.group(1)
+
+    def test_sectors(self):
+        for size, of, sentence in (
+            (4, lambda i: 4 * i, "4 sectors, 128 bytes, of which 128 are used."),
+            (4, lambda i: 4 + 4 * i, "5 sectors, 160 bytes, of which 128 are used."),
+            (4, lambda i: 32 * i, "32 sectors, 1024 bytes, of which 128 are used."),
+            (1, lambda i: i, "1 sector, 32 bytes, of which 32 are used."),
+            (16, lambda i: 16 * i, "16 sectors, 512 bytes, of which 512 are used."),
+            (4, lambda i: 8 if i == 5 else None, "1 sector, 32 bytes, of which 4 are used."),
+        ):
+            self.assertEqual(sentence, self.drawn("global load", size, of))
+        text = self.page(self.row("global load", 4, lambda i: 64 * (i // 2)))
+        self.assertEqual(16, text.count('<span class="words"><i class="used">'))
+        self.assertEqual(16 * 7, text.count('<i class="unused"></i>'))
+        self.assertIn("<li><b>31</b><span>15</span></li>", text)
+        self.assertIn(
+            '<span class="name">15</span><span class="offset">+960</span>'
+            '<span class="words"><i class="used">30–31</i>',
+            text,
+        )
+
+    def test_banks(self):
+        free = "1 wavefront. No bank is asked for two words at a time."
+        for size, of, sentence in (
+            (4, lambda i: 4 * i, free),
+            (4, lambda i: 8, free),
+            (4, lambda i: 4 * i * 33, free),
+            (4, lambda i: 128 * i, "32 wavefronts, since bank 0 is asked for 32 words."),
+            (4, lambda i: 8 * i, "2 wavefronts, since bank 0 is asked for 2 words."),
+            (1, lambda i: i, free),
+            (8, lambda i: 8 * i, "2 wavefronts. No bank is asked for two words at a time."),
+            (8, lambda i: 16 * i, "4 wavefronts, since bank 0 is asked for 2 words."),
+            (16, lambda i: 16 * i, "4 wavefronts. No bank is asked for two words at a time."),
+        ):
+            self.assertEqual(sentence, self.drawn("shared load", size, of))
+        text = self.page(self.row("shared store", 4, lambda i: 128 * i + 4 if i else None))
+        self.assertEqual(1, text.count('<i class="used">'))
+        self.assertEqual(30, text.count('<i class="again">'))
+        self.assertEqual(31, text.count('<i class="unused">'))
+        self.assertIn('<li class="idle"><b>0</b></li><li><b>1</b><span>1</span></li>', text)
+
+    def test_atomics_and_variables(self):
+        self.assertEqual(
+            "16 turns at one address; 2 sectors, 64 bytes, of which 8 are used.",
+            self.drawn("global atomic", 4, lambda i: 32 * (i % 2)),
+        )
+        self.assertEqual(
+            "32 turns: as many lanes as update words of bank 2.",
+            self.drawn("shared atomic", 4, lambda i: 8 + 128 * (i % 3)),
+        )
+        three = self.drawn("variable load", 4, lambda i: 4 * (i % 3))
+        self.assertEqual("3 different words.", three)
+
+    def test_sources_and_costs(self):
+        row = self.row("global load", 4, lambda i: 32 * i, sectors=320, ideal_sectors=40)
+        text = self.page(row)
+        self.assertIn("<title>05.1 &lt;title&gt;</title>", text)
+        self.assertIn("<code>k&lt;a, b&gt;</code>", text)
+        code = "if (a &lt; b &amp;&amp; c) out[i] = &lt;/code&gt;tile[i];"
+        self.assertIn(f"<h3>k.cu:2</h3>\n<pre><code>{code}</code></pre>", text)
+        self.assertIn('<p class="cost">32.0 (4.0) sectors</p>', text)
+        self.assertIn("neighbouring threads access addresses 32 bytes or more apart", text)
+        self.assertNotRegex(text, "<script|https?:|@import|url\\(")
+
+    def test_other_files_are_not_drawn(self):
+        other = self.row("global load", 4, lambda i: i)
+        other.file = "/usr/include/cub.cuh"
+        text = self.page(other, self.row("global store", 4, lambda i: i))
+        self.assertNotIn("global load", text)
+        self.assertIn("1 more accesses are in files that are not this exercise's", text)
+        self.assertIn("No kernel of this exercise accessed", self.page(other))
+
+    def test_a_row_without_a_request_has_no_drawing(self):
+        row = self.row("global load", 4, lambda i: i)
+        for row.worst in ("", "-"):
+            self.assertNotIn("<figure>", self.page(row))
+        for row.worst in ("1 2", addresses(lambda i: "x")):
+            with self.assertRaisesRegex(LabError, "are not the addresses of 32 lanes"):
+                self.page(row)
+
+
 class NcuTest(TableTest):
     LD = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
     SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
@@ -214,6 +322,28 @@ class ProfileTest(LabTest):
         self.assertTrue(done.stdout.startswith("got:--size 64\nkernel sum\n"), done.stdout)
         self.assertIn("dot_product.cu:1: // What this file is about.", done.stdout)
         self.assertIn("32.0 sectors per request where 4.0 would do", done.stdout)
+
+    def test_a_page(self):
+        self.counting_program("watched_lab.05.1")
+        page = self.root / "new" / "page.html"
+        done = self.lab("profile", "05.1", "--html", str(page), "--", "--size", "64")
+        self.assert_status(0, done)
+        self.assertIn("kernel sum", done.stdout)
+        self.assertIn(f"{page} draws it", done.stderr)
+        text = page.read_text(encoding="utf-8")
+        self.assertIn("<h1>05.1 dot_product: what the memory accesses cost</h1>", text)
+        self.assertIn("<h3>dot_product.cu:1</h3>", text)
+        (self.root / "file").write_text("")
+        done = self.lab("profile", "05.1", "--html", str(self.root / "file" / "page.html"))
+        self.assert_status(1, done)
+        self.assertRegex(done.stderr, "cannot write .*page.html: (Not a directory|File exists)")
+
+    def test_a_page_needs_the_cpu_device(self):
+        self.gpu()
+        done = self.lab("profile", "05.1", "--html", "a.html", LAB_DEVICE="gpu")
+        self.assert_status(2, done)
+        self.assertIn("`scripts/lab profile 05.1 --device cpu --html a.html`", done.stderr)
+        self.assertEqual([], self.calls())
 
     def test_the_solution(self):
         self.counting_program("watched_solution.05.1")

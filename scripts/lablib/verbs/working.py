@@ -33,12 +33,27 @@ def _run(root: Path, options: argparse.Namespace) -> int:
     )
 
 
+def _profile_arguments(parser: Parser) -> None:
+    _program_arguments(parser)
+    assert parser.usage
+    parser.usage = parser.usage.replace("[-- ", "[--html FILE] [-- ")
+    parser.add_argument(
+        "--html",
+        type=Path,
+        metavar="FILE",
+        help=(
+            "also write this page, for a browser: for each access the lanes of its costliest"
+            " request, and the sectors or banks that they access (CPU device)"
+        ),
+    )
+
+
 def _profile(root: Path, options: argparse.Namespace) -> int:
     exercise = resolve_one(root, options.id)
     chosen = verb.chosen_device(options)
     build.require_packages(root)
     return profiling.profile(
-        root, exercise, chosen, options.solution, options.rest, options.time_limit
+        root, exercise, chosen, options.solution, options.rest, options.time_limit, options.html
     )
 
 
@@ -146,7 +161,7 @@ VERBS = (
         "Run the program of an exercise and count, line by line, what its memory accesses cost,"
         " with the CPU device's counters or, on a GPU, with Nsight Compute. Arguments after -- go"
         " to the program.",
-        _program_arguments,
+        _profile_arguments,
         _profile,
         takes_rest=True,
         takes_exercises=True,

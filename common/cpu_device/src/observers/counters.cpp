@@ -44,6 +44,23 @@ constexpr std::uint32_t kNever = 0xFFFFFFFF;
 constexpr unsigned kMostInstructions = 4096;      // in one kernel; a power of two
 constexpr std::size_t kArenaBytes = 64ULL << 20;  // of requests that wait, for each worker
 
+struct request {
+  std::uint32_t lanes;  // that have come, a bit each
+  std::uint64_t address[kLanes];
+};
+
+/// The request of an instruction, and later of a line, that cost most; the first of those.
+struct example {
+  std::uint64_t cost = 0;  // sectors, wavefronts or turns; 0: none yet
+  request what{};
+
+  void consider(std::uint64_t other_cost, const request& other) {
+    if (other_cost <= cost) return;
+    cost = other_cost;
+    what = other;
+  }
+};
+
 /// What is added up for an instruction, and later for a line.
 struct sums {
   std::uint64_t requests = 0, lanes = 0, lanes_of_warps = 0;
@@ -51,6 +68,7 @@ struct sums {
   std::uint64_t wavefronts = 0, ideal_wavefronts = 0;
   std::uint64_t turns = 0, same_address = 0;
   std::uint64_t not_counted = 0;
+  example worst;
 
   void add(const sums& s) {
     requests += s.requests, lanes += s.lanes, lanes_of_warps += s.lanes_of_warps;
@@ -58,12 +76,8 @@ struct sums {
     wavefronts += s.wavefronts, ideal_wavefronts += s.ideal_wavefronts;
     turns += s.turns, same_address += s.same_address;
     not_counted += s.not_counted;
+    worst.consider(s.worst.cost, s.worst.what);
   }
-};
-
-struct request {
-  std::uint32_t lanes;  // that have come, a bit each
-  std::uint64_t address[kLanes];
 };
 
 /// An instruction as one warp executes it: requests number first .. first + capacity - 1 wait.
@@ -202,6 +216,7 @@ void count_addresses(const request& r, access_kind kind, sums& s) {
 
 void finish(const request& r, instruction& i, unsigned lanes_of_warp) {
   sums& s = i.sum;
+  const std::uint64_t before = s.sectors + s.wavefronts + s.turns;
   ++s.requests;
   s.lanes += static_cast<unsigned>(std::popcount(r.lanes));
   s.lanes_of_warps += lanes_of_warp;
@@ -222,6 +237,7 @@ void finish(const request& r, instruction& i, unsigned lanes_of_warp) {
       count_sectors(r, i.bytes, s);
       break;
   }
+  s.worst.consider(s.sectors + s.wavefronts + s.turns - before, r);
 }
 
 // --- putting requests together ------------------------------------------------------------------
@@ -434,7 +450,15 @@ void reset_counters() {
   total.no_room = 0;
 }
 
-std::vector<access_counters> read_counters() {
+namespace {
+
+struct counted_line {
+  access_counters counters;
+  example worst;
+};
+
+/// Sorted by kernel, file, line and kind.
+std::vector<counted_line> counted_lines() {
   totals& total = all_totals();
   const std::lock_guard lock(total.mutex);
   std::vector<std::uint32_t> unknown;
@@ -460,16 +484,42 @@ std::vector<access_counters> read_counters() {
           known ? std::atoi(place.c_str() + colon + 1) : 0, std::get<2>(key), std::get<3>(key)}]
         .add(sum);
   }
-  std::vector<access_counters> result;
+  std::vector<counted_line> result;
   for (const auto& [key, s] : rows) {
     const auto& [kernel, file, line, kind, bytes] = key;
-    result.push_back({kernel, file, line, kind, bytes, s.requests, s.lanes, s.lanes_of_warps,
-                      s.sectors, s.ideal_sectors, s.bytes_used, s.wavefronts, s.ideal_wavefronts,
-                      s.turns, s.same_address, s.not_counted});
+    result.push_back({{kernel, file, line, kind, bytes, s.requests, s.lanes, s.lanes_of_warps,
+                       s.sectors, s.ideal_sectors, s.bytes_used, s.wavefronts, s.ideal_wavefronts,
+                       s.turns, s.same_address, s.not_counted},
+                      s.worst});
   }
   if (total.no_room != 0)
     explain("the counters are incomplete: a kernel has too many instructions that use memory. " +
             std::to_string(total.no_room) + " accesses are not counted.");
+  return result;
+}
+
+/// "0 4 - 12 …": the bytes that each lane's address lies behind the lowest one, or behind the
+/// multiple of 128 before that: so sectors and banks stay what they are.
+std::string written(const example& e) {
+  if (e.cost == 0) return "-";
+  std::uint64_t lowest = UINT64_MAX;
+  for (std::uint32_t left = e.what.lanes; left != 0; left &= left - 1)
+    lowest = std::min(lowest, e.what.address[std::countr_zero(left)]);
+  std::string text;
+  for (unsigned lane = 0; lane < kLanes; ++lane) {
+    if (lane != 0) text += ' ';
+    text += (e.what.lanes >> lane & 1U) == 0
+                ? "-"
+                : std::to_string(e.what.address[lane] - lowest / 128 * 128);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<access_counters> read_counters() {
+  std::vector<access_counters> result;
+  for (counted_line& line : counted_lines()) result.push_back(std::move(line.counters));
   return result;
 }
 
@@ -504,15 +554,15 @@ void write_counters(const char* path) {
   std::fprintf(file,
                "kernel\tfile\tline\taccess\tbytes\trequests\tlanes\tlanes_of_warps\tsectors\t"
                "ideal_sectors\tbytes_used\twavefronts\tideal_wavefronts\tturns\tsame_address\t"
-               "not_counted\n");
-  for (const access_counters& c : read_counters()) {
+               "not_counted\tworst\n");
+  for (const auto& [c, worst] : counted_lines()) {
     std::fprintf(file, "%s\t%s\t%d\t%s\t%u", c.kernel.c_str(), c.file.c_str(), c.line,
                  name_of(c.kind), c.bytes);
     for (const std::uint64_t value :
          {c.requests, c.lanes, c.lanes_of_warps, c.sectors, c.ideal_sectors, c.bytes_used,
           c.wavefronts, c.ideal_wavefronts, c.turns, c.same_address, c.not_counted})
       std::fprintf(file, "\t%llu", static_cast<unsigned long long>(value));
-    std::fprintf(file, "\n");
+    std::fprintf(file, "\t%s\n", written(worst).c_str());
   }
   if (std::fclose(file) != 0)
     explain("CPU_DEVICE_COUNTERS: cannot write " + std::string(path) + ": " + std::strerror(errno));
