@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Cooperative groups: the block, tiles of up to 32 threads, the threads that are at one place
-// together, and the grid. Reductions, scans and copies are in here, too; CUDA keeps those in
-// cooperative_groups/{reduce,scan,memcpy_async}.h.
+// together, the cluster, and the grid. Reductions, scans and copies are in here, too; CUDA keeps
+// those in cooperative_groups/{reduce,scan,memcpy_async}.h.
 //
-// Not there: tiles of more than 32 threads, clusters, several grids.
+// Not there: tiles of more than 32 threads, several grids.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "cpu_device/async_copy.h"
+#include "cpu_device/clusters.h"
 #include "cpu_device/execution.h"
 #include "cpu_device/kernel_functions.h"
 #include "cpu_device/synchronization.h"
@@ -172,6 +173,19 @@ class grid_group {
     return (static_cast<unsigned long long>(blockIdx.z) * gridDim.y + blockIdx.y) * gridDim.x +
            blockIdx.x;
   }
+  static dim3 dim_clusters() {
+    const dim3 cluster = cpu_device::place_in_cluster().dim;
+    return dim3(gridDim.x / cluster.x, gridDim.y / cluster.y, gridDim.z / cluster.z);
+  }
+  static unsigned long long num_clusters() {
+    const dim3 clusters = dim_clusters();
+    return static_cast<unsigned long long>(clusters.x) * clusters.y * clusters.z;
+  }
+  static dim3 cluster_index() { return cpu_device::place_in_cluster().cluster; }
+  static unsigned long long cluster_rank() {
+    const dim3 clusters = dim_clusters(), index = cluster_index();
+    return (static_cast<unsigned long long>(index.z) * clusters.y + index.y) * clusters.x + index.x;
+  }
   static dim3 group_dim() { return gridDim; }
   static dim3 dim_blocks() { return gridDim; }
   static dim3 block_index() { return blockIdx; }
@@ -188,6 +202,58 @@ class grid_group {
   grid_group() = default;
 };
 inline grid_group this_grid() { return {}; }
+
+/// The blocks that were launched as one cluster: without clusters, the block alone.
+class cluster_group {
+ public:
+  struct arrival_token {};
+
+  static void sync(CPU_DEVICE_HERE) { cpu_device::cluster_barrier(file, line); }
+  static arrival_token barrier_arrive(CPU_DEVICE_HERE) {
+    cpu_device::cluster_arrive(cpu_device::kClusterArrive, file, line);
+    return {};
+  }
+  static void barrier_wait(CPU_DEVICE_HERE) {
+    cpu_device::cluster_wait(cpu_device::kClusterWait, file, line);
+  }
+  static void barrier_wait(arrival_token&&, CPU_DEVICE_HERE) { barrier_wait(file, line); }
+
+  /// The same variable of shared memory in the block of this rank. It is there until that block
+  /// leaves the kernel.
+  template <class T>
+  static T* map_shared_rank(T* variable, int rank, CPU_DEVICE_HERE) {
+    return static_cast<T*>(
+        cpu_device::map_shared(const_cast<const void*>(static_cast<const volatile void*>(variable)),
+                               static_cast<unsigned>(rank), file, line));
+  }
+  static unsigned query_shared_rank(const void* address, CPU_DEVICE_HERE) {
+    return cpu_device::rank_of_shared(address, file, line);
+  }
+
+  static dim3 block_index() { return cpu_device::place_in_cluster().index; }
+  static unsigned block_rank() { return cpu_device::place_in_cluster().rank; }
+  static dim3 dim_blocks() { return cpu_device::place_in_cluster().dim; }
+  static unsigned num_blocks() { return cpu_device::place_in_cluster().size; }
+  static dim3 thread_index() {
+    const dim3 block = block_index();
+    return dim3(block.x * blockDim.x + threadIdx.x, block.y * blockDim.y + threadIdx.y,
+                block.z * blockDim.z + threadIdx.z);
+  }
+  static unsigned thread_rank() {
+    return block_rank() * cpu_device::progress.count + cpu_device::progress.position->linear;
+  }
+  static dim3 dim_threads() {
+    const dim3 blocks = dim_blocks();
+    return dim3(blocks.x * blockDim.x, blocks.y * blockDim.y, blocks.z * blockDim.z);
+  }
+  static unsigned num_threads() { return num_blocks() * cpu_device::progress.count; }
+  static unsigned size() { return num_threads(); }
+
+ private:
+  friend cluster_group this_cluster();
+  cluster_group() = default;
+};
+inline cluster_group this_cluster() { return {}; }
 
 namespace details {
 

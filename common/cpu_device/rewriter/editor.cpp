@@ -41,7 +41,7 @@ void edit_all(const stretch& s) {
     if (t.kind != token_kind::identifier) continue;
     if (t.is("__shared__"))
       edit_shared(s, i);
-    else if (t.is("__launch_bounds__"))
+    else if (t.is("__launch_bounds__") || t.is("__cluster_dims__"))
       edit_launch_bounds(s, i);
     else if (t.is("__noinline__"))
       s.replace(t.begin, t.end(), "__attribute__((noinline))");

@@ -45,7 +45,7 @@ std::optional<std::string> parameter_names(const stretch& s, std::size_t open) {
 
 }  // namespace
 
-/// Has the kernel's body note what the `__launch_bounds__` at `at` says.
+/// Has the kernel's body note what the `__launch_bounds__` or `__cluster_dims__` at `at` says.
 void edit_launch_bounds(const stretch& s, std::size_t at) {
   const auto found = s.file.kernel_declarations.upper_bound(at);
   if (s.macro != nullptr || found == s.file.kernel_declarations.end() || !is(s.ts, at + 1, "(") ||
@@ -72,13 +72,20 @@ void edit_launch_bounds(const stretch& s, std::size_t at) {
     if (!names) return;
     kernel += "<" + *names + ">";
   }
-  const std::size_t bound = argument_end(s, at + 2, match_forward(s.ts, at + 1));
+  const bool clusters = s.ts[at].is("__cluster_dims__");  // it has up to three arguments that count
+  const std::size_t close = match_forward(s.ts, at + 1);
+  std::string bounds;
+  for (std::size_t i = at + 2, end = i; i < close; i = end + 1) {
+    end = argument_end(s, i, close);
+    bounds += (bounds.empty() ? "(" : ", (") + flat(s.ts, i, end) + ")";
+    if (!clusters) break;
+  }
   const std::string note = "cpu_device_b.template kernel<(" + kernel + ")>()";
   const std::size_t where = s.ts[body].end();
   s.replace(where, where,
-            " ::cpu_device::launch_bounds<(" + flat(s.ts, at + 2, bound) +
-                ")>([]([[maybe_unused]] auto cpu_device_b) { if constexpr (requires { " + note +
-                "; }) " + note + "; });");
+            std::string(" ::cpu_device::") + (clusters ? "cluster_dims<" : "launch_bounds<") +
+                bounds + ">([]([[maybe_unused]] auto cpu_device_b) { if constexpr (requires { " +
+                note + "; }) " + note + "; });");
 }
 
 }  // namespace rewriter

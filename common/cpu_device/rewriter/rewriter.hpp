@@ -36,6 +36,7 @@
 //   __global__ void __launch_bounds__(n) k() {       a kernel's definition:
 //     __global__ void __launch_bounds__(n) k() { ::cpu_device::launch_bounds<(n)>(a lambda);
 //     The lambda names the kernel, k<T> for a template; the rest of the line is as it was.
+//     __cluster_dims__(x, y, z) becomes ::cpu_device::cluster_dims<(x), (y), (z)> the same way.
 //
 //   __constant__ float c[4];         outside functions, with --whole-program, if it is not extern:
 //     static __constant__ float c[4];

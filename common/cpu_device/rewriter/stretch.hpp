@@ -53,7 +53,8 @@ void edit_local_arrays(const stretch& s);
 void edit_launch(const stretch& s, std::size_t open);
 bool directive_between(const stretch& s, std::size_t first, std::size_t last);
 
-/// launch_bounds.cpp: has the kernel's body note what the `__launch_bounds__` at `at` says.
+/// launch_bounds.cpp: has the kernel's body note what the `__launch_bounds__` or
+/// `__cluster_dims__` at `at` says.
 void edit_launch_bounds(const stretch& s, std::size_t at);
 
 /// shared_memory.cpp: the declaration that the `__shared__` at `at` is part of.

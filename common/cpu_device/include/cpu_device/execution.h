@@ -84,6 +84,7 @@ struct launch_shape {
   std::size_t shared_bytes;
   cudaStream_t stream;
   bool cooperative = false;  ///< all blocks run at the same time and may wait for each other
+  dim3 cluster = {0, 0, 0};  ///< blocks of a cluster; (0, 0, 0): those of the kernel's declaration
 };
 
 /// A kernel with its arguments, type erased: what the engine needs to run it now or later.
@@ -309,6 +310,30 @@ struct bound_of_kernel {
 template <auto Threads, class Note>
 CPU_DEVICE_UNWATCHED inline void launch_bounds(Note note) {
   note(bound_of_kernel<static_cast<unsigned>(Threads)>{});
+}
+
+/// The same for __cluster_dims__(X, Y, Z).
+bool note_cluster_dims(const void* kernel, dim3 cluster);
+template <auto Kernel, unsigned X, unsigned Y, unsigned Z>
+inline const bool noted_cluster = note_cluster_dims(reinterpret_cast<const void*>(Kernel),
+                                                    dim3(X, Y, Z));
+
+template <unsigned X, unsigned Y, unsigned Z>
+struct cluster_of_kernel {
+  template <auto Kernel>
+  CPU_DEVICE_UNWATCHED void kernel() const {
+    static_cast<void>(&noted_cluster<Kernel, X, Y, Z>);
+  }
+};
+/// In such a kernel: refuses a launch that could not know of its clusters.
+void require_clusters(dim3 cluster);
+template <auto X, auto Y = 1, auto Z = 1, class Note>
+CPU_DEVICE_UNWATCHED inline void cluster_dims(Note note) {
+  constexpr auto x = static_cast<unsigned>(X), y = static_cast<unsigned>(Y),
+                 z = static_cast<unsigned>(Z);
+  static_assert(x != 0 && y != 0 && z != 0, "a cluster has at least one block in each direction");
+  note(cluster_of_kernel<x, y, z>{});
+  if (progress.position->linear == 0) require_clusters(dim3(x, y, z));
 }
 
 /// The block's dynamic shared memory (third launch argument).

@@ -90,7 +90,19 @@ enum cudaLaunchAttributeID {
   cudaLaunchAttributeClusterDimension = 4,
   cudaLaunchAttributeClusterSchedulingPolicyPreference = 5,
   cudaLaunchAttributeProgrammaticStreamSerialization = 6,
+  cudaLaunchAttributeProgrammaticEvent = 7,
   cudaLaunchAttributePriority = 8,
+  cudaLaunchAttributeMemSyncDomainMap = 9,
+  cudaLaunchAttributeMemSyncDomain = 10,
+  cudaLaunchAttributePreferredClusterDimension = 11,
+  cudaLaunchAttributeLaunchCompletionEvent = 12,
+  cudaLaunchAttributeDeviceUpdatableKernelNode = 13,
+  cudaLaunchAttributePreferredSharedMemoryCarveout = 14,
+};
+enum cudaClusterSchedulingPolicy {
+  cudaClusterSchedulingPolicyDefault = 0,
+  cudaClusterSchedulingPolicySpread = 1,
+  cudaClusterSchedulingPolicyLoadBalancing = 2,
 };
 union cudaLaunchAttributeValue {
   char pad[64];
@@ -98,6 +110,10 @@ union cudaLaunchAttributeValue {
   struct {
     unsigned int x, y, z;
   } clusterDim;
+  cudaClusterSchedulingPolicy clusterSchedulingPolicyPreference;
+  struct {
+    unsigned int x, y, z;
+  } preferredClusterDim;
   int programmaticStreamSerializationAllowed;
   int priority;
 };
@@ -115,8 +131,10 @@ struct cudaLaunchConfig_t {
 };
 
 namespace cpu_device {
-/// The shape that a configuration asks for; fails for attributes that are not there (clusters).
+/// The shape that a configuration asks for; fails for attributes that are not there.
 cudaError_t shape_of(const cudaLaunchConfig_t* config, launch_shape& shape);
+cudaError_t largest_cluster(int* blocks, const void* kernel, const cudaLaunchConfig_t* config);
+cudaError_t active_clusters(int* clusters, const void* kernel, const cudaLaunchConfig_t* config);
 const char* name_of_kernel(const void* kernel);
 }  // namespace cpu_device
 
@@ -148,4 +166,17 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
         typename cpu_device::pointer_launch<P...>::call{kernel, {args...}}, address, args...);
   };
   return launch(std::forward<Args>(arguments)...);
+}
+
+/// The largest cluster that the kernel can be launched with. The configuration's own is ignored.
+template <class Kernel>
+cudaError_t cudaOccupancyMaxPotentialClusterSize(int* blocks, Kernel* kernel,
+                                                 const cudaLaunchConfig_t* config) {
+  return cpu_device::largest_cluster(blocks, reinterpret_cast<const void*>(kernel), config);
+}
+/// How many clusters of the configuration's size (or the kernel's) run at the same time.
+template <class Kernel>
+cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, Kernel* kernel,
+                                           const cudaLaunchConfig_t* config) {
+  return cpu_device::active_clusters(clusters, reinterpret_cast<const void*>(kernel), config);
 }

@@ -19,6 +19,7 @@
 #define __shared__ static thread_local
 #define __launch_bounds__(...)
 #define __maxnreg__(...)
+#define __cluster_dims__(...)
 #ifndef __restrict__
 #define __restrict__ __restrict
 #endif

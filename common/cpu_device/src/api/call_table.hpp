@@ -138,6 +138,8 @@
   X(cudaFuncSetCacheConfig, none, cudaErrorInvalidDeviceFunction)                        \
   X(cudaOccupancyMaxActiveBlocksPerMultiprocessor, none, cudaErrorInvalidDeviceFunction) \
   X(cudaOccupancyAvailableDynamicSMemPerBlock, none, cudaErrorInvalidDeviceFunction)     \
+  X(cudaOccupancyMaxPotentialClusterSize, none, cudaErrorInvalidDeviceFunction)          \
+  X(cudaOccupancyMaxActiveClusters, none, cudaErrorInvalidClusterSize)                   \
   /* streams and events */                                                               \
   X(cudaStreamCreate, checked, cudaErrorMemoryAllocation)                                \
   X(cudaStreamCreateWithFlags, checked, cudaErrorMemoryAllocation)                       \

@@ -6,6 +6,8 @@
 
 #include <cstddef>
 
+#include "cpu_device/vector_types.h"
+
 namespace cpu_device {
 
 // launch.cpp
@@ -13,6 +15,12 @@ namespace cpu_device {
 std::size_t shared_limit_of(const void* kernel);
 /// The threads that a block of it may have, by its __launch_bounds__.
 unsigned thread_limit_of(const void* kernel);
+
+/// The blocks of a cluster by its __cluster_dims__; (0, 0, 0) without.
+dim3 cluster_dims_of(const void* kernel);
+/// The blocks that a cluster may have on every device that has clusters, and here.
+constexpr unsigned kPortableCluster = 8, kLargestCluster = 16;
+unsigned cluster_limit_of(const void* kernel);
 
 // properties.cpp
 /// How many blocks of this size one multiprocessor can hold at a time.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "api/calls.hpp"
@@ -30,6 +31,16 @@ std::map<const void*, unsigned>& thread_limits() {  // kernels with __launch_bou
   return *all;
 }
 
+std::map<const void*, dim3>& cluster_dims() {  // kernels with __cluster_dims__
+  static auto* all = new std::map<const void*, dim3>;
+  return *all;
+}
+
+std::set<const void*>& large_clusters() {  // kernels that may have clusters of more than 8 blocks
+  static auto* all = new std::set<const void*>;
+  return *all;
+}
+
 std::map<const void*, known_kernel>& known_kernels() {
   static auto* all = new std::map<const void*, known_kernel>;
   return *all;
@@ -48,11 +59,37 @@ std::string launch_of(const launch_site& site) {
 /// cudaErrorInvalidConfiguration, as documents still say.
 constexpr cudaError_t kRefused = cudaErrorInvalidValue;
 
-/// How many of the blocks run at the same time: their occupancy of all multiprocessors.
+unsigned blocks_in(dim3 cluster) { return cluster.x * cluster.y * cluster.z; }
+
+/// How many of the blocks run at the same time: their occupancy of all multiprocessors, and one
+/// cluster at least.
 std::uint64_t resident_blocks(const launch_shape& shape) {
   const int fitting =
       blocks_that_fit(shape.block.x * shape.block.y * shape.block.z, shape.shared_bytes);
-  return std::uint64_t{worker_count()} * static_cast<unsigned>(fitting);
+  return std::max<std::uint64_t>(std::uint64_t{worker_count()} * static_cast<unsigned>(fitting),
+                                 blocks_in(shape.cluster));
+}
+
+/// Why the kernel's blocks cannot form such clusters; empty if they can.
+std::string wrong_cluster(const launch_shape& shape, const void* kernel) {
+  const dim3 g = shape.grid, c = shape.cluster, declared = cluster_dims_of(kernel);
+  if (c.x == 0 && c.y == 0 && c.z == 0) return {};
+  const std::string cluster = "clusters of " + extent(c) + " blocks ";
+  if (c.x == 0 || c.y == 0 || c.z == 0)
+    return cluster + "have none in some direction. Try: 1 where a cluster is flat.";
+  if (declared.x != 0 && (c.x != declared.x || c.y != declared.y || c.z != declared.z))
+    return cluster + "are asked for, but the kernel was compiled for " + extent(declared) +
+           ": __cluster_dims__. Try: the attribute or __cluster_dims__, not both.";
+  const unsigned limit = cluster_limit_of(kernel);
+  if (c.x > limit || c.y > limit || c.z > limit || blocks_in(c) > limit)
+    return cluster + "are too large: at most " + std::to_string(kPortableCluster) + " blocks, or " +
+           std::to_string(kLargestCluster) + " with cudaFuncSetAttribute(kernel, " +
+           "cudaFuncAttributeNonPortableClusterSizeAllowed, 1).";
+  if (g.x % c.x != 0 || g.y % c.y != 0 || g.z % c.z != 0)
+    return "the grid " + extent(g) + " is no multiple of the cluster " + extent(c) +
+           ": all clusters are whole. Try: round the number of blocks up, and let the threads that "
+           "are too many do nothing.";
+  return {};
 }
 
 cudaError_t check_shape(const launch_site& site, const launch_shape& shape, const void* kernel) {
@@ -92,6 +129,8 @@ cudaError_t check_shape(const launch_site& site, const launch_shape& shape, cons
                      " without cudaFuncSetAttribute(kernel, "
                      "cudaFuncAttributeMaxDynamicSharedMemorySize, bytes), " +
                      std::to_string(kSharedOptinLimit) + " with it.");
+  if (const std::string why = wrong_cluster(shape, kernel); !why.empty())
+    return wrong(cudaErrorInvalidClusterSize, why);
   if (shape.cooperative) {
     const std::uint64_t most = resident_blocks(shape);
     if (std::uint64_t{g.x} * g.y * g.z > most)
@@ -146,10 +185,34 @@ std::size_t shared_limit_of(const void* kernel) {
   return it != opted_in().end() ? it->second : kSharedLimit;
 }
 
+bool note_cluster_dims(const void* kernel, dim3 cluster) {
+  const std::lock_guard lock(api_mutex());
+  cluster_dims()[kernel] = cluster;
+  return true;
+}
+
+dim3 cluster_dims_of(const void* kernel) {
+  const auto it = cluster_dims().find(kernel);
+  return it != cluster_dims().end() ? it->second : dim3(0, 0, 0);
+}
+
+unsigned cluster_limit_of(const void* kernel) {
+  return large_clusters().count(kernel) != 0 ? kLargestCluster : kPortableCluster;
+}
+
 cudaError_t set_function_attribute(const void* kernel, cudaFuncAttribute attribute, int value) {
   return call(api::cudaFuncSetAttribute, [&] {
     if (kernel == nullptr) return fail(cudaErrorInvalidDeviceFunction);
-    if (attribute == cudaFuncAttributePreferredSharedMemoryCarveout) return cudaSuccess;
+    if (attribute == cudaFuncAttributePreferredSharedMemoryCarveout ||
+        attribute == cudaFuncAttributeClusterSchedulingPolicyPreference)
+      return cudaSuccess;
+    if (attribute == cudaFuncAttributeNonPortableClusterSizeAllowed && (value == 0 || value == 1)) {
+      if (value == 1)
+        large_clusters().insert(kernel);
+      else
+        large_clusters().erase(kernel);
+      return cudaSuccess;
+    }
     if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 ||
         static_cast<std::size_t>(value) > kSharedOptinLimit)
       return fail(cudaErrorInvalidValue);
@@ -187,12 +250,50 @@ cudaError_t shape_of(const cudaLaunchConfig_t* config, launch_shape& shape) {
   shape = {config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream, false};
   for (unsigned i = 0; i < config->numAttrs; ++i) {
     const cudaLaunchAttribute& a = config->attrs[i];
-    if (a.id == cudaLaunchAttributeCooperative) shape.cooperative = a.val.cooperative != 0;
-    const auto& cluster = a.val.clusterDim;
-    if (a.id == cudaLaunchAttributeClusterDimension && cluster.x * cluster.y * cluster.z != 1)
-      return fail(cudaErrorNotSupported, "the CPU device has no clusters of blocks");
+    switch (a.id) {
+      case cudaLaunchAttributeCooperative:
+        shape.cooperative = a.val.cooperative != 0;
+        break;
+      case cudaLaunchAttributeClusterDimension:
+        shape.cluster = dim3(a.val.clusterDim.x, a.val.clusterDim.y, a.val.clusterDim.z);
+        break;
+      case cudaLaunchAttributeProgrammaticEvent:
+      case cudaLaunchAttributeLaunchCompletionEvent:
+      case cudaLaunchAttributeDeviceUpdatableKernelNode:
+        return fail(cudaErrorNotSupported, "the CPU device has no launch attribute " +
+                                               std::to_string(static_cast<int>(a.id)));
+      default:  // the others are hints
+        if (static_cast<unsigned>(a.id) > cudaLaunchAttributePreferredSharedMemoryCarveout)
+          return fail(cudaErrorInvalidValue);
+    }
   }
   return cudaSuccess;
+}
+
+cudaError_t largest_cluster(int* blocks, const void* kernel, const cudaLaunchConfig_t* config) {
+  return call(api::cudaOccupancyMaxPotentialClusterSize, [&] {
+    if (kernel == nullptr) return fail(cudaErrorInvalidDeviceFunction);
+    if (blocks == nullptr || config == nullptr) return fail(cudaErrorInvalidValue);
+    const unsigned declared = blocks_in(cluster_dims_of(kernel));
+    *blocks = static_cast<int>(declared != 0 ? declared : cluster_limit_of(kernel));
+    return cudaSuccess;
+  });
+}
+
+cudaError_t active_clusters(int* clusters, const void* kernel, const cudaLaunchConfig_t* config) {
+  return call(api::cudaOccupancyMaxActiveClusters, [&] {
+    if (kernel == nullptr) return fail(cudaErrorInvalidDeviceFunction);
+    launch_shape shape{};
+    if (clusters == nullptr) return fail(cudaErrorInvalidValue);
+    if (const cudaError_t status = shape_of(config, shape); status != cudaSuccess) return status;
+    if (blocks_in(shape.cluster) == 0) shape.cluster = cluster_dims_of(kernel);
+    const std::string why = blocks_in(shape.cluster) == 0
+                                ? "neither the configuration nor the kernel has clusters"
+                                : wrong_cluster(shape, kernel);
+    if (!why.empty()) return fail(cudaErrorInvalidClusterSize, this_call() + " fails: " + why);
+    *clusters = static_cast<int>(resident_blocks(shape) / blocks_in(shape.cluster));
+    return cudaSuccess;
+  });
 }
 
 namespace {
@@ -212,8 +313,14 @@ void execute(const launch_site& site, const launch_shape& shape, int device,
   launch.resident = resident_blocks(shape);
   if (shape.cooperative)
     launch.meeting = std::make_unique<grid_meeting>(shape.grid.x * shape.grid.y * shape.grid.z);
+  if (blocks_in(shape.cluster) > 1)
+    launch.clusters = std::make_unique<launch_clusters>(shape.cluster, shape.grid);
+  launch.together = shape.cooperative            ? std::uint64_t{launch.meeting->blocks}
+                    : launch.clusters != nullptr ? launch.clusters->size
+                                                 : 1;
   launch.stream = shape.stream;
   launch.hardware_barriers = hardware_barriers();
+  launch.wakes_spinners = launch.hardware_barriers || launch.clusters != nullptr;
   const auto tell = [&](void (observer::*what)(const launch_event&), cudaError_t status) {
     if (listening(event_kind::launch)) publish(event_kind::launch, what, event_of(launch, status));
   };
@@ -227,8 +334,10 @@ void execute(const launch_site& site, const launch_shape& shape, int device,
   tell(&observer::launch_ends, error);
 }
 
-cudaError_t check_and_enqueue(const launch_site& site, const launch_shape& shape,
+cudaError_t check_and_enqueue(const launch_site& site, launch_shape shape,
                               const kernel_call& call) {
+  if (shape.cluster.x == 0 && shape.cluster.y == 0 && shape.cluster.z == 0)
+    shape.cluster = cluster_dims_of(call.kernel);
   const cudaError_t wrong_shape = check_shape(site, shape, call.kernel);
   if (wrong_shape != cudaSuccess) return wrong_shape;
   if (!is_stream(shape.stream))

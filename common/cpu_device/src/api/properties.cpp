@@ -266,6 +266,12 @@ cudaError_t function_attributes(cudaFuncAttributes* attributes, const void* kern
     attributes->numRegs = 32;
     attributes->ptxVersion = attributes->binaryVersion = 90;
     attributes->maxDynamicSharedSizeBytes = static_cast<int>(shared_limit_of(kernel));
+    const dim3 cluster = cluster_dims_of(kernel);
+    attributes->clusterDimMustBeSet = cluster.x != 0;
+    attributes->requiredClusterWidth = static_cast<int>(cluster.x);
+    attributes->requiredClusterHeight = static_cast<int>(cluster.y);
+    attributes->requiredClusterDepth = static_cast<int>(cluster.z);
+    attributes->nonPortableClusterSizeAllowed = cluster_limit_of(kernel) > kPortableCluster;
     return cudaSuccess;
   });
 }
@@ -358,6 +364,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
     p->hostRegisterSupported = 1;
     p->memoryPoolsSupported = 1;
     p->hostRegisterReadOnlySupported = 1;
+    p->clusterLaunch = 1;
     p->deviceNumaId = p->hostNumaId = -1;
     return cudaSuccess;
   });

@@ -102,6 +102,7 @@ constexpr error_text kErrors[] = {
     CPU_DEVICE_ERROR(cudaErrorGraphExecUpdateFailure,
                      "the graph update was not performed because it included changes which "
                      "violated constraints specific to instantiated graph update"),
+    CPU_DEVICE_ERROR(cudaErrorInvalidClusterSize, "cluster misconfiguration"),
     CPU_DEVICE_ERROR(cudaErrorUnknown, "unknown error"),
 };
 #undef CPU_DEVICE_ERROR

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/report.hpp"
+#include "cpu_device/clusters.h"
 #include "engine/bulk_copies.hpp"
 
 #ifdef CPU_DEVICE_ASAN
@@ -94,6 +95,7 @@ void create_worker() {
   w.free_stacks = tls_owner.free_stacks.get();
   w.os_thread = pthread_self();
   w.progress = &progress;
+  w.thread_pointer = static_cast<const char*>(__builtin_thread_pointer());
   // Signal handlers look at the stacks, too: the list never moves.
   w.stacks.reserve(kMostStacks);
   w.stacks.push_back({&w.base});
@@ -254,7 +256,7 @@ bool release_special_waiters(worker& w) {
     w.at_active_mask.swap(rest);
     return true;
   }
-  return false;
+  return w.cluster != nullptr && release_cluster(w);
 }
 
 [[noreturn, gnu::cold]] void stuck(worker& w) {
@@ -423,6 +425,117 @@ void grid_barrier(const char* file, int line) {
   wait_for_others(w, me);
 }
 
+// --- the barrier of a cluster -------------------------------------------------------------------
+// A block comes to it when the last of its threads arrives. Threads that wait for it stand in a
+// list of their own: the block's other threads go on, and only when none can does its OS thread
+// wait.
+
+namespace {
+
+[[noreturn, gnu::cold]] void misuse_of_cluster(worker& w, const char* what, const char* why,
+                                               const char* file, int line) {
+  w.problem.what = failure::kind::misuse;
+  w.problem.text = std::string(what) + " at " + place(file, line) + " " + why;
+  give_up_block(w);
+}
+
+/// The first of the block's threads passes the barrier.
+void note_cluster_passed(worker& w, std::uint32_t barrier, unsigned threads, const char* file,
+                         int line) {
+  if (w.cluster->passed == barrier) return;
+  if (hooks.cluster_met != nullptr) {
+    const engine_work work(w);
+    hooks.cluster_met(w);
+  }
+  w.cluster->passed = barrier;
+  if (listening(event_kind::barrier)) [[unlikely]]
+    publish_barrier(w, event_scope::device, threads, file, line);
+  ++w.block_epoch;
+}
+
+/// All blocks have met: lets the threads that wait for that go on.
+void let_cluster_go(worker& w) {
+  cluster_member& c = *w.cluster;
+  const fiber& last = *c.waiting.back();
+  note_cluster_passed(w, c.awaited, static_cast<unsigned>(c.waiting.size()), last.file, last.line);
+  if (w.launch->order == thread_order::random)
+    shuffle_items(c.waiting.data(), c.waiting.size(), w.random);
+  for (fiber* f : c.waiting) make_ready(w, f);
+  c.waiting.clear();
+}
+
+bool has_met(const cluster_member& c, std::uint32_t barrier) {
+  return c.all->meeting.generation.load(std::memory_order_acquire) > barrier &&
+         !c.all->meeting.broken.load();
+}
+
+}  // namespace
+
+bool release_cluster(worker& w) {
+  cluster_member& c = *w.cluster;
+  if (c.waiting.empty() || c.awaited == c.barrier) return false;
+  wait_at(w, c.all->meeting, c.awaited, failure::kind::stuck_cluster);
+  let_cluster_go(w);
+  return true;
+}
+
+void release_cluster_while_spinning(worker& w) {
+  if (!w.cluster->waiting.empty() && has_met(*w.cluster, w.cluster->awaited)) let_cluster_go(w);
+}
+
+void cluster_arrive(const char* what, const char* file, int line) {
+  worker& w = worker_in_kernel(what);
+  if (w.cluster == nullptr) return;  // to wait is the block's whole barrier
+  cluster_member& c = *w.cluster;
+  std::uint32_t& mine = c.at[progress.position->linear];
+  if (mine != 0)
+    misuse_of_cluster(w, what,
+                      "is the second arrival of a thread at one barrier. Try: one barrier_wait() "
+                      "between any two barrier_arrive().",
+                      file, line);
+  if (c.arrived == 0) {
+    c.file = file;
+    c.line = line;
+  } else if (line != c.line && !w.launch->hardware_barriers) {
+    misuse_of_cluster(w, what,
+                      ("meets another barrier of the cluster, at " + place(c.file, c.line) +
+                       ": threads of one block arrive at both. Try: one call that all threads of "
+                       "the cluster reach, outside of the if or the loop.")
+                          .c_str(),
+                      file, line);
+  }
+  mine = c.barrier;
+  if (++c.arrived != progress.count) return;
+  c.arrived = 0;
+  ++c.barrier;
+  const engine_work work(w);
+  come_to(c.all->meeting, c.rank, file, line);
+}
+
+void cluster_wait(const char* what, const char* file, int line) {
+  worker& w = worker_in_kernel(what);
+  if (w.cluster == nullptr) return block_barrier(file, line);
+  cluster_member& c = *w.cluster;
+  fiber* me = w.current;
+  std::uint32_t& mine = c.at[progress.position->linear];
+  const std::uint32_t barrier = mine;
+  if (barrier == 0)
+    misuse_of_cluster(w, what,
+                      "waits for a barrier at which the thread has not arrived. Try: "
+                      "barrier_arrive() before it.",
+                      file, line);
+  mine = 0;
+  if (has_met(c, barrier)) {
+    if (!c.waiting.empty()) let_cluster_go(w);
+    note_cluster_passed(w, barrier, 1, file, line);
+    return;
+  }
+  note_place(me, what, file, line);
+  c.awaited = barrier;
+  c.waiting.push_back(me);
+  wait_for_others(w, me);
+}
+
 int block_vote(vote kind, int predicate, const char* file, int line) {
   worker& w = worker_in_kernel("__syncthreads_count()");
   fiber* me = w.current;
@@ -572,7 +685,7 @@ void yield(const char* file, int line, const char* what) {
   worker& w = worker_in_kernel("__nanosleep()");
   fiber* me = w.current;
   note_place(me, what, file, line);
-  if (w.launch->hardware_barriers) [[unlikely]]
+  if (w.launch->wakes_spinners) [[unlikely]]
     release_while_spinning(w, *me);
   const bool watched = w.notes.watched.load(std::memory_order_relaxed);
   if (watched) [[unlikely]]
@@ -613,7 +726,7 @@ void take_turn(worker& w, const void* pc) {
   me->what = "a spin loop";
   me->pc = pc;
   me->line = 0;
-  if (w.launch->hardware_barriers) [[unlikely]]
+  if (w.launch->wakes_spinners) [[unlikely]]
     release_while_spinning(w, *me);
   make_ready(w, me);
   if (p.next != p.end)
@@ -683,6 +796,7 @@ void prepare_order(worker& w, const running_launch& launch) {
 /// A block that was given up leaves threads behind in every list.
 void forget_block(worker& w) {
   forget_bulk_copies();
+  w.cluster.reset();
   w.head = w.tail = w.arrived = 0;
   w.mixed = false;
   w.at_active_mask.clear();
@@ -704,6 +818,25 @@ void publish_block(worker& w, void (observer::*what)(const block_event&), bool g
   publish(event_kind::block, what, {event_of(*w.launch), blockIdx, w.serial, given_up});
 }
 
+/// The same for the i-th block of a launch with clusters: blocks of one cluster follow one another,
+/// and the clusters are in the launch's order. Gives the block's number in the grid.
+std::uint64_t begin_in_cluster(worker& w, std::uint64_t i) {
+  const running_launch& launch = *w.launch;
+  const launch_clusters& clusters = *launch.clusters;
+  const std::uint64_t size = clusters.size, count = launch.block_count / size;
+  std::uint64_t cluster = i / size, rank = i % size;
+  if (launch.order == thread_order::reverse) {
+    cluster = count - 1 - cluster;
+    rank = size - 1 - rank;
+  }
+  if (launch.order == thread_order::random)
+    cluster = static_cast<std::uint64_t>(
+        (static_cast<uint128>(cluster) * launch.block_step + launch.block_first) % count);
+  blockIdx = block_of_cluster(clusters, cluster * size + rank);
+  join_cluster(w, cluster * size + rank);
+  return (std::uint64_t{blockIdx.z} * launch.grid.y + blockIdx.y) * launch.grid.x + blockIdx.x;
+}
+
 struct block_range {
   worker* w;
   running_launch* launch;
@@ -717,6 +850,7 @@ void run_blocks(void* argument) {
   block_progress& p = progress;
   const std::uint64_t gx = launch.grid.x, gy = launch.grid.y;
   const bool tells = listening(event_kind::block);
+  const bool is_line = launch.block_count <= gx && launch.clusters == nullptr;
   w.notes.in_blocks.store(true, std::memory_order_relaxed);
   w.range_end = range.end;
   for (std::uint64_t i = range.begin; i < w.range_end; ++i) {
@@ -726,8 +860,10 @@ void run_blocks(void* argument) {
     if (launch.order == thread_order::random)
       b = static_cast<std::uint64_t>(
           (static_cast<uint128>(i) * launch.block_step + launch.block_first) % launch.block_count);
-    if (launch.block_count <= gx) {
+    if (is_line) {
       blockIdx = {static_cast<unsigned>(b), 0, 0};
+    } else if (launch.clusters != nullptr) {
+      b = begin_in_cluster(w, i);
     } else {
       blockIdx = {static_cast<unsigned>(b % gx), static_cast<unsigned>(b / gx % gy),
                   static_cast<unsigned>(b / gx / gy)};
@@ -744,7 +880,10 @@ void run_blocks(void* argument) {
     p.watching = false;
     if (p.copies != nullptr) [[unlikely]]
       refuse_unfinished_copies(w);
-    if (launch.meeting != nullptr) leave_grid(w);
+    if (launch.together != 1) {
+      if (launch.clusters != nullptr) leave_cluster(w);
+      if (launch.meeting != nullptr) leave_grid(w);
+    }
     if (tells) publish_block(w, &observer::block_ends);
   }
   w.notes.in_blocks.store(false, std::memory_order_relaxed);
@@ -762,12 +901,18 @@ bool take_blocks(running_launch& launch, block_range& range) {
       return true;
     }
   }
-  const bool single = launch.meeting != nullptr || launch.one_by_one.load();
+  const bool single = launch.together != 1 || launch.one_by_one.load();
   const std::uint64_t count =
       single ? 1 : std::max<std::uint64_t>(1, launch.block_count / (worker_count() * 32ULL));
   range.begin = launch.next_block.fetch_add(count, std::memory_order_relaxed);
   range.end = std::min(range.begin + count, launch.block_count);
   return range.begin < launch.block_count;
+}
+
+/// A block has failed: nobody must wait for it.
+void break_meetings(running_launch& launch) {
+  if (launch.clusters != nullptr) break_clusters(launch);
+  if (launch.meeting != nullptr) break_grid(launch);
 }
 
 void report_problem(worker& w, running_launch& launch) {
@@ -780,6 +925,9 @@ void report_problem(worker& w, running_launch& launch) {
     case failure::kind::stuck_grid:
       text = describe_stuck_grid(w);
       break;
+    case failure::kind::stuck_cluster:
+      text = describe_stuck_cluster(w);
+      break;
     case failure::kind::deadlock:
     case failure::kind::abandoned: {
       if (launch.ended_as.load() == static_cast<int>(failure::kind::deadlock)) {
@@ -790,7 +938,7 @@ void report_problem(worker& w, running_launch& launch) {
       }
       int none = 0;
       launch.error.compare_exchange_strong(none, cudaErrorLaunchTimeout);
-      if (launch.meeting != nullptr) break_grid(launch);
+      break_meetings(launch);
       w.problem = {};
       return;
     }
@@ -808,7 +956,7 @@ void report_problem(worker& w, running_launch& launch) {
   }
   int none = 0;
   if (launch.error.compare_exchange_strong(none, error)) report(text);  // the first block speaks
-  if (launch.meeting != nullptr) break_grid(launch);
+  break_meetings(launch);
   w.problem = {};
 }
 

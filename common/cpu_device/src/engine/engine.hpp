@@ -25,7 +25,9 @@
 
 namespace cpu_device {
 
-/// Where the blocks of a cooperative launch wait for each other.
+struct fiber;
+
+/// Where the blocks of a cooperative launch wait for each other, or those of a cluster.
 struct grid_meeting {
   struct place {  // of one block
     const char* file = nullptr;
@@ -41,7 +43,51 @@ struct grid_meeting {
   std::atomic<bool> broken{false};           // a block failed, or some will never come
   std::atomic<bool> incomplete{false};       // ... the latter
   std::atomic<std::uint32_t> checked_at{0};  // hooks.new_time() when all had come
-  std::vector<place> places;                 // by the blocks' linear numbers
+  std::vector<place> places;                 // by the blocks' linear numbers, or ranks
+};
+
+struct worker;
+
+/// A cluster whose blocks run, or have run: each on an OS thread of its own.
+struct running_cluster {
+  explicit running_cluster(unsigned blocks) : meeting(blocks), members(blocks) {}
+
+  grid_meeting meeting;
+  std::vector<std::atomic<worker*>> members;  // by rank: who runs the block; null: it has not begun
+  std::atomic<std::uint32_t> begun{0};        // a futex: how many have begun
+  std::atomic<std::uint32_t> left{0};         // bit r: the block of rank r has left
+  std::shared_ptr<void> watch;                // what the owner of the hooks remembers
+};
+
+/// The clusters of a launch.
+struct launch_clusters {
+  launch_clusters(dim3 cluster, dim3 grid)
+      : dim(cluster),
+        count(grid.x / cluster.x, grid.y / cluster.y, grid.z / cluster.z),
+        size(cluster.x * cluster.y * cluster.z) {}
+
+  dim3 dim;       // blocks of a cluster
+  dim3 count;     // clusters of the grid
+  unsigned size;  // blocks of a cluster
+  std::mutex mutex;
+  std::map<std::uint64_t, std::shared_ptr<running_cluster>> running;  // by number
+  bool broken = false;  // a block failed: no cluster will be complete
+};
+
+/// A block's part in its cluster.
+struct cluster_member {
+  std::shared_ptr<running_cluster> all;
+  std::uint64_t cluster = 0;  // its number
+  unsigned rank = 0;
+  // The cluster's barriers are numbered from 1, as the generations of its meeting.
+  std::uint32_t barrier = 1;   // that its threads come to next
+  std::uint32_t passed = 0;    // that the first of its threads has passed
+  unsigned arrived = 0;        // threads, at `barrier`
+  const char* file = nullptr;  // where the first of them arrived
+  int line = 0;
+  std::vector<std::uint32_t> at;  // of each thread: the barrier it has arrived at; 0: none
+  std::vector<fiber*> waiting;    // threads, for barrier `awaited`
+  std::uint32_t awaited = 0;
 };
 
 /// A kernel on its way through all of its blocks.
@@ -56,15 +102,18 @@ struct running_launch {
   int device = 0;
   const void* stream = nullptr;  // the handle that the launch named
   bool hardware_barriers = false;
+  bool wakes_spinners = false;  // threads may be let go while another one spins
 
   std::uint64_t block_count = 0;
   std::uint32_t first_serial = 1;  // block b of this launch has the serial number first_serial + b
   std::uint64_t block_step = 1, block_first = 0;  // random order: a walk that meets every block
   std::uint64_t resident = 0;  // the most blocks that run at the same time; 0: any number
+  std::uint64_t together = 1;  // blocks that must run at the same time
   std::atomic<std::uint64_t> workers{0};  // OS threads that run it, or are on their way
   std::atomic<std::uint64_t> next_block{0};
-  std::atomic<int> error{0};              // cudaError_t of the first block that failed
-  std::unique_ptr<grid_meeting> meeting;  // of a cooperative launch
+  std::atomic<int> error{0};                  // cudaError_t of the first block that failed
+  std::unique_ptr<grid_meeting> meeting;      // of a cooperative launch
+  std::unique_ptr<launch_clusters> clusters;  // null: each block is one of its own
 
   // Blocks that wait for each other: what whoever watches the launch asks for.
   std::atomic<bool> one_by_one{false};  // workers take single blocks from now on
@@ -125,6 +174,7 @@ struct failure {
     none,
     stuck,
     stuck_grid,
+    stuck_cluster,
     abandoned,
     fault,
     time_limit,
@@ -247,6 +297,8 @@ struct worker {
   char* shared_low = nullptr;
   char* shared_end = nullptr;
   shared_declarations declared;
+  std::unique_ptr<cluster_member> cluster;  // of the running block; null: it is one of its own
+  const char* thread_pointer = nullptr;     // static __shared__ variables are at a distance from it
   unsigned long os_thread = 0;
   int os_thread_id = 0;                    // as the kernel numbers it
   std::atomic<bool> writes_report{false};  // must not be stopped meanwhile
@@ -278,6 +330,9 @@ struct engine_hooks {
   void (*worker_ends)(worker&) = nullptr;       ///< an OS thread with a worker ends
   void (*share_ends)(const worker&) = nullptr;  ///< a worker has run its last block of the launch
   std::uint32_t (*new_time)() = nullptr;        ///< a later time of the clock of grid_meeting
+  void (*cluster_begins)(running_cluster&) = nullptr;
+  /// The running block is about to pass a barrier of its cluster, or to leave it.
+  void (*cluster_met)(worker&) = nullptr;
 };
 extern engine_hooks hooks;
 
@@ -305,6 +360,31 @@ void meet_other_blocks(worker& w, const char* file, int line);
 void leave_grid(worker& w);
 /// A block has failed: the others must not wait for it.
 void break_grid(running_launch& launch);
+/// Of a meeting: comes to it, and gives its generation to wait for.
+std::uint32_t come_to(grid_meeting& m, std::uint32_t block, const char* file, int line);
+/// Waits until all have come; gives the running block up, as `incomplete`, if that can never be.
+void wait_at(worker& w, grid_meeting& m, std::uint32_t generation, failure::kind incomplete);
+void leave_meeting(grid_meeting& m, std::uint32_t block);
+void break_meeting(grid_meeting& m);
+
+/// clusters.cpp. The number of a block in the grid, of the i-th block in the order in which the
+/// blocks of each cluster follow one another; and blockIdx.
+uint3 block_of_cluster(const launch_clusters& clusters, std::uint64_t i);
+/// The number of the cluster that a block of the grid belongs to.
+std::uint64_t cluster_of_block(const running_launch& launch, std::uint64_t block);
+/// The running block begins, and has ended.
+void join_cluster(worker& w, std::uint64_t i);
+void leave_cluster(worker& w);
+/// A block has failed: no other one must wait for it.
+void break_clusters(running_launch& launch);
+/// Another block's shared memory: whose, and the running block's own at the same place.
+struct remote_shared {
+  unsigned rank;
+  std::uintptr_t own;
+  std::uintptr_t offset;  // a number for the place, the same in all blocks
+};
+bool find_remote(const worker& w, const void* address, remote_shared& found);
+std::string describe_stuck_cluster(worker& w);
 
 /// Gives the running block up: writes nothing, jumps out of it.
 [[noreturn]] void give_up_block(worker& w);
@@ -323,6 +403,11 @@ void release_while_spinning(worker& w, const fiber& running);
 /// engine.cpp. What lies in these lists is ready to go on.
 void let_block_go(worker& w);
 void let_group_go(worker& w, unsigned warp, warp_group* group);
+/// engine.cpp. No thread of the block can run: lets those go on that wait for their cluster, once
+/// all have come. False if there are none, or if the block itself has not come.
+bool release_cluster(worker& w);
+/// The same for a cluster that has met, while the running thread spins.
+void release_cluster_while_spinning(worker& w);
 inline constexpr char kGridBarrier[] = "this_grid().sync()";
 
 /// workers.cpp. The workers that for_workers_of() visits.

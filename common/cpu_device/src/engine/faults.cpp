@@ -216,6 +216,8 @@ std::string describe_waiting(worker& w, bool& warp_function) {
     waiting.insert(f.position().linear);
   };
   for (unsigned i = 0; i < w.arrived; ++i) add(*w.waiting[i]);
+  if (w.cluster != nullptr)
+    for (const fiber* f : w.cluster->waiting) add(*f);
   for (const warp_group* group : w.open_groups)
     for (; group != nullptr; group = group->next)
       for (unsigned i = 0; i < group->count; ++i) {
@@ -376,6 +378,8 @@ std::string describe_threads(worker& w) {
         .push_back(thread.linear);
   };
   for (unsigned i = 0; i < w.arrived; ++i) add(*w.waiting[i], w.waiting[i]->position(), nullptr);
+  if (w.cluster != nullptr)
+    for (const fiber* f : w.cluster->waiting) add(*f, f->position(), nullptr);
   for (const warp_group* group : w.open_groups)
     for (; group != nullptr; group = group->next)
       for (unsigned i = 0; i < group->count; ++i)

@@ -66,6 +66,8 @@ unsigned live_lanes(const worker& w, unsigned warp, const fiber* running) {
   for (unsigned i = 0; i < w.arrived; ++i) add(w.waiting[i]->position());
   for (unsigned i = w.head; i != w.tail; ++i) add(w.ready[i % kMaxThreads]->position());
   for (const fiber* f : w.at_active_mask) add(f->position());
+  if (w.cluster != nullptr)
+    for (const fiber* f : w.cluster->waiting) add(f->position());
   for (const warp_group* g = w.open_groups[warp]; g != nullptr; g = g->next) lanes |= lanes_in(*g);
   for (const thread_position* t = progress.next; t != progress.end; ++t) add(*t);
   return lanes;
@@ -129,6 +131,8 @@ bool meets_as_hardware(worker& w) {
 }
 
 void release_while_spinning(worker& w, const fiber& running) {
+  if (w.cluster != nullptr) release_cluster_while_spinning(w);
+  if (!w.launch->hardware_barriers) return;
   for (const warp_group* group : w.open_groups)
     if (group != nullptr) {
       release_groups(w, &running);

@@ -32,7 +32,8 @@ class worker_pool {
     static auto* pool = new worker_pool;  // never destroyed: its threads may outlive main
     return *pool;
   }
-  /// One OS thread a block: more of them, so they are not woken for ordinary launches.
+  /// For blocks that wait for each other: more of them, so they are not woken for ordinary
+  /// launches.
   static worker_pool& cooperative() {
     static auto* pool = new worker_pool;
     return *pool;
@@ -45,6 +46,7 @@ class worker_pool {
       const std::lock_guard lock(mutex_);
       forget_after_fork();
       if (launch.closed || (launch_ != nullptr && launch_ != &launch)) return 0;
+      if (launch_ != nullptr && !is_extra_ && wanted_ != 0) return wanted_;  // they come
       if (launch_ == nullptr) wanted_ = 0;
       const std::uint64_t running = launch.workers.load();
       const std::uint64_t room = launch.resident > running ? launch.resident - running : 0;
@@ -71,13 +73,13 @@ class worker_pool {
     done_.wait(lock, [&] { return busy_ == 0; });
   }
 
-  /// With as many helpers as can be had: false if all are needed and the system has not enough.
+  /// With as many helpers as can be had: false if the system has not enough for the launch.
   bool run(running_launch& launch, unsigned helpers) {
     {
       std::unique_lock lock(mutex_);
       forget_after_fork();
       while (threads_ < helpers && start_thread()) ++threads_;
-      if (threads_ < helpers && launch.meeting != nullptr) return false;
+      if (threads_ + 1 < launch.together) return false;
       helpers = std::min(helpers, threads_);
       launch.workers.store(helpers + 1);
       if (helpers == 0) {
@@ -264,20 +266,21 @@ cudaError_t run_launch(running_launch& launch) {
   launch.block_count = std::uint64_t{launch.grid.x} * launch.grid.y * launch.grid.z;
   if (launch.order == thread_order::random) {
     std::uint64_t state = launch.seed;
-    launch.block_step = next_random(state) % launch.block_count;
-    while (std::gcd(launch.block_step, launch.block_count) != 1) ++launch.block_step;
-    launch.block_first = next_random(state) % launch.block_count;
+    std::uint64_t count = launch.block_count;  // clusters are walked as a whole
+    if (launch.clusters != nullptr) count /= launch.clusters->size;
+    launch.block_step = next_random(state) % count;
+    while (std::gcd(launch.block_step, count) != 1) ++launch.block_step;
+    launch.block_first = next_random(state) % count;
   }
   static std::atomic<std::uint32_t> serials{1};
   launch.first_serial = serials.fetch_add(static_cast<std::uint32_t>(launch.block_count));
-  if (launch.meeting != nullptr) {
-    if (!worker_pool::cooperative().run(launch, static_cast<unsigned>(launch.block_count) - 1))
-      return cudaErrorLaunchOutOfResources;
-  } else {
-    const std::uint64_t helpers = std::min<std::uint64_t>(worker_count(), launch.block_count) - 1;
-    worker_pool::instance().run(launch, static_cast<unsigned>(helpers));
-    worker_pool::cooperative().dismiss(launch);
-  }
+  // Who is there for blocks that need each other, and for as many others as there are cores.
+  const std::uint64_t workers =
+      std::min(std::max<std::uint64_t>(worker_count(), launch.together), launch.block_count);
+  worker_pool& pool = launch.together != 1 ? worker_pool::cooperative() : worker_pool::instance();
+  const bool enough = pool.run(launch, static_cast<unsigned>(workers) - 1);
+  worker_pool::cooperative().dismiss(launch);
+  if (!enough) return cudaErrorLaunchOutOfResources;
   if (!launch.stuck_blocks.empty()) report(describe_deadlock(launch));
   return static_cast<cudaError_t>(launch.error.load());
 }
