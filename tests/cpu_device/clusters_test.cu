@@ -708,6 +708,20 @@ TEST(ClusterReports, WhatCannotBeMapped) {
                {"own shared memory"});
 }
 
+__global__ void __cluster_dims__(2) past_the_end(int* out) {
+  extern __shared__ int mine[];
+  const cg::cluster_group cluster = cg::this_cluster();
+  cluster.sync();
+  *out = cluster.map_shared_rank(mine, 1)[4];
+  cluster.sync();
+}
+
+TEST(ClusterReports, AnElementPastTheEndOfAnotherBlocksMemory) {
+  const device_array<int> out(1, 0);
+  expect_parts(report_of([&] { past_the_end<<<2, 1, 16>>>(out.data()); }, cudaErrorIllegalAddress),
+               {"outside the dynamic shared memory", "0 bytes past its end"});
+}
+
 template <class T>
 __global__ void __cluster_dims__(2) deduced(T* out) {
   *out = static_cast<T>(cg::this_cluster().num_blocks());

@@ -57,22 +57,21 @@ const static_shared& where_static_shared_is() {
   return found;
 }
 
+/// Dynamic shared memory, with the page behind it that nobody can touch.
+std::uintptr_t dynamic_room(const worker& w) {
+  return static_cast<std::uintptr_t>(w.shared_end - w.shared_low) + kSharedGuard;
+}
+
 /// The place of an address in the worker's shared memory, which is the same number in all blocks.
 bool find_shared(const worker& w, const void* address, std::uintptr_t& offset) {
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   const static_shared& s = where_static_shared_is();
   const std::uintptr_t in_static = at - reinterpret_cast<std::uintptr_t>(w.thread_pointer) -
                                    static_cast<std::uintptr_t>(s.begin);
-  const auto room = static_cast<std::uintptr_t>(w.shared_end - w.shared_low);
+  const std::uintptr_t room = dynamic_room(w);
   const std::uintptr_t in_dynamic = at - reinterpret_cast<std::uintptr_t>(w.shared_low);
   offset = in_dynamic < room ? in_dynamic : room + in_static;
   return in_dynamic < room || in_static < s.bytes;
-}
-std::uintptr_t shared_at(const worker& w, std::uintptr_t offset) {
-  const auto room = static_cast<std::uintptr_t>(w.shared_end - w.shared_low);
-  if (offset < room) return reinterpret_cast<std::uintptr_t>(w.shared_low) + offset;
-  return reinterpret_cast<std::uintptr_t>(w.thread_pointer) +
-         static_cast<std::uintptr_t>(where_static_shared_is().begin) + (offset - room);
 }
 
 void wake_waiters(std::atomic<std::uint32_t>& number) {
@@ -111,6 +110,13 @@ worker& calling_worker(const char* what) {
 
 }  // namespace
 
+std::uintptr_t own_shared(const worker& w, std::uintptr_t offset) {
+  const std::uintptr_t room = dynamic_room(w);
+  if (offset < room) return reinterpret_cast<std::uintptr_t>(w.shared_low) + offset;
+  return reinterpret_cast<std::uintptr_t>(w.thread_pointer) +
+         static_cast<std::uintptr_t>(where_static_shared_is().begin) + (offset - room);
+}
+
 uint3 block_of_cluster(const launch_clusters& clusters, std::uint64_t i) {
   const uint3 cluster = coordinates_in(clusters.count, i / clusters.size);
   const uint3 block = coordinates_in(clusters.dim, i % clusters.size);
@@ -132,6 +138,7 @@ void join_cluster(worker& w, std::uint64_t i) {
   c.cluster = i / clusters.size;
   c.rank = static_cast<unsigned>(i % clusters.size);
   c.at.resize(progress.count);
+  c.since_epoch = w.block_epoch;
   {
     const std::lock_guard lock(clusters.mutex);
     std::shared_ptr<running_cluster>& all = clusters.running[c.cluster];
@@ -152,7 +159,14 @@ void leave_cluster(worker& w) {
   // Others may count on a barrier that its threads have arrived at and not waited for.
   if (c.barrier > 1) wait_at(w, all.meeting, c.barrier - 1, failure::kind::stuck_cluster);
   const engine_work work(w);
-  if (hooks.cluster_met != nullptr) hooks.cluster_met(w);
+  if (hooks.cluster_met != nullptr) {
+    if (c.passed + 1 != c.barrier) {
+      hooks.cluster_met(w, false);
+      c.passed = c.barrier - 1;
+      c.since_epoch = ++w.block_epoch;
+    }
+    hooks.cluster_met(w, true);
+  }
   all.left.fetch_or(1U << c.rank);
   leave_meeting(all.meeting, c.rank);
   if (static_cast<unsigned>(__builtin_popcount(all.left.load())) == all.meeting.blocks) {
@@ -181,7 +195,7 @@ bool find_remote(const worker& w, const void* address, remote_shared& found) {
       if (there == nullptr || there == &w || (all.left.load() >> rank & 1U) != has_left) continue;
       if (!find_shared(*there, address, found.offset)) continue;
       found.rank = rank;
-      found.own = shared_at(w, found.offset);
+      found.own = own_shared(w, found.offset);
       return true;
     }
   return false;
@@ -215,7 +229,7 @@ void* map_shared(const void* address, unsigned rank, const char* file, int line)
                 "this_cluster().sync() at the end of the kernel, so that no block leaves while "
                 "others use its memory.",
                 file, line);
-  return reinterpret_cast<void*>(shared_at(there, offset));
+  return reinterpret_cast<void*>(own_shared(there, offset));
 }
 
 unsigned rank_of_shared(const void* address, const char* file, int line) {

@@ -445,12 +445,12 @@ void note_cluster_passed(worker& w, std::uint32_t barrier, unsigned threads, con
   if (w.cluster->passed == barrier) return;
   if (hooks.cluster_met != nullptr) {
     const engine_work work(w);
-    hooks.cluster_met(w);
+    hooks.cluster_met(w, false);
   }
   w.cluster->passed = barrier;
   if (listening(event_kind::barrier)) [[unlikely]]
     publish_barrier(w, event_scope::device, threads, file, line);
-  ++w.block_epoch;
+  w.cluster->since_epoch = ++w.block_epoch;
 }
 
 /// All blocks have met: lets the threads that wait for that go on.

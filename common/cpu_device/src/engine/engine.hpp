@@ -80,10 +80,11 @@ struct cluster_member {
   std::uint64_t cluster = 0;  // its number
   unsigned rank = 0;
   // The cluster's barriers are numbered from 1, as the generations of its meeting.
-  std::uint32_t barrier = 1;   // that its threads come to next
-  std::uint32_t passed = 0;    // that the first of its threads has passed
-  unsigned arrived = 0;        // threads, at `barrier`
-  const char* file = nullptr;  // where the first of them arrived
+  std::uint32_t barrier = 1;      // that its threads come to next
+  std::uint32_t since_epoch = 0;  // the block_epoch since then
+  std::uint32_t passed = 0;       // that the first of its threads has passed
+  unsigned arrived = 0;           // threads, at `barrier`
+  const char* file = nullptr;     // where the first of them arrived
   int line = 0;
   std::vector<std::uint32_t> at;  // of each thread: the barrier it has arrived at; 0: none
   std::vector<fiber*> waiting;    // threads, for barrier `awaited`
@@ -332,7 +333,7 @@ struct engine_hooks {
   std::uint32_t (*new_time)() = nullptr;        ///< a later time of the clock of grid_meeting
   void (*cluster_begins)(running_cluster&) = nullptr;
   /// The running block is about to pass a barrier of its cluster, or to leave it.
-  void (*cluster_met)(worker&) = nullptr;
+  void (*cluster_met)(worker&, bool leaves) = nullptr;
 };
 extern engine_hooks hooks;
 
@@ -384,6 +385,8 @@ struct remote_shared {
   std::uintptr_t offset;  // a number for the place, the same in all blocks
 };
 bool find_remote(const worker& w, const void* address, remote_shared& found);
+/// The address of such a place in the worker's own shared memory.
+std::uintptr_t own_shared(const worker& w, std::uintptr_t offset);
 std::string describe_stuck_cluster(worker& w);
 
 /// Gives the running block up: writes nothing, jumps out of it.
@@ -463,6 +466,7 @@ unsigned blocks_per_worker();
 
 constexpr std::size_t kSharedLimit = 48 * 1024;        // without opting in
 constexpr std::size_t kSharedOptinLimit = 227 * 1024;  // the most a kernel may opt in to
+constexpr std::size_t kSharedGuard = 4096;             // what cannot be touched behind it
 
 // faults.cpp: texts
 std::string describe_stuck_block(worker& w);

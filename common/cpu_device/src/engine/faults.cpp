@@ -321,9 +321,15 @@ std::string describe_fault(worker& w, cudaError_t& error) {
     return "stack overflow in " + where +
            ".\n  The local variables of a thread do not fit: the recursion is too deep or an "
            "array is too large.";
-  if (address >= w.shared_end && address < w.shared_end + 4096)
-    return "access outside the dynamic shared memory in " + where + ": " +
-           std::to_string(address - w.shared_end) +
+  const char* in_shared = address;
+  std::string whose;
+  if (remote_shared remote{}; w.cluster != nullptr && find_remote(w, address, remote)) {
+    in_shared = reinterpret_cast<const char*>(remote.own);
+    whose = " of the block with rank " + std::to_string(remote.rank) + " in the cluster";
+  }
+  if (in_shared >= w.shared_end && in_shared < w.shared_end + kSharedGuard)
+    return "access outside the dynamic shared memory" + whose + " in " + where + ": " +
+           std::to_string(in_shared - w.shared_end) +
            " bytes past its end.\n  The launch asked for " +
            std::to_string(w.launch->shared_bytes) +
            " bytes (third launch argument). Try: compare it with what the kernel indexes.";

@@ -19,10 +19,9 @@ namespace cpu_device::check {
 void look_at_unknown(worker& w, const page* p, std::uintptr_t address, std::size_t size,
                      std::uint8_t flags, const void* pc);
 
-/// Looks at a kernel's access to at most one part of a page of global memory. True if the bytes
-/// are watched: the race check remembers them.
-inline bool check_bounds(worker& w, const page* p, std::uintptr_t address, std::size_t size,
-                         std::uint8_t flags, const void* pc) {
+/// Of a kernel's access to at most one part of a page of global memory: true if the bytes are
+/// watched, so that the race check remembers them.
+inline bool is_watched(const page* p, std::uintptr_t address, std::size_t size) {
   const std::uint16_t part = part_of(address);
   if (p != nullptr && (p->whole.load(std::memory_order_relaxed) & part) != 0) [[likely]]
     return true;
@@ -31,7 +30,6 @@ inline bool check_bounds(worker& w, const page* p, std::uintptr_t address, std::
     const std::uintptr_t at = address & kPartMask;
     if (at >= p->begin[number] && at + size <= p->end[number]) return true;
   }
-  look_at_unknown(w, p, address, size, flags, pc);
   return false;
 }
 

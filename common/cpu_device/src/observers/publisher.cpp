@@ -22,6 +22,7 @@
 #include "cpu_device.h"
 #include "cpu_device/atomics.h"
 #include "observers/alignment_check.hpp"
+#include "observers/cluster_check.hpp"
 #include "observers/local_arrays.hpp"
 #include "observers/memory_check.hpp"
 #include "observers/race_check.hpp"
@@ -108,6 +109,20 @@ inline watch_state& state_of(worker& w) {
   return *static_cast<watch_state*>(w.watch);
 }
 
+[[maybe_unused]] const bool clusters_are_hooked = [] {
+  hooks.cluster_met = [](worker& w, bool leaves) {
+    const watch_state& s = state_of(w);
+    compare_with_remote(
+        w, times_of(state_of(w).times, w), leaves, [&](std::uintptr_t own) -> const cell& {
+          const std::uintptr_t in_static = own - s.static_low;
+          return in_static < s.static_bytes
+                     ? s.static_cells[in_static / 4]
+                     : s.dynamic_cells[(own - reinterpret_cast<std::uintptr_t>(w.shared_low)) / 4];
+        });
+  };
+  return true;
+}();
+
 /// Who is between block_scope's begin() and end(), and nobody: a block that is given up there never
 /// comes to the end.
 constexpr std::uint64_t kNobody = 0;
@@ -145,13 +160,26 @@ inline std::uint32_t begin_atomic(thread_times& times, const worker& w, std::uin
   return !write || times.of[thread].fence != 0;
 }
 
+/// An access to what is neither the block's own nor global memory.
+[[gnu::noinline, gnu::cold]] void look_elsewhere(worker& w, watch_state& s, const page* p,
+                                                 std::uintptr_t address, std::size_t size,
+                                                 const access& now, std::uint8_t flags,
+                                                 const void* pc) {
+  remote_shared where{};
+  if (!find_remote_access(w, address, where))
+    return look_at_unknown(w, p, address, size, flags, pc);
+  if (where.own - reinterpret_cast<std::uintptr_t>(w.shared_low) < kDynamicRoom + kSharedGuard)
+    check_shared_bounds(w, where.own, size, flags, pc);
+  look_at_remote(w, times_of(s.times, w), where, size, now, flags);
+}
+
 /// An access to global memory that lies in one part of a page.
 [[gnu::always_inline]] inline void look_at_part(worker& w, watch_state& s, std::uintptr_t address,
                                                 std::size_t size, const access& now,
                                                 std::uint8_t flags, const void* pc) {
   const page* p = s.pages.find(address);
-  if (!check_bounds(w, p, address, size, flags, pc)) [[unlikely]]
-    return;
+  if (!is_watched(p, address, size)) [[unlikely]]
+    return look_elsewhere(w, s, p, address, size, now, flags, pc);
   if ((flags & (kTexture | kBulk)) == 0 && listening(event_kind::access)) [[unlikely]]
     publish_access(w, address, size, flags, false, pc);
   cell* cells = p->cells.load(std::memory_order_relaxed);

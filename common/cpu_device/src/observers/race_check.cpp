@@ -34,7 +34,7 @@ std::string access_text(const access& a, const running_launch& launch, bool with
   return text + (where.empty() ? "" : " at " + where);
 }
 
-const char* advice(bool same_block, bool same_line_writes, excuse why) {
+const char* advice(bool shared, bool same_block, bool same_line_writes, excuse why) {
   switch (why) {
     case excuse::stale_texture:
       return "A texture may still give what the memory held before this launch, even to the "
@@ -67,6 +67,10 @@ const char* advice(bool same_block, bool same_line_writes, excuse why) {
              "an update gets lost. Try: the function without _block, or "
              "cuda::thread_scope_device.";
     default:
+      if (shared && !same_block)
+        return "The blocks are of one cluster, and no barrier of the cluster lies between the two "
+               "(__syncthreads() joins the threads of one block only). Try: this_cluster().sync() "
+               "between them, which every thread of the cluster reaches, or an atomic function.";
       if (same_line_writes)
         return same_block
                    ? "Two threads have the same element there, so which value stays is luck. Try: "
@@ -146,14 +150,15 @@ void note_race(worker& w, const access& now, const access& before, bool shared, 
                      : why == excuse::block_scope_fence || why == excuse::block_scope_atomic
                          ? (shared ? "scope too narrow: race on shared memory"
                                    : "scope too narrow: race on global memory")
-                     : shared ? "race on shared memory"
-                              : "race on global memory";
+                     : shared && !same_block ? "race on distributed shared memory"
+                     : shared                ? "race on shared memory"
+                                             : "race on global memory";
   reporter.note(which, here, there, same_line_writes,
                 std::string(kind) + " in " + describe_block(w) + ":\n  " +
                     access_text(now, launch, !same_block, here) +
                     (texture ? " through a texture" : "") + "\n  " +
                     access_text(before, launch, !same_block, there) + " (the same word)\n  " +
-                    advice(same_block, same_line_writes, why));
+                    advice(shared, same_block, same_line_writes, why));
 }
 
 }  // namespace cpu_device::check

@@ -114,12 +114,22 @@ inline bool ordered_by_atomics(const thread_times& t, const worker& w, const acc
   return before.block == now.block && before.thread() / 32 == now.thread() / 32;
 }
 
+/// Does a barrier of the cluster lie between the running thread and an earlier access by another
+/// block of it?
+[[gnu::noinline, gnu::cold]] inline bool ordered_by_cluster(const worker& w, const access& before) {
+  const std::uint32_t met = w.cluster->all->meeting.checked_at.load(std::memory_order_relaxed);
+  return met != 0 && later(met, before.time) &&
+         cluster_of_block(*w.launch, before.block - w.launch->first_serial) == w.cluster->cluster;
+}
+
 /// Two accesses to the same bytes of a word, of one launch and with no barrier of the block between
 /// them: does nothing else order them?
 [[gnu::noinline]] inline bool unordered(worker& w, thread_times& times, const access& before,
                                         const access& now, excuse& why) {
   excuse reason = excuse::none;
   if ((before.who & now.who & 0x4000U) != 0 && !not_atomic_together(before, now, reason))
+    return false;
+  if (w.cluster != nullptr && before.block != now.block && ordered_by_cluster(w, before))
     return false;
   if (ordered_by_atomics(times_of(times, w), w, before, now, why)) return false;
   if (reason == excuse::none && ((before.place | now.place) & kVolatilePlace) != 0) {
