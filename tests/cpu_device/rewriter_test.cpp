@@ -522,12 +522,13 @@ TEST(Qualifiers, TheOthersStay) {
       "__device__ __managed__ int m; __host__ __device__ inline int f() { return 1; }\n");
 }
 
-// ---- Launch bounds ----
+// ---- Launch bounds and clusters ----
 
 /// What follows the brace of a kernel's body.
-std::string noted(const std::string& bound, const std::string& kernel) {
+std::string noted(const std::string& bounds, const std::string& kernel,
+                  const std::string& function = "launch_bounds") {
   const std::string note = "cpu_device_b.template kernel<(" + kernel + ")>()";
-  return " ::cpu_device::launch_bounds<(" + bound +
+  return " ::cpu_device::" + function + "<(" + bounds +
          ")>([]([[maybe_unused]] auto cpu_device_b) { if constexpr (requires { " + note + "; }) " +
          note + "; });";
 }
@@ -545,6 +546,18 @@ TEST(LaunchBounds, AreNotedInTheKernelsBody) {
   expect_noted("__global__ void\n__launch_bounds__(g(1, 2),\n 3) k(int a,\n int b)\n", "g(1, 2)",
                "k");
   expect_noted("__global__ void __launch_bounds__(64) __maxnreg__(32) k() ", "64", "k");
+}
+
+TEST(ClusterDims, AreNotedInTheKernelsBody) {
+  for (const auto& [arguments, noted_as] :
+       {std::pair{"(2, 1, 1)", "2), (1), (1"}, std::pair{"(kBlocks)", "kBlocks"},
+        std::pair{"(f<1, 2>(), N + 1)", "f<1, 2>()), (N + 1"}}) {
+    const std::string kernel = "template <int N> __global__ void __cluster_dims__" +
+                               std::string(arguments) + " k(int* p) {";
+    EXPECT_EQ(code(kernel + " }\n"), kernel + noted(noted_as, "k<N>", "cluster_dims") + " }\n");
+  }
+  const std::string both = "__global__ __launch_bounds__(64) void __cluster_dims__(4) k() {";
+  EXPECT_EQ(code(both + "}\n"), both + noted("64", "k") + noted("4", "k", "cluster_dims") + "}\n");
 }
 
 TEST(LaunchBounds, OfATemplateNameItsParameters) {

@@ -820,7 +820,7 @@ void publish_block(worker& w, void (observer::*what)(const block_event&), bool g
 
 /// The same for the i-th block of a launch with clusters: blocks of one cluster follow one another,
 /// and the clusters are in the launch's order. Gives the block's number in the grid.
-std::uint64_t begin_in_cluster(worker& w, std::uint64_t i) {
+[[gnu::noinline, gnu::cold]] std::uint64_t begin_in_cluster(worker& w, std::uint64_t i) {
   const running_launch& launch = *w.launch;
   const launch_clusters& clusters = *launch.clusters;
   const std::uint64_t size = clusters.size, count = launch.block_count / size;
