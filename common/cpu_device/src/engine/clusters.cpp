@@ -17,9 +17,11 @@
 #include <unistd.h>
 
 #include <climits>
+#include <cstdlib>
 #include <string>
 
 #include "base/report.hpp"
+#include "cpu_device/kernel_functions.h"
 #include "engine/engine.hpp"
 
 namespace cpu_device {
