@@ -26,9 +26,10 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "site")]
 
 import api
+import paper
 from diagrams import drawings
 
-from lablib import pages, translations
+from lablib import pages, translations, version
 from lablib.drawing import style
 from lablib.exercises import Exercise, find_exercises
 
@@ -110,7 +111,9 @@ class Site:
                 text = f"---\norphan: true\n---\n\n{text}"
             texts[name] = text
         if self.book:
-            texts["index"] = texts["index"].partition("\n- ")[0] + "\n"  # what leads to pages
+            title, _, rest = texts["index"].partition("\n")
+            rest = rest.partition("\n- ")[0]  # without what leads to pages
+            texts["index"] = f"{title}\n\n*Version {version.describe(ROOT)}*\n{rest}\n"
         else:
             for exercise in self.exercises:
                 texts.update(self._exercise_pages(exercise))
@@ -127,21 +130,26 @@ class Site:
                 old.unlink()
         shutil.copytree(ROOT / "docs/images", folder / "images", dirs_exist_ok=True)
 
-    def _contents(self) -> str:
-        """The table of contents; each part is a list of pages that are there."""
-        text = ""
+    def parts(self) -> Dict[str, List[str]]:
+        """The parts of the table of contents, with the pages that are there."""
         answers = {"Answers": [r"answers/\d\d_\w+"]} if self.book else {}
-        for title, patterns in {**SECTIONS, **answers}.items():
-            found = [
+        found = {
+            title: [
                 name
                 for pattern in patterns
                 for name in sorted([*self.names.values(), *self.headers])
                 if re.fullmatch(pattern, name)
             ]
-            if found:
-                listed = "\n".join(found)
-                shown = ":maxdepth: 2" if self.book else ":hidden:"  # the theme shows them
-                text += f"\n```{{toctree}}\n{shown}\n:caption: {title}\n\n{listed}\n```\n"
+            for title, patterns in {**SECTIONS, **answers}.items()
+        }
+        return {title: names for title, names in found.items() if names}
+
+    def _contents(self) -> str:
+        text = ""
+        for title, names in self.parts().items():
+            listed = "\n".join(names)
+            shown = ":maxdepth: 2" if self.book else ":hidden:"  # the theme shows them
+            text += f"\n```{{toctree}}\n{shown}\n:caption: {title}\n\n{listed}\n```\n"
         return text
 
     def _with_file_links(self, text: str) -> str:
@@ -269,24 +277,6 @@ def _sphinx(builder: str, source: Path, folder: Path) -> bool:
     return subprocess.run(command, env=environment, check=False).returncode == 0
 
 
-def _print(page: Path, file: Path) -> bool:
-    """Whether a browser has printed the page to the file. The browser is Chromium, which the tests
-    of the site need anyway; TeX would be some hundred megabytes more, and draws no SVG."""
-    browser = shutil.which("chromium") or shutil.which("google-chrome")
-    if not browser:
-        print("Chromium prints the PDF: `sudo apt-get install chromium`.", file=sys.stderr)
-        return False
-    command = [browser, "--headless=new", "--disable-gpu", "--disable-dev-shm-usage"]
-    command += ["--no-sandbox"] if os.geteuid() == 0 else []  # as root it does not start with one
-    command += ["--no-pdf-header-footer", "--generate-pdf-document-outline"]
-    command += ["--host-resolver-rules=MAP * ~NOTFOUND", f"--print-to-pdf={file}", page.as_uri()]
-    file.unlink(missing_ok=True)
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if not file.is_file():
-        print(f"{browser} has printed nothing:\n{done.stderr}", file=sys.stderr)
-    return file.is_file()
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description="Builds the site; warnings are errors.")
     parser.add_argument("folder", type=Path, help="where the site goes, in html/")
@@ -302,20 +292,28 @@ def main() -> int:
             file=sys.stderr,
         )
         return 1
+    if options.pdf and not paper.browser():
+        print("Chromium prints the PDF: `sudo apt-get install chromium`.", file=sys.stderr)
+        return 1
     _write_generated_static(folder / "static")
     if not (options.epub or options.pdf):
         Site().stage(folder / "source")
         return 0 if _sphinx("html", folder / "source", folder) else 1
     source = folder / "book"
-    Site(book=True).stage(source)
+    book = Site(book=True)
+    book.stage(source)
     if options.epub:
         shutil.rmtree(folder / "epub", ignore_errors=True)  # all that is in it would be packed
         if not _sphinx("epub", source, folder):
             return 1
         shutil.copy(folder / "epub/cuda_labs.epub", folder / "cuda_labs.epub")
     if options.pdf:
+        if not _sphinx("singlehtml", source, folder):
+            return 1
         whole = folder / "singlehtml/index.html"
-        if not (_sphinx("singlehtml", source, folder) and _print(whole, folder / "cuda_labs.pdf")):
+        problem = paper.print_book(whole, folder / "cuda_labs.pdf", book.parts())
+        if problem:
+            print(problem, file=sys.stderr)
             return 1
     return 0
 

@@ -46,7 +46,8 @@ html_title = "CUDA Labs"
 html_context = {"lab_version": describe(ROOT)}
 templates_path = ["templates"]
 html_static_path = ["static", str(Path(SETTINGS["folder"]) / "static")]
-html_css_files = ["site.css", "diagrams.css"] if SITE else ["book.css", "diagrams.css"]
+html_css_files = ["site.css" if SITE else "book.css", "diagrams.css"]
+html_css_files += ["print.css"] if SETTINGS["builder"] == "singlehtml" else []
 html_js_files = ["site.js"] if SITE else []
 html_copy_source = False
 html_show_sphinx = False
@@ -75,7 +76,7 @@ epub_description = "A CUDA course that runs on any machine."
 epub_show_urls = "no"
 epub_tocdup = False
 epub_tocdepth = 2
-epub_exclude_files = ["_static/site.css", "_static/explorers/explorers.css"]
+epub_exclude_files = ["_static/site.css", "_static/print.css", "_static/explorers/explorers.css"]
 epub_theme_options = {"relbar1": False, "footer": False}
 
 copybutton_exclude = ".linenos, .gp, .go"
@@ -121,6 +122,13 @@ def _wide_tables_scroll(app, doctree):
         table["classes"].append("scrolls")
 
 
+def _wide_code_is_smaller(app, doctree):
+    """What does not fit on paper otherwise."""
+    for block in doctree.findall(nodes.literal_block):
+        if max(map(len, block.astext().splitlines()), default=0) > 96:
+            block["classes"].append("wide")
+
+
 def _no_links_out_of_books(app, doctree):
     """What leads to something that a book does not have keeps its words."""
     for reference in list(doctree.findall(nodes.reference)):
@@ -164,6 +172,8 @@ def setup(app):
     app.connect("html-page-context", _languages)
     if SITE:
         app.connect("html-page-context", _animations)
+    else:
+        app.connect("doctree-read", _wide_code_is_smaller)
     app.connect("html-page-context", _levels_in_the_contents, priority=900)  # after the theme's
     app.connect("doctree-read", _pictures_into_pages, priority=100)
     app.connect("doctree-read", _no_links_out_of_books)

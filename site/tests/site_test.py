@@ -9,9 +9,11 @@ come from the system.
 """
 
 import math
+import os
 import posixpath
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -327,8 +329,13 @@ class BooksTest(unittest.TestCase):
         for title in self.chapters():
             self.assertIn(title, contents)
 
+        for name, text in files.items():
+            if name.endswith(".css"):
+                self.assertNotIn(b"@page", text, f"{name}: e-readers know no margin boxes")
+        self.assertIn(f"Version {version.read(ROOT)}".encode(), files["index.xhtml"])
+
     def test_the_printed_book_is_whole(self) -> None:
-        """Each chapter begins on a page of its own, which the outline leads to."""
+        """Each chapter begins on a page of its own, where the outline and the contents lead."""
         book = pypdf.PdfReader(SITE.parent / "cuda_labs.pdf")
         self.assertGreater(len(book.pages), 100)
 
@@ -337,11 +344,48 @@ class BooksTest(unittest.TestCase):
                 yield from entries(entry) if isinstance(entry, list) else [entry]
 
         starts = {e.title: book.get_destination_page_number(e) for e in entries(book.outline)}
+        places = {
+            name.partition("document-")[2]: book.get_destination_page_number(place)
+            for name, place in book.named_destinations.items()
+        }
+        pages = book.pages[starts["Contents"] : starts["Start here"]]
+        contents = " ".join(" ".join(page.extract_text().split()) for page in pages)
         for title in self.chapters():
-            self.assertIn(title, starts)
-            text = book.pages[starts[title]].extract_text()
-            words = re.sub(r"^\d+ ", "", " ".join(text.split()))  # of the page, after its number
-            self.assertEqual(words[: len(title)], title)
+            start = starts[title]
+            words = " ".join(book.pages[start].extract_text().split())
+            # of the page, after its foot: the number, and the chapter
+            self.assertRegex(words, rf"^{start + 1} ?{re.escape(title)} {re.escape(title)} ")
+            self.assertIn(f"{title} {start + 1} ", contents)
+            name = next(p.stem for p in (ROOT / "docs").glob(f"{title[:2]}_*.md"))
+            self.assertEqual(places[name], start, "where links to the chapter lead")
+        exercise = "05.1 dot_product"
+        self.assertIn(f"{exercise} {starts[exercise] + 1} ", contents)
+        self.assertIn(f"Version {version.read(ROOT)}", book.pages[0].extract_text())
+
+    def lab(self, *arguments: str, **environment: str) -> Tuple[int, str]:
+        environment = {**os.environ, **environment}
+        done = subprocess.run(arguments, env=environment, capture_output=True, text=True)
+        return done.returncode, done.stderr
+
+    def test_what_cannot_be_written_is_refused_in_a_sentence_before_anything_is_built(self) -> None:
+        lab = str(ROOT / "scripts/lab")
+        with tempfile.TemporaryDirectory() as folder:
+            for file, complaint in (
+                (f"{folder}/no/x.pdf", f"lab: there is no folder {folder}/no for x.pdf.\n"),
+                (folder, f"lab: {folder} is a folder; the book is a file.\n"),
+            ):
+                self.assertEqual(self.lab(lab, "docs", "--pdf", file), (2, complaint))
+            if os.geteuid():  # root may write anywhere
+                os.chmod(folder, 0o500)
+                complaint = f"lab: you may not write into {folder}.\n"
+                self.assertEqual(self.lab(lab, "docs", "--epub", f"{folder}/x"), (2, complaint))
+            self.assertEqual(os.listdir(folder), [])
+            build = str(ROOT / "site/build.py")
+            self.assertEqual(
+                self.lab(sys.executable, build, folder, "--pdf", PATH=""),
+                (1, "Chromium prints the PDF: `sudo apt-get install chromium`.\n"),
+            )
+            self.assertEqual(os.listdir(folder), [])
 
 
 class DrawingsTest(unittest.TestCase):
