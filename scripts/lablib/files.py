@@ -11,12 +11,16 @@ from lablib.processes import uninterrupted
 
 
 def write_atomically(path: Path, text: str) -> None:
+    write_bytes_atomically(path, text.encode("utf-8"))
+
+
+def write_bytes_atomically(path: Path, data: bytes) -> None:
     with uninterrupted():
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
-            with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
-                file.write(text)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
             mode = path.stat().st_mode if path.exists() else 0o666 & ~_umask()
             os.chmod(temporary, mode & 0o7777)
             os.replace(temporary, path)

@@ -6,6 +6,7 @@
 import argparse
 import functools
 import http.server
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import List
 
 from lablib.console import say
 from lablib.errors import FAILED, OK, USAGE, LabError
+from lablib.files import write_bytes_atomically
 from lablib.verbs.verb import Parser, Verb
 
 
@@ -23,12 +25,14 @@ def _arguments(parser: Parser) -> None:
     parser.add_argument(
         "--port", type=_port, default=8000, metavar="N", help="where to serve it; 8000 by default"
     )
-    parser.add_argument(
-        "--epub", action="store_true", help="build a book for e-readers instead: cuda_labs.epub"
-    )
-    parser.add_argument(
-        "--pdf", action="store_true", help="build a book for paper instead (by Chromium)"
-    )
+    for kind, what in (("epub", "for e-readers"), ("pdf", "for paper (by Chromium)")):
+        parser.add_argument(
+            f"--{kind}",
+            nargs="?",
+            const="",
+            metavar="FILE",
+            help=f"build a book {what} instead; build/site/cuda_labs.{kind} by default",
+        )
     parser.add_argument(
         "--draw", action="store_true", help="first draw the pictures in docs/images/diagrams again"
     )
@@ -43,22 +47,45 @@ def _port(text: str) -> int:
 def _docs(root: Path, options: argparse.Namespace) -> int:
     if options.draw:
         _run([sys.executable, str(root / "site/draw.py")], "the pictures could not be drawn.")
-    books = [kind for kind in ("epub", "pdf") if getattr(options, kind)]
+    built = root / "build/site"
+    books = {
+        kind: Path(file) if file else built / f"cuda_labs.{kind}"
+        for kind, file in (("epub", options.epub), ("pdf", options.pdf))
+        if file is not None
+    }
     if books and options.serve:
         raise LabError("a book is a file: --serve goes without --epub and --pdf.", USAGE)
+    for file in books.values():
+        if file.parent != built:
+            _require_place_for(file)
     python = _tools(root)
-    built = root / "build/site"
     build = [str(python), str(root / "site/build.py"), str(built)]
     if books:
         _run([*build, *(f"--{kind}" for kind in books)], "the book could not be built.")
-        for kind in books:
-            say(f"the book: {built / 'cuda_labs'}.{kind}")
+        for kind, file in books.items():
+            if file.parent != built:
+                try:
+                    write_bytes_atomically(file, (built / f"cuda_labs.{kind}").read_bytes())
+                except OSError as error:
+                    raise LabError(f"{file} cannot be written: {error.strerror}.") from error
+            say(f"the book: {file}")
         return OK
     _run(build, "the site could not be built.")
     say(f"the site: {built / 'html/index.html'}")
     if options.serve:
         _serve(built / "html", options.port)
     return OK
+
+
+def _require_place_for(file: Path) -> None:
+    """Before minutes are spent on what goes there."""
+    folder = file.parent
+    if not folder.is_dir():
+        raise LabError(f"there is no folder {folder} for {file.name}.", USAGE)
+    if file.is_dir():
+        raise LabError(f"{file} is a folder; the book is a file.", USAGE)
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise LabError(f"you may not write into {folder.resolve()}.", USAGE)
 
 
 def _tools(root: Path) -> Path:
