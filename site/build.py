@@ -20,11 +20,12 @@ import subprocess
 import sys
 import urllib.parse
 from pathlib import Path
-from typing import Dict, List
+from typing import Dict, List, Union
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "site")]
 
+import animate
 import api
 import paper
 from diagrams import drawings
@@ -128,7 +129,12 @@ class Site:
         for old in folder.rglob("*.md"):
             if old not in written:
                 old.unlink()
-        shutil.copytree(ROOT / "docs/images", folder / "images", dirs_exist_ok=True)
+        moving = [f"{name}.png" for name in animate.ANIMATIONS]
+        ignored = shutil.ignore_patterns(*moving)
+        shutil.copytree(ROOT / "docs/images", folder / "images", dirs_exist_ok=True, ignore=ignored)
+        for name in moving:  # the site's script moves them, if the reader wants that
+            recorded = (ROOT / "docs/images" / name).read_bytes()
+            _write(folder / "images" / name, animate.still(recorded))
 
     def parts(self) -> Dict[str, List[str]]:
         """The parts of the table of contents, with the pages that are there."""
@@ -254,12 +260,13 @@ def _file_page(title: str, files: List[Path], before: str = "") -> str:
     return "\n".join(parts)
 
 
-def _write(path: Path, text: str) -> None:
+def _write(path: Path, content: Union[str, bytes]) -> None:
     """Only if it changes, so that Sphinx reads again only what has."""
-    if path.is_file() and path.read_text(encoding="utf-8") == text:
+    data = content.encode("utf-8") if isinstance(content, str) else content
+    if path.is_file() and path.read_bytes() == data:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+    path.write_bytes(data)
 
 
 def _write_generated_static(folder: Path) -> None:

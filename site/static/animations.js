@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Ripple (04.2) and heat (08.4), computed in the page: instead of the recorded animation, which
-// nobody could stop. It begins only where the reader has not asked for less motion.
+// Ripple (04.2) and heat (08.4), computed in the page: the reader can stop them, as nobody can stop
+// a recorded animation. Those who have asked for less motion see the still until they press Play.
 "use strict";
 const LabAnimations = (() => {
   const SIZE = 192;  // cells and pixels a side
@@ -93,8 +93,8 @@ const LabAnimations = (() => {
     const button = document.createElement("button");
     const box = document.createElement("div");
     box.className = "animation";
-    box.append(canvas, button);
     image.replaceWith(box);
+    box.append(image, button);
 
     const context = canvas.getContext("2d");
     const pixels = context.createImageData(SIZE, SIZE);
@@ -107,12 +107,15 @@ const LabAnimations = (() => {
     };
     let timer = null;
     const play = (on) => {
+      if (on && image.isConnected) {
+        draw();
+        image.replaceWith(canvas);
+      }
       clearInterval(timer);
       timer = on ? setInterval(() => document.hidden || draw(), 50) : null;
       button.textContent = on ? "Pause" : "Play";
     };
     button.addEventListener("click", () => play(timer === null));
-    draw();
     play(!matchMedia("(prefers-reduced-motion: reduce)").matches);
   }
 

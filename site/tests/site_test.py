@@ -35,6 +35,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "build/site/html"
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "site")]
 
+import animate
 import api
 from diagrams import drawings, registry
 
@@ -641,7 +642,7 @@ class AnimationsTest(unittest.TestCase):
         return self.browser.find_element(By.CSS_SELECTOR, ".animation")
 
     def frames(self, box: Any) -> int:
-        return int(box.get_attribute("data-frames"))
+        return int(box.get_attribute("data-frames") or 0)
 
     def test_they_play_and_stop(self) -> None:
         for page in ("04_images.html", "08_textures.html"):
@@ -659,7 +660,8 @@ class AnimationsTest(unittest.TestCase):
         button = box.find_element(By.TAG_NAME, "button")
         self.assertEqual(button.text, "Play")
         self.browser.execute_async_script("setTimeout(arguments[0], 300)")  # six frames' time
-        self.assertEqual(self.frames(box), 1)
+        self.assertEqual(self.frames(box), 0)
+        self.assertTrue(box.find_element(By.TAG_NAME, "img").is_displayed())
         button.send_keys(Keys.SPACE)
         WebDriverWait(self.browser, 20).until(lambda _: self.frames(box) > 2)
 
@@ -687,6 +689,40 @@ class AnimationsTest(unittest.TestCase):
             at = [(x, max(y - 1, 0)), (x, min(y + 1, 1)), (max(x - 1, 0), y), (min(x + 1, 2), y)]
             mean = sum(warm[b * 3 + a] for a, b in at) / 4  # at this speed it is their mean
             self.assertAlmostEqual(value, mean)
+
+    def test_the_recorded_ones_are_what_is_computed(self) -> None:
+        """So they are neither stale, nor other than the page's. Both have rounded the colours."""
+        self.open("04_images.html", "reduce")
+        heat = """
+            if (!window.plate) [window.plate, window.steps] = [LabAnimations.plate(SIZE, SIZE), 0];
+            for (; window.steps < tick * 90; ++window.steps) plate = LabAnimations.heatStep(plate);
+            return [...plate.cells].map(LabAnimations.colourOf);"""
+        ripple = """
+            return Array.from({length: SIZE * SIZE}, (_, i) => Array(3).fill(Math.floor(
+              LabAnimations.rippleAt(SIZE, SIZE, tick, i % SIZE, Math.floor(i / SIZE)))));"""
+        for name, script in (("ripple", ripple), ("heat", heat)):
+            png = (ROOT / f"docs/images/{name}.png").read_bytes()
+            self.assertLessEqual(len(png), animate.MOST)
+            recorded = animate.read(png)
+            animation = animate.ANIMATIONS[name]
+            self.assertEqual(len(recorded.pixels), int(animation.arguments[1]))
+            self.assertTrue(recorded.still == recorded.pixels[animation.still], f"{name}: stale")
+            for tick in (0, 1, len(recorded.pixels) - 1):
+                script_of_tick = f"const SIZE = {recorded.width}, tick = {tick};{script}"
+                computed = [b for p in self.browser.execute_script(script_of_tick) for b in p]
+                far = [a for a, b in zip(computed, recorded.pixels[tick]) if abs(a - b) > 6]
+                self.assertLess(len(far), 1e-3 * len(computed), f"{name}, frame {tick}: stale")
+
+    def test_where_nothing_moves_there_is_a_still(self) -> None:
+        with zipfile.ZipFile(SITE.parent / "cuda_labs.epub") as book:
+            for name in animate.ANIMATIONS:
+                recorded = animate.read((ROOT / f"docs/images/{name}.png").read_bytes())
+                for png in (
+                    book.read(f"_images/{name}.png"),
+                    (SITE / f"_images/{name}.png").read_bytes(),
+                ):
+                    self.assertNotIn(b"acTL", png)
+                    self.assertTrue(animate.read(png).still == recorded.still, name)
 
 
 class ExplorersTest(unittest.TestCase):

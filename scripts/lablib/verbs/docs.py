@@ -36,6 +36,11 @@ def _arguments(parser: Parser) -> None:
     parser.add_argument(
         "--draw", action="store_true", help="first draw the pictures in docs/images/diagrams again"
     )
+    parser.add_argument(
+        "--animate",
+        action="store_true",
+        help="first make the animations in docs/images again, with the solutions of 04.2 and 08.4",
+    )
 
 
 def _port(text: str) -> int:
@@ -48,6 +53,8 @@ def _docs(root: Path, options: argparse.Namespace) -> int:
     if options.draw:
         _run([sys.executable, str(root / "site/draw.py")], "the pictures could not be drawn.")
     built = root / "build/site"
+    if options.animate:
+        _run([sys.executable, str(root / "site/animate.py")], "the animations could not be made.")
     books = {
         kind: Path(file) if file else built / f"cuda_labs.{kind}"
         for kind, file in (("epub", options.epub), ("pdf", options.pdf))
