@@ -392,3 +392,32 @@ def divergence(c: Canvas) -> None:
         y += 42
     c.arrow(660, 42, 660, 224)
     c.text(668, 60, "time", "muted")
+
+
+@drawing(
+    "Several warps hide the time that each of them waits for memory",
+    "Time runs to the right. A warp executes for one unit and then waits three units for its load."
+    " With one warp on the multiprocessor, three quarters of the time are lost. With four warps,"
+    " each a unit later than the one before, there is a warp that can execute in every unit.",
+    270,
+)
+def latency_hiding(c: Canvas) -> None:
+    unit, left, units = 40, 150, 13
+
+    def warp(y: float, name: str, first: int) -> None:
+        c.text(20, y + 18, name, "code")
+        for t in range(first, units, 4):
+            c.label(left + unit * t, y, unit, 26, "run", "green", "small")
+            waits = min(3, units - t - 1)
+            if waits:
+                c.label(left + unit * (t + 1), y, unit * waits, 26, "waits", "panel", "small")
+
+    c.text(20, 26, "one warp", "strong")
+    c.text(left, 26, "busy in one unit of four", "small red")
+    warp(36, "warp 0", 0)
+    c.text(20, 96, "four warps", "strong")
+    c.text(left, 96, "busy in every unit", "small green")
+    for number in range(4):
+        warp(106 + 32 * number, f"warp {number}", number)
+    c.arrow(left, 250, left + unit * units, 250)
+    c.text(20, 254, "time", "muted")

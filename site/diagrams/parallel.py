@@ -421,3 +421,29 @@ def open_addressing(c: Canvas) -> None:
         if i:
             c.arrow(x - 44, 56, x - 20, 56)
     c.text(130, 166, "Each thread claims a slot with atomicCAS(&slot, empty, key).", "muted")
+
+
+@drawing(
+    "What release and acquire promise",
+    "Time runs downwards. Thread A changes the sum and then frees the lock. Without order, thread B"
+    " may find the lock free and still read the old sum. If A releases the lock and B acquires it,"
+    " everything that A wrote before the release is visible to B after the acquire.",
+    270,
+)
+def release_and_acquire(c: Canvas) -> None:
+    for side, x in enumerate((20, 378)):
+        c.box(x, 12, 322, 246)
+        c.text(x + 12, 34, "release and acquire" if side else "without order", "strong")
+        for thread, middle in (("thread A", 82), ("thread B", 240)):
+            c.text(x + middle, 60, thread, "muted", "middle")
+            c.line(x + middle, 68, x + middle, 216, "grid")
+        c.label(x + 14, 74, 136, 28, "sum = 9", "blue", "code")
+        free = "release: 0" if side else "lock = 0"
+        take = "acquire: was 0" if side else "lock was 0"
+        c.label(x + 14, 112, 136, 28, free, "green" if side else "panel", "code small")
+        c.label(x + 172, 150, 136, 28, take, "green" if side else "panel", "code small")
+        read = ("reads sum: 9", "orange") if side else ("reads sum: 7", "red")
+        c.label(x + 172, 188, 136, 28, read[0], read[1], "code")
+        c.arrow(x + 150, 130, x + 172, 158, "green" if side else "dashed")
+        what = "B sees what A wrote" if side else "the new sum may arrive after the free lock"
+        c.text(x + 161, 242, what, "small" if side else "small red", "middle")
