@@ -50,16 +50,23 @@ SECTIONS = {
         "contributing",
         "development",
         "architecture",
-        "cpu_device",
         "decisions",
         "changelog",
         "citing",
     ],
+    "The CPU device": ["cpu_device", r"cpu_device/\w+"],
     "Translations": [r"[a-z]{2}/\d\d_\w+"],
 }
 
 # Pages from outside of docs/, by their names in the site.
-OTHER_PAGES = {"contributing": "CONTRIBUTING.md", "cpu_device": "common/cpu_device/README.md"}
+OTHER_PAGES = {
+    "contributing": "CONTRIBUTING.md",
+    "cpu_device": "common/cpu_device/README.md",
+    **{
+        f"cpu_device/{page.stem}": page.relative_to(ROOT).as_posix()
+        for page in sorted((ROOT / "common/cpu_device/docs").glob("*.md"))
+    },
+}
 
 # What a book has no pages for: what needs a browser, and what only the site shows.
 NOT_IN_BOOKS = r"explorers/|hints/|[a-z]{2}/"

@@ -112,7 +112,7 @@ std::size_t edit_assembly(const stretch& s, std::size_t at) {
   if (!s.ts[at].conditional)
     s.report(s.ts[at].line,
              "inline PTX is machine code of a GPU, of which the CPU device runs a "
-             "part (its README lists it)" +
+             "part (its docs/cuda.md lists it)" +
                  (done.refused.empty() ? "" : "; not `" + done.refused + "`"));
   return at;
 }

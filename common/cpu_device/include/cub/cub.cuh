@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The CPU device's own cub: the parts that courses and samples use. What a function does is CUB's
-// documentation; the README says where this differs.
+// documentation; docs/libraries.md says where this differs.
 #pragma once
 
 #include <cub/block/block_exchange.cuh>
