@@ -45,7 +45,7 @@ int main(int argc, char** argv) {
     std::printf("step %s, %d x %d cells: %d phases of %d time steps\n", program.step_name().c_str(),
                 width, height, phases, steps);
     if (chosen_step != step::launches)
-      std::printf("in each phase %d launches of a graph of %d time steps, and %d time steps more\n",
+      std::printf("launches of a phase: %d of a graph of %d time steps, %d of the kernel\n",
                   steps / batch, batch, steps % batch);
     if (!program.verdict(lab::compare_exact(
             run().cells,
