@@ -271,6 +271,29 @@ TEST(ClusterLifetime, ABlockLeavesWhileAnotherOneReads) {
   });
 }
 
+/// The block leaves after the other one has read, but nothing orders the two.
+__global__ void __cluster_dims__(2) leave_after_a_read(int* flag, int* out) {
+  __shared__ int box;
+  const cg::cluster_group cluster = cg::this_cluster();
+  box = 1;
+  cluster.sync();
+  if (cluster.block_rank() == 0) {
+    while (atomicAdd(flag, 0) == 0) {
+    }
+  } else {
+    *out = *cluster.map_shared_rank(&box, 0);
+    atomicAdd(flag, 1);
+  }
+}
+
+TEST(ClusterLifetime, ABlockLeavesAfterAnotherOneHasRead) {
+  in_every_order([] {
+    const device_array<int> flag(1, 0), out(1, 0);
+    expect_one(said_by([&] { leave_after_a_read<<<2, 1>>>(flag.data(), out.data()); }),
+               {"shared memory of a block that may have left", " of block (1,0,0) reads"});
+  });
+}
+
 constexpr int kEarlyWrite = __LINE__ + 6;
 template <bool kWithBarrier>
 __global__ void __cluster_dims__(2) write_at_once(int* out) {

@@ -315,6 +315,23 @@ TEST(Clusters, WaitForArrivalsOnly) {
   });
 }
 
+/// Some blocks arrive and leave: the others must not wait for them a second time, nor in vain.
+__global__ void __cluster_dims__(4) arrive_and_leave(int* out) {
+  const cg::cluster_group cluster = cg::this_cluster();
+  cluster.barrier_arrive();
+  if (cluster.block_rank() < 2) return;
+  cluster.barrier_wait();
+  if (threadIdx.x == 0) atomicAdd(out, 1);
+}
+
+TEST(Clusters, NeedNotWaitWhereTheyHaveArrived) {
+  in_every_order([] {
+    const device_array<int> out(1, 0);
+    arrive_and_leave<<<16, 40>>>(out.data());
+    EXPECT_EQ(out.to_host()[0], 8);
+  });
+}
+
 /// One thread of the block waits for a cluster that has met, while another one spins for it.
 __global__ void __cluster_dims__(2) spin_beside_a_wait(int* out) {
   __shared__ int flag;
