@@ -79,26 +79,49 @@ template <class Key>
 
 // --- who does the work ---------------------------------------------------------------------------
 
-REQUIRED_WORK(FourPassesOfOwnKernels) {
-  const auto keys = random_keys<std::uint32_t>(20'011, 1);
-  const lab::testing::work done = work_of([&] { return sorts(step::digits, keys); });
-  EXPECT_TRUE(as_required(done, {.threads = 512,
-                                 .blocks = 2,
+/// What the steps do with keys of one type, with values or alone.
+template <class Key>
+void expect_required_work(std::size_t n, bool pairs, const char* keys_of) {
+  const auto keys = random_keys<Key>(n, 1);
+  const std::size_t bytes = (pairs ? 2 : 1) * bytes_of(keys);
+  const auto work = [&](step which) {
+    return work_of([&] { return pairs ? sorts(which, keys) : sorts_keys_alone(which, keys); });
+  };
+  const std::string of = std::string(": ") + keys_of + (pairs ? " with values" : " alone");
+
+  const lab::testing::work done = work(step::digits);
+  const bool tiles = n > 4096;  // several, of which blocks have their share
+  EXPECT_TRUE(as_required(done, {.threads = tiles ? 512U : n,
+                                 .blocks = tiles ? 2U : 1U,
                                  .kernels = 4,
-                                 .sent = 2 * bytes_of(keys),
-                                 .fetched = 2 * bytes_of(keys),
-                                 .reads = 4 * 2 * bytes_of(keys),
-                                 .writes = 4 * 2 * bytes_of(keys),
+                                 .sent = bytes,
+                                 .fetched = bytes,
+                                 .reads = 4 * bytes,
+                                 .writes = 4 * bytes,
+                                 // A pass reads keys to count them, all to move it, and a few
+                                 // counts; a pass for each bit is too much.
+                                 .reads_at_most = tiles ? 4 * 4 * bytes : 0,
                                  .shared_memory = true}))
-      << "digits";
-  EXPECT_EQ(done.bytes_copied(cudaMemcpyDeviceToHost), 2 * bytes_of(keys))
-      << "digits: between the kernels nothing comes back, and the host scans nothing";
-  const lab::testing::work alone = work_of([&] { return sorts_keys_alone(step::digits, keys); });
-  EXPECT_EQ(alone.bytes_copied(cudaMemcpyHostToDevice), bytes_of(keys))
-      << "digits: keys alone bring no values along";
-  const lab::testing::work of_thrust = work_of([&] { return sorts(step::thrust, keys); });
-  EXPECT_TRUE(!of_thrust.values || *of_thrust.values) << "thrust";
-  EXPECT_TRUE(of_thrust.kernels.empty()) << "thrust: this step is Thrust's";
+      << "digits" << of;
+  EXPECT_EQ(done.bytes_copied(cudaMemcpyHostToDevice), bytes)
+      << "digits" << of << ": nothing else goes to the device";
+  EXPECT_EQ(done.bytes_copied(cudaMemcpyDeviceToHost), bytes)
+      << "digits" << of << ": between the kernels nothing comes back, and the host scans nothing";
+  for (const auto& k : done.kernels)
+    if (done.watched) {
+      EXPECT_LT(8 * k.shared_of_busiest, k.shared)
+          << "digits" << of << ": one thread does the work of " << k.name;
+    }
+
+  const lab::testing::work of_thrust = work(step::thrust);
+  EXPECT_TRUE(!of_thrust.values || *of_thrust.values) << "thrust" << of;
+  EXPECT_TRUE(of_thrust.kernels.empty()) << "thrust" << of << ": this step is Thrust's";
+}
+
+REQUIRED_WORK(FourPassesOfOwnKernelsOrCallsOfThrust) {
+  expect_required_work<std::uint32_t>(8201, true, "unsigned ints");
+  expect_required_work<float>(4201, true, "floats");
+  expect_required_work<std::int32_t>(33, false, "a few ints");
 }
 
 // --- every step, every size, every type of key ---------------------------------------------------
@@ -148,6 +171,12 @@ TEST_P(EachStep, KeepsTheOrderOfKeysThatDifferInOneDigitOnly) {
     for (std::uint32_t& key : keys) key = key << bit | (0x5A5A5A5AU & ~(1U << bit));
     EXPECT_TRUE(sorts(which(), keys)) << "bit " << bit;
   }
+}
+
+TEST_P(EachStep, SortsALargeKeyBehindManySmallOnes) {
+  auto keys = random_keys<std::uint32_t>(6007, 3, 200);
+  for (const unsigned digit : {1U, 2U, 3U}) keys[6000 - digit] = 1U << 8 * digit;
+  EXPECT_TRUE(sorts(which(), keys));
 }
 
 TEST_P(EachStep, PutsNegativeIntsFirst) {
