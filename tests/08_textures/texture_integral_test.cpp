@@ -3,6 +3,7 @@
 
 #include "texture_integral.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -56,14 +57,20 @@ error error_of(integrand f, double from, double to, std::size_t n) {
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(AKernelThatReadsATexture) {
-  const vector samples = lab::random_floats(20'011, 1, -1, 3);
-  EXPECT_TRUE(as_required(work_of([&] { return is_the_rule(samples, -0.7, 2.9); }),
-                          {.threads = 1024,
-                           .blocks = 4,
-                           .sent = bytes_of(samples),
-                           .calls = {"cudaCreateTextureObject"},
-                           .writes = sizeof(double),
-                           .reads_at_most = bytes_of(samples) / 2}));
+  // Some for one block, and more than 1024 blocks of 256 threads take in a round. All come through
+  // the texture: what kernels read besides are sums of blocks.
+  for (const std::size_t n : {100U, 300'007U}) {
+    const vector samples = lab::random_floats(n, 1, -1, 3);
+    EXPECT_TRUE(as_required(work_of([&] { return is_the_rule(samples, -0.7, 2.9); }),
+                            {.threads = n < 1024 ? 2U : 1024U,
+                             .blocks = n < 1024 ? 1U : 4U,
+                             .sent = bytes_of(samples),
+                             .calls = {"cudaCreateTextureObject"},
+                             .not_called = {"cudaMallocArray"},
+                             .writes = sizeof(double),
+                             .reads_at_most = std::max<std::size_t>(n / 256 * sizeof(double), 8)}))
+        << n << " samples";
+  }
 }
 
 // --- any samples ---------------------------------------------------------------------------------
@@ -94,11 +101,14 @@ TEST(Integral, GetsEachSampleBitByBit) {
   // rounding and no neighbour was involved.
   const std::size_t n = 1000;
   lab::random_source random(5);
-  for (const std::size_t place : {0, 1, 31, 32, 255, 256, 511, 998, 999}) {
-    vector samples(n, 0.0F);
-    samples[place] = random.real(-1, 1) * 1e-3F;
-    EXPECT_EQ(integrate(samples, 0, 1000).value, samples[place]) << "at " << place;
-  }
+  using limits = std::numeric_limits<float>;
+  for (const std::size_t place : {0, 1, 31, 32, 255, 256, 511, 998, 999})
+    for (const float sample : {random.real(-1, 1) * 1e-3F, limits::denorm_min(), -limits::min(),
+                               limits::max(), limits::infinity(), -limits::infinity()}) {
+      vector samples(n, 0.0F);
+      samples[place] = sample;
+      EXPECT_EQ(integrate(samples, 0, 1000).value, sample) << "at " << place;
+    }
 }
 
 TEST(Integral, KeepsWhatAFloatWouldLose) {
@@ -106,6 +116,13 @@ TEST(Integral, KeepsWhatAFloatWouldLose) {
   vector samples(20'000, 1.0F);  // 2^30 and 19 999 ones
   samples[0] = 0x1p30F;
   EXPECT_EQ(integrate(samples, 0, 20'000).value, 0x1p30 + 19'999);
+}
+
+TEST(Integral, KnowsTheWidthOfAPanelAnywhere) {
+  // Far from 0, where neighbouring doubles are far apart; and where all panels together times all
+  // samples would be more than a double can be.
+  EXPECT_TRUE(is_the_rule(lab::random_floats(1021, 3, -1, 3), 1e9, 1e9 + 1));
+  EXPECT_TRUE(is_the_rule(vector(1000, 1e5F), 0, 1e301));
 }
 
 TEST(Integral, IsZeroWhereNothingIsBetweenTheLimits) {
