@@ -42,12 +42,20 @@ wave random_wave(std::size_t period, std::uint64_t seed) {
 
 REQUIRED_WORK(TilesInSharedMemory) {
   const wave across = random_wave(101, 1), down = random_wave(67, 2);
-  EXPECT_TRUE(as_required(work_of([&] { return is_right(97, 80, across, down); }),
-                          {.threads = 97 * 80,
-                           .blocks = 8,
-                           .fetched = 97 * 80 * sizeof(int),
-                           .writes = 97 * 80 * sizeof(int),
-                           .shared_memory = true}));
+  const lab::testing::work done = work_of([&] { return is_right(97, 80, across, down); });
+  EXPECT_TRUE(as_required(done, {.threads = 97 * 80 / 4,  // a thread may have some points
+                                 .blocks = 8,
+                                 .fetched = 97 * 80 * sizeof(int),
+                                 .writes = 97 * 80 * sizeof(int),
+                                 .shared_memory = true}));
+  EXPECT_EQ(done.bytes_copied(cudaMemcpyDeviceToHost), 97 * 80 * sizeof(int))
+      << "pixels come back, and no points beyond the edges for the host to turn";
+  std::uint64_t barriers = 0;
+  for (const auto& k : done.kernels) barriers += k.barriers + k.warp_functions;
+  EXPECT_GT(barriers, 0U) << "nobody waits for another thread's point";
+
+  EXPECT_TRUE(as_required(work_of([&] { return is_right(9, 7, across, down); }),
+                          {.threads = 16, .fetched = 9 * 7 * sizeof(int), .shared_memory = true}));
 }
 
 class Picture : public ::testing::TestWithParam<std::pair<int, int>> {};
@@ -108,6 +116,15 @@ TEST(Draw, ShowsPointsFromBeyondTheEdge) {
 TEST(Draw, RepeatsShortWaves) {
   EXPECT_TRUE(is_right(50, 40, {255}, {7}));
   EXPECT_TRUE(is_right(50, 40, {255, 0, 9}, {200, 100}));
+}
+
+TEST(Draw, TakesWavesLongerThanATileHasThreads) {
+  EXPECT_TRUE(is_right(700, 17, random_wave(601, 1), random_wave(5, 2)));
+  EXPECT_TRUE(is_right(17, 700, random_wave(5, 3), random_wave(601, 4)));
+}
+
+TEST(Draw, IsWiderThan16BitsCanCount) {
+  EXPECT_TRUE(is_right(65'570, 1, random_wave(101, 1), random_wave(67, 2)));
 }
 
 TEST(Draw, RefusesPicturesOfNothing) {
