@@ -79,13 +79,58 @@ struct shape {
 };
 // --- who does the work ---------------------------------------------------------------------------
 
-REQUIRED_WORK(TheProductInCublasXt) {
-  const matrix a = whole_numbers(40, 70, 1, -9, 14), b = whole_numbers(70, 33, 2, -9, 5);
-  EXPECT_TRUE(as_required(
-      work_of([&] { return is_product(multiply(op::none, a, b, tiles_of(32)).c, op::none, a, b); }),
-      {.kernels = 0,
-       .calls = {"cublasXtDeviceSelect", "cublasXtSetBlockDim", "cublasXtSgemm"},
-       .library = true}));
+/// What both contracts do for square matrices of order n.
+lab::testing::work work_for(bool two_products, std::size_t n, const plan& how) {
+  const matrix a = whole_numbers(n, n, 1, -5, 3), b = whole_numbers(n, n, 2, -3, 2);
+  return work_of([&] {
+    return two_products
+               ? is_sum_times_product(sum_times_product(op::none, a, b, how).c, op::none, a, b)
+               : is_product(multiply(op::none, a, b, how).c, op::none, a, b);
+  });
+}
+
+REQUIRED_WORK(EachProductInCublasXt) {
+  for (const std::size_t n : {2U, 40U})
+    for (const bool two_products : {false, true}) {
+      const lab::testing::work done = work_for(two_products, n, tiles_of(32));
+      EXPECT_TRUE(as_required(
+          done, {.kernels = 0,
+                 .calls = {"cublasXtDeviceSelect", "cublasXtSetBlockDim", "cublasXtSgemm"},
+                 .library = true}))
+          << "n = " << n;
+      if (two_products && done.calls.contains("cublasXtSgemm")) {
+        EXPECT_GE(done.calls.at("cublasXtSgemm"), 2U) << "op(A + B) · (A · B) has two products";
+      }
+    }
+}
+
+REQUIRED_WORK(TilesOfTheSizeAskedForOnTheDevicesAskedFor) {
+  // The CPU device's library has memory for three tiles on each of its devices, in each call.
+  const auto devices = static_cast<std::size_t>(lab::device_count());
+  for (const bool two_products : {false, true})
+    for (const int block : {16, 64}) {
+      const lab::testing::work one = work_for(two_products, 100, {{0}, block});
+      const lab::testing::work all = work_for(two_products, 100, tiles_of(block));
+      for (const lab::testing::work& done : {one, all}) {
+        EXPECT_TRUE(as_required(done, {.kernels = 0, .library = true}));
+        for (const std::size_t bytes : done.device_memory)
+          EXPECT_EQ(bytes, sizeof(float) * static_cast<std::size_t>(block * block))
+              << "tiles of " << block;
+      }
+      EXPECT_GT(one.device_memory.size(), 0U);
+      EXPECT_EQ(all.device_memory.size(), devices * one.device_memory.size())
+          << "not all devices have tiles";
+    }
+}
+
+REQUIRED_WORK(TilesLargerThanTheLibrarysOwn) {
+  const matrix column = whole_numbers(1100, 1, 1, -9, 9), row = whole_numbers(1, 1100, 2, -9, 9);
+  const lab::testing::work done = work_of([&] {
+    return is_product(multiply(op::none, row, column, {{0}, 2048}).c, op::none, row, column);
+  });
+  EXPECT_TRUE(as_required(done, {.kernels = 0, .library = true}));
+  for (const std::size_t bytes : done.device_memory)
+    EXPECT_EQ(bytes, sizeof(float) * 1100 * 1100) << "one tile takes all";
 }
 
 class Shapes : public ::testing::TestWithParam<std::tuple<op, shape>> {};
@@ -159,6 +204,14 @@ TEST(Multiply, PassesNaNOnInItsRowOnly) {
   a.elements[1 * 4 + 3] = std::numeric_limits<float>::quiet_NaN();
   const auto c = multiply(op::none, a, b).c;
   for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(std::isnan(c.elements.at(i)), i / 2 == 1) << i;
+}
+
+TEST(Multiply, GivesNaNForZeroTimesInfinity) {
+  const matrix b{2, 2, {1, std::numeric_limits<float>::infinity(), 3, 4}};
+  const auto c = multiply(op::none, {1, 2, {0, 0}}, b).c.elements;
+  ASSERT_EQ(c.size(), 2U);
+  EXPECT_EQ(c[0], 0.0F);
+  EXPECT_TRUE(std::isnan(c[1])) << c[1];
 }
 
 // --- op(A + B) · (A · B) -------------------------------------------------------------------------
