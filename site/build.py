@@ -307,7 +307,11 @@ def main() -> int:
         )
         return 1
     if options.pdf and not paper.browser():
-        print("Chromium prints the PDF: `sudo apt-get install chromium`.", file=sys.stderr)
+        print(
+            "Chromium prints the PDF, and it is not there: `sudo apt-get install chromium`"
+            " (Ubuntu: `sudo snap install chromium`).",
+            file=sys.stderr,
+        )
         return 1
     _write_generated_static(folder / "static")
     if not (options.epub or options.pdf):
