@@ -438,6 +438,27 @@ TEST(Clusters, RunAllOfTheirBlocksAtTheSameTime) {
   });
 }
 
+/// Each cluster waits for all others: as many as run at the same time make progress.
+__global__ void __cluster_dims__(2) wait_for_other_clusters(int* arrived, int* out) {
+  const cg::cluster_group cluster = cg::this_cluster();
+  cluster.sync();
+  if (threadIdx.x == 0) {
+    atomicAdd(arrived, 1);
+    while (atomicAdd(arrived, 0) < static_cast<int>(gridDim.x)) {
+    }
+  }
+  cluster.sync();
+  if (threadIdx.x == 0) atomicAdd(out, 1);
+}
+
+TEST(Clusters, OfOneLaunchMayWaitForEachOther) {
+  in_every_order([] {
+    const device_array<int> arrived(1, 0), out(1, 0);
+    wait_for_other_clusters<<<12, 32>>>(arrived.data(), out.data());
+    EXPECT_EQ(out.to_host()[0], 12);
+  });
+}
+
 __global__ void grid_and_cluster(int* counters, int* wrong) {
   __shared__ int mine;
   const cg::cluster_group cluster = cg::this_cluster();
