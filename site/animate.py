@@ -169,7 +169,7 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as folder:
             made = Path(folder) / "made.png"
             size = ("--width", str(SIZE), "--height", str(SIZE), "--out", str(made))
-            lab = [sys.executable, str(ROOT / "scripts/lab"), "run", animation.exercise]
+            lab = [str(ROOT / "scripts/lab"), "run", animation.exercise]
             lab += ["--solution", "--device", "cpu", "--", *animation.arguments, *size]
             if subprocess.run(lab, stdout=subprocess.DEVNULL, check=False).returncode:
                 return 1
