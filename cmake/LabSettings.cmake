@@ -89,6 +89,8 @@ endif()
 add_library(lab_strict INTERFACE)
 target_compile_options(lab_strict INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Werror>
+  # g++ 12 with -O3 sees overlaps in std::string that cannot be (mended in 13).
+  $<$<AND:$<COMPILE_LANG_AND_ID:CXX,GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>,$<CONFIG:Release>>:-Wno-restrict>
   $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings -Xcompiler=-Werror>)
 # A starter does not use yet what its solution uses, and a wrong version of a solution may not either.
 # Linked after lab_settings, whose -Wall would overrule it. nvcc counts its own warnings: declared but
