@@ -103,14 +103,14 @@ void expect_required_work(std::size_t n, bool pairs, const char* keys_of) {
                                  .reads_at_most = tiles ? 4 * 4 * bytes : 0,
                                  .shared_memory = true}))
       << "digits" << of;
-  EXPECT_EQ(done.bytes_copied(cudaMemcpyHostToDevice), bytes)
-      << "digits" << of << ": nothing else goes to the device";
+  EXPECT_LT(done.bytes_copied(cudaMemcpyHostToDevice), 2 * bytes)
+      << "digits" << of << ": keys alone bring no values along";
   EXPECT_EQ(done.bytes_copied(cudaMemcpyDeviceToHost), bytes)
       << "digits" << of << ": between the kernels nothing comes back, and the host scans nothing";
   for (const auto& k : done.kernels)
-    if (done.watched) {
+    if (tiles && k.writes >= bytes) {  // it moves the keys (watched: else nothing is known of it)
       EXPECT_LT(8 * k.shared_of_busiest, k.shared)
-          << "digits" << of << ": one thread does the work of " << k.name;
+          << "digits" << of << ": one thread sorts the tiles of " << k.name;
     }
 
   const lab::testing::work of_thrust = work(step::thrust);
