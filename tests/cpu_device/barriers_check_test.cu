@@ -166,6 +166,23 @@ TEST(AsyncCopies, OfOneBlockAreNoneOfTheNext) {
   EXPECT_FALSE(both_are_there(copy_two_batches<forgets::to_wait>));
 }
 
+/// The thread's place is still being read by another one when it becomes a stage again, unless all
+/// have met before. The copy is done after a barrier: by then everybody has read.
+template <wait_for What>
+__global__ void reverse_and_refill(const int4* in, int4* out) {
+  __shared__ int4 staged[kThreads];
+  staged[threadIdx.x] = in[threadIdx.x];
+  __syncthreads();
+  int4 sum = staged[kThreads - 1 - threadIdx.x];
+  if (What == wait_for::the_barrier) __syncthreads();
+  __pipeline_memcpy_async(&staged[threadIdx.x], &in[threadIdx.x], sizeof(int4));
+  __pipeline_commit();
+  __syncthreads();
+  __pipeline_wait_prior(0);
+  sum.x += staged[threadIdx.x].x;
+  out[threadIdx.x] = sum;
+}
+
 template <class Launch>
 std::size_t races(Launch launch) {
   const std::size_t before = cpu_device::report_count();
@@ -201,6 +218,21 @@ TEST(BarrierRaces, AStageThatNobodyWaitsForIsOne) {
   const device_array<int> data(kThreads, 1), out(kThreads, 1);
   EXPECT_GT(races([&] {
               reverse_with_pipeline<wait_for::nobody><<<1, kThreads>>>(data.data(), out.data());
+            }),
+            0U);
+  EXPECT_NE(cpu_device::last_report().find("race on shared memory"), std::string::npos)
+      << cpu_device::last_report();
+}
+
+TEST(BarrierRaces, ACopyToWhereOthersStillReadIsOne) {
+  const device_array<int4> data(kThreads, int4{}), out(kThreads, int4{});
+  EXPECT_EQ(races([&] {
+              reverse_and_refill<wait_for::the_barrier><<<1, kThreads>>>(data.data(), out.data());
+            }),
+            0U)
+      << cpu_device::last_report();
+  EXPECT_GT(races([&] {
+              reverse_and_refill<wait_for::nobody><<<1, kThreads>>>(data.data(), out.data());
             }),
             0U);
   EXPECT_NE(cpu_device::last_report().find("race on shared memory"), std::string::npos)

@@ -6,6 +6,7 @@
 #include <cooperative_groups.h>
 #include <cpu_device.h>
 #include <cpu_device/events.h>
+#include <cuda_pipeline.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -171,6 +172,53 @@ TEST(Observers, AreToldOfTheBarrierOfAGridOnceForEachBlock) {
     EXPECT_EQ(b.barriers[0].scope, event_scope::device);
     EXPECT_EQ(b.barriers[0].threads, 20U);
   }
+}
+
+class copy_recorder final : public cpu_device::observer {
+ public:
+  copy_recorder() { add_observer(*this, static_cast<unsigned>(event_kind::async_copy)); }
+  ~copy_recorder() override { remove_observer(*this); }
+  std::vector<cpu_device::async_copy_event> started, done;
+
+ private:
+  void async_copy_started(const cpu_device::async_copy_event& e) override { started.push_back(e); }
+  void async_copy_done(const cpu_device::async_copy_event& e) override { done.push_back(e); }
+};
+
+__global__ void copy_and_wait_for_the_first(const int4* in, const void** places) {
+  __shared__ int4 first, second;
+  if (threadIdx.x != 5) return;
+  places[0] = &first;
+  places[1] = &second;
+  __pipeline_memcpy_async(&first, in, sizeof first, 4);
+  __pipeline_commit();
+  __pipeline_memcpy_async(&second, in, sizeof second);
+  __pipeline_commit();
+  __pipeline_wait_prior(1);
+}
+
+TEST(Observers, AreToldOfAsynchronousCopiesWhenTheyStartAndWhenTheyAreDone) {
+  const device_array<int4> in(1, int4{});
+  const device_array<const void*> places(2, nullptr);
+  copy_recorder seen;
+  const recorder others(kBlocks | event_kind::barrier);
+  copy_and_wait_for_the_first<<<1, 8>>>(in.data(), places.data());
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  const auto at = places.to_host();
+  ASSERT_EQ(seen.started.size(), 3U);  // twelve bytes and four zeros, and sixteen bytes
+  EXPECT_EQ(seen.started[0].to, at[0]);
+  EXPECT_EQ(seen.started[0].bytes, 12U);
+  EXPECT_EQ(seen.started[1].to, static_cast<const char*>(at[0]) + 12);
+  EXPECT_EQ(seen.started[1].bytes, 4U);
+  EXPECT_EQ(seen.started[2].to, at[1]);
+  EXPECT_EQ(seen.started[2].bytes, 16U);
+  for (const auto& e : seen.started) {
+    EXPECT_EQ(e.thread, 5U);
+    EXPECT_TRUE(others.blocks.contains(e.block));
+  }
+  ASSERT_EQ(seen.done.size(), 2U) << "nobody waits for the second copy";
+  EXPECT_EQ(seen.done[0].to, at[0]);
+  EXPECT_EQ(seen.done[1].bytes, 4U);
 }
 
 __global__ void skip_the_barrier() {

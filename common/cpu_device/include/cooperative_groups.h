@@ -583,7 +583,8 @@ void memcpy_async(const Group& group, void* to, const void* from, std::size_t by
                                 .rank = static_cast<std::size_t>(group.thread_rank()),
                                 .ranks = static_cast<std::size_t>(group.num_threads()),
                                 .file = file,
-                                .line = line});
+                                .line = line},
+                               &cpu_device_look_at_call);
   cpu_device::commit_async_copies();
 }
 /// As many elements as both sides have.

@@ -22,7 +22,8 @@ inline void __pipeline_memcpy_async(void* to, const void* from, std::size_t byte
         "__pipeline_memcpy_async: both pointers must be multiples of the size, and one is not",
         file, line);
   cpu_device::start_async_copy(
-      {.to = to, .from = from, .bytes = bytes - zeros, .zeros = zeros, .file = file, .line = line});
+      {.to = to, .from = from, .bytes = bytes - zeros, .zeros = zeros, .file = file, .line = line},
+      &cpu_device_look_at_call);
 }
 inline void __pipeline_commit() { cpu_device::commit_async_copies(); }
 /// Waits for all committed batches of this thread but the last `prior` ones.

@@ -51,7 +51,8 @@ struct async_copy {
   const char* file;
   int line;
 };
-void start_async_copy(const async_copy& copy);
+/// From here on nobody else may use the memory that is written.
+void start_async_copy(const async_copy& copy, look_at look);
 /// The calling thread's copies since the last call are a batch.
 void commit_async_copies();
 /// Does the calling thread's batches but the last `but` ones.

@@ -18,16 +18,17 @@ namespace cpu_device {
 
 /// The kinds of events, as bits of a set.
 enum class event_kind : unsigned {
-  launch = 1U << 0,      ///< a kernel begins to run, and has run
-  block = 1U << 1,       ///< a block begins, and has ended
-  barrier = 1U << 2,     ///< threads of a block, a warp or a grid have met
-  access = 1U << 3,      ///< a kernel reads or writes memory (check build only)
-  fence = 1U << 4,       ///< __threadfence() and its like (check build only)
-  allocation = 1U << 5,  ///< memory is allocated, and freed
-  copy = 1U << 6,        ///< bytes are copied or set; a number that cuBLAS returns is copied, too
-  call = 1U << 7,        ///< the program calls the API, and the call returns
-  work = 1U << 8,        ///< a piece of a stream's work begins to run, and has run
-  mark = 1U << 9,        ///< the program names or marks something with NVTX
+  launch = 1U << 0,       ///< a kernel begins to run, and has run
+  block = 1U << 1,        ///< a block begins, and has ended
+  barrier = 1U << 2,      ///< threads of a block, a warp or a grid have met
+  access = 1U << 3,       ///< a kernel reads or writes memory (check build only)
+  fence = 1U << 4,        ///< __threadfence() and its like (check build only)
+  allocation = 1U << 5,   ///< memory is allocated, and freed
+  copy = 1U << 6,         ///< bytes are copied or set; a number that cuBLAS returns is copied, too
+  call = 1U << 7,         ///< the program calls the API, and the call returns
+  work = 1U << 8,         ///< a piece of a stream's work begins to run, and has run
+  mark = 1U << 9,         ///< the program names or marks something with NVTX
+  async_copy = 1U << 10,  ///< a thread starts a copy that it waits for later, and finds it done
 };
 using event_set = unsigned;  ///< event_kinds, joined with |
 constexpr event_set operator|(event_kind a, event_kind b) {
@@ -85,6 +86,14 @@ struct fence_event {
   const void* pc;
 };
 
+/// A copy that the thread itself waits for: cp.async, the pipeline primitives, a pipeline of one
+/// thread, cooperative_groups::memcpy_async. Longer ones are an event for every 16 bytes.
+struct async_copy_event {
+  const void* to;
+  std::size_t bytes;            ///< with those that are filled with zeros
+  std::uint32_t block, thread;  ///< the block's serial number, and the thread's in it
+};
+
 /// What memory is, and so who may use it: a device, both sides, or the host and (mapped) devices.
 enum class memory_kind { device, managed, pinned, registered, symbol };
 
@@ -135,9 +144,9 @@ struct mark_event {
   std::uint64_t number;
 };
 
-/// Watches the events of the kinds that it was added for. Events of blocks, barriers, accesses and
-/// fences come from several OS threads at a time, and so do marks; the others one at a time. What
-/// an observer calls of the API itself is not published.
+/// Watches the events of the kinds that it was added for. Events of blocks, barriers, accesses,
+/// fences and asynchronous copies come from several OS threads at a time, and so do marks; the
+/// others one at a time. What an observer calls of the API itself is not published.
 class observer {
  public:
   virtual ~observer() = default;
@@ -149,6 +158,8 @@ class observer {
   virtual void barrier_passed(const barrier_event&) {}
   virtual void accessed(const access_event&) {}
   virtual void fenced(const fence_event&) {}
+  virtual void async_copy_started(const async_copy_event&) {}
+  virtual void async_copy_done(const async_copy_event&) {}
   virtual void allocated(const allocation_event&) {}
   virtual void freed(const allocation_event&) {}
   virtual void copied(const copy_event&) {}
