@@ -54,7 +54,7 @@ struct recording::recorder final : cpu_device::observer {
     cpu_device::count_accesses(true);
     cpu_device::add_observer(*this, event_kind::launch | event_kind::allocation | event_kind::copy |
                                         event_kind::call | event_kind::access |
-                                        event_kind::barrier);
+                                        event_kind::barrier | event_kind::async_copy);
   }
   ~recorder() override {
     cpu_device::remove_observer(*this);
@@ -77,6 +77,7 @@ struct recording::recorder final : cpu_device::observer {
     by_thread.clear();
     barriers.clear();
     places.clear();
+    under_way.clear();
   }
   void barrier_passed(const cpu_device::barrier_event& e) override {
     const std::lock_guard lock(mutex);
@@ -123,6 +124,9 @@ struct recording::recorder final : cpu_device::observer {
     if (e.shared) {
       ++k.shared;
       ++its_own.shared;
+      if (const auto copies = under_way.find(std::uint64_t{e.block} << 32 | e.thread);
+          copies != under_way.end())
+        k.copies_under_way = std::max(k.copies_under_way, copies->second);
     } else {
       ++its_own.accesses;
       if (!e.atomic) ++its_own.plain;
@@ -133,6 +137,16 @@ struct recording::recorder final : cpu_device::observer {
     }
     if (e.atomic) ++(e.shared ? k.shared_atomics : k.atomics);
     if (e.atomic && !e.shared) places.insert(e.address);
+  }
+  void async_copy_started(const cpu_device::async_copy_event& e) override {
+    const std::lock_guard lock(mutex);
+    if (done.kernels.empty()) return;
+    done.kernels.back().async_bytes += e.bytes;
+    ++under_way[std::uint64_t{e.block} << 32 | e.thread];
+  }
+  void async_copy_done(const cpu_device::async_copy_event& e) override {
+    const std::lock_guard lock(mutex);
+    --under_way[std::uint64_t{e.block} << 32 | e.thread];
   }
   void allocated(const cpu_device::allocation_event& e) override {
     const std::lock_guard lock(mutex);
@@ -166,8 +180,9 @@ struct recording::recorder final : cpu_device::observer {
   struct counted {
     std::uint64_t all = 0, of_grid = 0;
   };
-  std::unordered_map<std::uint32_t, counted> barriers;  // that a block has passed
-  std::set<std::uintptr_t> places;                      // of atomics
+  std::unordered_map<std::uint32_t, counted> barriers;         // that a block has passed
+  std::set<std::uintptr_t> places;                             // of atomics
+  std::unordered_map<std::uint64_t, std::uint64_t> under_way;  // copies of a thread, as above
 };
 
 recorded_work recording::finish() {

@@ -87,6 +87,10 @@ std::string complaint_of_kernels(const work& done, const required& what) {
     return "the lanes of a warp shared something " + number_of(shared_by_warps, "time") +
            ", and this asks for " + std::to_string(what.warp_functions) +
            ": the shuffle functions, for example";
+  if (const auto copied = sum([](const auto& k) { return k.async_bytes; });
+      copied < what.async_bytes)
+    return "asynchronous copies have moved " + number_of(copied, "byte") + ", and this asks for " +
+           std::to_string(what.async_bytes) + ": cuda::memcpy_async, for example";
   const std::size_t streams = done.streams();
   if (streams < what.streams)
     return "everything ran in " + number_of(streams, "stream") + "; this asks for " +
@@ -137,6 +141,12 @@ std::string complaint_of_kernels(const work& done, const required& what) {
            "asks for loads of " + std::to_string(what.bytes_a_load);
   if (what.shared_memory && sum([](const auto& k) { return k.shared; }) < what.threads)
     return "shared memory was not used";
+  if (const auto copies = most([](const auto& k) { return k.copies_under_way; });
+      copies < what.copies_under_way)
+    return "a thread that uses shared memory has " + std::to_string(copies) +
+           " asynchronous copies" + " under way meanwhile, and this asks for " +
+           std::to_string(what.copies_under_way) +
+           ": start those of the next tiles before this one is used";
   if (const auto variables = done.costs.find("variable load");
       what.constant_memory && (variables == done.costs.end() || variables->second.requests == 0))
     return "no kernel read a __constant__ variable";
