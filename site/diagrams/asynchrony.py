@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The CUDA Labs authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Chapter 17: graphs."""
+"""Chapter 17: graphs, and copies that overlap."""
 
 from diagrams.registry import drawing
 from lablib.drawing.canvas import Canvas
@@ -58,3 +58,39 @@ def graph_of_steps(c: Canvas) -> None:
                 c.arrow(x + 136, y + 26, x + 172, y + 26)
     between = "Between them an odd number of single launches: the newest cells are in B."
     c.text(20, 226, between, "small muted")
+
+
+@drawing(
+    "Stages of a pipeline",
+    "Above, one stage: each slice is copied, and then multiplied. Below, two stages: while slice 1"
+    " is multiplied in stage 0, slice 2 is copied to stage 1. Then the stages change places. Only"
+    " the first copy is waited for.",
+    330,
+)
+def pipeline_stages(c: Canvas) -> None:
+    copy, multiply, left = 104, 84, 130
+    c.text(20, 26, "one stage", "strong")
+    c.text(20, 62, "stage 0", "code")
+    for i in range(3):
+        x = left + (copy + multiply) * i
+        c.label(x, 42, copy - 4, 30, f"copy {i + 1}", "orange", "small")
+        c.label(x + copy, 42, multiply - 4, 30, f"multiply {i + 1}", "blue", "small")
+    c.text(20, 112, "two stages", "strong")
+    for stage in range(2):
+        c.text(20, 148 + 48 * stage, f"stage {stage}", "code")
+    for i in range(5):
+        y = 128 + 48 * (i % 2)
+        start = left + copy * i
+        c.label(start, y, copy - 4, 30, f"copy {i + 1}", "orange", "small")
+        if i < 4:
+            c.label(start + copy, y, multiply - 4, 30, f"multiply {i + 1}", "blue", "small")
+    c.text(20, 250, "barriers", "code")
+    for i in range(4):
+        x = left + copy * (i + 1) - 2
+        c.line(x, 120, x, 214)
+        c.text(x, 250, str(i + 1), "code", "middle")
+    meaning = (
+        "Barrier i: all copies of slice i have arrived, and all threads have multiplied slice i - 1.",
+        "Its stage is free for slice i + 1. Not to scale.",
+    )
+    c.lines(20, 286, meaning, "small muted")

@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 17.2 async_copy: C = A · B, where the next tiles travel while these are multiplied.
+// Edit:  this file, from TODO(1) to TODO(5); TODO(6) is a bonus. Contract: async_copy.hpp
+// Run:   scripts/lab run 17.2 -- --step waiting     (then async_copy, two_stages and stages)
+// Test:  scripts/lab test 17.2
+// Hints: scripts/lab hint 17.2                  Chapter: docs/17_asynchrony.md
+
+#include <cuda_runtime.h>
+
+#include "given.hpp"
+
+namespace lab::async_copy {
+namespace {
+
+// --- waiting: through registers ------------------------------------------------------------------
+
+template <bool kAligned>
+__global__ void __launch_bounds__(kThreads) waiting(factors in, float* c) {
+  __shared__ tiles now;
+  float sum[kRows] = {};
+  // TODO(1): take k in slices of kTile. For each, load() this thread's piece of both tiles, and
+  //          add_products() when the tiles are complete (given.hpp has all of these).
+  //          Invariants: nobody reads a tile that is not complete, and nobody overwrites a tile
+  //          that somebody still reads.
+  store(sum, c, in.size);
+}
+
+// --- async_copy: past the registers --------------------------------------------------------------
+
+using pipeline = cuda::pipeline<cuda::thread_scope_thread>;  // a thread waits for its own copies
+
+/// Starts to bring in a piece.
+template <bool kAligned>
+__device__ void start_copy(pipeline& pipe, piece p) {
+  // TODO(2): cuda::memcpy_async what is there: 16 bytes at once if kAligned, else float by float.
+  //          Promise the alignment by cuda::aligned_size_t, and nothing that is not so.
+  //          What is not there is 0: store it.
+}
+
+/// Starts to bring in this thread's pieces of a slice, as a batch of their own.
+template <bool kAligned>
+__device__ void start_tiles(pipeline& pipe, const factors& in, std::size_t first, tiles& to) {
+  // TODO(3): producer_acquire(), the copies of both pieces, producer_commit().
+}
+
+template <bool kAligned>
+__global__ void __launch_bounds__(kThreads) async_copy(factors in, float* c) {
+  // TODO(4): as `waiting`, with start_tiles() and a pipeline that cuda::make_pipeline() makes.
+  //          consumer_wait() waits for this thread's oldest batch, and consumer_release() says that
+  //          the thread has used it. Invariants: those of TODO(1).
+}
+
+// --- two_stages: the next tiles are copied while these are multiplied ----------------------------
+
+template <bool kAligned>
+__global__ void __launch_bounds__(kThreads) two_stages(factors in, float* c) {
+  // TODO(5): start the first slice before the loop. In the loop the next slice, if there is one, is
+  //          on its way to one stage while that of the other stage is multiplied.
+  //          Invariants: those of TODO(1), by one barrier for each slice. Where does it separate
+  //          both: complete before read, and read before overwritten?
+}
+
+// --- stages: more tiles on their way -------------------------------------------------------------
+
+template <bool kAligned>
+__global__ void __launch_bounds__(kThreads) many_stages(factors in, float* c, unsigned stages) {
+  extern __shared__ tiles stage[];  // so many as `stages` says
+  // TODO(6, bonus): start `stages` - 1 slices before the loop, or as many as k has. The stages are
+  //          a ring: the one that has just become free is the next one to fill.
+}
+
+template <bool kAligned>
+void launch(step which, dim3 grid, const factors& in, float* c, unsigned stages) {
+  switch (which) {
+    case step::waiting:
+      throw not_written("step waiting", 1);  // waiting<kAligned><<<grid, kBlock>>>(in, c);
+    case step::async_copy:
+      throw not_written("step async_copy", 2);  // 2 to 4; async_copy<kAligned><<<…>>>(…)
+    case step::two_stages:
+      throw not_written("step two_stages", 5);  // two_stages<kAligned><<<…>>>(…)
+    case step::stages:
+      throw not_written("step stages", 6);  // with stages * sizeof(tiles) bytes
+  }
+  throw invalid_input("async_copy: there is no such step");
+}
+
+}  // namespace
+
+result multiply(step which, std::span<const float> a, std::span<const float> b, shape size,
+                int stages) {
+  return multiply_by(a, b, size, stages, [&](auto aligned, const factors& in, float* c) {
+    launch<decltype(aligned)::value>(which, grid_for(size), in, c, static_cast<unsigned>(stages));
+  });
+}
+
+}  // namespace lab::async_copy

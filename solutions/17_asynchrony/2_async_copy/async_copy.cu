@@ -1,0 +1,187 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 17.2 async_copy: C = A · B, where the next tiles travel while these are multiplied.
+// Edit:  this file, from TODO(1) to TODO(5); TODO(6) is a bonus. Contract: async_copy.hpp
+// Run:   scripts/lab run 17.2 -- --step waiting     (then async_copy, two_stages and stages)
+// Test:  scripts/lab test 17.2
+// Hints: scripts/lab hint 17.2                  Chapter: docs/17_asynchrony.md
+
+#include <cuda_runtime.h>
+
+#include "given.hpp"
+
+namespace lab::async_copy {
+namespace {
+
+// --- waiting: through registers ------------------------------------------------------------------
+
+template <bool kAligned>
+__global__ void __launch_bounds__(kThreads) waiting(factors in, float* c) {
+  __shared__ tiles now;
+  float sum[kRows] = {};
+  // TODO(1): take k in slices of kTile. For each, load() this thread's piece of both tiles, and
+  //          add_products() when the tiles are complete (given.hpp has all of these).
+  //          Invariants: nobody reads a tile that is not complete, and nobody overwrites a tile
+  //          that somebody still reads.
+  // BEGIN SOLUTION
+  for (std::size_t first = 0; first < in.size.k; first += kTile) {
+    load<kAligned>(piece_of_a(in, first, now));
+    load<kAligned>(piece_of_b(in, first, now));
+    __syncthreads();  // these tiles are complete
+    add_products(now, sum);
+    __syncthreads();  // all have read them
+  }
+  // END SOLUTION
+  store(sum, c, in.size);
+}
+
+// --- async_copy: past the registers --------------------------------------------------------------
+
+using pipeline = cuda::pipeline<cuda::thread_scope_thread>;  // a thread waits for its own copies
+
+/// Starts to bring in a piece.
+template <bool kAligned>
+__device__ void start_copy(pipeline& pipe, piece p) {
+  // TODO(2): cuda::memcpy_async what is there: 16 bytes at once if kAligned, else float by float.
+  //          Promise the alignment by cuda::aligned_size_t, and nothing that is not so.
+  //          What is not there is 0: store it.
+  // BEGIN SOLUTION
+  if (kAligned && p.there == 4) {
+    cuda::memcpy_async(p.to, p.from, cuda::aligned_size_t<16>(16), pipe);
+    return;
+  }
+  for (unsigned j = 0; j < 4; ++j)
+    if (j < p.there)
+      cuda::memcpy_async(p.to + j, p.from + j, cuda::aligned_size_t<4>(4), pipe);
+    else
+      p.to[j] = 0;
+  // END SOLUTION
+}
+
+/// Starts to bring in this thread's pieces of a slice, as a batch of their own.
+template <bool kAligned>
+__device__ void start_tiles(pipeline& pipe, const factors& in, std::size_t first, tiles& to) {
+  // TODO(3): producer_acquire(), the copies of both pieces, producer_commit().
+  // BEGIN SOLUTION
+  pipe.producer_acquire();
+  start_copy<kAligned>(pipe, piece_of_a(in, first, to));
+  start_copy<kAligned>(pipe, piece_of_b(in, first, to));
+  pipe.producer_commit();
+  // END SOLUTION
+}
+
+template <bool kAligned>
+__global__ void __launch_bounds__(kThreads) async_copy(factors in, float* c) {
+  // TODO(4): as `waiting`, with start_tiles() and a pipeline that cuda::make_pipeline() makes.
+  //          consumer_wait() waits for this thread's oldest batch, and consumer_release() says that
+  //          the thread has used it. Invariants: those of TODO(1).
+  // BEGIN SOLUTION
+  __shared__ tiles now;
+  float sum[kRows] = {};
+  pipeline pipe = cuda::make_pipeline();
+  for (std::size_t first = 0; first < in.size.k; first += kTile) {
+    start_tiles<kAligned>(pipe, in, first, now);
+    pipe.consumer_wait();  // this thread's pieces have arrived
+    __syncthreads();       // everybody's have
+    add_products(now, sum);
+    pipe.consumer_release();
+    __syncthreads();  // all have read the tiles
+  }
+  store(sum, c, in.size);
+  // END SOLUTION
+}
+
+// --- two_stages: the next tiles are copied while these are multiplied ----------------------------
+
+template <bool kAligned>
+__global__ void __launch_bounds__(kThreads) two_stages(factors in, float* c) {
+  // TODO(5): start the first slice before the loop. In the loop the next slice, if there is one, is
+  //          on its way to one stage while that of the other stage is multiplied.
+  //          Invariants: those of TODO(1), by one barrier for each slice. Where does it separate
+  //          both: complete before read, and read before overwritten?
+  // BEGIN SOLUTION
+  __shared__ tiles stage[2];
+  float sum[kRows] = {};
+  pipeline pipe = cuda::make_pipeline();
+  if (in.size.k > 0) start_tiles<kAligned>(pipe, in, 0, stage[0]);
+  unsigned current = 0;
+  for (std::size_t first = 0; first < in.size.k; first += kTile) {
+    pipe.consumer_wait();  // this thread's pieces of stage[current] have arrived
+    // Everybody's have. And all have multiplied the tiles before these: the other stage is free.
+    __syncthreads();
+    if (first + kTile < in.size.k)
+      start_tiles<kAligned>(pipe, in, first + kTile, stage[current ^ 1U]);
+    add_products(stage[current], sum);
+    pipe.consumer_release();
+    current ^= 1U;
+  }
+  store(sum, c, in.size);
+  // END SOLUTION
+}
+
+// --- stages: more tiles on their way -------------------------------------------------------------
+
+template <bool kAligned>
+__global__ void __launch_bounds__(kThreads) many_stages(factors in, float* c, unsigned stages) {
+  extern __shared__ tiles stage[];  // so many as `stages` says
+  // TODO(6, bonus): start `stages` - 1 slices before the loop, or as many as k has. The stages are
+  //          a ring: the one that has just become free is the next one to fill.
+  // BEGIN SOLUTION
+  float sum[kRows] = {};
+  pipeline pipe = cuda::make_pipeline();
+  for (unsigned s = 0; s + 1 < stages; ++s)  // the prologue
+    if (s * kTile < in.size.k) start_tiles<kAligned>(pipe, in, s * kTile, stage[s]);
+  const std::size_t ahead = std::size_t{stages - 1} * kTile;
+  unsigned current = 0, free = stages - 1;
+  for (std::size_t first = 0; first < in.size.k; first += kTile) {
+    pipe.consumer_wait();  // this thread's pieces of stage[current] have arrived
+    __syncthreads();       // everybody's have; and all have multiplied the tiles in stage[free]
+    if (first + ahead < in.size.k)  // the epilogue only uses what is on its way
+      start_tiles<kAligned>(pipe, in, first + ahead, stage[free]);
+    add_products(stage[current], sum);
+    pipe.consumer_release();
+    free = current;
+    current = current + 1 < stages ? current + 1 : 0;
+  }
+  store(sum, c, in.size);
+  // END SOLUTION
+}
+
+template <bool kAligned>
+void launch(step which, dim3 grid, const factors& in, float* c, unsigned stages) {
+  switch (which) {
+    case step::waiting:
+      // BEGIN SOLUTION
+      // STUB: throw not_written("step waiting", 1);  // waiting<kAligned><<<grid, kBlock>>>(in, c);
+      return waiting<kAligned><<<grid, kBlock>>>(in, c);
+      // END SOLUTION
+    case step::async_copy:
+      // BEGIN SOLUTION
+      // STUB: throw not_written("step async_copy", 2);  // 2 to 4; async_copy<kAligned><<<…>>>(…)
+      return async_copy<kAligned><<<grid, kBlock>>>(in, c);
+      // END SOLUTION
+    case step::two_stages:
+      // BEGIN SOLUTION
+      // STUB: throw not_written("step two_stages", 5);  // two_stages<kAligned><<<…>>>(…)
+      return two_stages<kAligned><<<grid, kBlock>>>(in, c);
+      // END SOLUTION
+    case step::stages:
+      // BEGIN SOLUTION
+      // STUB: throw not_written("step stages", 6);  // with stages * sizeof(tiles) bytes
+      return many_stages<kAligned><<<grid, kBlock, stages * sizeof(tiles)>>>(in, c, stages);
+      // END SOLUTION
+  }
+  throw invalid_input("async_copy: there is no such step");
+}
+
+}  // namespace
+
+result multiply(step which, std::span<const float> a, std::span<const float> b, shape size,
+                int stages) {
+  return multiply_by(a, b, size, stages, [&](auto aligned, const factors& in, float* c) {
+    launch<decltype(aligned)::value>(which, grid_for(size), in, c, static_cast<unsigned>(stages));
+  });
+}
+
+}  // namespace lab::async_copy
