@@ -136,7 +136,12 @@ def test_exercise(
         first = None if watched else _most_useful(core)
         print(_next_step(exercise, solution, again, first))
     elif status == OK and not solution and not watched:
-        print(_praise(progress, exercise))
+        begun = [case for case in bonus if case not in later]
+        if begun:
+            print("The core is done; the bonus is begun and not right yet.")
+            print(_next_step(exercise, solution, again, _most_useful(begun)))
+        else:
+            print(_praise(progress, exercise))
     print(flush=True)
     return status
 
@@ -238,11 +243,14 @@ def _report(
             else ""
         )
         if later:
-            more += f"; {len(later)} are about a bonus that is not written"
+            are = "is" if len(later) == 1 else "are"
+            more += f"; {len(later)} {are} about a bonus that is not written"
         if len(later) < len(bonus):
-            more += f"; {len(bonus) - len(later)} fail, and are about the bonus"
-        count = f"{len(passed)}" if bonus else f"all {len(passed)}"
-        lines = [paint(f"{title}: {count} tests pass{more}.", "green")]
+            failing = len(bonus) - len(later)
+            more += f"; {failing} about the bonus {'fails' if failing == 1 else 'fail'}"
+        count = f"{len(passed)} tests pass" if bonus else f"all {len(passed)} tests pass"
+        count = "1 test passes" if len(passed) == 1 else count
+        lines = [paint(f"{title}: {count}{more}.", "green")]
     elif not result.something_ran:
         lines = [paint(f"{title}: no test ran.", "red")]
     else:
@@ -324,11 +332,19 @@ def _listing(cases: List[test_program.Case]) -> List[str]:
 
 def _most_useful(failures: List[test_program.Case]) -> Optional[test_program.Case]:
     """What is written and wrong comes before what is not written yet; there TODO(1) is first. Of
-    both, values come before who should have made them."""
+    both, values come before who should have made them. Of these, what the CPU device has reported
+    is first, and then short numbers: `got 2, expected 1` says more than ten digits each."""
 
-    def order(case: test_program.Case) -> Tuple[int, bool]:
-        numbers = re.findall(r"\bTODO\((\d+)\)", "\n".join(case.lines))
-        return min(map(int, numbers), default=0), points.is_required_work(case.name)
+    def order(case: test_program.Case) -> Tuple[int, bool, bool, int]:
+        text = "\n".join(case.lines)
+        todos = re.findall(r"\bTODO\((\d+)\)", text)
+        values = re.search(r"\bgot (\S+), expected ([^\s,;]+)", text)
+        return (
+            min(map(int, todos), default=0),
+            points.is_required_work(case.name),
+            "CPU device: " not in text,
+            max(map(len, values.groups())) if values else 3,
+        )
 
     return min(failures, key=order, default=None)
 

@@ -53,7 +53,7 @@ class WatchTest(LabTest):
         read_until("Watching")
         self.gtest("lab_test.05.1", ["A"])
         self.save("right\n")
-        read_until("all 1 tests pass")
+        read_until("1 test passes")
         read_until("Watching")
         process.send_signal(signal.SIGINT)
         rest = process.communicate(timeout=10)[0]
@@ -85,7 +85,7 @@ class WatchTest(LabTest):
         process.send_signal(signal.SIGINT)
         process.wait(timeout=10)
         self.assertIn("starting over", "".join(lines))
-        self.assertIn("all 1 tests pass", "".join(lines))
+        self.assertIn("1 test passes", "".join(lines))
 
 
 class VerifyTest(LabTest):

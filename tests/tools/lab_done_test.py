@@ -182,7 +182,7 @@ class DoneTest(LabTest):
         self.lab_file().write_text(starter.replace("return 0;", "return 1;"))
         done = self.lab("test", "05.1")
         self.assert_status(0, done)
-        self.assertIn("1 tests pass; 1 are about a bonus that is not written.", done.stdout)
+        self.assertIn("1 test passes; 1 is about a bonus that is not written.", done.stdout)
         self.assertRegex(done.stdout, r"no races +all 1 tests")
         self.assertRegex(done.stdout, r"core done +bonus: TODO 2\n")
         self.assertEqual("core done; bonus: TODO 2", self.state())
@@ -195,6 +195,18 @@ class DoneTest(LabTest):
         for failure in (NOT_WRITTEN.format(1), "fails('got 1, expected 2')"):
             self.gtest("lab_test.05.1", ["A", "B"], f"name == 'A' or {failure}")
             self.assert_status(1, self.lab("test", "05.1"))
+
+    def test_the_first_to_look_at_is_a_report_or_has_short_numbers(self):
+        long, short = "got 571759576, expected 2433363436", "got 2, expected 1"
+        report = "CPU device: past the end: thread (3,0,0) reads element 3 of 3 at k.cu:5"
+        for said, first in (((long, short), "B"), ((short, long), "A"), ((short, report), "B")):
+            with self.subTest(said):
+                a, b = said
+                self.gtest(
+                    "lab_test.05.1", ["A", "B"], f"fails({a!r}) if name == 'A' else fails({b!r})"
+                )
+                told = self.lab("test", "05.1").stdout
+                self.assertIn(f"What to look at first, Suite.{first}:", told)
 
     def begin_bonus(self):
         """05.1 with the core written, a bonus begun, and two steps, of which that is one."""
@@ -219,9 +231,11 @@ class DoneTest(LabTest):
                 self.gtest("lab_test.05.1", cases[::-1], f"name == 'Is/one' or {body}")
                 done = self.lab("test", "05.1")
                 self.assert_status(0, done)
-                self.assertIn("1 tests pass; 1 fail, and are about the bonus.", done.stdout)
+                self.assertIn("1 test passes; 1 about the bonus fails.", done.stdout)
                 self.assertRegex(done.stdout, told)
-                self.assertRegex(done.stdout, r"core done +bonus: TODO 2\nDone\.")
+                self.assertRegex(done.stdout, r"core done +bonus: TODO 2\nThe core is done; the b")
+                self.assertIn("Next: edit labs/05_shared_memory/1_dot_product/", done.stdout)
+                self.assertNotIn("Done.", done.stdout)
                 self.assertEqual("core done; bonus: TODO 2", self.state())
         # In the check build, too.
         self.gtest("lab_test.05.1", cases[::-1], watched="name == 'Is/one' or hangs()")

@@ -56,7 +56,8 @@ __global__ void one_sum_a_tile(matrix m) {
 __device__ void add_together(unsigned* sums, std::size_t row, unsigned value) {
   // TODO(5): the threads of the warp that are here with this one (cg::coalesced_threads), and of
   //          these the ones that have the same row (cg::labeled_partition). They add up their
-  //          values, and one of them adds the sum, for all of them, atomically.
+  //          values (cg::reduce takes such groups, too), and one of them adds the sum, for all of
+  //          them, atomically.
 }
 
 /// Adds each element that is less than m.limit to the sum of its row. The sums begin at 0.

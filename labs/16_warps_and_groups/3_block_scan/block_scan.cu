@@ -39,7 +39,7 @@ __device__ scanned by_blelloch(unsigned* sums, unsigned mine) {
   //          2, …, gets the sum of itself and the one d before it. Then the last one is the total.
   //          Keep that, and put a 0 in its place. Down: for d = half the block, …, 2, 1 the same
   //          pairs: the left one gets the right one's number, and the right one the sum of both.
-  //          Now element i is the sum of the values *before* i.
+  //          Now element i is the sum of the values *before* i. What does `scanned` ask for?
   //          Only n / (2 d) threads have a pair; all threads reach all barriers.
   sums[threadIdx.x] = mine;
   return {mine, mine};

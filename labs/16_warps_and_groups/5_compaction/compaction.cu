@@ -63,13 +63,14 @@ __global__ void write_in_order(const int* values, std::size_t n, int limit, cons
   //          before it are kept?
 }
 
-/// `counts` has an element for each warp and one more, which is 0 before and the number of kept
-/// elements afterwards.
+/// `counts` has an element for each warp and one more, counts[warps]: 0 before and the number of
+/// kept elements, the total, afterwards.
 void launch(step which, const int* values, std::size_t n, int limit, count* counts, int* out) {
   const std::size_t warps = warps_for(n);
   const unsigned blocks = blocks_for(warps);
   // Each step launches its kernels with `blocks` blocks of kThreads. Between count_kept and
-  // write_in_order comes scan_counts<<<1, kScanThreads>>>(counts, warps).
+  // write_in_order comes scan_counts<<<1, kScanThreads>>>(counts, warps). If one of these two has
+  // failed (cudaGetLastError), the counts are anything: nothing may be written where they say.
   if (which == step::any_order) {
     throw not_written("step any_order", 1);  // 1 and 2
   } else {

@@ -79,7 +79,8 @@ __global__ void one_sum_a_tile(matrix m) {
 __device__ void add_together(unsigned* sums, std::size_t row, unsigned value) {
   // TODO(5): the threads of the warp that are here with this one (cg::coalesced_threads), and of
   //          these the ones that have the same row (cg::labeled_partition). They add up their
-  //          values, and one of them adds the sum, for all of them, atomically.
+  //          values (cg::reduce takes such groups, too), and one of them adds the sum, for all of
+  //          them, atomically.
   // BEGIN SOLUTION
   const auto group = cg::labeled_partition(cg::coalesced_threads(), row);
   const unsigned sum = cg::reduce(group, value, cg::plus<unsigned>());
