@@ -125,7 +125,7 @@ struct recording::recorder final : cpu_device::observer {
       ++k.shared;
       ++its_own.shared;
       if (const auto copies = under_way.find(std::uint64_t{e.block} << 32 | e.thread);
-          copies != under_way.end())
+          !e.writes && copies != under_way.end())  // (what is copied is written)
         k.copies_under_way = std::max(k.copies_under_way, copies->second);
     } else {
       ++its_own.accesses;

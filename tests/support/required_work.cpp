@@ -143,7 +143,7 @@ std::string complaint_of_kernels(const work& done, const required& what) {
     return "shared memory was not used";
   if (const auto copies = most([](const auto& k) { return k.copies_under_way; });
       copies < what.copies_under_way)
-    return "a thread that uses shared memory has " + std::to_string(copies) +
+    return "a thread that reads shared memory has " + std::to_string(copies) +
            " asynchronous copies" + " under way meanwhile, and this asks for " +
            std::to_string(what.copies_under_way) +
            ": start those of the next tiles before this one is used";
