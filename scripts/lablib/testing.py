@@ -430,6 +430,8 @@ def _next_step(
         f"labs/{exercise.chapter_folder}/{exercise.number}_{exercise.name}/{exercise.lab_file.name}"
     )
     lines = [f"Next: edit {file}, then {again} again."]
+    if first is not None and any(" wrote outside an allocation: " in line for line in first.lines):
+        lines.append(f"      Where? `scripts/lab check {exercise.id}` names line and element.")
     if first is not None and done.may_be_a_race(first, exercise):
         lines.append(
             f"      Why? `scripts/lab check {exercise.id}` looks for two threads that meet in"

@@ -89,6 +89,13 @@ class DoneTest(LabTest):
         self.assertIn("got 1, expected 2", done.stdout)
         self.assertIn("which rounds a*b+c once, as nvcc does", done.stdout)
 
+    def test_a_write_past_the_end_is_found_by_the_check(self):
+        report = "CPU device: kernel k wrote outside an allocation: 0 bytes past the end"
+        self.gtest("lab_test.05.1", ["A"], f"fails({report!r})")
+        self.assertIn("Where? `scripts/lab check 05.1` names", self.lab("test", "05.1").stdout)
+        self.gtest("lab_test.05.1", ["A"], "fails('CPU device: thread (0,0,0) called __trap()')")
+        self.assertNotIn("Where?", self.lab("test", "05.1").stdout)
+
     def test_wrong_values_where_threads_share_data_may_be_a_race(self):
         why = (
             "again.\n      Why? `scripts/lab check 05.1` looks for two threads that meet in memory"
