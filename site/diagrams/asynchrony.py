@@ -90,7 +90,7 @@ def pipeline_stages(c: Canvas) -> None:
         c.line(x, 120, x, 214)
         c.text(x, 250, str(i + 1), "code", "middle")
     meaning = (
-        "Barrier i: all copies of slice i have arrived, all threads have multiplied slice i - 1.",
-        "Its stage is free for slice i + 1. Not to scale.",
+        "Barrier i: all copies of slice i have arrived, and all threads have multiplied slice",
+        "i - 1, whose stage is free for slice i + 1. Not to scale.",
     )
     c.lines(20, 286, meaning, "small muted")
