@@ -135,7 +135,9 @@ def test_exercise(
     if status == FAILED:
         first = None if watched else _most_useful(core)
         print(_next_step(exercise, solution, again, first))
-    elif status == OK and not solution and not watched:
+    elif status == OK and watched:
+        print("Every access was watched, and no mistake was found.")
+    elif status == OK and not solution:
         begun = [case for case in bonus if case not in later]
         if begun:
             print("The core is done; the bonus is begun and not right yet.")

@@ -206,6 +206,7 @@ class TestTest(LabTest):
         self.gtest("watched_lab_test.05.1", ["A"], "fails('CPU device: race')")
         done = self.lab("check", "05.1", LAB_DEVICE="gpu")
         self.assert_status(1, done)
+        self.assertNotIn("no mistake", done.stdout)
         self.assertEqual(
             [
                 "cmake --preset cpu",
@@ -215,6 +216,8 @@ class TestTest(LabTest):
         )
         self.assertIn("CPU device: race", done.stdout)
         self.assertIn("`scripts/lab check 05.1` again", done.stdout)
+        self.gtest("watched_lab_test.05.1", ["A"])
+        self.assertIn("watched, and no mistake was found.", self.lab("check", "05.1").stdout)
 
 
 class ProgressTest(LabTest):
