@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "cpu_device/kernel_functions.h"
 #include "engine/engine.hpp"
@@ -23,7 +24,11 @@ struct region_table {
   std::array<std::uintptr_t, kMostRegions> begins{};
   unsigned count = 0;  // grows for ever: the next one takes the oldest one's place
 };
-thread_local constinit region_table regions{};
+region_table& regions() {
+  // On the heap: a shared library that is loaded late has little room for variables of a thread.
+  static thread_local const auto mine = std::make_unique<region_table>();
+  return *mine;
+}
 
 }  // namespace
 }  // namespace cpu_device
@@ -31,7 +36,7 @@ thread_local constinit region_table regions{};
 std::size_t __cvta_generic_to_shared(const void* shared) {
   using namespace cpu_device;
   const auto address = reinterpret_cast<std::uintptr_t>(shared);
-  region_table& table = regions;
+  region_table& table = regions();
   for (unsigned i = 0; i < kMostRegions && i < table.count; ++i)
     if (address - table.begins[i] - kMargin < kRegion - 2 * kMargin)
       return (i + 1) * kRegion + (address - table.begins[i]);
@@ -44,7 +49,7 @@ void* __cvta_shared_to_generic(std::size_t address) {
   using namespace cpu_device;
   const std::size_t region = address >> kOffsetBits;
   if (region == 0 || region > kMostRegions) return nullptr;
-  return reinterpret_cast<void*>(regions.begins[region - 1] + (address & (kRegion - 1)));
+  return reinterpret_cast<void*>(regions().begins[region - 1] + (address & (kRegion - 1)));
 }
 
 namespace cpu_device::ptx {
