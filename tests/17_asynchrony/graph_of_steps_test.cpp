@@ -129,8 +129,7 @@ REQUIRED_WORK(KernelsOfGraphsAndOfLaunchesAsTheContractHasThem) {
     }
 }
 
-// --- every step, every plate, every number of time steps
-// ------------------------------------------
+// --- every step, every plate ---------------------------------------------------------------------
 
 // One cell, one row, one column; around a block of 16 x 16; several blocks; primes.
 struct size {
