@@ -4,6 +4,7 @@
 // Is a product of two matrices right? The answer comes with a sentence.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
@@ -52,6 +53,15 @@ row_of_product multiply_row(std::span<const T> a, std::span<const T> b, std::siz
   for (double& bound : out.error_bound)
     bound = roundings * ((kRounding + 0x1p-53) * (1 + 0x1p-8) * bound + kSmallest);
   return out;
+}
+
+/// A stride for the comparisons below, with which the host is done in about a second: `work_of_row`
+/// is how many products it forms for a row. Odd, so that it does not meet the same row of every
+/// tile of a kernel; 1 where the work is little.
+inline std::size_t row_stride(std::size_t rows, std::size_t work_of_row) {
+  constexpr std::size_t kWork = std::size_t{1} << 29;
+  const std::size_t done = std::max<std::size_t>(kWork / std::max<std::size_t>(work_of_row, 1), 2);
+  return ((rows + done - 1) / done) | 1U;
 }
 
 /// Compares rows 0, stride, 2 * stride, … of C, and the last one, with the product of A (m x k) and

@@ -3,7 +3,6 @@
 
 // 06.4 matrix_multiply: the program.
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdio>
 #include <span>
@@ -13,6 +12,7 @@
 #include "lab/command_line.hpp"
 #include "lab/device_limits.hpp"
 #include "lab/matmul_baseline.hpp"
+#include "lab/matrix_closeness.hpp"
 #include "lab/random.hpp"
 #include "matrix_multiply.hpp"
 #include "reference.hpp"
@@ -22,15 +22,6 @@ namespace {
 using lab::matrix_multiply::shape;
 
 enum class type { single, twice };
-
-/// The check goes from row to row in steps of this, so that the host is done in about a second.
-/// Odd, so that it does not meet the same row of every block.
-std::size_t row_stride(shape size) {
-  constexpr std::size_t kProducts = std::size_t{1} << 29;
-  const std::size_t products_a_row = std::max<std::size_t>(size.n * size.k, 1);
-  const std::size_t rows = std::max<std::size_t>(kProducts / products_a_row, 2);
-  return ((size.m + rows - 1) / rows) | 1U;
-}
 
 template <class T>
 bool multiply(lab::program& program, shape size) {
@@ -45,7 +36,7 @@ bool multiply(lab::program& program, shape size) {
   std::printf("C(%zu x %zu) = A(%zu x %zu) B(%zu x %zu), in %s\n", size.m, size.n, size.m, size.k,
               size.k, size.n, std::is_same_v<T, float> ? "float" : "double");
   if (!program.verdict(lab::matrix_multiply::check(std::span<const T>(result.c), view_a, view_b,
-                                                   size, row_stride(size))))
+                                                   size, lab::row_stride(size.m, size.n * size.k))))
     return false;
   const double operations =
       2.0 * static_cast<double>(size.m) * static_cast<double>(size.n) * static_cast<double>(size.k);

@@ -3,29 +3,16 @@
 
 // 06.5 tiled_matmul: the program.
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdio>
 
 #include "lab/command_line.hpp"
 #include "lab/device_limits.hpp"
 #include "lab/matmul_baseline.hpp"
+#include "lab/matrix_closeness.hpp"
 #include "lab/random.hpp"
 #include "reference.hpp"
 #include "tiled_matmul.hpp"
-
-namespace {
-
-/// The check goes from row to row in steps of this, so that the host is done in about a second.
-/// Odd, so that it does not meet the same row of every tile.
-std::size_t row_stride(lab::tiled_matmul::shape size) {
-  constexpr std::size_t kProducts = std::size_t{1} << 29;
-  const std::size_t products_a_row = std::max<std::size_t>(size.n * size.k, 1);
-  const std::size_t rows = std::max<std::size_t>(kProducts / products_a_row, 2);
-  return ((size.m + rows - 1) / rows) | 1U;
-}
-
-}  // namespace
 
 int main(int argc, char** argv) {
   using lab::tiled_matmul::step;
@@ -61,7 +48,8 @@ int main(int argc, char** argv) {
     const auto result = lab::tiled_matmul::multiply(chosen_step, a, b, shape);
     std::printf("step %s, C(%zu x %zu) = A(%zu x %zu) B(%zu x %zu)\n", program.step_name().c_str(),
                 shape.m, shape.n, shape.m, shape.k, shape.k, shape.n);
-    if (!program.verdict(lab::tiled_matmul::check(result.c, a, b, shape, row_stride(shape))))
+    if (!program.verdict(lab::tiled_matmul::check(result.c, a, b, shape,
+                                                  lab::row_stride(shape.m, shape.n * shape.k))))
       return false;
     const double operations = 2.0 * static_cast<double>(shape.m) * static_cast<double>(shape.n) *
                               static_cast<double>(shape.k);

@@ -3,7 +3,6 @@
 
 // 06.6 orthogonal_matrix: the program.
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -13,6 +12,7 @@
 #include "examples.hpp"
 #include "lab/command_line.hpp"
 #include "lab/device_limits.hpp"
+#include "lab/matrix_closeness.hpp"
 #include "lab/random.hpp"
 #include "orthogonal_matrix.hpp"
 #include "reference.hpp"
@@ -52,14 +52,6 @@ std::vector<float> make(kind which, std::size_t n, std::uint64_t seed) {
   return a;
 }
 
-/// The check goes from row to row in steps of this: as many rows as the host does in about a
-/// second. Odd, so that it does not meet the same row of every tile.
-std::size_t row_stride(std::size_t n) {
-  constexpr std::size_t kProducts = std::size_t{1} << 29;
-  const std::size_t rows = std::max<std::size_t>(kProducts / std::max<std::size_t>(n * n, 1), 2);
-  return ((n + rows - 1) / rows) | 1U;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -90,7 +82,8 @@ int main(int argc, char** argv) {
     std::printf("farthest from the identity: row %zu, column %zu, off by %.3g; %.3g is allowed\n",
                 result.row, result.column, static_cast<double>(result.deviation),
                 static_cast<double>(lab::orthogonal_matrix::tolerance(size)));
-    if (!program.verdict(lab::orthogonal_matrix::check(result, a, size, row_stride(size))))
+    if (!program.verdict(
+            lab::orthogonal_matrix::check(result, a, size, lab::row_stride(size, size * size))))
       return false;
     if (size == 0) return true;
     const auto n = static_cast<double>(size);

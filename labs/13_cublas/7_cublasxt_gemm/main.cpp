@@ -14,6 +14,7 @@
 #include "lab/command_line.hpp"
 #include "lab/device_limits.hpp"
 #include "lab/errors.hpp"
+#include "lab/matrix_closeness.hpp"
 #include "lab/random.hpp"
 #include "lab/report.hpp"
 #include "reference.hpp"
@@ -40,13 +41,6 @@ void print(const char* name, const matrix& m) {
     std::printf("\n");
   }
   std::printf("\n");
-}
-
-/// The check goes from row to row in steps of this, so that the host is done in about a second.
-std::size_t row_stride(std::size_t rows, std::size_t work_a_row) {
-  constexpr std::size_t kWork = std::size_t{1} << 29;
-  const std::size_t can = std::max<std::size_t>(kWork / std::max<std::size_t>(work_a_row, 1), 2);
-  return ((rows + can - 1) / can) | 1U;
 }
 
 }  // namespace
@@ -111,8 +105,9 @@ int main(int argc, char** argv) {
       return sum ? lab::cublasxt_gemm::row_of_sum_times_product(first, a, b, row)
                  : lab::cublasxt_gemm::row_of_product(first, a, b, row);
     };
-    if (!program.verdict(lab::cublasxt_gemm::check(
-            result.c, rows, columns, expected, row_stride(rows, (sum ? 4 : 2) * terms * columns))))
+    if (!program.verdict(
+            lab::cublasxt_gemm::check(result.c, rows, columns, expected,
+                                      lab::row_stride(rows, (sum ? 4 : 2) * terms * columns))))
       return false;
     if (rows * columns * terms == 0) return true;
 
