@@ -20,6 +20,7 @@
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
+#include "product_tests.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
 #include "steps.hpp"
@@ -35,7 +36,9 @@ void PrintTo(const shape& size, std::ostream* out) {
 namespace {
 
 using lab::testing::bytes_of;
+using lab::testing::expect_exact_product;
 using lab::testing::expect_failures_reported;
+using lab::testing::expect_right_product;
 using lab::testing::matches;
 using lab::testing::work_of;
 using lab::tiled_matmul::check;
@@ -60,11 +63,12 @@ std::string name_of(shape size) {
          std::to_string(size.k);
 }
 
-/// Random numbers, different everywhere, of both signs; A and B of different sizes.
-void expect_right_product(step which, shape size, std::uint64_t seed) {
-  const auto a = lab::random_floats(size.m * size.k, seed, -1, 3);
-  const auto b = lab::random_floats(size.k * size.n, seed + 1, -20, 10);
-  EXPECT_TRUE(matches(check(multiply(which, a, b, size).c, a, b, size)));
+/// A step as the shared tests take it.
+auto by(step which) {
+  return [=](const std::vector<float>& a, const std::vector<float>& b, std::size_t m, std::size_t n,
+             std::size_t k) {
+    return multiply(which, a, b, {m, n, k}).c;
+  };
 }
 
 // --- who does the work ---------------------------------------------------------------------------
@@ -99,19 +103,8 @@ REQUIRED_WORK(TilesThatAreReadOnce) {
 class Product : public ::testing::TestWithParam<std::tuple<named_step, shape>> {};
 
 TEST_P(Product, IsRightToTheLastBit) {
-  // Whole numbers: nothing is rounded, so every order of the sums gives the same.
   const auto& [which, size] = GetParam();
-  const auto a_ints = lab::random_ints(size.m * size.k, 1, -30, 50);
-  const auto b_ints = lab::random_ints(size.k * size.n, 2, -70, 60);
-  ASSERT_LT(50.0 * 70.0 * static_cast<double>(size.k), 0x1p24) << "the sums would be rounded";
-  const std::vector<float> a(a_ints.begin(), a_ints.end()), b(b_ints.begin(), b_ints.end());
-  std::vector<double> expected(size.m * size.n);  // exact: all are whole numbers
-  for (std::size_t row = 0; row < size.m; ++row)
-    for (std::size_t i = 0; i < size.k; ++i)
-      for (std::size_t column = 0; column < size.n; ++column)
-        expected[row * size.n + column] +=
-            static_cast<double>(a_ints[row * size.k + i] * b_ints[i * size.n + column]);
-  EXPECT_TRUE(matches(lab::compare_exact(multiply(which.value, a, b, size).c, expected)));
+  expect_exact_product(by(which.value), size.m, size.n, size.k);
 }
 
 // The tiles are 16 to 128 wide and 8 to 32 deep; a float4 is 4: one less, that, and one
@@ -137,16 +130,16 @@ INSTANTIATE_TEST_SUITE_P(
 using EachStep = lab::testing::each_step<named_step>;
 INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 
-TEST_P(EachStep, AddsALongRowTimesALongColumn) { expect_right_product(which(), {3, 5, 515}, 4); }
+TEST_P(EachStep, AddsALongRowTimesALongColumn) { expect_right_product(by(which()), 3, 5, 515, 4); }
 
 // The sizes of the UVT report, with the blocks that it used (16 x 16, 32 x 32) where it names one
 // kind only; its largest one for the step that came after it.
 TEST(Tile16, Multiplies160x160By160x320) {
-  expect_right_product(step::tile_16, {160, 320, 160}, 2);
+  expect_right_product(by(step::tile_16), 160, 320, 160, 2);
 }
-TEST(Tile32, Multiplies64x64By64x128) { expect_right_product(step::tile_32, {64, 128, 64}, 1); }
+TEST(Tile32, Multiplies64x64By64x128) { expect_right_product(by(step::tile_32), 64, 128, 64, 1); }
 TEST(Coarse2d, Multiplies320x320By320x640) {
-  expect_right_product(step::coarse_2d, {320, 640, 320}, 3);
+  expect_right_product(by(step::coarse_2d), 320, 640, 320, 3);
 }
 
 // What is best depends on the size; right it is with each.
@@ -156,7 +149,8 @@ TEST(BySize, MultipliesWhereEachOfItsTilingsIsUsed) {
   CUDA_CHECK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
   const auto columns = 128 * static_cast<std::size_t>(processors);
   for (const std::size_t rows : {32, 64, 128})  // a block of 128 columns for each multiprocessor
-    for (const std::size_t k : {20, 33}) expect_right_product(step::by_size, {rows, columns, k}, 1);
+    for (const std::size_t k : {20, 33})
+      expect_right_product(by(step::by_size), rows, columns, k, 1);
 }
 
 using EachSeed = lab::testing::each_step_and<named_step>;
@@ -167,89 +161,43 @@ INSTANTIATE_TEST_SUITE_P(Steps, EachSeed,
 
 TEST_P(EachSeed, MultipliesRandomMatrices) {
   const auto& [which, seed] = GetParam();
-  expect_right_product(which.value, {70, 90, 50}, 100 * seed);
+  expect_right_product(by(which.value), 70, 90, 50, 100 * seed);
 }
 
 // --- the edges of C, of A and of B ---------------------------------------------------------------
 
 TEST_P(EachStep, LeavesTheOtherRowsAloneWhenOneHoldsInfinities) {
-  // A tile that sticks out of A must not take in the next row, whose numbers lie behind the
-  // end of this one: infinity times a zero of B would be a NaN. Of the last four numbers that are
-  // loaded together, one, two, three or all belong to the row.
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  for (const std::size_t k : {17, 18, 19, 20}) {
-    SCOPED_TRACE("k = " + std::to_string(k));
-    const shape size{20, 21, k};
-    auto a = lab::random_floats(size.m * size.k, 5, 1, 2);
-    const auto b = lab::random_floats(size.k * size.n, 6, 1, 2);
-    for (std::size_t i = 0; i < 7; ++i) a[11 * size.k + i] = kInfinity;
-    const auto c = multiply(which(), a, b, size).c;
-    EXPECT_TRUE(matches(check(c, a, b, size)));
-    EXPECT_EQ(c[11 * size.n], kInfinity);
-    EXPECT_TRUE(std::isfinite(c[10 * size.n])) << "the infinities of row 11 are in row 10";
-  }
+  lab::testing::expect_infinities_to_stay_in_their_row(by(which()));
 }
 
-TEST_P(EachStep, MakesAnEmptyProduct) {
-  const std::vector<float> none, six(6, 1.0F);
-  EXPECT_TRUE(multiply(which(), none, six, {0, 3, 2}).c.empty());
-  EXPECT_TRUE(multiply(which(), six, none, {3, 0, 2}).c.empty());
-  EXPECT_TRUE(multiply(which(), none, none, {0, 0, 0}).c.empty());
-}
+TEST_P(EachStep, MakesAnEmptyProduct) { lab::testing::expect_empty_products(by(which())); }
 
 TEST_P(EachStep, AddsNothingWhereKIsZero) {
-  const auto c = multiply(which(), {}, {}, {3, 5, 0}).c;
-  EXPECT_TRUE(matches(lab::compare_exact(c, std::vector<float>(15))));
+  lab::testing::expect_zeros_where_k_is_zero(by(which()));
 }
 
 // --- more than once ------------------------------------------------------------------------------
 
-TEST_P(EachStep, LeavesItsInputsAlone) {
-  const auto a = lab::random_floats(30 * 40, 7, -1, 1), b = lab::random_floats(40 * 50, 8, -1, 1);
-  auto a_given = a, b_given = b;
-  multiply(which(), a_given, b_given, {30, 50, 40});
-  EXPECT_EQ(a_given, a);
-  EXPECT_EQ(b_given, b);
-}
+TEST_P(EachStep, LeavesItsInputsAlone) { lab::testing::expect_inputs_left_alone(by(which())); }
 
 TEST_P(EachStep, MultipliesWhatIsThereNow) {
   // The same shape twice: a result left in memory that is given out again would be wrong.
-  expect_right_product(which(), {50, 60, 70}, 1);
-  expect_right_product(which(), {50, 60, 70}, 2);
+  expect_right_product(by(which()), 50, 60, 70, 1);
+  expect_right_product(by(which()), 50, 60, 70, 2);
 }
 
 // --- refusals ------------------------------------------------------------------------------------
 
 TEST_P(EachStep, RefusesMatricesOfOtherSizes) {
-  const std::vector<float> six(6, 1.0F), twelve(12, 1.0F), none;
-  EXPECT_NO_THROW(multiply(which(), six, twelve, {2, 4, 3}));
-  EXPECT_THROW(multiply(which(), six, twelve, {2, 4, 2}), lab::invalid_input);
-  EXPECT_THROW(multiply(which(), six, twelve, {3, 4, 3}), lab::invalid_input);
-  EXPECT_THROW(multiply(which(), six, twelve, {2, 3, 3}), lab::invalid_input);
-  EXPECT_THROW(multiply(which(), none, twelve, {2, 4, 3}), lab::invalid_input);
-  EXPECT_THROW(multiply(which(), six, none, {2, 4, 3}), lab::invalid_input);
-  EXPECT_THROW(multiply(which(), six, six, {2, 0, 3}), lab::invalid_input);
+  lab::testing::expect_other_sizes_refused(by(which()));
 }
 
 TEST_P(EachStep, RefusesSizesWhoseProductOverflows) {
-  constexpr std::size_t kHuge = std::size_t{1} << 32;  // its square is 2^64, which is 0 again
-  const std::vector<float> none;
-  EXPECT_THROW(multiply(which(), none, none, {kHuge, kHuge, kHuge}), lab::invalid_input);
+  lab::testing::expect_overflow_refused(by(which()));
 }
 
 TEST_P(EachStep, RefusesMoreRowsThanAGridHasBlocksAndNamesTheLimit) {
-  int device = 0, limit = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  CUDA_CHECK(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxGridDimY, device));
-  const std::size_t rows = static_cast<std::size_t>(limit) * GetParam().rows_of_block + 1;
-  const std::vector<float> a(rows), b(1);
-  try {
-    multiply(which(), a, b, {rows, 1, 1});
-    FAIL() << rows << " rows were not refused";
-  } catch (const lab::invalid_input& error) {
-    EXPECT_NE(std::string(error.what()).find(std::to_string(limit)), std::string::npos)
-        << error.what();
-  }
+  lab::testing::expect_too_many_rows_refused(by(which()), GetParam().rows_of_block);
 }
 
 // --- time ----------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
+#include "product_tests.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
 #include "steps.hpp"
@@ -39,7 +40,9 @@ using lab::async_copy::multiply;
 using lab::async_copy::shape;
 using lab::async_copy::step;
 using lab::testing::bytes_of;
+using lab::testing::expect_exact_product;
 using lab::testing::expect_failures_reported;
+using lab::testing::expect_right_product;
 using lab::testing::matches;
 using lab::testing::work_of;
 
@@ -55,26 +58,12 @@ std::string name_of(shape size) {
          std::to_string(size.k);
 }
 
-/// Random numbers, different everywhere, of both signs; A and B of different sizes.
-void expect_right_product(step which, shape size, std::uint64_t seed, int stages = 3) {
-  const auto a = lab::random_floats(size.m * size.k, seed, -1, 3);
-  const auto b = lab::random_floats(size.k * size.n, seed + 1, -20, 10);
-  EXPECT_TRUE(matches(check(multiply(which, a, b, size, stages).c, a, b, size)));
-}
-
-/// Whole numbers: nothing is rounded, so every order of the sums gives the same.
-void expect_exact_product(step which, shape size, int stages) {
-  const auto a_ints = lab::random_ints(size.m * size.k, 1, -30, 50);
-  const auto b_ints = lab::random_ints(size.k * size.n, 2, -70, 60);
-  ASSERT_LT(50.0 * 70.0 * static_cast<double>(size.k), 0x1p24) << "the sums would be rounded";
-  const std::vector<float> a(a_ints.begin(), a_ints.end()), b(b_ints.begin(), b_ints.end());
-  std::vector<double> expected(size.m * size.n);  // exact: all are whole numbers
-  for (std::size_t row = 0; row < size.m; ++row)
-    for (std::size_t i = 0; i < size.k; ++i)
-      for (std::size_t column = 0; column < size.n; ++column)
-        expected[row * size.n + column] +=
-            static_cast<double>(a_ints[row * size.k + i] * b_ints[i * size.n + column]);
-  EXPECT_TRUE(matches(lab::compare_exact(multiply(which, a, b, size, stages).c, expected)));
+/// A step as the shared tests take it.
+auto by(step which, int stages = 3) {
+  return [=](const std::vector<float>& a, const std::vector<float>& b, std::size_t m, std::size_t n,
+             std::size_t k) {
+    return multiply(which, a, b, {m, n, k}, stages).c;
+  };
 }
 
 // --- who does the work ---------------------------------------------------------------------------
@@ -138,7 +127,7 @@ class Product : public ::testing::TestWithParam<std::tuple<named_step, shape>> {
 
 TEST_P(Product, IsRightToTheLastBit) {
   const auto& [which, size] = GetParam();
-  expect_exact_product(which.value, size, 3);
+  expect_exact_product(by(which.value), size.m, size.n, size.k);
 }
 
 // Tiles are 32 x 32, and four neighbours are brought in together: one less, that, and one more, in
@@ -164,7 +153,7 @@ TEST(Stages, AreAsManyAsTheCallSays) {
       for (const std::size_t more : {0, 1, 4}) {
         const std::size_t k = slices * kTile + more;
         SCOPED_TRACE(std::to_string(stages) + " stages, k = " + std::to_string(k));
-        expect_exact_product(step::stages, {3, 36, k}, stages);
+        expect_exact_product(by(step::stages, stages), 3, 36, k);
       }
 }
 
@@ -172,75 +161,40 @@ using EachStep = lab::testing::each_step<named_step>;
 INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 
 TEST_P(EachStep, MultipliesRandomMatrices) {
-  expect_right_product(which(), {70, 90, 150}, 3);
-  expect_right_product(which(), {36, 68, 200}, 5);
+  expect_right_product(by(which()), 70, 90, 150, 3);
+  expect_right_product(by(which()), 36, 68, 200, 5);
 }
 
 // --- the edges of C, of A and of B ---------------------------------------------------------------
 
 TEST_P(EachStep, LeavesTheOtherRowsAloneWhenOneHoldsInfinities) {
-  // A tile that sticks out of A must not take in the next row, whose numbers lie behind the
-  // end of this one: infinity times a zero of B would be a NaN. Of the last four numbers that are
-  // brought in together, one, two, three or all belong to the row.
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  for (const std::size_t k : {17, 18, 19, 20}) {
-    SCOPED_TRACE("k = " + std::to_string(k));
-    const shape size{20, 21, k};
-    auto a = lab::random_floats(size.m * size.k, 5, 1, 2);
-    const auto b = lab::random_floats(size.k * size.n, 6, 1, 2);
-    for (std::size_t i = 0; i < 7; ++i) a[11 * size.k + i] = kInfinity;
-    const auto c = multiply(which(), a, b, size).c;
-    EXPECT_TRUE(matches(check(c, a, b, size)));
-    EXPECT_EQ(c[11 * size.n], kInfinity);
-    EXPECT_TRUE(std::isfinite(c[10 * size.n])) << "the infinities of row 11 are in row 10";
-  }
+  lab::testing::expect_infinities_to_stay_in_their_row(by(which()));
 }
 
-TEST_P(EachStep, MakesAnEmptyProduct) {
-  const std::vector<float> none, six(6, 1.0F);
-  EXPECT_TRUE(multiply(which(), none, six, {0, 3, 2}).c.empty());
-  EXPECT_TRUE(multiply(which(), six, none, {3, 0, 2}).c.empty());
-  EXPECT_TRUE(multiply(which(), none, none, {0, 0, 0}).c.empty());
-}
+TEST_P(EachStep, MakesAnEmptyProduct) { lab::testing::expect_empty_products(by(which())); }
 
 TEST_P(EachStep, AddsNothingWhereKIsZero) {
-  const auto c = multiply(which(), {}, {}, {3, 5, 0}).c;
-  EXPECT_TRUE(matches(lab::compare_exact(c, std::vector<float>(15))));
+  lab::testing::expect_zeros_where_k_is_zero(by(which()));
 }
 
 // --- more than once ------------------------------------------------------------------------------
 
-TEST_P(EachStep, LeavesItsInputsAlone) {
-  const auto a = lab::random_floats(30 * 40, 7, -1, 1), b = lab::random_floats(40 * 50, 8, -1, 1);
-  auto a_given = a, b_given = b;
-  multiply(which(), a_given, b_given, {30, 50, 40});
-  EXPECT_EQ(a_given, a);
-  EXPECT_EQ(b_given, b);
-}
+TEST_P(EachStep, LeavesItsInputsAlone) { lab::testing::expect_inputs_left_alone(by(which())); }
 
 TEST_P(EachStep, MultipliesWhatIsThereNow) {
   // The same shape twice: a result left in memory that is given out again would be wrong.
-  expect_right_product(which(), {50, 60, 70}, 1);
-  expect_right_product(which(), {50, 60, 70}, 2);
+  expect_right_product(by(which()), 50, 60, 70, 1);
+  expect_right_product(by(which()), 50, 60, 70, 2);
 }
 
 // --- refusals ------------------------------------------------------------------------------------
 
 TEST_P(EachStep, RefusesMatricesOfOtherSizes) {
-  const std::vector<float> six(6, 1.0F), twelve(12, 1.0F), none;
-  EXPECT_NO_THROW(multiply(which(), six, twelve, {2, 4, 3}));
-  EXPECT_THROW(multiply(which(), six, twelve, {2, 4, 2}), lab::invalid_input);
-  EXPECT_THROW(multiply(which(), six, twelve, {3, 4, 3}), lab::invalid_input);
-  EXPECT_THROW(multiply(which(), six, twelve, {2, 3, 3}), lab::invalid_input);
-  EXPECT_THROW(multiply(which(), none, twelve, {2, 4, 3}), lab::invalid_input);
-  EXPECT_THROW(multiply(which(), six, none, {2, 4, 3}), lab::invalid_input);
-  EXPECT_THROW(multiply(which(), six, six, {2, 0, 3}), lab::invalid_input);
+  lab::testing::expect_other_sizes_refused(by(which()));
 }
 
 TEST_P(EachStep, RefusesSizesWhoseProductOverflows) {
-  constexpr std::size_t kHuge = std::size_t{1} << 32;  // its square is 2^64, which is 0 again
-  const std::vector<float> none;
-  EXPECT_THROW(multiply(which(), none, none, {kHuge, kHuge, kHuge}), lab::invalid_input);
+  lab::testing::expect_overflow_refused(by(which()));
 }
 
 TEST_P(EachStep, RefusesTooFewAndTooManyStages) {
@@ -252,18 +206,7 @@ TEST_P(EachStep, RefusesTooFewAndTooManyStages) {
 }
 
 TEST_P(EachStep, RefusesMoreRowsThanAGridHasBlocksAndNamesTheLimit) {
-  int device = 0, limit = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  CUDA_CHECK(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxGridDimY, device));
-  const std::size_t rows = static_cast<std::size_t>(limit) * kTile + 1;
-  const std::vector<float> a(rows), b(1);
-  try {
-    multiply(which(), a, b, {rows, 1, 1});
-    FAIL() << rows << " rows were not refused";
-  } catch (const lab::invalid_input& error) {
-    EXPECT_NE(std::string(error.what()).find(std::to_string(limit)), std::string::npos)
-        << error.what();
-  }
+  lab::testing::expect_too_many_rows_refused(by(which()), kTile);
 }
 
 // --- time ----------------------------------------------------------------------------------------

@@ -1,0 +1,135 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What every product C(m x n) = A(m x k) B(k x n) of floats has to keep to, whatever its steps are.
+// Each function takes the step that is tested as `multiply(a, b, m, n, k)`, which returns C.
+#pragma once
+
+#include <cuda_runtime.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "lab/closeness.hpp"
+#include "lab/cuda_check.hpp"
+#include "lab/errors.hpp"
+#include "lab/matrix_closeness.hpp"
+#include "lab/random.hpp"
+#include "lab_testing.hpp"
+
+namespace lab::testing {
+
+/// Two factors of random numbers, different everywhere, of both signs; A and B of different sizes.
+struct factors {
+  factors(std::size_t m, std::size_t n, std::size_t k, std::uint64_t seed)
+      : a(random_floats(m * k, seed, -1, 3)), b(random_floats(k * n, seed + 1, -20, 10)) {}
+  std::vector<float> a, b;
+};
+
+template <class Multiply>
+void expect_right_product(Multiply multiply, std::size_t m, std::size_t n, std::size_t k,
+                          std::uint64_t seed) {
+  const factors given(m, n, k, seed);
+  EXPECT_TRUE(matches(
+      compare_product<float>(multiply(given.a, given.b, m, n, k), given.a, given.b, m, n, k)));
+}
+
+/// Whole numbers: nothing is rounded, so every order of the sums gives the same.
+template <class Multiply>
+void expect_exact_product(Multiply multiply, std::size_t m, std::size_t n, std::size_t k) {
+  const auto a_ints = random_ints(m * k, 1, -30, 50), b_ints = random_ints(k * n, 2, -70, 60);
+  ASSERT_LT(50.0 * 70.0 * static_cast<double>(k), 0x1p24) << "the sums would be rounded";
+  const std::vector<float> a(a_ints.begin(), a_ints.end()), b(b_ints.begin(), b_ints.end());
+  std::vector<double> expected(m * n);
+  for (std::size_t row = 0; row < m; ++row)
+    for (std::size_t i = 0; i < k; ++i)
+      for (std::size_t column = 0; column < n; ++column)
+        expected[row * n + column] +=
+            static_cast<double>(a_ints[row * k + i] * b_ints[i * n + column]);
+  EXPECT_TRUE(matches(compare_exact(multiply(a, b, m, n, k), expected)));
+}
+
+/// A tile that sticks out of A must not take in the next row, whose numbers lie behind the end of
+/// this one: infinity times a zero of B would be a NaN. Of the last four numbers that are loaded
+/// together, one, two, three or all belong to the row.
+template <class Multiply>
+void expect_infinities_to_stay_in_their_row(Multiply multiply) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  constexpr std::size_t m = 20, n = 21;
+  for (const std::size_t k : {17, 18, 19, 20}) {
+    SCOPED_TRACE("k = " + std::to_string(k));
+    auto a = random_floats(m * k, 5, 1, 2);
+    const auto b = random_floats(k * n, 6, 1, 2);
+    for (std::size_t i = 0; i < 7; ++i) a[11 * k + i] = kInfinity;
+    const std::vector<float> c = multiply(a, b, m, n, k);
+    EXPECT_TRUE(matches(compare_product<float>(c, a, b, m, n, k)));
+    EXPECT_EQ(c[11 * n], kInfinity);
+    EXPECT_TRUE(std::isfinite(c[10 * n])) << "the infinities of row 11 are in row 10";
+  }
+}
+
+template <class Multiply>
+void expect_empty_products(Multiply multiply) {
+  const std::vector<float> none, six(6, 1.0F);
+  EXPECT_TRUE(multiply(none, six, 0, 3, 2).empty());
+  EXPECT_TRUE(multiply(six, none, 3, 0, 2).empty());
+  EXPECT_TRUE(multiply(none, none, 0, 0, 0).empty());
+}
+
+template <class Multiply>
+void expect_zeros_where_k_is_zero(Multiply multiply) {
+  const std::vector<float> none;
+  EXPECT_TRUE(matches(compare_exact(multiply(none, none, 3, 5, 0), std::vector<float>(15))));
+}
+
+template <class Multiply>
+void expect_inputs_left_alone(Multiply multiply) {
+  const factors given(30, 50, 40, 7);
+  const factors shown = given;
+  multiply(shown.a, shown.b, 30, 50, 40);
+  EXPECT_EQ(shown.a, given.a);
+  EXPECT_EQ(shown.b, given.b);
+}
+
+template <class Multiply>
+void expect_other_sizes_refused(Multiply multiply) {
+  const std::vector<float> six(6, 1.0F), twelve(12, 1.0F), none;
+  EXPECT_NO_THROW(multiply(six, twelve, 2, 4, 3));
+  EXPECT_THROW(multiply(six, twelve, 2, 4, 2), invalid_input);
+  EXPECT_THROW(multiply(six, twelve, 3, 4, 3), invalid_input);
+  EXPECT_THROW(multiply(six, twelve, 2, 3, 3), invalid_input);
+  EXPECT_THROW(multiply(none, twelve, 2, 4, 3), invalid_input);
+  EXPECT_THROW(multiply(six, none, 2, 4, 3), invalid_input);
+  EXPECT_THROW(multiply(six, six, 2, 0, 3), invalid_input);
+}
+
+template <class Multiply>
+void expect_overflow_refused(Multiply multiply) {
+  constexpr std::size_t kHuge = std::size_t{1} << 32;  // its square is 2^64, which is 0 again
+  const std::vector<float> none;
+  EXPECT_THROW(multiply(none, none, kHuge, kHuge, kHuge), invalid_input);
+}
+
+/// One row of C more than a grid's blocks have, where a block has `rows_of_block` of them.
+template <class Multiply>
+void expect_too_many_rows_refused(Multiply multiply, std::size_t rows_of_block) {
+  int device = 0, limit = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxGridDimY, device));
+  const std::size_t rows = static_cast<std::size_t>(limit) * rows_of_block + 1;
+  const std::vector<float> a(rows), b(1);
+  try {
+    multiply(a, b, rows, 1, 1);
+    FAIL() << rows << " rows were not refused";
+  } catch (const invalid_input& error) {
+    EXPECT_NE(std::string(error.what()).find(std::to_string(limit)), std::string::npos)
+        << error.what();
+  }
+}
+
+}  // namespace lab::testing
