@@ -94,13 +94,15 @@ TEST_P(Histogram, IsExact) {
   expect_right_counts(which.value, make_bytes(kind.value, n, n + 1));
 }
 
-// Around a load of 16 bytes, a warp, the book's block, the 512 * 16 bytes of a block of
-// lane_copies: one less, that, and one more; a prime; sizes that no power of two divides.
+// Around a load of 16 bytes, a warp, the book's block, the 512 * 16 bytes of one load of a block of
+// lane_copies, and four of them: one less, that, and one more; a prime; sizes that no power of two
+// divides.
 INSTANTIATE_TEST_SUITE_P(Steps, Histogram,
                          ::testing::Combine(::testing::ValuesIn(kSteps), ::testing::ValuesIn(kData),
                                             ::testing::Values(0, 1, 2, 3, 4, 5, 15, 16, 17, 31, 33,
                                                               255, 256, 257, 1021, 8191, 8192, 8193,
-                                                              8192 + 15, 50'021)),
+                                                              8192 + 15, 32'767, 32'768, 32'769,
+                                                              50'021, 98'303)),
                          [](const auto& info) {
                            return std::string(std::get<0>(info.param).name) + "_" +
                                   std::get<1>(info.param).name + "_n" +
@@ -155,7 +157,8 @@ TEST_P(EachStep, TellsTheBytesOfAWordApart) {
 TEST_P(EachStep, CountsMoreBytesThanAGridHasThreads) {
   const std::size_t threads = std::size_t{device_limit(cudaDevAttrMultiProcessorCount)} *
                               device_limit(cudaDevAttrMaxThreadsPerMultiProcessor);
-  const std::size_t loads = 2 * threads + 3;  // of 16 bytes: a thread's second, and some a third
+  // Of 16 bytes: four that a thread has under way at once, and one by one its fifth and sixth.
+  const std::size_t loads = 5 * threads + 3;
   expect_right_counts(which(), make_bytes(data::random, 16 * loads + 7, 11));
 }
 

@@ -82,18 +82,18 @@ void launch_shared_atomics(const std::uint8_t* bytes, std::size_t n, counter* co
 
 constexpr unsigned kLanes = 32;
 constexpr std::size_t kAtOnce = sizeof(uint4);  // bytes in a load
+constexpr std::size_t kLoads = 4;               // that a thread has under way
 
-/// Counts the four bytes of a word in the lane's copy.
-__device__ void count_four(unsigned word, unsigned (*copies)[kLanes], unsigned lane) {
-  // TODO(4): increment the lane's counters of the word's four bytes: the lowest, and so on up.
-  //          Where all four are equal, add 4 in one step: runs of equal bytes are common in real
-  //          data, and they cost a quarter then.
+/// Counts the 16 bytes of a load in the lane's copy.
+__device__ void count_sixteen(uint4 loaded, unsigned (*copies)[kLanes], unsigned lane) {
+  // TODO(4): increment the lane's counters of the four bytes of loaded.x, then of y, z and w. In a
+  //          word, the lowest eight bits are the first byte, and so on up.
 }
 
 __global__ void lane_copies(const std::uint8_t* bytes, std::size_t n, counter* count) {
   // TODO(5): as shared_atomics, but with the copies of the drawing: copies[kBins][kLanes], to zero,
   //          and to add up before the one atomicAdd for each bin. Load the bytes as uint4, 16 at a
-  //          time, and count them by count_four(). Who counts the last n % 16?
+  //          time, and count them by count_sixteen(). Who counts the last n % 16?
   //          When that is right: how many loads has a thread under way? Hint 6.
 }
 

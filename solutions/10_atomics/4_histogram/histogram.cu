@@ -114,27 +114,25 @@ void launch_shared_atomics(const std::uint8_t* bytes, std::size_t n, counter* co
 
 constexpr unsigned kLanes = 32;
 constexpr std::size_t kAtOnce = sizeof(uint4);  // bytes in a load
+constexpr std::size_t kLoads = 4;               // that a thread has under way
 
-/// Counts the four bytes of a word in the lane's copy.
-__device__ void count_four(unsigned word, unsigned (*copies)[kLanes], unsigned lane) {
-  // TODO(4): increment the lane's counters of the word's four bytes: the lowest, and so on up.
-  //          Where all four are equal, add 4 in one step: runs of equal bytes are common in real
-  //          data, and they cost a quarter then.
+/// Counts the 16 bytes of a load in the lane's copy.
+__device__ void count_sixteen(uint4 loaded, unsigned (*copies)[kLanes], unsigned lane) {
+  // TODO(4): increment the lane's counters of the four bytes of loaded.x, then of y, z and w. In a
+  //          word, the lowest eight bits are the first byte, and so on up.
   // BEGIN SOLUTION
-  const unsigned lowest = word & 0xFFU;
-  if (word == lowest * 0x01010101U) {
-    atomicAdd(&copies[lowest][lane], 4U);
-  } else {
+  const unsigned words[] = {loaded.x, loaded.y, loaded.z, loaded.w};
+#pragma unroll
+  for (const unsigned word : words)
 #pragma unroll
     for (unsigned bit = 0; bit < 32; bit += 8) atomicAdd(&copies[word >> bit & 0xFFU][lane], 1U);
-  }
   // END SOLUTION
 }
 
 __global__ void lane_copies(const std::uint8_t* bytes, std::size_t n, counter* count) {
   // TODO(5): as shared_atomics, but with the copies of the drawing: copies[kBins][kLanes], to zero,
   //          and to add up before the one atomicAdd for each bin. Load the bytes as uint4, 16 at a
-  //          time, and count them by count_four(). Who counts the last n % 16?
+  //          time, and count them by count_sixteen(). Who counts the last n % 16?
   //          When that is right: how many loads has a thread under way? Hint 6.
   // BEGIN SOLUTION
   __shared__ unsigned copies[kBins][kLanes];  // [value of a byte][lane]
@@ -147,14 +145,17 @@ __global__ void lane_copies(const std::uint8_t* bytes, std::size_t n, counter* c
   const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
   const auto* sixteens = reinterpret_cast<const uint4*>(bytes);
   const std::size_t count_of_sixteens = n / kAtOnce;
-  uint4 next = thread < count_of_sixteens ? sixteens[thread] : uint4{};
-  for (std::size_t i = thread; i < count_of_sixteens; i += stride) {
-    const uint4 now = next;
-    if (i + stride < count_of_sixteens) next = sixteens[i + stride];  // on its way while we count
-    count_four(now.x, copies, lane);
-    count_four(now.y, copies, lane);
-    count_four(now.z, copies, lane);
-    count_four(now.w, copies, lane);
+  std::size_t next = thread;
+  for (; next + (kLoads - 1) * stride < count_of_sixteens; next += kLoads * stride) {
+    uint4 loaded[kLoads];
+#pragma unroll
+    for (unsigned i = 0; i < kLoads; ++i) loaded[i] = sixteens[next + i * stride];
+#pragma unroll
+    for (unsigned i = 0; i < kLoads; ++i) count_sixteen(loaded[i], copies, lane);
+  }
+  for (; next < count_of_sixteens; next += stride) {  // fewer than kLoads are left
+    const uint4 loaded = sixteens[next];
+    count_sixteen(loaded, copies, lane);
   }
   for (std::size_t i = count_of_sixteens * kAtOnce + thread; i < n; i += stride)  // the last n % 16
     atomicAdd(&copies[bytes[i]][lane], 1U);
@@ -183,7 +184,7 @@ grid grid_of_lane_copies(unsigned threads, std::size_t n) {
                                                            static_cast<int>(size), 0));
   const std::size_t resident = std::size_t{device_limit(cudaDevAttrMultiProcessorCount)} *
                                static_cast<std::size_t>(blocks_per_processor);
-  const std::size_t bytes_at_once = size * kAtOnce;  // that a block loads
+  const std::size_t bytes_at_once = size * kAtOnce * kLoads;  // that a block loads
   const std::size_t needed = (n + bytes_at_once - 1) / bytes_at_once;
   return {static_cast<unsigned>(std::min(resident, needed)), size};
   // END SOLUTION
