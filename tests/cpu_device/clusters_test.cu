@@ -582,10 +582,15 @@ TEST(ClusterLaunch, IsAnAttributeOfTheKernel) {
 }
 
 TEST(ClusterOccupancy, GivesTheLargestCluster) {
-  const cluster_launch launch(dim3(64), dim3(64), dim3(1));
+  cluster_launch launch(dim3(64), dim3(64), dim3(1));
   int size = 0;
   ASSERT_EQ(cudaOccupancyMaxPotentialClusterSize(&size, count_blocks, &launch.config), cudaSuccess);
   EXPECT_EQ(size, 8);
+  EXPECT_EQ(cudaOccupancyMaxPotentialClusterSize(&size, sum_of_ranks<2>, &launch.config),
+            cudaErrorInvalidClusterSize)
+      << "clusters of one block are asked for, and the kernel was compiled for two";
+  cudaGetLastError();
+  launch.config.numAttrs = 0;
   ASSERT_EQ(cudaOccupancyMaxPotentialClusterSize(&size, sum_of_ranks<2>, &launch.config),
             cudaSuccess);
   EXPECT_EQ(size, 2);

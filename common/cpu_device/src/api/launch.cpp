@@ -273,7 +273,12 @@ cudaError_t shape_of(const cudaLaunchConfig_t* config, launch_shape& shape) {
 cudaError_t largest_cluster(int* blocks, const void* kernel, const cudaLaunchConfig_t* config) {
   return call(api::cudaOccupancyMaxPotentialClusterSize, [&] {
     if (kernel == nullptr) return fail(cudaErrorInvalidDeviceFunction);
-    if (blocks == nullptr || config == nullptr) return fail(cudaErrorInvalidValue);
+    launch_shape shape{};
+    if (blocks == nullptr) return fail(cudaErrorInvalidValue);
+    if (const cudaError_t status = shape_of(config, shape); status != cudaSuccess) return status;
+    shape.grid = shape.cluster;  // the grid is not asked for
+    if (const std::string why = wrong_cluster(shape, kernel); !why.empty())
+      return fail(cudaErrorInvalidClusterSize, this_call() + " fails: " + why);
     const unsigned declared = blocks_in(cluster_dims_of(kernel));
     *blocks = static_cast<int>(declared != 0 ? declared : cluster_limit_of(kernel));
     return cudaSuccess;
