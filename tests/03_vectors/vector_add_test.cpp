@@ -38,7 +38,8 @@ constexpr named_step kSteps[] = {{step::cpu, "cpu"},
                                  {step::one_thread_per_block, "one_thread_per_block"},
                                  {step::one_block, "one_block"},
                                  {step::ceil_division, "ceil_division"},
-                                 {step::grid_stride, "grid_stride"}};
+                                 {step::grid_stride, "grid_stride"},
+                                 {step::vectorized, "vectorized"}};
 
 /// One block cannot do more than this.
 bool fits(step which, std::size_t n) {
@@ -97,6 +98,18 @@ REQUIRED_WORK(TheGridThatEachStepIsNamedFor) {
   EXPECT_TRUE(as_required(done_by(step::grid_stride, a.size()),
                           asks_for(processors, processors * resident / 2, a.size())))
       << "grid_stride";
+  lab::testing::required quads = asks_for(processors, processors * resident / 2, a.size());
+  quads.bytes_a_load = 16;
+  const lab::testing::work wide = done_by(step::vectorized, a.size());
+  EXPECT_TRUE(as_required(wide, quads)) << "vectorized";
+  for (const auto& k : wide.kernels) {
+    EXPECT_LT(k.all_threads(), a.size() / 4 + 1 + k.threads_per_block)
+        << "vectorized: the threads, for 100003 elements, four of which have one";
+    if (wide.watched) {
+      EXPECT_LT(k.accesses, a.size())
+          << "vectorized: the loads and stores, for 100003 elements, 16 bytes at a time";
+    }
+  }
 }
 
 // --- every step, at every size ------------------------------------------------------------------
@@ -112,13 +125,15 @@ TEST_P(Sum, IsExact) {
                  lab::invalid_input);
 }
 
-// Around a quad (4), a warp (32), the kernel's block (256) and the largest block (1024): just
-// below, just there, just above; a prime; the book's 33 * 1024.
+// Around a quad (4), a warp (32), the kernel's block (256) and the largest block (1024), which is
+// also what a block of 256 quads adds: below, there, above, and with each remainder by 4; a prime;
+// the book's 33 * 1024.
 INSTANTIATE_TEST_SUITE_P(Steps, Sum,
                          ::testing::Combine(::testing::ValuesIn(kSteps),
-                                            ::testing::Values(0, 1, 2, 3, 4, 5, 31, 32, 33, 127,
-                                                              255, 256, 257, 511, 1021, 1023, 1024,
-                                                              1025, 10 * 256 + 1, 33 * 1024)),
+                                            ::testing::Values(0, 1, 2, 3, 4, 5, 7, 8, 31, 32, 33,
+                                                              127, 255, 256, 257, 511, 1021, 1022,
+                                                              1023, 1024, 1025, 1026, 10 * 256 + 1,
+                                                              33 * 1024)),
                          lab::testing::by_step_and{"_n"});
 
 using EachStep = lab::testing::each_step<named_step>;
@@ -191,11 +206,12 @@ TEST(GridStride, AddsAMillionAndSevenElements) {
 }
 
 TEST(GridStride, AddsMoreElementsThanTheDeviceRunsThreads) {
-  // Four elements per thread at a time, and still every thread has to come back.
   const std::size_t threads = std::size_t{device_limit(cudaDevAttrMultiProcessorCount)} *
                               device_limit(cudaDevAttrMaxThreadsPerMultiProcessor);
-  expect_right_sum(step::grid_stride, 3 * 4 * threads + 5, 9);
+  expect_right_sum(step::grid_stride, 3 * threads + 5, 9);
 }
+
+TEST(Vectorized, AddsAMillionAndSevenElements) { expect_right_sum(step::vectorized, 1'000'007, 5); }
 
 // --- refusals -----------------------------------------------------------------------------------
 

@@ -34,7 +34,7 @@ void print_some(const std::vector<float>& a, const std::vector<float>& b,
 }  // namespace
 
 int main(int argc, char** argv) {
-  lab::program program("03.1_vector_add", "Adds two vectors, in five steps.");
+  lab::program program("03.1_vector_add", "Adds two vectors, in six steps.");
   std::size_t size = 33 * 1024;
   program.add_size("--size", size, "number of elements");
   const auto& chosen_step = program.add_step<step>(
@@ -42,8 +42,9 @@ int main(int argc, char** argv) {
        {"one_thread_per_block", step::one_thread_per_block, "n blocks of one thread"},
        {"one_block", step::one_block, "one block of n threads: try --size 1024"},
        {"ceil_division", step::ceil_division, "as many blocks as n needs"},
-       {"grid_stride", step::grid_stride, "as many blocks as the device runs at once"}},
-      step::grid_stride);
+       {"grid_stride", step::grid_stride, "as many blocks as the device runs at once"},
+       {"vectorized", step::vectorized, "four elements per thread, 16 bytes at a time"}},
+      step::vectorized);
   const auto& chosen_data =
       program.add_choice<data>("--data",
                                {{"book", data::book, "a[i] = -i, b[i] = i * i"},

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 03.1 vector_add: c = a + b, from one loop on the CPU to a grid for vectors of any length.
-// Edit:  this file, from TODO(1) to TODO(6). vector_add.hpp says what each step must do.
+// Edit:  this file, from TODO(1) to TODO(6); TODO(7) is a bonus. vector_add.hpp says what each step
+//        must do.
 // Run:   scripts/lab run 03.1 -- --step cpu     (one_thread_per_block, one_block, …)
 // Test:  scripts/lab test 03.1
 // Hints: scripts/lab hint 03.1                  Chapter: docs/03_vectors.md
@@ -14,7 +15,7 @@
 namespace lab::vector_add {
 namespace {
 
-constexpr unsigned kThreads = 256;  // a block of ceil_division and grid_stride
+constexpr unsigned kThreads = 256;  // a block of ceil_division and of the steps after it
 
 // --- cpu: the loop that the kernels take apart ---------------------------------------------------
 
@@ -97,7 +98,6 @@ void launch_ceil_division(const float* a, const float* b, float* sum, std::size_
 __global__ void grid_stride(const float* a, const float* b, float* sum, std::size_t n) {
   // TODO(6): a thread takes its own number's element, then the one a whole grid further on, and so
   //          forth. Every element is added by exactly one thread, in whatever grid.
-  //          When that is right: how near to the copy bandwidth is it? Hints 6 and 7 go on.
 }
 
 void launch_grid_stride(const float* a, const float* b, float* sum, std::size_t n) {
@@ -106,6 +106,23 @@ void launch_grid_stride(const float* a, const float* b, float* sum, std::size_t 
   //          cudaOccupancyMaxActiveBlocksPerMultiprocessor says of this kernel. For a small n,
   //          no more blocks than there is work for.
   throw not_written("step grid_stride", 6);
+}
+
+// --- vectorized: a thread has four neighbours, and moves them all at once ------------------------
+// Requires arrays that begin at multiples of 16 bytes; cudaMalloc's begin at multiples of 256.
+
+constexpr unsigned kVectorWidth = 4;  // floats in a float4
+
+__global__ void vectorized(const float* a, const float* b, float* sum, std::size_t n) {
+  // TODO(7, bonus): thread t of the grid has the elements 4t to 4t + 3: it loads them as one float4
+  //          of a and one of b, and stores one. If n is no multiple of 4, one thread has fewer,
+  //          and adds those one by one. Nothing at or after n is touched.
+}
+
+void launch_vectorized(const float* a, const float* b, float* sum, std::size_t n) {
+  // TODO(7, bonus): launch blocks of kThreads threads: enough for n elements, and not one block
+  //          more. How many elements does a block have now?
+  throw not_written("step vectorized", 7);
 }
 
 // --- given: what the steps have in common --------------------------------------------------------
@@ -122,6 +139,8 @@ void launch(step which, const float* a, const float* b, float* sum, std::size_t 
       return launch_ceil_division(a, b, sum, n);
     case step::grid_stride:
       return launch_grid_stride(a, b, sum, n);
+    case step::vectorized:
+      return launch_vectorized(a, b, sum, n);
   }
   throw invalid_input("vector_add: this step has no kernel");
 }

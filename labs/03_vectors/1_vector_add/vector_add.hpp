@@ -9,13 +9,14 @@
 
 namespace lab::vector_add {
 
-/// Five ways to add two vectors, in the order in which they are written.
+/// Six ways to add two vectors, in the order in which they are written.
 enum class step {
   cpu,                   ///< a loop on the host
   one_thread_per_block,  ///< n blocks of one thread; n up to the device's largest grid
   one_block,             ///< one block of n threads; n up to the device's largest block
   ceil_division,         ///< as many blocks of 256 threads as n needs
   grid_stride,           ///< a grid as large as the device, whose threads walk through any n
+  vectorized,            ///< four elements per thread, moved by loads and stores of 16 bytes
 };
 
 struct result {
@@ -33,10 +34,11 @@ struct result {
 /// leaves device memory behind.
 ///
 /// Requires: the grid that each step is named for, and in it a thread for each element
-/// (grid_stride: a grid that fills the device, whose threads share any number); step cpu launches
+/// (grid_stride: a grid that fills the device, whose threads share any number; vectorized: a thread
+/// for each four elements, which it loads and stores 16 bytes at a time); step cpu launches
 /// nothing.
 ///
-/// From: J. Sanders, E. Kandrot, CUDA by Example, 4.2.1 and 5.2.1.
+/// From: J. Sanders, E. Kandrot, CUDA by Example, 4.2.1 and 5.2.1. The step vectorized is ours.
 result add(step which, std::span<const float> a, std::span<const float> b);
 
 }  // namespace lab::vector_add

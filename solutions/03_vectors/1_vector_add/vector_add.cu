@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 03.1 vector_add: c = a + b, from one loop on the CPU to a grid for vectors of any length.
-// Edit:  this file, from TODO(1) to TODO(6). vector_add.hpp says what each step must do.
+// Edit:  this file, from TODO(1) to TODO(6); TODO(7) is a bonus. vector_add.hpp says what each step
+//        must do.
 // Run:   scripts/lab run 03.1 -- --step cpu     (one_thread_per_block, one_block, …)
 // Test:  scripts/lab test 03.1
 // Hints: scripts/lab hint 03.1                  Chapter: docs/03_vectors.md
@@ -14,7 +15,7 @@
 namespace lab::vector_add {
 namespace {
 
-constexpr unsigned kThreads = 256;  // a block of ceil_division and grid_stride
+constexpr unsigned kThreads = 256;  // a block of ceil_division and of the steps after it
 
 // --- cpu: the loop that the kernels take apart ---------------------------------------------------
 
@@ -132,23 +133,9 @@ void launch_ceil_division(const float* a, const float* b, float* sum, std::size_
 __global__ void grid_stride(const float* a, const float* b, float* sum, std::size_t n) {
   // TODO(6): a thread takes its own number's element, then the one a whole grid further on, and so
   //          forth. Every element is added by exactly one thread, in whatever grid.
-  //          When that is right: how near to the copy bandwidth is it? Hints 6 and 7 go on.
   // BEGIN SOLUTION
-  const std::size_t thread = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
-
-  // Four neighbours at once: one 16-byte load instead of four of 4 bytes keeps more of the
-  // memory busy. It needs 16-byte alignment; cudaMalloc gives 256.
-  const auto* a4 = reinterpret_cast<const float4*>(a);
-  const auto* b4 = reinterpret_cast<const float4*>(b);
-  auto* sum4 = reinterpret_cast<float4*>(sum);
-  const std::size_t quads = n / 4;
-  for (std::size_t i = thread; i < quads; i += stride) {
-    const float4 x = a4[i], y = b4[i];
-    sum4[i] = make_float4(x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w);
-  }
-
-  for (std::size_t i = 4 * quads + thread; i < n; i += stride)  // the last n % 4
+  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride)
     sum[i] = a[i] + b[i];
   // END SOLUTION
 }
@@ -170,6 +157,41 @@ void launch_grid_stride(const float* a, const float* b, float* sum, std::size_t 
   // END SOLUTION
 }
 
+// --- vectorized: a thread has four neighbours, and moves them all at once ------------------------
+// Requires arrays that begin at multiples of 16 bytes; cudaMalloc's begin at multiples of 256.
+
+constexpr unsigned kVectorWidth = 4;  // floats in a float4
+
+__global__ void vectorized(const float* a, const float* b, float* sum, std::size_t n) {
+  // TODO(7, bonus): thread t of the grid has the elements 4t to 4t + 3: it loads them as one float4
+  //          of a and one of b, and stores one. If n is no multiple of 4, one thread has fewer,
+  //          and adds those one by one. Nothing at or after n is touched.
+  // BEGIN SOLUTION
+  const std::size_t thread = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  const std::size_t first = kVectorWidth * thread;
+  if (first + kVectorWidth <= n) {
+    const float4 x = reinterpret_cast<const float4*>(a)[thread];
+    const float4 y = reinterpret_cast<const float4*>(b)[thread];
+    reinterpret_cast<float4*>(sum)[thread] =
+        make_float4(x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w);
+  } else {
+    for (std::size_t i = first; i < n; ++i) sum[i] = a[i] + b[i];  // the last n % 4, or none
+  }
+  // END SOLUTION
+}
+
+void launch_vectorized(const float* a, const float* b, float* sum, std::size_t n) {
+  // TODO(7, bonus): launch blocks of kThreads threads: enough for n elements, and not one block
+  //          more. How many elements does a block have now?
+  // BEGIN SOLUTION
+  // STUB: throw not_written("step vectorized", 7);
+  constexpr unsigned kElements = kThreads * kVectorWidth;  // of a block
+  const std::size_t needed = (n + kElements - 1) / kElements;
+  const unsigned blocks = at_most(device_limit(cudaDevAttrMaxGridDimX), needed, "blocks in a grid");
+  vectorized<<<blocks, kThreads>>>(a, b, sum, n);
+  // END SOLUTION
+}
+
 // --- given: what the steps have in common --------------------------------------------------------
 
 void launch(step which, const float* a, const float* b, float* sum, std::size_t n) {
@@ -184,6 +206,8 @@ void launch(step which, const float* a, const float* b, float* sum, std::size_t 
       return launch_ceil_division(a, b, sum, n);
     case step::grid_stride:
       return launch_grid_stride(a, b, sum, n);
+    case step::vectorized:
+      return launch_vectorized(a, b, sum, n);
   }
   throw invalid_input("vector_add: this step has no kernel");
 }
