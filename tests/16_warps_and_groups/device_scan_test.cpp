@@ -41,10 +41,13 @@ const setting kTimeLimit("CPU_DEVICE_TIME_LIMIT", "10", setting::when::unless_gi
 
 using named_step = lab::testing::named<step>;
 constexpr named_step kSteps[] = {{step::three_launches, "three_launches"},
-                                 {step::decoupled_look_back, "decoupled_look_back"}};
+                                 {step::decoupled_look_back, "decoupled_look_back"},
+                                 {step::vectorized, "vectorized"}};
 constexpr kind kKinds[] = {kind::inclusive, kind::exclusive};
 constexpr unsigned kNoTile = 0xFFFF'FFFF;
-constexpr std::size_t kPerThread = 16;  // elements: the contract
+
+/// The elements of a thread: the contract.
+constexpr std::size_t per_thread(step which) { return which == step::vectorized ? 32 : 16; }
 
 ::testing::AssertionResult is_scanned(step which, kind what, const vector& values, unsigned threads,
                                       unsigned late = kNoTile) {
@@ -61,37 +64,49 @@ constexpr std::size_t kPerThread = 16;  // elements: the contract
 REQUIRED_WORK(BlocksThatTellEachOtherTheirSums) {
   // 20 tiles, the last one not full.
   constexpr unsigned kThreads = 256, kTiles = 20;
-  const vector values = random_words(kTiles * kThreads * kPerThread - 77, 1);
   for (const auto& [which, name] : kSteps)
     for (const kind what : kKinds) {
+      const vector values = random_words(kTiles * kThreads * per_thread(which) - 77, 1);
+      const std::size_t bytes = bytes_of(values);
+      const std::size_t launches = which == step::three_launches ? 3 : 1;
       const auto done =
           work_of([&, which = which] { return is_scanned(which, what, values, kThreads); });
       EXPECT_TRUE(as_required(done, {.threads = kTiles * kThreads,
                                      .blocks = kTiles,
-                                     .kernels = which == step::three_launches ? 3U : 1U,
-                                     .sent = bytes_of(values),
-                                     .fetched = bytes_of(values),
-                                     .reads = bytes_of(values),
-                                     .writes = bytes_of(values),
+                                     .kernels = launches,
+                                     .sent = bytes,
+                                     .fetched = bytes,
+                                     .reads = bytes,
+                                     .writes = bytes,
+                                     .bytes_a_load = which == step::vectorized ? 16U : 0,
                                      .sectors = 1.1}))
           << name;
-      EXPECT_EQ(done.kernels.size(), which == step::three_launches ? 3U : 1U)
+      EXPECT_EQ(done.kernels.size(), launches)
           << name << ": another number of launches than the step's";
-      if (!done.watched || done.kernels.size() != (which == step::three_launches ? 3U : 1U))
-        continue;
+      if (done.kernels.size() != launches) continue;
+      const auto& k = done.kernels[0];
+      if (which == step::vectorized) {
+        // Five shuffles scan a warp. For each single element that would be 5 / 32, at least.
+        EXPECT_LE(k.warp_functions, values.size() / 8)
+            << name << ": the warps shuffle more than the sums of four elements";
+        for (const char* access : {"global load", "global store"})
+          if (done.costs.contains(access)) {
+            EXPECT_LE(done.costs.at(access).requests, bytes / (16 * 32) * 5 / 4)
+                << name << ": more " << access << "s of a warp than with 16 bytes per lane";
+          }
+      }
+      if (!done.watched) continue;
       // A tenth of the array's bytes is much more than 20 tiles have to tell.
-      const std::size_t some = bytes_of(values) / 10;
+      const std::size_t some = bytes / 10;
       if (which == step::three_launches) {
         EXPECT_LE(done.kernels[1].reads + done.kernels[1].writes, some)
             << name << ": the second launch touches more than the sums of the tiles";
       } else {
         // (How often a block looks before there is something to see depends on luck. A look is an
         // atomic access of 8 bytes at most.)
-        const auto& k = done.kernels[0];
-        EXPECT_LE(k.reads, bytes_of(values) + 8 * k.atomics + some)
+        EXPECT_LE(k.reads, bytes + 8 * k.atomics + some)
             << name << ": it reads the values more than once";
-        EXPECT_LE(k.plain_writes, bytes_of(values) + some)
-            << name << ": it writes the results more than once";
+        EXPECT_LE(k.plain_writes, bytes + some) << name << ": it writes the results more than once";
         EXPECT_LE(k.writes - k.plain_writes, std::uint64_t{32} * kTiles)
             << name << ": a sum is published more than once";
         EXPECT_LE(k.atomic_threads, std::uint64_t{33} * kTiles)
@@ -111,7 +126,7 @@ INSTANTIATE_TEST_SUITE_P(Steps, Arrays,
 TEST_P(Arrays, OfAnyLengthAreScanned) {
   // Around a warp, the block, a tile, two and three of them; a prime.
   const auto& [which, threads] = GetParam();
-  const std::size_t tile = kPerThread * threads;
+  const std::size_t tile = per_thread(which.value) * threads;
   for (const std::size_t n :
        {std::size_t{1}, std::size_t{2}, std::size_t{31}, std::size_t{32}, std::size_t{33},
         std::size_t{255}, std::size_t{257}, std::size_t{threads} - 1, std::size_t{threads},
@@ -124,7 +139,7 @@ TEST_P(Arrays, OfAnyLengthAreScanned) {
 TEST_P(Arrays, CountTheirElements) {
   // Of ones: 1, 2, 3, …
   const auto& [which, threads] = GetParam();
-  const std::size_t n = 5 * kPerThread * threads + 3;
+  const std::size_t n = 5 * per_thread(which.value) * threads + 3;
   const vector scanned = scan(which.value, kind::inclusive, vector(n, 1), threads).values;
   ASSERT_EQ(scanned.size(), n);
   for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(scanned[i], i + 1) << i;
@@ -133,8 +148,8 @@ TEST_P(Arrays, CountTheirElements) {
 TEST_P(Arrays, KnowWhereEachElementBelongs) {
   // A single 1 after which everything is 1, in every tile and at many places of it.
   const auto& [which, threads] = GetParam();
-  const std::size_t n = 2 * kPerThread * threads + threads / 2;
-  for (std::size_t at = 0; at < n; at += threads + threads / 4 + 5) {
+  const std::size_t tile = per_thread(which.value) * threads, n = 2 * tile + threads / 2;
+  for (std::size_t at = 0; at < n; at += tile / 13 + 5) {
     vector values(n);
     values[at] = 1;
     for (const kind what : kKinds)
@@ -148,7 +163,7 @@ using EachStep = lab::testing::each_step<named_step>;
 INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 
 TEST_P(EachStep, TakesBlocksOf256ThreadsUnlessToldOtherwise) {
-  const vector values = random_words(2 * 256 * kPerThread + 999, 5);
+  const vector values = random_words(2 * 256 * per_thread(which()) + 999, 5);
   for (const kind what : kKinds)
     EXPECT_TRUE(matches(
         lab::compare_exact(scan(which(), what, values).values, reference_scan(what, values))));
@@ -158,13 +173,14 @@ TEST_P(EachStep, LooksFurtherBackThanOneWarpSees) {
   // 31, 32, 33 and more tiles, of words whose sums go over 2^32.
   for (const std::size_t tiles : {31, 32, 33, 34, 63, 64, 65, 97, 300})
     for (const kind what : kKinds)
-      ASSERT_TRUE(is_scanned(which(), what, random_words(tiles * 32 * kPerThread, tiles), 32));
+      ASSERT_TRUE(
+          is_scanned(which(), what, random_words(tiles * 32 * per_thread(which()), tiles), 32));
 }
 
 TEST_P(EachStep, WaitsForABlockThatComesLate) {
   // Many later blocks have begun by then, and know no more than their own sums: the way back to a
   // prefix leads over more aggregates than one warp sees at once.
-  const vector values = random_words(80 * 32 * kPerThread - 9, 7);
+  const vector values = random_words(80 * 32 * per_thread(which()) - 9, 7);
   EXPECT_TRUE(is_scanned(which(), kind::inclusive, values, 32, 0)) << "tile 0 is late";
   EXPECT_TRUE(is_scanned(which(), kind::exclusive, values, 32, 30)) << "tile 30 is late";
 }
@@ -174,7 +190,8 @@ TEST(ManyTiles, HaveMoreTotalsThanOneBlockScansAtOnce) {
   // are the largest.
   for (const std::size_t tiles : {1025, 16'385, 32'769})
     EXPECT_TRUE(is_scanned(step::three_launches, kind::exclusive,
-                           random_words(tiles * 32 * kPerThread - 3, tiles), 32));
+                           random_words(tiles * 32 * per_thread(step::three_launches) - 3, tiles),
+                           32));
 }
 
 TEST(ManyTiles, HaveNumbersOfMoreThan16Bits) {
@@ -183,7 +200,8 @@ TEST(ManyTiles, HaveNumbersOfMoreThan16Bits) {
   const bool watched = work_of([&] {
                          return is_scanned(step::decoupled_look_back, kind::inclusive, few, 32);
                        }).watched;
-  const vector values = random_words((watched ? 4097 : 65'537) * 32 * kPerThread - 3, 9);
+  const vector values =
+      random_words((watched ? 4097 : 65'537) * 32 * per_thread(step::decoupled_look_back) - 3, 9);
   EXPECT_TRUE(is_scanned(step::decoupled_look_back, kind::inclusive, values, 32));
 }
 

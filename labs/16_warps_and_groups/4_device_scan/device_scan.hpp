@@ -15,6 +15,7 @@ namespace lab::device_scan {
 enum class step {
   three_launches,       ///< scan each tile, scan the sums of the tiles, add these to the elements
   decoupled_look_back,  ///< in one launch: blocks publish their sums and read those of others
+  vectorized,  ///< the same, and a thread loads, adds up and stores four neighbours at a time
 };
 
 enum class kind {
@@ -29,8 +30,8 @@ struct result {
 
 /// Scans an array of any length. All sums are modulo 2^32, and exact.
 ///
-/// The array is divided into tiles of sixteen elements for each of the `threads` of a block. The
-/// last tile may be shorter. One block scans one tile.
+/// The array is divided into tiles of sixteen elements for each of the `threads` of a block, with
+/// vectorized of 32. The last tile may be shorter. One block scans one tile.
 ///
 /// The block of tile number `late` pauses for about a third of a second before it scans its tile.
 /// That changes nothing in the result. By default there is no such tile.
@@ -44,7 +45,9 @@ struct result {
 /// Requires: kernels whose blocks share the array. With three_launches, three launches, of which
 /// the second scans the sums of the tiles and leaves the array alone. With decoupled_look_back, one
 /// launch that reads each value once and writes each result once; at most one warp of each block
-/// looks back, and one thread publishes. No block waits for one that may not have begun.
+/// looks back, and one thread publishes. No block waits for one that may not have begun. With
+/// vectorized, all of that, by loads and stores of 16 bytes, whose four elements a thread adds up
+/// by itself: its warp shuffles their sum, and not each of them.
 ///
 /// From: S. Sengupta, M. Harris, Y. Zhang, J. D. Owens, Scan Primitives for GPU Computing, 2007,
 /// and M. Harris, S. Sengupta, J. D. Owens, Parallel Prefix Sum (Scan) with CUDA, GPU Gems 3,

@@ -24,6 +24,7 @@ namespace lab::device_scan {
 constexpr unsigned kLanes = 32;  // of a warp
 constexpr unsigned kAllLanes = 0xFFFF'FFFF;
 constexpr unsigned kRounds = 16;  // elements of a thread
+constexpr unsigned kFours = 8;    // of a thread with step vectorized, four elements each
 constexpr unsigned kMostThreads = 1024;
 constexpr unsigned kNoTile = 0xFFFF'FFFF;
 constexpr long long kPause = 600'000'000;  // clock cycles: about a third of a second
@@ -61,6 +62,29 @@ __device__ inline unsigned sum_of_warp(unsigned mine) {
   return mine;
 }
 
+/// What a warp needs to know of its tile.
+struct of_tile {
+  unsigned before;  ///< the sum of the warps before this one
+  unsigned total;   ///< the sum of all warps
+};
+
+/// All threads of the block call it together, with the sum of their warp.
+__device__ inline of_tile scan_warps(unsigned of_warp) {
+  __shared__ unsigned of_warps[kLanes];
+  const unsigned lane = threadIdx.x % kLanes, warp = threadIdx.x / kLanes;
+  if (lane == 0) of_warps[warp] = of_warp;
+  __syncthreads();
+  const unsigned sums = scan_warp(lane < blockDim.x / kLanes ? of_warps[lane] : 0);
+  __syncthreads();  // everyone has read `of_warps`
+  return {__shfl_sync(kAllLanes, sums, warp) - of_warp, __shfl_sync(kAllLanes, sums, kLanes - 1)};
+}
+
+/// For the block of the tile that is to come late.
+__device__ inline void pause_if_late(const job& array, std::size_t tile) {
+  if (tile == array.late)
+    for (const long long begin = clock64(); clock64() - begin < kPause;) __nanosleep(1000);
+}
+
 /// What a thread has of a scanned tile.
 struct scanned_tile {
   unsigned sums[kRounds];  ///< of the tile up to each of the thread's elements, of the job's kind
@@ -69,11 +93,7 @@ struct scanned_tile {
 
 /// All threads of the block call it together. Elements beyond the end count as 0.
 __device__ inline scanned_tile scan_tile(const job& array, std::size_t tile) {
-  __shared__ unsigned of_warps[kLanes];
-  const unsigned lane = threadIdx.x % kLanes, warp = threadIdx.x / kLanes;
-  if (tile == array.late)
-    for (const long long begin = clock64(); clock64() - begin < kPause;) __nanosleep(1000);
-
+  pause_if_late(array, tile);
   unsigned mine[kRounds];
   const std::size_t first = first_element(tile);
   // All loads come before the first sum: none waits for another.
@@ -90,15 +110,10 @@ __device__ inline scanned_tile scan_tile(const job& array, std::size_t tile) {
     done.sums[r] = of_warp + (array.what == kind::inclusive ? sum : sum - mine[r]);
     of_warp += __shfl_sync(kAllLanes, sum, kLanes - 1);
   }
-
-  if (lane == 0) of_warps[warp] = of_warp;
-  __syncthreads();
-  const unsigned warps = scan_warp(lane < blockDim.x / kLanes ? of_warps[lane] : 0);
-  const unsigned before = __shfl_sync(kAllLanes, warps, warp) - of_warp;
-  done.total = __shfl_sync(kAllLanes, warps, kLanes - 1);
+  const auto [before, total] = scan_warps(of_warp);
 #pragma unroll
   for (unsigned r = 0; r < kRounds; ++r) done.sums[r] += before;
-  __syncthreads();  // everyone has read `of_warps`
+  done.total = total;
   return done;
 }
 
@@ -111,6 +126,24 @@ __device__ inline void store_tile(const job& array, std::size_t tile, const scan
     const std::size_t i = first + r * kLanes;
     if (i < array.n) array.out[i] = before + done.sums[r];
   }
+}
+
+/// What a thread has of a tile with step vectorized: four neighbours at a time.
+struct scanned_fours {
+  uint4 sums[kFours];  ///< as those of a scanned_tile
+  unsigned total;
+};
+
+/// The first of this thread's elements, a multiple of 4. Its other fours follow at distances of 32
+/// fours.
+__device__ inline std::size_t first_of_fours(std::size_t tile) {
+  const unsigned lane = threadIdx.x % kLanes, warp = threadIdx.x / kLanes;
+  return ((tile * blockDim.x + warp * kLanes) * kFours + lane) * 4;
+}
+
+/// Adds a number to each of four.
+__device__ inline uint4 plus(uint4 four, unsigned number) {
+  return {four.x + number, four.y + number, four.z + number, four.w + number};
 }
 
 // --- a word that a block publishes ---------------------------------------------------------------
@@ -134,12 +167,13 @@ __device__ inline unsigned sum_in(tile_word word) { return static_cast<unsigned>
 // --- the host's part -----------------------------------------------------------------------------
 
 /// Refuses what the contract refuses, and returns the number of tiles.
-inline unsigned tiles_of(std::size_t n, unsigned threads) {
+inline unsigned tiles_of(step which, std::size_t n, unsigned threads) {
   refuse_if(!std::has_single_bit(threads) || threads < kLanes || threads > kMostThreads,
             "device_scan: blocks of ", threads,
             " threads were asked for; take a power of two from 32 to 1024");
   require_at_most(cudaDevAttrMaxThreadsPerBlock, threads, "threads in a block");
-  const std::size_t of_tile = std::size_t{kRounds} * threads;
+  const std::size_t of_tile =
+      std::size_t{which == step::vectorized ? 4 * kFours : kRounds} * threads;
   const std::size_t tiles = n / of_tile + (n % of_tile != 0 ? 1 : 0);
   require_at_most(cudaDevAttrMaxGridDimX, tiles, "blocks");
   return static_cast<unsigned>(tiles);

@@ -32,7 +32,8 @@ int main(int argc, char** argv) {
       kind::exclusive, "which sums");
   const auto& chosen_step = program.add_step<step>(
       {{"three_launches", step::three_launches, "scan the tiles, scan their sums, add"},
-       {"decoupled_look_back", step::decoupled_look_back, "each element read and written once"}},
+       {"decoupled_look_back", step::decoupled_look_back, "each element read and written once"},
+       {"vectorized", step::vectorized, "the same, four neighbours at a time"}},
       step::three_launches);
 
   return program.run(argc, argv, [&] {

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 16.4 device_scan: running sums of a whole array, by blocks that tell each other their sums.
-// Edit:  this file, from TODO(1) to TODO(4); TODO(5) to TODO(8) are a bonus. device_scan.hpp says
+// Edit:  this file, from TODO(1) to TODO(4); TODO(5) to TODO(11) are a bonus. device_scan.hpp says
 //        what is asked for, given.hpp what you start from.
-// Run:   scripts/lab run 16.4 -- --step three_launches     (then decoupled_look_back)
+// Run:   scripts/lab run 16.4 -- --step three_launches     (then decoupled_look_back, vectorized)
 // Test:  scripts/lab test 16.4, and scripts/lab check 16.4: what luck hides, the checks find
 // Hints: scripts/lab hint 16.4                  Chapter: docs/16_warps_and_groups.md
 
@@ -99,47 +99,145 @@ __device__ unsigned look_back(tile_word* words, unsigned tile) {
   return before;
 }
 
-/// `words` has one for each tile, and *next is the number of the next tile. All are 0 at first.
-__global__ void scan_in_one_pass(job array, tile_word* words, unsigned* next) {
-  __shared__ unsigned drawn_tile, sum_before;
-  // TODO(6, bonus): the block draws the number of its tile from *next, as the tickets of 15.2 are
-  //          drawn. All threads must know it.
+/// The number of the block's tile, for all of its threads. *next is the number of the next tile.
+__device__ unsigned draw_tile(unsigned* next) {
+  __shared__ unsigned drawn_tile;
+  // TODO(6, bonus): the block draws it from *next, as the tickets of 15.2 are drawn. All threads
+  //          must know it.
   // BEGIN SOLUTION
   // STUB: if (threadIdx.x == 0) drawn_tile = blockIdx.x;
   if (threadIdx.x == 0) drawn_tile = atomicAdd(next, 1U);
   __syncthreads();
   // END SOLUTION
-  const unsigned tile = drawn_tile;
-  const scanned_tile mine = scan_tile(array, tile);
+  return drawn_tile;
+}
 
+/// Publishes what becomes known of the tile, whose sum is `total`. Returns to all threads of the
+/// block the sum of the tiles before it. `words` has one for each tile.
+__device__ unsigned publish_and_look_back(tile_word* words, unsigned tile, unsigned total) {
+  __shared__ unsigned sum_before;
   // TODO(7, bonus): the first warp publishes the total as the tile's aggregate (tile 0 has none:
   //          its total is a prefix), looks back, and publishes the prefix. A word is published by
   //          one store() of a `published`, by one lane. Then all threads need the sum before.
   // BEGIN SOLUTION
+  // STUB: if (threadIdx.x == 0) sum_before = 0;
   if (threadIdx.x < kLanes) {
     const published word(words[tile]);
     if (threadIdx.x == 0 && tile > 0)
-      word.store(pack(known::aggregate, mine.total), cuda::memory_order_relaxed);
+      word.store(pack(known::aggregate, total), cuda::memory_order_relaxed);
     const unsigned before = look_back(words, tile);
     if (threadIdx.x == 0) {
-      word.store(pack(known::prefix, before + mine.total), cuda::memory_order_relaxed);
+      word.store(pack(known::prefix, before + total), cuda::memory_order_relaxed);
       sum_before = before;
     }
   }
   __syncthreads();  // outside of the if: all threads read the sum
-  store_tile(array, tile, mine, sum_before);
+  // END SOLUTION
+  return sum_before;
+}
+
+/// The words and the counter are 0 at first.
+__global__ void scan_in_one_pass(job array, tile_word* words, unsigned* next) {
+  const unsigned tile = draw_tile(next);
+  const scanned_tile mine = scan_tile(array, tile);
+  store_tile(array, tile, mine, publish_and_look_back(words, tile, mine.total));
+}
+
+/// Brings words and counter to 0, in the default stream.
+void reset(tile_word* words, unsigned tiles, unsigned* next) {
+  // TODO(8, bonus): cudaMemsetAsync, and in decoupled_look_back() what comes before *each* launch,
+  //          and the launch.
+  // BEGIN SOLUTION
+  CUDA_CHECK(cudaMemsetAsync(words, 0, tiles * sizeof(tile_word)));
+  CUDA_CHECK(cudaMemsetAsync(next, 0, sizeof *next));
   // END SOLUTION
 }
 
 void decoupled_look_back(const job& array, unsigned tiles, unsigned threads, tile_word* words,
                          unsigned* next) {
-  // TODO(8, bonus): the words and the counter are 0 before *each* launch: cudaMemsetAsync, in the
-  //          default stream. Then the launch.
   // BEGIN SOLUTION
   // STUB: throw not_written("step decoupled_look_back", 5);  // 5 to 8
-  CUDA_CHECK(cudaMemsetAsync(words, 0, tiles * sizeof(tile_word)));
-  CUDA_CHECK(cudaMemsetAsync(next, 0, sizeof *next));
+  reset(words, tiles, next);
   scan_in_one_pass<<<tiles, threads>>>(array, words, next);
+  // END SOLUTION
+}
+
+// --- vectorized ----------------------------------------------------------------------------------
+// Changes what a thread has of a tile: fours of neighbours, which it adds up without its warp.
+// Requires an array that begins at a multiple of 16 bytes, as the memory of cudaMalloc does.
+
+/// The elements i to i + 3, where i is a multiple of 4. Those beyond the end count as 0.
+__device__ uint4 load_four(const job& array, std::size_t i) {
+  // TODO(9, bonus): one load of 16 bytes, but nothing is read beyond the end of the array.
+  // BEGIN SOLUTION
+  // STUB: return uint4{};
+  if (i + 4 <= array.n) return *reinterpret_cast<const uint4*>(array.values + i);
+  const auto at = [&](std::size_t k) { return k < array.n ? array.values[k] : 0; };
+  return {at(i), at(i + 1), at(i + 2), 0};
+  // END SOLUTION
+}
+
+/// Stores what load_four() loads.
+__device__ void store_four(const job& array, std::size_t i, uint4 four) {
+  // TODO(10, bonus): the same for a store.
+  // BEGIN SOLUTION
+  if (i + 4 <= array.n) {
+    *reinterpret_cast<uint4*>(array.out + i) = four;
+  } else {
+    if (i < array.n) array.out[i] = four.x;
+    if (i + 1 < array.n) array.out[i + 1] = four.y;
+    if (i + 2 < array.n) array.out[i + 2] = four.z;
+  }
+  // END SOLUTION
+}
+
+/// What scan_tile() does, for fours.
+__device__ scanned_fours scan_fours(const job& array, std::size_t tile) {
+  pause_if_late(array, tile);
+  scanned_fours mine{};
+  const std::size_t first = first_of_fours(tile);
+#pragma unroll
+  for (unsigned r = 0; r < kFours; ++r) mine.sums[r] = load_four(array, first + 4 * r * kLanes);
+  // TODO(11, bonus): replace each four by its sums, of the job's kind, with what comes before it in
+  //          the tile. One scan_warp() for each four of a lane, and one scan_warps() for all.
+  // BEGIN SOLUTION
+  unsigned of_warp = 0;
+#pragma unroll
+  for (unsigned r = 0; r < kFours; ++r) {
+    uint4& four = mine.sums[r];
+    const unsigned x = four.x, xy = x + four.y, xyz = xy + four.z, all = xyz + four.w;
+    four = array.what == kind::inclusive ? uint4{x, xy, xyz, all} : uint4{0, x, xy, xyz};
+    const unsigned sum = scan_warp(all);
+    four = plus(four, of_warp + sum - all);
+    of_warp += __shfl_sync(kAllLanes, sum, kLanes - 1);
+  }
+  const auto [before, total] = scan_warps(of_warp);
+#pragma unroll
+  for (unsigned r = 0; r < kFours; ++r) mine.sums[r] = plus(mine.sums[r], before);
+  mine.total = total;
+  // END SOLUTION
+  return mine;
+}
+
+/// scan_in_one_pass for fours. (Without its bound, it might get too many registers for a block of
+/// 1024 threads.)
+__global__ void __launch_bounds__(kMostThreads)
+    scan_fours_in_one_pass(job array, tile_word* words, unsigned* next) {
+  const unsigned tile = draw_tile(next);
+  const scanned_fours mine = scan_fours(array, tile);
+  const unsigned before = publish_and_look_back(words, tile, mine.total);
+  const std::size_t first = first_of_fours(tile);
+#pragma unroll
+  for (unsigned r = 0; r < kFours; ++r)
+    store_four(array, first + 4 * r * kLanes, plus(mine.sums[r], before));
+}
+
+void vectorized(const job& array, unsigned tiles, unsigned threads, tile_word* words,
+                unsigned* next) {
+  // BEGIN SOLUTION
+  // STUB: throw not_written("step vectorized", 9);  // 9 to 11, and here as above
+  reset(words, tiles, next);
+  scan_fours_in_one_pass<<<tiles, threads>>>(array, words, next);
   // END SOLUTION
 }
 
@@ -149,7 +247,7 @@ void decoupled_look_back(const job& array, unsigned tiles, unsigned threads, til
 
 result scan(step which, kind what, std::span<const std::uint32_t> values, unsigned threads,
             unsigned late) {
-  const unsigned tiles = tiles_of(values.size(), threads);
+  const unsigned tiles = tiles_of(which, values.size(), threads);
   if (tiles == 0) return {};
   const device_buffer device_values(values);
   device_buffer<unsigned> out(values.size());
@@ -161,8 +259,9 @@ result scan(step which, kind what, std::span<const std::uint32_t> values, unsign
   } else {
     device_buffer<tile_word> words(tiles);
     device_buffer<unsigned> next(1);
+    const auto in_one_launch = which == step::vectorized ? vectorized : decoupled_look_back;
     kernel_ms =
-        time_kernel([&] { decoupled_look_back(array, tiles, threads, words.data(), next.data()); });
+        time_kernel([&] { in_one_launch(array, tiles, threads, words.data(), next.data()); });
   }
   return {out.to_vector(), kernel_ms};
 }
