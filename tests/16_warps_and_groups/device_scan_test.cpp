@@ -46,7 +46,7 @@ constexpr named_step kSteps[] = {{step::three_launches, "three_launches"},
 constexpr kind kKinds[] = {kind::inclusive, kind::exclusive};
 constexpr unsigned kNoTile = 0xFFFF'FFFF;
 
-/// The elements of a thread: the contract.
+/// Elements: the contract.
 constexpr std::size_t per_thread(step which) { return which == step::vectorized ? 32 : 16; }
 
 ::testing::AssertionResult is_scanned(step which, kind what, const vector& values, unsigned threads,
@@ -79,21 +79,23 @@ REQUIRED_WORK(BlocksThatTellEachOtherTheirSums) {
                                      .reads = bytes,
                                      .writes = bytes,
                                      .bytes_a_load = which == step::vectorized ? 16U : 0,
-                                     .sectors = 1.1}))
+                                     .sectors = 1.1,
+                                     .wavefronts = which == step::vectorized ? 1.1 : 0}))
           << name;
       EXPECT_EQ(done.kernels.size(), launches)
           << name << ": another number of launches than the step's";
       if (done.kernels.size() != launches) continue;
       const auto& k = done.kernels[0];
       if (which == step::vectorized) {
-        // Five shuffles scan a warp. For each single element that would be 5 / 32, at least.
+        // Five shuffles scan a warp, and ours scans 32 neighbours with them. With them for each
+        // element that would be 5 / 32.
         EXPECT_LE(k.warp_functions, values.size() / 8)
-            << name << ": the warps shuffle more than the sums of four elements";
-        for (const char* access : {"global load", "global store"})
-          if (done.costs.contains(access)) {
-            EXPECT_LE(done.costs.at(access).requests, bytes / (16 * 32) * 5 / 4)
-                << name << ": more " << access << "s of a warp than with 16 bytes per lane";
-          }
+            << name << ": the warps shuffle more than one sum for several neighbours";
+        // (Of loads the widest is looked at: how often a block looks back is a matter of luck.)
+        if (done.costs.contains("global store")) {
+          EXPECT_LE(done.costs.at("global store").requests, bytes / (16 * 32) * 5 / 4)
+              << name << ": more stores of a warp than with 16 bytes per lane";
+        }
       }
       if (!done.watched) continue;
       // A tenth of the array's bytes is much more than 20 tiles have to tell.

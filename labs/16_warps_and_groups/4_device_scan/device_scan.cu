@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 16.4 device_scan: running sums of a whole array, by blocks that tell each other their sums.
-// Edit:  this file, from TODO(1) to TODO(4); TODO(5) to TODO(11) are a bonus. device_scan.hpp says
+// Edit:  this file, from TODO(1) to TODO(4); TODO(5) to TODO(12) are a bonus. device_scan.hpp says
 //        what is asked for, given.hpp what you start from.
 // Run:   scripts/lab run 16.4 -- --step three_launches     (then decoupled_look_back, vectorized)
 // Test:  scripts/lab test 16.4, and scripts/lab check 16.4: what luck hides, the checks find
@@ -55,7 +55,7 @@ __device__ unsigned look_back(tile_word* words, unsigned tile) {
 }
 
 /// The number of the block's tile, for all of its threads. *next is the number of the next tile.
-__device__ unsigned draw_tile(unsigned* next) {
+__device__ unsigned draw_tile(tile_word* next) {
   __shared__ unsigned drawn_tile;
   // TODO(6, bonus): the block draws it from *next, as the tickets of 15.2 are drawn. All threads
   //          must know it.
@@ -74,67 +74,65 @@ __device__ unsigned publish_and_look_back(tile_word* words, unsigned tile, unsig
   return sum_before;
 }
 
-/// The words and the counter are 0 at first.
-__global__ void scan_in_one_pass(job array, tile_word* words, unsigned* next) {
-  const unsigned tile = draw_tile(next);
+/// `words` has one for each tile, and after them the number of the next tile. All are 0 at first.
+__global__ void scan_in_one_pass(job array, tile_word* words) {
+  const unsigned tile = draw_tile(&words[gridDim.x]);
   const scanned_tile mine = scan_tile(array, tile);
   store_tile(array, tile, mine, publish_and_look_back(words, tile, mine.total));
 }
 
-/// Brings words and counter to 0, in the default stream.
-void reset(tile_word* words, unsigned tiles, unsigned* next) {
-  // TODO(8, bonus): cudaMemsetAsync, and in decoupled_look_back() what comes before *each* launch,
-  //          and the launch.
-}
-
-void decoupled_look_back(const job& array, unsigned tiles, unsigned threads, tile_word* words,
-                         unsigned* next) {
+void decoupled_look_back(const job& array, unsigned tiles, unsigned threads, tile_word* words) {
+  // TODO(8, bonus): the words, also the one after those of the tiles, are 0 before *each* launch:
+  //          cudaMemsetAsync, in the default stream. Then the launch.
   throw not_written("step decoupled_look_back", 5);  // 5 to 8
 }
 
 // --- vectorized ----------------------------------------------------------------------------------
-// Changes what a thread has of a tile: fours of neighbours, which it adds up without its warp.
-// Requires an array that begins at a multiple of 16 bytes, as the memory of cudaMalloc does.
+// Changes what a thread has of a tile: 32 neighbours, in shared memory. Requires an array that
+// begins at a multiple of 16 bytes, as the memory of cudaMalloc does.
 
-/// The elements i to i + 3, where i is a multiple of 4. Those beyond the end count as 0.
-__device__ uint4 load_four(const job& array, std::size_t i) {
-  // TODO(9, bonus): one load of 16 bytes, but nothing is read beyond the end of the array.
-  return uint4{};
+/// Copies the warp's part of the tile, from element `first` on, to its 32 rows, a row after the
+/// other. Elements beyond the end become 0. All rows are there when it returns.
+__device__ void load_rows(const job& array, std::size_t first, row* rows) {
+  // TODO(9, bonus): four number r * 32 + lane in round r, so that the lanes copy neighbours:
+  //          __pipeline_memcpy_async(to, from, 16, zeros), of whose 16 bytes the last `zeros` are
+  //          not read and become 0. When all copies have been started, the warp waits for them:
+  //          __pipeline_commit(), __pipeline_wait_prior(0), and for those of the other lanes.
 }
 
-/// Stores what load_four() loads.
-__device__ void store_four(const job& array, std::size_t i, uint4 four) {
-  // TODO(10, bonus): the same for a store.
+/// Replaces the elements of the warp's rows by their sums, of the kind that is asked for, with what
+/// comes before them in the tile. Returns the sum of the tile.
+__device__ unsigned scan_rows(kind what, row* rows) {
+  uint4* mine = rows[threadIdx.x % kLanes];
+  // TODO(10, bonus): first the sum of this thread's row, then one scan_warp() and one scan_warps()
+  //          for what comes before it. Then go through the row again.
+  //          Invariant: `sum` is that of all elements of the tile before mine[f].
+  return mine[0].x;
 }
 
-/// What scan_tile() does, for fours.
-__device__ scanned_fours scan_fours(const job& array, std::size_t tile) {
+/// Stores what load_rows() loads, with `before`, the sum of all tiles before, added.
+__device__ void store_rows(const job& array, std::size_t first, const row* rows, unsigned before) {
+  // TODO(11, bonus): the same four in each round, by store_four() of given.hpp.
+}
+
+/// As scan_in_one_pass. The launch says how much shared memory there is: a row for each thread.
+__global__ void scan_rows_in_one_pass(job array, tile_word* words) {
+  extern __shared__ row rows_of_block[];
+  row* rows = &rows_of_block[threadIdx.x / kLanes * kLanes];
+  const unsigned tile = draw_tile(&words[gridDim.x]);
   pause_if_late(array, tile);
-  scanned_fours mine{};
-  const std::size_t first = first_of_fours(tile);
-#pragma unroll
-  for (unsigned r = 0; r < kFours; ++r) mine.sums[r] = load_four(array, first + 4 * r * kLanes);
-  // TODO(11, bonus): replace each four by its sums, of the job's kind, with what comes before it in
-  //          the tile. One scan_warp() for each four of a lane, and one scan_warps() for all.
-  return mine;
+  load_rows(array, first_of_warp(tile), rows);
+  const unsigned total = scan_rows(array.what, rows);
+  store_rows(array, first_of_warp(tile), rows, publish_and_look_back(words, tile, total));
 }
 
-/// scan_in_one_pass for fours. (Without its bound, it might get too many registers for a block of
-/// 1024 threads.)
-__global__ void __launch_bounds__(kMostThreads)
-    scan_fours_in_one_pass(job array, tile_word* words, unsigned* next) {
-  const unsigned tile = draw_tile(next);
-  const scanned_fours mine = scan_fours(array, tile);
-  const unsigned before = publish_and_look_back(words, tile, mine.total);
-  const std::size_t first = first_of_fours(tile);
-#pragma unroll
-  for (unsigned r = 0; r < kFours; ++r)
-    store_four(array, first + 4 * r * kLanes, plus(mine.sums[r], before));
-}
-
-void vectorized(const job& array, unsigned tiles, unsigned threads, tile_word* words,
-                unsigned* next) {
-  throw not_written("step vectorized", 9);  // 9 to 11, and here as above
+void vectorized(const job& array, unsigned tiles, unsigned threads, tile_word* words) {
+  const std::size_t shared_bytes = threads * sizeof(row);
+  CUDA_CHECK(cudaFuncSetAttribute(scan_rows_in_one_pass,
+                                  cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                  static_cast<int>(shared_bytes)));
+  // TODO(12, bonus): as above, with `shared_bytes` of dynamic shared memory for each block.
+  throw not_written("step vectorized", 9);  // 9 to 12
 }
 
 }  // namespace
@@ -153,11 +151,9 @@ result scan(step which, kind what, std::span<const std::uint32_t> values, unsign
     device_buffer<unsigned> totals(tiles);
     kernel_ms = time_kernel([&] { three_launches(array, tiles, threads, totals.data()); });
   } else {
-    device_buffer<tile_word> words(tiles);
-    device_buffer<unsigned> next(1);
+    device_buffer<tile_word> words(tiles + 1);
     const auto in_one_launch = which == step::vectorized ? vectorized : decoupled_look_back;
-    kernel_ms =
-        time_kernel([&] { in_one_launch(array, tiles, threads, words.data(), next.data()); });
+    kernel_ms = time_kernel([&] { in_one_launch(array, tiles, threads, words.data()); });
   }
   return {out.to_vector(), kernel_ms};
 }

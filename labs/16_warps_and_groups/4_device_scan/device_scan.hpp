@@ -15,7 +15,7 @@ namespace lab::device_scan {
 enum class step {
   three_launches,       ///< scan each tile, scan the sums of the tiles, add these to the elements
   decoupled_look_back,  ///< in one launch: blocks publish their sums and read those of others
-  vectorized,  ///< the same, and a thread loads, adds up and stores four neighbours at a time
+  vectorized,           ///< the same, with 16 bytes at a time, and neighbours for each thread
 };
 
 enum class kind {
@@ -46,8 +46,8 @@ struct result {
 /// the second scans the sums of the tiles and leaves the array alone. With decoupled_look_back, one
 /// launch that reads each value once and writes each result once; at most one warp of each block
 /// looks back, and one thread publishes. No block waits for one that may not have begun. With
-/// vectorized, all of that, by loads and stores of 16 bytes, whose four elements a thread adds up
-/// by itself: its warp shuffles their sum, and not each of them.
+/// vectorized, all of that, by loads and stores of 16 bytes, where a thread adds up neighbours by
+/// itself: its warp shuffles one sum for them, and not each element.
 ///
 /// From: S. Sengupta, M. Harris, Y. Zhang, J. D. Owens, Scan Primitives for GPU Computing, 2007,
 /// and M. Harris, S. Sengupta, J. D. Owens, Parallel Prefix Sum (Scan) with CUDA, GPU Gems 3,

@@ -4,6 +4,7 @@
 // 16.4 device_scan: what device_scan.cu starts from. There is nothing to do in here.
 #pragma once
 
+#include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
 #include <bit>
@@ -24,7 +25,7 @@ namespace lab::device_scan {
 constexpr unsigned kLanes = 32;  // of a warp
 constexpr unsigned kAllLanes = 0xFFFF'FFFF;
 constexpr unsigned kRounds = 16;  // elements of a thread
-constexpr unsigned kFours = 8;    // of a thread with step vectorized, four elements each
+constexpr unsigned kFours = 8;    // of a thread with step vectorized: four elements each
 constexpr unsigned kMostThreads = 1024;
 constexpr unsigned kNoTile = 0xFFFF'FFFF;
 constexpr long long kPause = 600'000'000;  // clock cycles: about a third of a second
@@ -128,22 +129,31 @@ __device__ inline void store_tile(const job& array, std::size_t tile, const scan
   }
 }
 
-/// What a thread has of a tile with step vectorized: four neighbours at a time.
-struct scanned_fours {
-  uint4 sums[kFours];  ///< as those of a scanned_tile
-  unsigned total;
-};
+// --- one tile of step vectorized -----------------------------------------------------------------
 
-/// The first of this thread's elements, a multiple of 4. Its other fours follow at distances of 32
-/// fours.
-__device__ inline std::size_t first_of_fours(std::size_t tile) {
-  const unsigned lane = threadIdx.x % kLanes, warp = threadIdx.x / kLanes;
-  return ((tile * blockDim.x + warp * kLanes) * kFours + lane) * 4;
+/// The 32 neighbours of a thread, in shared memory. The four more that no thread uses move each row
+/// by 16 bytes, so that lanes which read their rows access different banks.
+using row = uint4[kFours + 1];
+
+/// The first element of this warp in the tile, a multiple of 4.
+__device__ inline std::size_t first_of_warp(std::size_t tile) {
+  return (tile * blockDim.x + threadIdx.x / kLanes * kLanes) * kFours * 4;
 }
 
 /// Adds a number to each of four.
 __device__ inline uint4 plus(uint4 four, unsigned number) {
   return {four.x + number, four.y + number, four.z + number, four.w + number};
+}
+
+/// Stores the elements i to i + 3, where i is a multiple of 4, but none beyond the end.
+__device__ inline void store_four(const job& array, std::size_t i, uint4 four) {
+  if (i + 4 <= array.n) {
+    *reinterpret_cast<uint4*>(array.out + i) = four;
+  } else {
+    if (i < array.n) array.out[i] = four.x;
+    if (i + 1 < array.n) array.out[i + 1] = four.y;
+    if (i + 2 < array.n) array.out[i + 2] = four.z;
+  }
 }
 
 // --- a word that a block publishes ---------------------------------------------------------------
@@ -172,6 +182,9 @@ inline unsigned tiles_of(step which, std::size_t n, unsigned threads) {
             "device_scan: blocks of ", threads,
             " threads were asked for; take a power of two from 32 to 1024");
   require_at_most(cudaDevAttrMaxThreadsPerBlock, threads, "threads in a block");
+  if (which == step::vectorized)
+    require_at_most(cudaDevAttrMaxSharedMemoryPerBlockOptin, threads * sizeof(row),
+                    "bytes of shared memory in a block");
   const std::size_t of_tile =
       std::size_t{which == step::vectorized ? 4 * kFours : kRounds} * threads;
   const std::size_t tiles = n / of_tile + (n % of_tile != 0 ? 1 : 0);

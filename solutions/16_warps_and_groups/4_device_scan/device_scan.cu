@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 16.4 device_scan: running sums of a whole array, by blocks that tell each other their sums.
-// Edit:  this file, from TODO(1) to TODO(4); TODO(5) to TODO(11) are a bonus. device_scan.hpp says
+// Edit:  this file, from TODO(1) to TODO(4); TODO(5) to TODO(12) are a bonus. device_scan.hpp says
 //        what is asked for, given.hpp what you start from.
 // Run:   scripts/lab run 16.4 -- --step three_launches     (then decoupled_look_back, vectorized)
 // Test:  scripts/lab test 16.4, and scripts/lab check 16.4: what luck hides, the checks find
@@ -100,13 +100,13 @@ __device__ unsigned look_back(tile_word* words, unsigned tile) {
 }
 
 /// The number of the block's tile, for all of its threads. *next is the number of the next tile.
-__device__ unsigned draw_tile(unsigned* next) {
+__device__ unsigned draw_tile(tile_word* next) {
   __shared__ unsigned drawn_tile;
   // TODO(6, bonus): the block draws it from *next, as the tickets of 15.2 are drawn. All threads
   //          must know it.
   // BEGIN SOLUTION
   // STUB: if (threadIdx.x == 0) drawn_tile = blockIdx.x;
-  if (threadIdx.x == 0) drawn_tile = atomicAdd(next, 1U);
+  if (threadIdx.x == 0) drawn_tile = static_cast<unsigned>(atomicAdd(next, 1ULL));
   __syncthreads();
   // END SOLUTION
   return drawn_tile;
@@ -136,108 +136,112 @@ __device__ unsigned publish_and_look_back(tile_word* words, unsigned tile, unsig
   return sum_before;
 }
 
-/// The words and the counter are 0 at first.
-__global__ void scan_in_one_pass(job array, tile_word* words, unsigned* next) {
-  const unsigned tile = draw_tile(next);
+/// `words` has one for each tile, and after them the number of the next tile. All are 0 at first.
+__global__ void scan_in_one_pass(job array, tile_word* words) {
+  const unsigned tile = draw_tile(&words[gridDim.x]);
   const scanned_tile mine = scan_tile(array, tile);
   store_tile(array, tile, mine, publish_and_look_back(words, tile, mine.total));
 }
 
-/// Brings words and counter to 0, in the default stream.
-void reset(tile_word* words, unsigned tiles, unsigned* next) {
-  // TODO(8, bonus): cudaMemsetAsync, and in decoupled_look_back() what comes before *each* launch,
-  //          and the launch.
-  // BEGIN SOLUTION
-  CUDA_CHECK(cudaMemsetAsync(words, 0, tiles * sizeof(tile_word)));
-  CUDA_CHECK(cudaMemsetAsync(next, 0, sizeof *next));
-  // END SOLUTION
-}
-
-void decoupled_look_back(const job& array, unsigned tiles, unsigned threads, tile_word* words,
-                         unsigned* next) {
+void decoupled_look_back(const job& array, unsigned tiles, unsigned threads, tile_word* words) {
+  // TODO(8, bonus): the words, also the one after those of the tiles, are 0 before *each* launch:
+  //          cudaMemsetAsync, in the default stream. Then the launch.
   // BEGIN SOLUTION
   // STUB: throw not_written("step decoupled_look_back", 5);  // 5 to 8
-  reset(words, tiles, next);
-  scan_in_one_pass<<<tiles, threads>>>(array, words, next);
+  CUDA_CHECK(cudaMemsetAsync(words, 0, (tiles + 1) * sizeof(tile_word)));
+  scan_in_one_pass<<<tiles, threads>>>(array, words);
   // END SOLUTION
 }
 
 // --- vectorized ----------------------------------------------------------------------------------
-// Changes what a thread has of a tile: fours of neighbours, which it adds up without its warp.
-// Requires an array that begins at a multiple of 16 bytes, as the memory of cudaMalloc does.
+// Changes what a thread has of a tile: 32 neighbours, in shared memory. Requires an array that
+// begins at a multiple of 16 bytes, as the memory of cudaMalloc does.
 
-/// The elements i to i + 3, where i is a multiple of 4. Those beyond the end count as 0.
-__device__ uint4 load_four(const job& array, std::size_t i) {
-  // TODO(9, bonus): one load of 16 bytes, but nothing is read beyond the end of the array.
+/// Copies the warp's part of the tile, from element `first` on, to its 32 rows, a row after the
+/// other. Elements beyond the end become 0. All rows are there when it returns.
+__device__ void load_rows(const job& array, std::size_t first, row* rows) {
+  // TODO(9, bonus): four number r * 32 + lane in round r, so that the lanes copy neighbours:
+  //          __pipeline_memcpy_async(to, from, 16, zeros), of whose 16 bytes the last `zeros` are
+  //          not read and become 0. When all copies have been started, the warp waits for them:
+  //          __pipeline_commit(), __pipeline_wait_prior(0), and for those of the other lanes.
   // BEGIN SOLUTION
-  // STUB: return uint4{};
-  if (i + 4 <= array.n) return *reinterpret_cast<const uint4*>(array.values + i);
-  const auto at = [&](std::size_t k) { return k < array.n ? array.values[k] : 0; };
-  return {at(i), at(i + 1), at(i + 2), 0};
-  // END SOLUTION
-}
-
-/// Stores what load_four() loads.
-__device__ void store_four(const job& array, std::size_t i, uint4 four) {
-  // TODO(10, bonus): the same for a store.
-  // BEGIN SOLUTION
-  if (i + 4 <= array.n) {
-    *reinterpret_cast<uint4*>(array.out + i) = four;
-  } else {
-    if (i < array.n) array.out[i] = four.x;
-    if (i + 1 < array.n) array.out[i + 1] = four.y;
-    if (i + 2 < array.n) array.out[i + 2] = four.z;
-  }
-  // END SOLUTION
-}
-
-/// What scan_tile() does, for fours.
-__device__ scanned_fours scan_fours(const job& array, std::size_t tile) {
-  pause_if_late(array, tile);
-  scanned_fours mine{};
-  const std::size_t first = first_of_fours(tile);
-#pragma unroll
-  for (unsigned r = 0; r < kFours; ++r) mine.sums[r] = load_four(array, first + 4 * r * kLanes);
-  // TODO(11, bonus): replace each four by its sums, of the job's kind, with what comes before it in
-  //          the tile. One scan_warp() for each four of a lane, and one scan_warps() for all.
-  // BEGIN SOLUTION
-  unsigned of_warp = 0;
-#pragma unroll
+#pragma unroll 2  // more of them would need more registers, and fewer blocks would fit
   for (unsigned r = 0; r < kFours; ++r) {
-    uint4& four = mine.sums[r];
-    const unsigned x = four.x, xy = x + four.y, xyz = xy + four.z, all = xyz + four.w;
-    four = array.what == kind::inclusive ? uint4{x, xy, xyz, all} : uint4{0, x, xy, xyz};
-    const unsigned sum = scan_warp(all);
-    four = plus(four, of_warp + sum - all);
-    of_warp += __shfl_sync(kAllLanes, sum, kLanes - 1);
+    const unsigned four = r * kLanes + threadIdx.x % kLanes;
+    const std::size_t i = first + 4 * four, inside = i < array.n ? array.n - i : 0;
+    __pipeline_memcpy_async(&rows[four / kFours][four % kFours],
+                            array.values + (inside > 0 ? i : 0), sizeof(uint4),
+                            inside < 4 ? sizeof(uint4) - inside * sizeof(unsigned) : 0);
   }
-  const auto [before, total] = scan_warps(of_warp);
-#pragma unroll
-  for (unsigned r = 0; r < kFours; ++r) mine.sums[r] = plus(mine.sums[r], before);
-  mine.total = total;
+  __pipeline_commit();
+  __pipeline_wait_prior(0);
+  __syncwarp();  // a row has elements that other lanes have copied
   // END SOLUTION
-  return mine;
 }
 
-/// scan_in_one_pass for fours. (Without its bound, it might get too many registers for a block of
-/// 1024 threads.)
-__global__ void __launch_bounds__(kMostThreads)
-    scan_fours_in_one_pass(job array, tile_word* words, unsigned* next) {
-  const unsigned tile = draw_tile(next);
-  const scanned_fours mine = scan_fours(array, tile);
-  const unsigned before = publish_and_look_back(words, tile, mine.total);
-  const std::size_t first = first_of_fours(tile);
-#pragma unroll
-  for (unsigned r = 0; r < kFours; ++r)
-    store_four(array, first + 4 * r * kLanes, plus(mine.sums[r], before));
-}
-
-void vectorized(const job& array, unsigned tiles, unsigned threads, tile_word* words,
-                unsigned* next) {
+/// Replaces the elements of the warp's rows by their sums, of the kind that is asked for, with what
+/// comes before them in the tile. Returns the sum of the tile.
+__device__ unsigned scan_rows(kind what, row* rows) {
+  uint4* mine = rows[threadIdx.x % kLanes];
+  // TODO(10, bonus): first the sum of this thread's row, then one scan_warp() and one scan_warps()
+  //          for what comes before it. Then go through the row again.
+  //          Invariant: `sum` is that of all elements of the tile before mine[f].
   // BEGIN SOLUTION
-  // STUB: throw not_written("step vectorized", 9);  // 9 to 11, and here as above
-  reset(words, tiles, next);
-  scan_fours_in_one_pass<<<tiles, threads>>>(array, words, next);
+  // STUB: return mine[0].x;
+  unsigned of_row = 0;
+#pragma unroll 2
+  for (unsigned f = 0; f < kFours; ++f) {
+    const uint4 four = mine[f];
+    of_row += four.x + four.y + four.z + four.w;
+  }
+  const unsigned rows_to_mine = scan_warp(of_row);
+  const auto [before, total] = scan_warps(__shfl_sync(kAllLanes, rows_to_mine, kLanes - 1));
+  unsigned sum = before + rows_to_mine - of_row;
+#pragma unroll 2
+  for (unsigned f = 0; f < kFours; ++f) {
+    const uint4 four = mine[f];
+    const unsigned x = sum + four.x, y = x + four.y, z = y + four.z, w = z + four.w;
+    mine[f] = what == kind::inclusive ? uint4{x, y, z, w} : uint4{sum, x, y, z};
+    sum = w;
+  }
+  __syncwarp();  // other lanes store what is in this row
+  return total;
+  // END SOLUTION
+}
+
+/// Stores what load_rows() loads, with `before`, the sum of all tiles before, added.
+__device__ void store_rows(const job& array, std::size_t first, const row* rows, unsigned before) {
+  // TODO(11, bonus): the same four in each round, by store_four() of given.hpp.
+  // BEGIN SOLUTION
+#pragma unroll 2
+  for (unsigned r = 0; r < kFours; ++r) {
+    const unsigned four = r * kLanes + threadIdx.x % kLanes;
+    store_four(array, first + 4 * four, plus(rows[four / kFours][four % kFours], before));
+  }
+  // END SOLUTION
+}
+
+/// As scan_in_one_pass. The launch says how much shared memory there is: a row for each thread.
+__global__ void scan_rows_in_one_pass(job array, tile_word* words) {
+  extern __shared__ row rows_of_block[];
+  row* rows = &rows_of_block[threadIdx.x / kLanes * kLanes];
+  const unsigned tile = draw_tile(&words[gridDim.x]);
+  pause_if_late(array, tile);
+  load_rows(array, first_of_warp(tile), rows);
+  const unsigned total = scan_rows(array.what, rows);
+  store_rows(array, first_of_warp(tile), rows, publish_and_look_back(words, tile, total));
+}
+
+void vectorized(const job& array, unsigned tiles, unsigned threads, tile_word* words) {
+  const std::size_t shared_bytes = threads * sizeof(row);
+  CUDA_CHECK(cudaFuncSetAttribute(scan_rows_in_one_pass,
+                                  cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                  static_cast<int>(shared_bytes)));
+  // TODO(12, bonus): as above, with `shared_bytes` of dynamic shared memory for each block.
+  // BEGIN SOLUTION
+  // STUB: throw not_written("step vectorized", 9);  // 9 to 12
+  CUDA_CHECK(cudaMemsetAsync(words, 0, (tiles + 1) * sizeof(tile_word)));
+  scan_rows_in_one_pass<<<tiles, threads, shared_bytes>>>(array, words);
   // END SOLUTION
 }
 
@@ -257,11 +261,9 @@ result scan(step which, kind what, std::span<const std::uint32_t> values, unsign
     device_buffer<unsigned> totals(tiles);
     kernel_ms = time_kernel([&] { three_launches(array, tiles, threads, totals.data()); });
   } else {
-    device_buffer<tile_word> words(tiles);
-    device_buffer<unsigned> next(1);
+    device_buffer<tile_word> words(tiles + 1);
     const auto in_one_launch = which == step::vectorized ? vectorized : decoupled_look_back;
-    kernel_ms =
-        time_kernel([&] { in_one_launch(array, tiles, threads, words.data(), next.data()); });
+    kernel_ms = time_kernel([&] { in_one_launch(array, tiles, threads, words.data()); });
   }
   return {out.to_vector(), kernel_ms};
 }
