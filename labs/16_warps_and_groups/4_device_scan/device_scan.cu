@@ -101,7 +101,8 @@ __device__ void load_rows(const job& array, std::size_t first, row* rows) {
 }
 
 /// Replaces the elements of the warp's rows by their sums, of the kind that is asked for, with what
-/// comes before them in the tile. Returns the sum of the tile.
+/// comes before them in the tile. Returns the sum of the tile. (Other lanes store what is in a row,
+/// but there is a barrier before that: the block has to learn the sum of the tiles before.)
 __device__ unsigned scan_rows(kind what, row* rows) {
   uint4* mine = rows[threadIdx.x % kLanes];
   // TODO(10, bonus): first the sum of this thread's row, then one scan_warp() and one scan_warps()

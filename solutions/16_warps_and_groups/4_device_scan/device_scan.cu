@@ -169,8 +169,7 @@ __device__ void load_rows(const job& array, std::size_t first, row* rows) {
   for (unsigned r = 0; r < kFours; ++r) {
     const unsigned four = r * kLanes + threadIdx.x % kLanes;
     const std::size_t i = first + 4 * four, inside = i < array.n ? array.n - i : 0;
-    __pipeline_memcpy_async(&rows[four / kFours][four % kFours],
-                            array.values + (inside > 0 ? i : 0), sizeof(uint4),
+    __pipeline_memcpy_async(&rows[four / kFours][four % kFours], array.values + i, sizeof(uint4),
                             inside < 4 ? sizeof(uint4) - inside * sizeof(unsigned) : 0);
   }
   __pipeline_commit();
@@ -180,7 +179,8 @@ __device__ void load_rows(const job& array, std::size_t first, row* rows) {
 }
 
 /// Replaces the elements of the warp's rows by their sums, of the kind that is asked for, with what
-/// comes before them in the tile. Returns the sum of the tile.
+/// comes before them in the tile. Returns the sum of the tile. (Other lanes store what is in a row,
+/// but there is a barrier before that: the block has to learn the sum of the tiles before.)
 __device__ unsigned scan_rows(kind what, row* rows) {
   uint4* mine = rows[threadIdx.x % kLanes];
   // TODO(10, bonus): first the sum of this thread's row, then one scan_warp() and one scan_warps()
@@ -198,13 +198,12 @@ __device__ unsigned scan_rows(kind what, row* rows) {
   const auto [before, total] = scan_warps(__shfl_sync(kAllLanes, rows_to_mine, kLanes - 1));
   unsigned sum = before + rows_to_mine - of_row;
 #pragma unroll 2
-  for (unsigned f = 0; f < kFours; ++f) {
+  for (unsigned f = 0; f < kFours; ++f) {  // once more
     const uint4 four = mine[f];
     const unsigned x = sum + four.x, y = x + four.y, z = y + four.z, w = z + four.w;
     mine[f] = what == kind::inclusive ? uint4{x, y, z, w} : uint4{sum, x, y, z};
     sum = w;
   }
-  __syncwarp();  // other lanes store what is in this row
   return total;
   // END SOLUTION
 }
