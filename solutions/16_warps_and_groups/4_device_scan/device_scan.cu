@@ -165,7 +165,7 @@ __device__ void load_rows(const job& array, std::size_t first, row* rows) {
   //          not read and become 0. When all copies have been started, the warp waits for them:
   //          __pipeline_commit(), __pipeline_wait_prior(0), and for those of the other lanes.
   // BEGIN SOLUTION
-#pragma unroll 2  // more of them would need more registers, and fewer blocks would fit
+#pragma unroll 4  // more of them would need more registers, and fewer blocks would fit
   for (unsigned r = 0; r < kFours; ++r) {
     const unsigned four = r * kLanes + threadIdx.x % kLanes;
     const std::size_t i = first + 4 * four, inside = i < array.n ? array.n - i : 0;
@@ -189,7 +189,7 @@ __device__ unsigned scan_rows(kind what, row* rows) {
   // BEGIN SOLUTION
   // STUB: return mine[0].x;
   unsigned of_row = 0;
-#pragma unroll 2
+#pragma unroll 4
   for (unsigned f = 0; f < kFours; ++f) {
     const uint4 four = mine[f];
     of_row += four.x + four.y + four.z + four.w;
@@ -197,7 +197,7 @@ __device__ unsigned scan_rows(kind what, row* rows) {
   const unsigned rows_to_mine = scan_warp(of_row);
   const auto [before, total] = scan_warps(__shfl_sync(kAllLanes, rows_to_mine, kLanes - 1));
   unsigned sum = before + rows_to_mine - of_row;
-#pragma unroll 2
+#pragma unroll 4
   for (unsigned f = 0; f < kFours; ++f) {  // once more
     const uint4 four = mine[f];
     const unsigned x = sum + four.x, y = x + four.y, z = y + four.z, w = z + four.w;
@@ -212,7 +212,7 @@ __device__ unsigned scan_rows(kind what, row* rows) {
 __device__ void store_rows(const job& array, std::size_t first, const row* rows, unsigned before) {
   // TODO(11, bonus): the same four in each round, by store_four() of given.hpp.
   // BEGIN SOLUTION
-#pragma unroll 2
+#pragma unroll 4
   for (unsigned r = 0; r < kFours; ++r) {
     const unsigned four = r * kLanes + threadIdx.x % kLanes;
     store_four(array, first + 4 * four, plus(rows[four / kFours][four % kFours], before));
