@@ -55,7 +55,8 @@ const lab::testing::setting kRoom("CPU_DEVICE_MEMORY_MB", "256");
 #endif
 
 using named_step = lab::testing::named<step>;
-constexpr named_step kSteps[] = {{step::thrust, "thrust"}, {step::digits, "digits"}};
+constexpr named_step kSteps[] = {
+    {step::thrust, "thrust"}, {step::digits, "digits"}, {step::one_sweep, "one_sweep"}};
 
 /// Random bit patterns, as keys of any type: ints of both signs, floats of every magnitude, NaNs.
 template <class Key>

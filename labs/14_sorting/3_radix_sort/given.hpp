@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cuda/atomic>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -43,5 +44,83 @@ __device__ inline tiles tiles_of_block(std::size_t n) {
   const std::size_t all = (n + kTile - 1) / kTile;
   return {all * blockIdx.x / gridDim.x, all * (blockIdx.x + std::size_t{1}) / gridDim.x};
 }
+
+/// What a pass moves from where to where. `values` and `values_out` are null for keys alone.
+template <class Key>
+struct pass {
+  const Key* keys;
+  const unsigned* values;
+  std::size_t n;
+  unsigned first_bit;  ///< of the digit
+  Key* keys_out;
+  unsigned* values_out;
+};
+
+// --- a tile --------------------------------------------------------------------------------------
+
+/// The shared memory of a block that moves a tile.
+template <class Key, bool kPairs>
+struct tile_memory {
+  Key keys[kTile];
+  unsigned values[kPairs ? kTile : 1];
+  unsigned position[kWarps][kDigits];  ///< of a warp's next key with that digit in the tile
+  std::size_t target[kDigits];         ///< + position in the tile = place in the output
+  unsigned of_warps[kWarps];
+};
+
+/// What a thread has of its block's tile. Of the 512 keys of its warp it has every 32nd.
+template <class Key>
+struct ranked_tile {
+  __device__ ranked_tile(std::size_t n, std::size_t tile)
+      : begin(tile * kTile),
+        there(n - begin < kTile ? static_cast<unsigned>(n - begin) : kTile),
+        first(threadIdx.x / 32 * (32 * kItems) + threadIdx.x % 32) {}
+  /// Whether this thread's key j is there, and not behind n.
+  __device__ bool has(unsigned j) const { return first + j * 32 < there; }
+
+  std::size_t begin;                ///< of the tile
+  unsigned there;                   ///< keys in the tile
+  unsigned first;                   ///< of this thread's keys, in the tile
+  Key key[kItems];                  ///< at first + j * 32 in the tile
+  unsigned digit_and_rank[kItems];  ///< digit + rank * kDigits
+};
+
+// --- what the blocks of one_sweep tell each other ------------------------------------------------
+
+constexpr unsigned kPasses = 32 / kDigitBits;
+constexpr unsigned kWindow = 8;  // tiles that a thread looks back at together
+
+/// What is known of a digit in a tile: 64 bits, which are read and written together.
+using tile_word = unsigned long long;
+using published = cuda::atomic_ref<tile_word, cuda::thread_scope_device>;
+
+enum class known : unsigned {
+  nothing,    ///< a word of zeros says that, and one of an earlier pass
+  aggregate,  ///< how many keys of the tile have the digit
+  prefix,     ///< where in the output those of the next tile begin
+};
+
+/// The pass and the state are in the highest byte, above a count that never gets there.
+__device__ inline tile_word pack(unsigned pass, known state, std::size_t count) {
+  return tile_word{2 * pass + static_cast<unsigned>(state)} << 56 | count;
+}
+__device__ inline known state_in(tile_word word, unsigned pass) {
+  const unsigned of_passes = static_cast<unsigned>(word >> 56);
+  return of_passes > 2 * pass ? static_cast<known>(of_passes - 2 * pass) : known::nothing;
+}
+__device__ inline std::size_t count_in(tile_word word) { return word & ((1ULL << 56) - 1); }
+
+/// For all passes of a sort of n keys. In one piece, so that one call sets all of it to 0.
+struct notes {
+  explicit notes(std::size_t n)
+      : tiles(static_cast<unsigned>((n + kTile - 1) / kTile)),
+        memory(kPasses * (kDigits + 1) + std::size_t{tiles} * kDigits) {}
+  tile_word* totals(unsigned pass) { return memory.data() + pass * kDigits; }
+  tile_word* next(unsigned pass) { return memory.data() + kPasses * kDigits + pass; }
+  tile_word* words() { return memory.data() + kPasses * (kDigits + 1); }
+
+  unsigned tiles;
+  device_buffer<tile_word> memory;
+};
 
 }  // namespace lab::radix_sort

@@ -93,7 +93,8 @@ int main(int argc, char** argv) {
                                              kind::as_uint, "type of the keys");
   const auto& chosen_step = program.add_step<step>(
       {{"thrust", step::thrust, "thrust::sort and thrust::stable_sort_by_key"},
-       {"digits", step::digits, "four passes by hand, for 8 bits each"}},
+       {"digits", step::digits, "four passes by hand, for 8 bits each"},
+       {"one_sweep", step::one_sweep, "a launch for each pass, which moves every key once"}},
       step::digits);
 
   return program.run(argc, argv, [&] {

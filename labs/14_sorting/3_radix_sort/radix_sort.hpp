@@ -13,6 +13,9 @@ namespace lab::radix_sort {
 enum class step {
   thrust,  ///< thrust::sort, and thrust::stable_sort_by_key where there are values
   digits,  ///< four passes by hand, for 8 bits each: count, scan, scatter
+  /// The digits are counted once for all passes. Each pass is then one launch, whose tiles learn
+  /// from each other where their keys go.
+  one_sweep,
 };
 
 template <class Key>
@@ -35,11 +38,14 @@ struct result {
 /// CUDA reports an error, std::bad_alloc when Thrust finds no memory. None leaves device memory
 /// behind.
 ///
-/// Requires: in step digits four passes of kernels of yours, without a library and without the host
-/// in between; in step thrust the calls of Thrust. Keys without values move no values.
+/// Requires: in the steps digits and one_sweep four passes of kernels of yours, without a library
+/// and without the host in between; in step thrust the calls of Thrust. Keys without values move no
+/// values. In step one_sweep there are five launches: one that reads the keys, and four that each
+/// read and write every key and every value once. No block waits for one that may not have begun.
 ///
 /// From: the UVT report on data parallelism, which sorts 1,048,576 and 524,288 keys (uint and
-/// float) and their values with Thrust. The step digits is ours.
+/// float) and their values with Thrust. The step digits is ours. One_sweep is from A. Adinets,
+/// D. Merrill, Onesweep: A Faster Least Significant Digit Radix Sort for GPUs, 2022.
 result<std::uint32_t> sort(step which, std::span<const std::uint32_t> keys,
                            std::span<const std::uint32_t> values);
 result<std::int32_t> sort(step which, std::span<const std::int32_t> keys,

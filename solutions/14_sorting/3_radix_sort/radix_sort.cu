@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 14.3 radix_sort: no key is compared with another. First the library's, then one by hand.
-// Edit:  this file, from TODO(1) to TODO(8). radix_sort.hpp says what is asked for.
-// Run:   scripts/lab run 14.3 -- --step thrust     (then --step digits; --key float)
+// Edit:  this file, from TODO(1) to TODO(11); TODO(12) to TODO(15) are a bonus. radix_sort.hpp says
+//        what is asked for, given.hpp what you start from.
+// Run:   scripts/lab run 14.3 -- --step thrust     (then digits and one_sweep; --key float)
 // Test:  scripts/lab test 14.3
 // Hints: scripts/lab hint 14.3                     Chapter: docs/14_sorting.md
 
@@ -89,7 +90,7 @@ void thrust_sort(thrust::device_vector<float>& keys, thrust::device_vector<unsig
   // END SOLUTION
 }
 
-// --- digits: what is shared by the three kernels of a pass ---------------------------------------
+// --- digits: what is shared by the kernels of a pass ---------------------------------------------
 // A pass sorts by one digit of 8 bits: where does each key go? Behind all keys with smaller digits,
 // and behind those with the same digit that come before it. Keys are dealt to blocks in tiles: a
 // block has some tiles that lie side by side.
@@ -185,7 +186,7 @@ __global__ void __launch_bounds__(kThreads)
   // END SOLUTION
 }
 
-// --- scatter: every key goes to its place --------------------------------------------------------
+// --- a tile: its keys are ranked, put in order in shared memory, and leave it --------------------
 
 /// The lanes of this warp, as a mask, whose digit is that of this lane. All lanes call it.
 __device__ unsigned lanes_with(unsigned digit) {
@@ -204,101 +205,132 @@ __device__ unsigned lanes_with(unsigned digit) {
   // END SOLUTION
 }
 
-/// Moves keys and values to where the digit sends them. A tile is sorted in shared memory first, so
-/// that equal digits leave it side by side.
+/// Loads the tile's keys and ranks them: a warp has 512 neighbouring keys, 32 at a time. After that
+/// memory.position[w][d] is how many keys with digit d warp w has. The block's barriers are before
+/// and after the ranks: no thread of it still uses the tile before.
+template <class Key, bool kPairs>
+__device__ ranked_tile<Key> rank_tile(const pass<Key>& job, std::size_t tile,
+                                      tile_memory<Key, kPairs>& memory) {
+  const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  ranked_tile<Key> mine(job.n, tile);
+  for (unsigned w = 0; w < kWarps; ++w) memory.position[w][threadIdx.x] = 0;
+#pragma unroll
+  for (unsigned j = 0; j < kItems; ++j)
+    mine.key[j] = mine.has(j) ? job.keys[mine.begin + mine.first + j * 32] : Key{};
+  __syncthreads();  // all counts are 0, and the tile before has left
+
+  // TODO(7): of each key the digit, and above that how many keys of the warp with this digit come
+  //          before it: those of lower lanes in this round, and those of earlier rounds, which
+  //          memory.position[warp] has counted. Stable: in this order. All lanes take part in all
+  //          rounds: behind n are keys with the highest digit, which come last in the tile.
+  // BEGIN SOLUTION
+  const unsigned lanes_below = (1U << lane) - 1;
+  unsigned* position = memory.position[warp];
+#pragma unroll
+  for (unsigned j = 0; j < kItems; ++j) {
+    const unsigned digit = mine.has(j) ? digit_of(mine.key[j], job.first_bit) : kDigits - 1;
+    const unsigned same = lanes_with(digit);
+    const unsigned before = position[digit];
+    // One register for both, so that none of them has to go to memory.
+    mine.digit_and_rank[j] = digit | (before + static_cast<unsigned>(__popc(same & lanes_below)))
+                                         << kDigitBits;
+    __syncwarp();                   // all lanes have read
+    if ((same & lanes_below) == 0)  // the first of them counts for all
+      position[digit] = before + static_cast<unsigned>(__popc(same));
+    __syncwarp();  // all lanes have counted
+  }
+  // END SOLUTION
+  __syncthreads();  // all warps have counted
+  return mine;
+}
+
+/// Thread d: how many keys of the ranked tile have digit d.
+template <class Key, bool kPairs>
+__device__ unsigned keys_with_digit(const tile_memory<Key, kPairs>& memory) {
+  unsigned in_tile = 0;
+  for (unsigned w = 0; w < kWarps; ++w) in_tile += memory.position[w][threadIdx.x];
+  return in_tile;
+}
+
+/// Puts a ranked tile in order in shared memory. Thread d has keys_with_digit(), and learns where
+/// in the tile those with digit d begin.
+template <class Key, bool kPairs>
+__device__ unsigned order_tile(const pass<Key>& job, const ranked_tile<Key>& mine, unsigned in_tile,
+                               tile_memory<Key, kPairs>& memory) {
+  // TODO(8): 1. Thread d: the counts of digit d, warp by warp, become positions in the tile.
+  //          2. Keys and values go to their positions.
+  // BEGIN SOLUTION
+  // STUB: return in_tile;
+  unsigned keys_in_tile = 0;
+  const unsigned start = sum_before(in_tile, memory.of_warps, keys_in_tile);
+  unsigned begin_of_warp = start;
+  for (unsigned w = 0; w < kWarps; ++w) {
+    const unsigned of_warp = memory.position[w][threadIdx.x];
+    memory.position[w][threadIdx.x] = begin_of_warp;
+    begin_of_warp += of_warp;
+  }
+  __syncthreads();  // all positions are there
+
+  unsigned value[kItems];
+#pragma unroll
+  for (unsigned j = 0; kPairs && j < kItems; ++j)
+    value[j] = mine.has(j) ? job.values[mine.begin + mine.first + j * 32] : 0;
+#pragma unroll
+  for (unsigned j = 0; j < kItems; ++j) {
+    const unsigned digit = mine.digit_and_rank[j] % kDigits;
+    const unsigned to = memory.position[threadIdx.x / 32][digit] + mine.digit_and_rank[j] / kDigits;
+    memory.keys[to] = mine.key[j];
+    if constexpr (kPairs) memory.values[to] = value[j];
+  }
+  return start;
+  // END SOLUTION
+}
+
+/// From shared memory to the output: neighbours write neighbouring places, mostly. Thread d says
+/// where position 0 of the tile would go, if it had digit d. (That may be below 0, and wrap round:
+/// it comes right again when a position is added.)
+template <class Key, bool kPairs>
+__device__ void leave_tile(const pass<Key>& job, unsigned there, std::size_t target,
+                           tile_memory<Key, kPairs>& memory) {
+  memory.target[threadIdx.x] = target;
+  __syncthreads();  // the tile is sorted, and all targets are there
+  // TODO(9): thread after thread, place after place: key i of the tile goes to i + the target of
+  //          its digit. What is from behind n is not written: it is at the end of the tile.
+  // BEGIN SOLUTION
+#pragma unroll
+  for (unsigned j = 0; j < kItems; ++j) {
+    const unsigned i = j * kThreads + threadIdx.x;
+    if (i < there) {
+      const Key moved = memory.keys[i];
+      const std::size_t to = memory.target[digit_of(moved, job.first_bit)] + i;
+      job.keys_out[to] = moved;
+      if constexpr (kPairs) job.values_out[to] = memory.values[i];
+    }
+  }
+  // END SOLUTION
+}
+
+// --- scatter: every key goes to its place --------------------------------------------------------
+
+/// Moves keys and values to where the digit sends them.
 template <class Key, bool kPairs>
 __global__ void __launch_bounds__(kThreads, 3)  // 3 blocks per multiprocessor: at most 85 registers
-    scatter(const Key* __restrict__ keys, const unsigned* __restrict__ values, std::size_t n,
-            unsigned first_bit, const std::size_t* table, const std::size_t* totals, Key* keys_out,
-            unsigned* values_out) {
-  __shared__ Key tile_keys[kTile];
-  __shared__ unsigned tile_values[kPairs ? kTile : 1];
-  __shared__ unsigned position[kWarps]
-                              [kDigits];   // of a warp's next key with that digit in the tile
-  __shared__ std::size_t target[kDigits];  // + position in the tile = place in the output
+    scatter(pass<Key> job, const std::size_t* table, const std::size_t* totals) {
+  __shared__ tile_memory<Key, kPairs> memory;
   __shared__ std::size_t of_warps[kWarps];
-  __shared__ unsigned of_warps_in_tile[kWarps];
-
-  // TODO(7): 1. `next` of thread d: the place of the block's first key with digit d.
-  //          2. For each tile: rank its keys. A warp has 512 neighbouring keys, 32 at a time;
-  //             in position[warp] it counts how many it has had of each digit, and so each key
-  //             learns how many of its digit came before it in the warp.
-  //          3. Thread d: the counts of digit d, warp by warp, become positions in the tile.
-  //          4. Keys and values go to their positions in the tile, and from there to the output:
-  //             thread after thread, place after place.
-  //          Stable: before a key come those of its digit from lower warps, earlier rounds, lower
-  //          lanes, in this order. All lanes take part in all rounds: behind n are keys with the
-  //          highest digit, which come last in the tile, and are not written.
+  // TODO(10): `next` of thread d is the place of the block's next key with digit d. Then one tile
+  //           after the other: rank, order, leave. All keys of the tile move `next` on.
   // BEGIN SOLUTION
-  const unsigned thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
-  const unsigned lanes_below = (1U << lane) - 1;
   std::size_t all = 0;
-  std::size_t next = sum_before(totals[thread], of_warps, all) +
-                     table[std::size_t{thread} * gridDim.x + blockIdx.x];
-
-  const tiles mine = tiles_of_block(n);
+  std::size_t next = sum_before(totals[threadIdx.x], of_warps, all) +
+                     table[std::size_t{threadIdx.x} * gridDim.x + blockIdx.x];
+  const tiles mine = tiles_of_block(job.n);
   for (std::size_t tile = mine.first; tile < mine.last; ++tile) {
-    const std::size_t begin = tile * kTile;
-    const unsigned there = n - begin < kTile ? static_cast<unsigned>(n - begin) : kTile;
-    const unsigned first = warp * (32 * kItems) + lane;  // this lane's first key in the tile
-    for (unsigned w = 0; w < kWarps; ++w) position[w][thread] = 0;
-    Key key[kItems];
-#pragma unroll
-    for (unsigned j = 0; j < kItems; ++j)
-      key[j] = first + j * 32 < there ? keys[begin + first + j * 32] : Key{};
-    __syncthreads();  // all counts are 0, and the tile before has left
-
-    // Of each key its digit, and above that how many of its digit come before it in the warp: one
-    // register for both, so that none of them has to go to memory.
-    unsigned digit_and_rank[kItems];
-#pragma unroll
-    for (unsigned j = 0; j < kItems; ++j) {
-      const unsigned digit = first + j * 32 < there ? digit_of(key[j], first_bit) : kDigits - 1;
-      const unsigned same = lanes_with(digit);
-      const unsigned before = position[warp][digit];
-      digit_and_rank[j] = digit | (before + static_cast<unsigned>(__popc(same & lanes_below)))
-                                      << kDigitBits;
-      __syncwarp();                   // all lanes have read
-      if ((same & lanes_below) == 0)  // the first of them counts for all
-        position[warp][digit] = before + static_cast<unsigned>(__popc(same));
-      __syncwarp();  // all lanes have counted
-    }
-    __syncthreads();  // all warps have counted
-
-    unsigned in_tile = 0, keys_in_tile = 0;
-    for (unsigned w = 0; w < kWarps; ++w) in_tile += position[w][thread];
-    const unsigned start = sum_before(in_tile, of_warps_in_tile, keys_in_tile);
-    unsigned begin_of_warp = start;
-    for (unsigned w = 0; w < kWarps; ++w) {
-      const unsigned of_warp = position[w][thread];
-      position[w][thread] = begin_of_warp;
-      begin_of_warp += of_warp;
-    }
-    // May wrap round, and comes right again when a position is added.
-    target[thread] = next - start;
+    const ranked_tile<Key> ranked = rank_tile(job, tile, memory);
+    const unsigned in_tile = keys_with_digit(memory);
+    const unsigned start = order_tile(job, ranked, in_tile, memory);
+    leave_tile(job, ranked.there, next - start, memory);
     next += in_tile;
-    __syncthreads();  // all positions are there
-
-#pragma unroll
-    for (unsigned j = 0; j < kItems; ++j) {
-      const unsigned digit = digit_and_rank[j] % kDigits, rank = digit_and_rank[j] / kDigits;
-      const unsigned to = position[warp][digit] + rank;
-      tile_keys[to] = key[j];
-      if constexpr (kPairs)
-        tile_values[to] = first + j * 32 < there ? values[begin + first + j * 32] : 0;
-    }
-    __syncthreads();  // the tile is sorted
-
-#pragma unroll
-    for (unsigned j = 0; j < kItems; ++j) {  // neighbours write neighbouring places, mostly
-      const unsigned i = j * kThreads + thread;
-      if (i < there) {  // behind them lie those from behind n
-        const Key moved = tile_keys[i];
-        const std::size_t to = target[digit_of(moved, first_bit)] + i;
-        keys_out[to] = moved;
-        if constexpr (kPairs) values_out[to] = tile_values[i];
-      }
-    }
   }
   // END SOLUTION
 }
@@ -321,6 +353,14 @@ struct on_device {
     table = device_buffer<std::size_t>(std::size_t{blocks} * kDigits);
     totals = device_buffer<std::size_t>(kDigits);
   }
+  pass<Key> job(unsigned first_bit) {
+    return {keys.data(), values.data(), keys.size(), first_bit, keys_out.data(), values_out.data()};
+  }
+  void swap() {
+    std::swap(keys, keys_out);
+    std::swap(values, values_out);
+  }
+
   device_buffer<Key> keys, keys_out;
   device_buffer<unsigned> values, values_out;
   device_buffer<std::size_t> table, totals;
@@ -330,37 +370,140 @@ struct on_device {
 /// One pass, from keys and values to keys_out and values_out, which then change places.
 template <class Key>
 void sort_by_digit(on_device<Key>& data, unsigned first_bit) {
-  // TODO(8): the three launches. count() and scatter() must have the same grid: they deal the tiles
-  //          out alike. With values it is scatter<Key, true>, else scatter<Key, false>.
+  // TODO(11): the three launches. count() and scatter() must have the same grid: they deal the
+  //           tiles out alike. With values it is scatter<Key, true>, else scatter<Key, false>.
   // BEGIN SOLUTION
-  // STUB: throw not_written("step digits", 1);  // 1, and 3 to 8
-  const std::size_t n = data.keys.size();
-  count<Key><<<data.blocks, kThreads>>>(data.keys.data(), n, first_bit, data.table.data());
+  // STUB: throw not_written("step digits", 1);  // 1, and 3 to 11
+  const unsigned blocks = data.blocks;
+  std::size_t *table = data.table.data(), *totals = data.totals.data();
+  count<Key><<<blocks, kThreads>>>(data.keys.data(), data.keys.size(), first_bit, table);
   CUDA_CHECK(cudaGetLastError());
-  scan<<<kDigits, kThreads>>>(data.table.data(), data.blocks, data.totals.data());
+  scan<<<kDigits, kThreads>>>(table, blocks, totals);
   CUDA_CHECK(cudaGetLastError());
-  if (data.values.empty())
-    scatter<Key, false><<<data.blocks, kThreads>>>(data.keys.data(), nullptr, n, first_bit,
-                                                   data.table.data(), data.totals.data(),
-                                                   data.keys_out.data(), nullptr);
-  else
-    scatter<Key, true><<<data.blocks, kThreads>>>(data.keys.data(), data.values.data(), n,
-                                                  first_bit, data.table.data(), data.totals.data(),
-                                                  data.keys_out.data(), data.values_out.data());
+  (data.values.empty() ? scatter<Key, false> : scatter<Key, true>)<<<blocks, kThreads>>>(
+      data.job(first_bit), table, totals);
   CUDA_CHECK(cudaGetLastError());
-  std::swap(data.keys, data.keys_out);
-  std::swap(data.values, data.values_out);
+  data.swap();
   // END SOLUTION
 }
 
 template <class Key>
 void sort_by_all_digits(on_device<Key>& data) {
-  // TODO(8): a pass for each digit. With which one do you begin, if a later pass keeps the order of
-  //          an earlier one only among equal digits?
+  // TODO(11): a pass for each digit. With which one do you begin, if a later pass keeps the order
+  //           of an earlier one only among equal digits?
   // BEGIN SOLUTION
   // STUB: sort_by_digit(data, 0);
   for (unsigned first_bit = 0; first_bit < 32; first_bit += kDigitBits)
     sort_by_digit(data, first_bit);
+  // END SOLUTION
+}
+
+// --- one_sweep: a pass reads and writes every key once ------------------------------------------
+// Requires that a block waits only for blocks that have already begun.
+
+/// totals[p * kDigits + d] becomes how many keys have digit d in pass p. At first it is 0.
+template <class Key>
+__global__ void __launch_bounds__(kThreads)
+    count_all(const Key* __restrict__ keys, std::size_t n, unsigned long long* totals) {
+  // TODO(12, bonus): as count(), for all four digits of a key that is loaded once.
+  // BEGIN SOLUTION
+  __shared__ unsigned counters[kPasses][kDigits];
+  for (unsigned p = 0; p < kPasses; ++p) counters[p][threadIdx.x] = 0;
+  __syncthreads();  // all counters are 0
+
+  const tiles mine = tiles_of_block(n);
+  for (std::size_t tile = mine.first; tile < mine.last; ++tile) {
+    const std::size_t begin = tile * kTile + threadIdx.x;
+    Key key[kItems];
+#pragma unroll
+    for (unsigned j = 0; j < kItems; ++j)
+      key[j] = begin + j * kThreads < n ? keys[begin + j * kThreads] : Key{};
+#pragma unroll
+    for (unsigned j = 0; j < kItems; ++j)
+      for (unsigned p = 0; p < kPasses && begin + j * kThreads < n; ++p)
+        atomicAdd(&counters[p][digit_of(key[j], p * kDigitBits)], 1U);
+  }
+  __syncthreads();  // all have counted
+
+  for (unsigned p = 0; p < kPasses; ++p)
+    atomicAdd(&totals[p * kDigits + threadIdx.x], counters[p][threadIdx.x]);
+  // END SOLUTION
+}
+
+/// Thread d: the place of the tile's first key with digit d, from the words of the tiles before.
+__device__ std::size_t look_back(tile_word* words, std::size_t tile, unsigned number) {
+  std::size_t before = 0;
+  // TODO(13, bonus): from the tile before this one backwards. An aggregate counts, and the search
+  //           goes on; a prefix counts, and ends it. While nothing is known, look again.
+  // BEGIN SOLUTION
+  // STUB: return before;
+  for (;;) {
+    tile_word seen[kWindow];
+#pragma unroll
+    for (unsigned w = 0; w < kWindow; ++w)  // all loads are under way before the first is needed
+      seen[w] = w < tile ? published(words[(tile - 1 - w) * kDigits + threadIdx.x])
+                               .load(cuda::memory_order_relaxed)
+                         : 0;
+#pragma unroll
+    for (unsigned w = 0; w < kWindow; ++w) {
+      const known state = state_in(seen[w], number);
+      if (state == known::nothing) break;  // look again, from here on
+      before += count_in(seen[w]);
+      if (state == known::prefix) return before;
+      --tile;
+    }
+  }
+  // END SOLUTION
+}
+
+/// Pass `number`, as scatter(): block after block takes a tile. `words` has kDigits for each tile,
+/// and *next is the number of the next tile.
+template <class Key, bool kPairs>
+__global__ void __launch_bounds__(kThreads, 3)
+    sweep(pass<Key> job, unsigned number, const unsigned long long* totals, tile_word* words,
+          unsigned long long* next) {
+  __shared__ tile_memory<Key, kPairs> memory;
+  __shared__ unsigned long long of_warps[kWarps], drawn;
+  // TODO(14, bonus): 1. The block draws its tile from *next.
+  //           2. Rank the tile. Thread d publishes its keys with digit d as the aggregate.
+  //           3. Order it, and look back. For tile 0 the place of the first key with digit d is
+  //              the number of keys with smaller digits: `totals`.
+  //           4. Thread d publishes its prefix: the place behind the tile's keys with digit d.
+  //           5. Leave.
+  // BEGIN SOLUTION
+  if (threadIdx.x == 0) drawn = atomicAdd(next, 1ULL);
+  __syncthreads();
+  const std::size_t tile = drawn;
+  const ranked_tile<Key> ranked = rank_tile(job, tile, memory);
+  const unsigned in_tile = keys_with_digit(memory);
+  const published word(words[tile * kDigits + threadIdx.x]);
+  if (tile > 0) word.store(pack(number, known::aggregate, in_tile), cuda::memory_order_relaxed);
+  const unsigned start = order_tile(job, ranked, in_tile, memory);
+
+  unsigned long long all = 0;
+  const std::size_t place =
+      tile > 0 ? look_back(words, tile, number) : sum_before(totals[threadIdx.x], of_warps, all);
+  word.store(pack(number, known::prefix, place + in_tile), cuda::memory_order_relaxed);
+  leave_tile(job, ranked.there, place - start, memory);
+  // END SOLUTION
+}
+
+template <class Key>
+void sweep_all_digits(on_device<Key>& data, notes& shared) {
+  // TODO(15, bonus): all notes are 0 before each sort: cudaMemsetAsync(). Then count_all(), and a
+  //           sweep() for each pass, with a block for each tile.
+  // BEGIN SOLUTION
+  // STUB: throw not_written("step one_sweep", 12);  // 12 to 15
+  const std::size_t n = data.keys.size();
+  CUDA_CHECK(cudaMemsetAsync(shared.memory.data(), 0, shared.memory.size_bytes()));
+  count_all<Key><<<data.blocks, kThreads>>>(data.keys.data(), n, shared.totals(0));
+  CUDA_CHECK(cudaGetLastError());
+  for (unsigned p = 0; p < kPasses; ++p) {
+    (data.values.empty() ? sweep<Key, false> : sweep<Key, true>)<<<shared.tiles, kThreads>>>(
+        data.job(p * kDigitBits), p, shared.totals(p), shared.words(), shared.next(p));
+    CUDA_CHECK(cudaGetLastError());
+    data.swap();
+  }
   // END SOLUTION
 }
 
@@ -411,7 +554,10 @@ result<Key> sort_keys(step which, std::span<const Key> keys,
                       std::span<const std::uint32_t> values) {
   require_sensible(keys, values);
   if (which == step::thrust) return with_thrust(keys, values);
-  return by_hand(keys, values, [](on_device<Key>& data) { sort_by_all_digits(data); });
+  if (which == step::digits)
+    return by_hand(keys, values, [](on_device<Key>& data) { sort_by_all_digits(data); });
+  notes shared(keys.size());
+  return by_hand(keys, values, [&](on_device<Key>& data) { sweep_all_digits(data, shared); });
 }
 
 }  // namespace
