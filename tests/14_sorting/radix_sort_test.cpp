@@ -27,6 +27,7 @@
 #include "lab/device_limits.hpp"
 #include "lab/errors.hpp"
 #include "lab/key_value.hpp"
+#include "lab/time_kernel.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
@@ -50,6 +51,10 @@ using lab::testing::matches;
 using lab::testing::work_of;
 
 #ifdef __CPU_DEVICE__
+// A block that waits for one that cannot begin waits for ever. The CPU device ends it; 30 seconds,
+// its default, would be a long time for a student to wait.
+const lab::testing::setting kTimeLimit("CPU_DEVICE_TIME_LIMIT", "10",
+                                       lab::testing::setting::when::unless_given);
 // A device that is soon full, as in chapter 12, but with room for all tests on many processors.
 const lab::testing::setting kRoom("CPU_DEVICE_MEMORY_MB", "256");
 #endif
@@ -80,6 +85,35 @@ template <class Key>
 
 // --- who does the work ---------------------------------------------------------------------------
 
+/// A launch that counts the digits of all passes, and one for each pass, which reads and writes
+/// every key once. `bytes` are those of keys and values.
+void expect_one_sweep(const lab::testing::work& done, std::size_t bytes_of_keys, std::size_t bytes,
+                      bool tiles, const std::string& of) {
+  EXPECT_LE(done.kernels.size(), 8U)
+      << of
+      << ": more launches than one that counts, four that move the keys, and a few small ones";
+  if (!done.watched || !tiles) return;
+  const std::size_t some = bytes_of_keys / 4;  // for what the tiles tell each other
+  std::size_t passes = 0, read_by_others = 0;
+  for (const auto& k : done.kernels) {
+    if (k.plain_writes < bytes) {
+      read_by_others += k.reads;
+      continue;
+    }
+    ++passes;
+    // (How often a block looks before there is something to see depends on luck. A look is an
+    // atomic access of 8 bytes at most.)
+    EXPECT_LE(k.reads, bytes + 8 * k.atomics + some)
+        << of << ": " << k.name << " reads the keys more than once";
+    EXPECT_LE(k.plain_writes, bytes + some)
+        << of << ": " << k.name << " writes the keys more than once";
+  }
+  EXPECT_EQ(passes, done.kernels.empty() ? 0U : 4U)
+      << of << ": so many launches move all keys, and each of four digits needs one";
+  EXPECT_LE(read_by_others, bytes_of_keys + 8 * 1024 * done.kernels.size() * 16 + some)
+      << of << ": all digits are counted in one launch, which reads the keys once";
+}
+
 /// What the steps do with keys of one type, with values or alone.
 template <class Key>
 void expect_required_work(std::size_t n, bool pairs, const char* keys_of) {
@@ -90,27 +124,32 @@ void expect_required_work(std::size_t n, bool pairs, const char* keys_of) {
   };
   const std::string of = std::string(": ") + keys_of + (pairs ? " with values" : " alone");
 
-  const lab::testing::work done = work(step::digits);
   const bool tiles = n > 4096;  // several, of which blocks have their share
-  EXPECT_TRUE(as_required(done, {.threads = tiles ? 512U : 32U,
-                                 .blocks = tiles ? 2U : 1U,
-                                 .kernels = 4,
-                                 .sent = bytes,
-                                 .fetched = bytes,
-                                 .reads = 4 * bytes,
-                                 .writes = 4 * bytes,
-                                 .shared_memory = true}))
-      << "digits" << of;
-  EXPECT_LE(done.kernels.size(), 4U * 5) << "digits" << of << ": more than four passes";
-  EXPECT_LT(done.bytes_copied(cudaMemcpyHostToDevice), 2 * bytes)
-      << "digits" << of << ": keys alone bring no values along";
-  EXPECT_EQ(done.bytes_copied(cudaMemcpyDeviceToHost), bytes)
-      << "digits" << of << ": between the kernels nothing comes back, and the host scans nothing";
-  for (const auto& k : done.kernels)
-    if (tiles && k.writes >= bytes) {  // it moves the keys (watched: else nothing is known of it)
-      EXPECT_LT(8 * k.shared_of_busiest, k.shared)
-          << "digits" << of << ": one thread sorts the tiles of " << k.name;
-    }
+  for (const auto& [which, name] : {kSteps[1], kSteps[2]}) {
+    const lab::testing::work done = work(which);
+    EXPECT_TRUE(as_required(done, {.threads = tiles ? 512U : 32U,
+                                   .blocks = tiles ? 2U : 1U,
+                                   .kernels = 4,
+                                   .sent = bytes,
+                                   .fetched = bytes,
+                                   .reads = 4 * bytes,
+                                   .writes = 4 * bytes,
+                                   .shared_memory = true}))
+        << name << of;
+    EXPECT_LT(done.bytes_copied(cudaMemcpyHostToDevice), 2 * bytes)
+        << name << of << ": keys alone bring no values along";
+    EXPECT_EQ(done.bytes_copied(cudaMemcpyDeviceToHost), bytes)
+        << name << of << ": between the kernels nothing comes back, and the host scans nothing";
+    for (const auto& k : done.kernels)
+      if (tiles && k.writes >= bytes) {  // it moves the keys (watched: else nothing is known of it)
+        EXPECT_LT(8 * k.shared_of_busiest, k.shared)
+            << name << of << ": one thread sorts the tiles of " << k.name;
+      }
+    if (which == step::digits)
+      EXPECT_LE(done.kernels.size(), 4U * 5) << name << of << ": more than four passes";
+    else
+      expect_one_sweep(done, bytes_of(keys), bytes, tiles, name + of);
+  }
 
   const lab::testing::work of_thrust = work(step::thrust);
   EXPECT_TRUE(!of_thrust.values || *of_thrust.values) << "thrust" << of;
@@ -251,6 +290,30 @@ TEST_P(EachStep, SortsKeysAndValuesAtTheEndsOfTheirRange) {
   }
 }
 
+TEST_P(EachStep, SortsManyTiles) {
+  // More than can look at each other at once, with random digits, and with more than 2^16 equal
+  // ones of four.
+  const std::size_t n = 40 * 4096 + 77;
+  EXPECT_TRUE(sorts(which(), random_keys<std::uint32_t>(n, 4)));
+  auto few = random_keys<std::uint32_t>(n, 5, 3);
+  for (std::uint32_t& key : few) key = key == 3 ? 0x03020100U : 0xA0B0C0D0U;
+  EXPECT_TRUE(sorts(which(), few));
+}
+
+TEST_P(EachStep, ForgetsThePreviousCall) {
+  const auto many = random_keys<std::uint32_t>(30'000, 1), few = random_keys<std::uint32_t>(600, 2);
+  EXPECT_TRUE(sorts(which(), many));
+  EXPECT_TRUE(sorts(which(), few));
+  EXPECT_TRUE(sorts(which(), many));
+}
+
+TEST_P(EachStep, IsRightWhenItsKernelsAreRepeated) {
+  // As a program repeats them to measure their time: with the memory of the launch before.
+  const lab::repeated_timing samples(3);
+  EXPECT_TRUE(sorts(which(), random_keys<float>(9000, 6)));
+  EXPECT_TRUE(sorts_keys_alone(which(), random_keys<std::int32_t>(9000, 7)));
+}
+
 TEST_P(EachStep, LeavesItsInputAlone) {
   const auto keys = random_keys<std::uint32_t>(3001, 7);
   const auto given = keys;
@@ -293,6 +356,7 @@ TEST(Memory, ThatIsNotThereIsReported) {
   const full_device occupied(0);
   EXPECT_THROW(sort(step::thrust, keys, {}), std::bad_alloc);
   EXPECT_THROW(sort(step::digits, keys, {}), lab::cuda_error);
+  EXPECT_THROW(sort(step::one_sweep, keys, {}), lab::cuda_error);
   (void)cudaGetLastError();
 }
 
@@ -380,6 +444,11 @@ FAULT_TEST(Thrust, ReportsEveryCallThatFails) {
 FAULT_TEST(Digits, ReportEveryCallThatFails) {
   const auto keys = random_keys<std::uint32_t>(100, 1);
   expect_failures_reported([&] { return sort_by_digit(keys, places(100), 1).keys; }, keys);
+}
+
+FAULT_TEST(OneSweep, ReportsEveryCallThatFails) {
+  const auto keys = random_keys<std::uint32_t>(100, 1);
+  expect_failures_reported([&] { return sorts(step::one_sweep, keys); }, keys);
 }
 
 }  // namespace
