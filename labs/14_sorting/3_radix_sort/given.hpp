@@ -29,12 +29,13 @@ namespace lab::radix_sort {
 
 constexpr unsigned kDigitBits = 8;
 constexpr unsigned kDigits = 1U << kDigitBits;
-constexpr unsigned kThreads = 256;
+constexpr unsigned kThreads = 384;
+constexpr unsigned kBlocks = 2;  // on a multiprocessor: a thread may have 80 registers
 constexpr unsigned kWarps = kThreads / 32;
-constexpr unsigned kItems = 16;  // keys of a thread in a tile
+constexpr unsigned kItems = 20;  // keys of a thread in a tile
 constexpr unsigned kTile = kThreads * kItems;
 constexpr unsigned kAllLanes = 0xFFFFFFFFU;
-static_assert(kDigits == kThreads, "thread d looks after digit d");
+static_assert(kDigits <= kThreads, "thread d looks after digit d");
 
 /// The tiles [first, last) of a block.
 struct tiles {
@@ -59,40 +60,67 @@ struct pass {
 // --- a tile --------------------------------------------------------------------------------------
 
 /// The shared memory of a block that moves a tile.
-template <class Key, bool kPairs>
+template <class Key>
 struct tile_memory {
-  Key keys[kTile];
-  unsigned values[kPairs ? kTile : 1];
+  union {                             // one after the other
+    unsigned masks[kWarps][kDigits];  ///< of the lanes of a warp with that digit
+    Key keys[kTile];
+    unsigned values[kTile];
+  };
   unsigned position[kWarps][kDigits];  ///< of a warp's next key with that digit in the tile
   std::size_t target[kDigits];         ///< + position in the tile = place in the output
   unsigned of_warps[kWarps];
 };
 
-/// What a thread has of its block's tile. Of the 512 keys of its warp it has every 32nd.
+/// What a thread has of its block's tile. A warp has 32 * kItems neighbouring keys, and this thread
+/// every 32nd of them.
 template <class Key>
-struct ranked_tile {
-  __device__ ranked_tile(std::size_t n, std::size_t tile)
+struct tile_of_thread {
+  __device__ tile_of_thread(std::size_t n, std::size_t tile)
       : begin(tile * kTile),
-        there(n - begin < kTile ? static_cast<unsigned>(n - begin) : kTile),
-        first(threadIdx.x / 32 * (32 * kItems) + threadIdx.x % 32) {}
-  /// Whether this thread's key j is there, and not behind n.
-  __device__ bool has(unsigned j) const { return first + j * 32 < there; }
+        first(threadIdx.x / 32 * (32 * kItems) + threadIdx.x % 32),
+        there(n - begin < kTile ? static_cast<unsigned>(n - begin) : kTile) {}
+  __device__ bool has(unsigned j) const { return first + j * 32 < there; }  ///< or is it behind n?
+  __device__ std::size_t at(unsigned j) const {
+    return begin + first + j * 32;
+  }  ///< where key j is
 
-  std::size_t begin;                ///< of the tile
-  unsigned there;                   ///< keys in the tile
-  unsigned first;                   ///< of this thread's keys, in the tile
-  Key key[kItems];                  ///< at first + j * 32 in the tile
-  unsigned digit_and_rank[kItems];  ///< digit + rank * kDigits
+  std::size_t begin;
+  unsigned first;  ///< of the thread's keys, in the tile
+  unsigned there;  ///< keys in the tile
+  Key key[kItems];
+  unsigned value[kItems];
+  unsigned place[kItems];  ///< in the tile, when it is in order
 };
+
+/// Sets counters to 0, with all threads of the block.
+template <unsigned kRows>
+__device__ void clear(unsigned (&counters)[kRows][kDigits]) {
+  for (unsigned i = threadIdx.x; i < kRows * kDigits; i += kThreads)
+    counters[i / kDigits][i % kDigits] = 0;
+}
+
+/// What the warps have counted of digit threadIdx.x.
+__device__ inline unsigned sum_of_warps(const unsigned (&counters)[kWarps][kDigits]) {
+  unsigned sum = 0;
+  for (unsigned w = 0; w < kWarps; ++w) sum += counters[w][threadIdx.x];
+  return sum;
+}
 
 // --- what the blocks of one_sweep tell each other ------------------------------------------------
 
 constexpr unsigned kPasses = 32 / kDigitBits;
-constexpr unsigned kWindow = 8;  // tiles that a thread looks back at together
+constexpr unsigned kWindow = 2;  // tiles that a thread looks back at together
 
 /// What is known of a digit in a tile: 64 bits, which are read and written together.
 using tile_word = unsigned long long;
-using published = cuda::atomic_ref<tile_word, cuda::thread_scope_device>;
+using shared_word = cuda::atomic_ref<tile_word, cuda::thread_scope_device>;
+__device__ inline void publish(tile_word* word, tile_word what) {
+  shared_word(*word).store(what, cuda::memory_order_relaxed);
+}
+__device__ inline tile_word published(tile_word* word) {
+  return shared_word(*word).load(cuda::memory_order_relaxed);
+}
 
 enum class known : unsigned {
   nothing,    ///< a word of zeros says that, and one of an earlier pass

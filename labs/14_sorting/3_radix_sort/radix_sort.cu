@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 14.3 radix_sort: no key is compared with another. First the library's, then one by hand.
-// Edit:  this file, from TODO(1) to TODO(8). radix_sort.hpp says what is asked for.
-// Run:   scripts/lab run 14.3 -- --step thrust     (then --step digits; --key float)
+// Edit:  this file, from TODO(1) to TODO(11); TODO(12) to TODO(15) are a bonus. radix_sort.hpp says
+//        what is asked for, given.hpp what you start from.
+// Run:   scripts/lab run 14.3 -- --step thrust     (then digits and one_sweep; --key float)
 // Test:  scripts/lab test 14.3
 // Hints: scripts/lab hint 14.3                     Chapter: docs/14_sorting.md
 
@@ -59,7 +60,7 @@ void thrust_sort(thrust::device_vector<float>& keys, thrust::device_vector<unsig
   throw not_written("step thrust for floats", 2);
 }
 
-// --- digits: what is shared by the three kernels of a pass ---------------------------------------
+// --- digits: what is shared by the kernels of a pass ---------------------------------------------
 // A pass sorts by one digit of 8 bits: where does each key go? Behind all keys with smaller digits,
 // and behind those with the same digit that come before it. Keys are dealt to blocks in tiles: a
 // block has some tiles that lie side by side.
@@ -102,40 +103,73 @@ __global__ void __launch_bounds__(kThreads)
   std::size_t total = 0;
 }
 
-// --- scatter: every key goes to its place --------------------------------------------------------
+// --- a tile: its keys are counted, put in order in shared memory, and leave it -------------------
 
-/// The lanes of this warp, as a mask, whose digit is that of this lane. All lanes call it.
-__device__ unsigned lanes_with(unsigned digit) {
-  // TODO(6): __ballot_sync() tells which lanes have a 1 at some bit. Those that agree in all
-  //          kDigitBits bits have the same digit.
-  return 0;
+/// The digit of this thread's key j. Behind n are keys with the highest digit: they come last in
+/// their tile, and are never written.
+template <class Key>
+__device__ unsigned digit_in(const pass<Key>& job, const tile_of_thread<Key>& mine, unsigned j) {
+  return mine.has(j) ? digit_of(mine.key[j], job.first_bit) : kDigits - 1;
 }
 
-/// Moves keys and values to where the digit sends them. A tile is sorted in shared memory first, so
-/// that equal digits leave it side by side.
-template <class Key, bool kPairs>
-__global__ void __launch_bounds__(kThreads, 3)  // 3 blocks per multiprocessor: at most 85 registers
-    scatter(const Key* __restrict__ keys, const unsigned* __restrict__ values, std::size_t n,
-            unsigned first_bit, const std::size_t* table, const std::size_t* totals, Key* keys_out,
-            unsigned* values_out) {
-  __shared__ Key tile_keys[kTile];
-  __shared__ unsigned tile_values[kPairs ? kTile : 1];
-  __shared__ unsigned position[kWarps]
-                              [kDigits];   // of a warp's next key with that digit in the tile
-  __shared__ std::size_t target[kDigits];  // + position in the tile = place in the output
-  __shared__ std::size_t of_warps[kWarps];
-  __shared__ unsigned of_warps_in_tile[kWarps];
+/// Loads the keys of a tile and counts their digits: after that, memory.position[w][d] is how many
+/// keys with digit d warp w has. Thread d returns how many of them the tile has.
+template <class Key>
+__device__ unsigned count_tile(const pass<Key>& job, tile_of_thread<Key>& mine,
+                               tile_memory<Key>& memory) {
+  clear(memory.position);
+#pragma unroll
+  for (unsigned j = 0; j < kItems; ++j) mine.key[j] = mine.has(j) ? job.keys[mine.at(j)] : Key{};
+  __syncthreads();  // all counts are 0, and the tile before has left
+  clear(memory.masks);
+  // TODO(6): each warp counts its own keys, in memory.position[warp].
+  __syncthreads();  // all warps have counted
+  return threadIdx.x < kDigits ? sum_of_warps(memory.position) : 0;
+}
 
-  // TODO(7): 1. `next` of thread d: the place of the block's first key with digit d.
-  //          2. For each tile: rank its keys. A warp has 512 neighbouring keys, 32 at a time;
-  //             in position[warp] it counts how many it has had of each digit, and so each key
-  //             learns how many of its digit came before it in the warp.
-  //          3. Thread d: the counts of digit d, warp by warp, become positions in the tile.
-  //          4. Keys and values go to their positions in the tile, and from there to the output:
-  //             thread after thread, place after place.
-  //          Stable: before a key come those of its digit from lower warps, earlier rounds, lower
-  //          lanes, in this order. All lanes take part in all rounds: behind n are keys with the
-  //          highest digit, which come last in the tile, and are not written.
+/// The lanes of this warp, as a mask, whose digit is that of this lane. All lanes call it. The
+/// warp has a mask for each digit, all of them 0.
+__device__ unsigned lanes_with(unsigned digit, unsigned* masks) {
+  // TODO(7): each lane sets its own bit in the mask of its digit, and reads the mask when all have.
+  return masks[digit];
+}
+
+/// Puts a counted tile in order in shared memory. Thread d has what count_tile() returned, and
+/// learns where in the tile the keys with digit d begin.
+template <class Key, bool kPairs>
+__device__ unsigned order_tile(const pass<Key>& job, tile_of_thread<Key>& mine, unsigned in_tile,
+                               tile_memory<Key>& memory) {
+  // TODO(8): 1. Thread d: the counts of digit d, warp by warp, become positions in the tile.
+  //          2. Of each key the place in the tile: the warp's position of its digit, and further on
+  //             by the lanes below that have the same digit. Then the position moves on. Stable:
+  //             earlier rounds and lower lanes come first. All lanes take part in all rounds.
+  //          3. When all warps are done with the masks, the keys go to their places.
+  return in_tile;
+}
+
+/// From shared memory to the output: neighbours write neighbouring places, mostly. Thread d says
+/// where position 0 of the tile would go, if it had digit d. (That may be below 0, and wrap round:
+/// it comes right again when a position is added.)
+template <class Key, bool kPairs>
+__device__ void leave_tile(const pass<Key>& job, const tile_of_thread<Key>& mine,
+                           std::size_t target, tile_memory<Key>& memory) {
+  if (threadIdx.x < kDigits) memory.target[threadIdx.x] = target;
+  __syncthreads();  // the tile is sorted, and all targets are there
+  // TODO(9): thread after thread, place after place: key i of the tile goes to i + the target of
+  //          its digit. What is from behind n is not written: it is at the end of the tile. Then
+  //          the values take the same way, through the memory that the keys have left.
+}
+
+// --- scatter: every key goes to its place --------------------------------------------------------
+
+/// Moves keys and values to where the digit sends them.
+template <class Key, bool kPairs>
+__global__ void __launch_bounds__(kThreads, kBlocks)
+    scatter(pass<Key> job, const std::size_t* table, const std::size_t* totals) {
+  __shared__ tile_memory<Key> memory;
+  __shared__ std::size_t of_warps[kWarps];
+  // TODO(10): `next` of thread d is the place of the block's next key with digit d. Then one tile
+  //           after the other: count, order, leave. All keys of the tile move `next` on.
 }
 
 // --- passes --------------------------------------------------------------------------------------
@@ -156,6 +190,14 @@ struct on_device {
     table = device_buffer<std::size_t>(std::size_t{blocks} * kDigits);
     totals = device_buffer<std::size_t>(kDigits);
   }
+  pass<Key> job(unsigned first_bit) {
+    return {keys.data(), values.data(), keys.size(), first_bit, keys_out.data(), values_out.data()};
+  }
+  void swap() {
+    std::swap(keys, keys_out);
+    std::swap(values, values_out);
+  }
+
   device_buffer<Key> keys, keys_out;
   device_buffer<unsigned> values, values_out;
   device_buffer<std::size_t> table, totals;
@@ -165,16 +207,57 @@ struct on_device {
 /// One pass, from keys and values to keys_out and values_out, which then change places.
 template <class Key>
 void sort_by_digit(on_device<Key>& data, unsigned first_bit) {
-  // TODO(8): the three launches. count() and scatter() must have the same grid: they deal the tiles
-  //          out alike. With values it is scatter<Key, true>, else scatter<Key, false>.
-  throw not_written("step digits", 1);  // 1, and 3 to 8
+  // TODO(11): the three launches. count() and scatter() must have the same grid: they deal the
+  //           tiles out alike. With values it is scatter<Key, true>, else scatter<Key, false>.
+  throw not_written("step digits", 1);  // 1, and 3 to 11
 }
 
 template <class Key>
 void sort_by_all_digits(on_device<Key>& data) {
-  // TODO(8): a pass for each digit. With which one do you begin, if a later pass keeps the order of
-  //          an earlier one only among equal digits?
+  // TODO(11): a pass for each digit. With which one do you begin, if a later pass keeps the order
+  //           of an earlier one only among equal digits?
   sort_by_digit(data, 0);
+}
+
+// --- one_sweep: a pass reads and writes every key once ------------------------------------------
+// Requires that a block waits only for blocks that have already begun.
+
+/// totals[p * kDigits + d] becomes how many keys have digit d in pass p. At first it is 0.
+template <class Key>
+__global__ void __launch_bounds__(kThreads)
+    count_all(const Key* __restrict__ keys, std::size_t n, tile_word* totals) {
+  // TODO(12, bonus): as count(), for all four digits of a key that is loaded once.
+}
+
+/// Thread d: the place of the tile's first key with digit d, from the words of the tiles before.
+__device__ tile_word look_back(tile_word* words, std::size_t tile, unsigned number) {
+  tile_word before = 0;
+  // TODO(13, bonus): from the tile before this one backwards. An aggregate counts, and the search
+  //           goes on; a prefix counts, and ends it. While nothing is known, look again.
+  return before;
+}
+
+/// Pass `number`, as scatter(): block after block takes a tile. `words` has kDigits for each tile,
+/// and *next is the number of the next tile.
+template <class Key, bool kPairs>
+__global__ void __launch_bounds__(kThreads, kBlocks)
+    sweep(pass<Key> job, unsigned number, const tile_word* totals, tile_word* words,
+          tile_word* next) {
+  __shared__ tile_memory<Key> memory;
+  __shared__ tile_word of_warps[kWarps], drawn;
+  // TODO(14, bonus): 1. The block draws its tile from *next.
+  //           2. Count the tile. Thread d publishes its keys with digit d as the aggregate.
+  //           3. Order it, and look back. For tile 0 the place of the first key with digit d is
+  //              the number of keys with smaller digits: `totals`.
+  //           4. Thread d publishes its prefix: the place behind the tile's keys with digit d.
+  //           5. Leave.
+}
+
+template <class Key>
+void sweep_all_digits(on_device<Key>& data, notes& shared) {
+  // TODO(15, bonus): all notes are 0 before each sort: cudaMemsetAsync(). Then count_all(), and a
+  //           sweep() for each pass, with a block for each tile.
+  throw not_written("step one_sweep", 12);  // 12 to 15
 }
 
 // --- given ---------------------------------------------------------------------------------------
@@ -224,7 +307,10 @@ result<Key> sort_keys(step which, std::span<const Key> keys,
                       std::span<const std::uint32_t> values) {
   require_sensible(keys, values);
   if (which == step::thrust) return with_thrust(keys, values);
-  return by_hand(keys, values, [](on_device<Key>& data) { sort_by_all_digits(data); });
+  if (which == step::digits)
+    return by_hand(keys, values, [](on_device<Key>& data) { sort_by_all_digits(data); });
+  notes shared(keys.size());
+  return by_hand(keys, values, [&](on_device<Key>& data) { sweep_all_digits(data, shared); });
 }
 
 }  // namespace

@@ -139,7 +139,7 @@ __global__ void __launch_bounds__(kThreads)
   //          0, and nobody adds them up before all have counted.
   // BEGIN SOLUTION
   __shared__ unsigned counters[kWarps][kDigits];
-  for (unsigned w = 0; w < kWarps; ++w) counters[w][threadIdx.x] = 0;
+  clear(counters);
   __syncthreads();  // all counters are 0
 
   const tiles mine = tiles_of_block(n);
@@ -156,9 +156,8 @@ __global__ void __launch_bounds__(kThreads)
   }
   __syncthreads();  // all have counted
 
-  std::size_t sum = 0;
-  for (unsigned w = 0; w < kWarps; ++w) sum += counters[w][threadIdx.x];
-  table[std::size_t{threadIdx.x} * gridDim.x + blockIdx.x] = sum;
+  if (threadIdx.x < kDigits)
+    table[std::size_t{threadIdx.x} * gridDim.x + blockIdx.x] = sum_of_warps(counters);
   // END SOLUTION
 }
 
@@ -186,102 +185,91 @@ __global__ void __launch_bounds__(kThreads)
   // END SOLUTION
 }
 
-// --- a tile: its keys are ranked, put in order in shared memory, and leave it --------------------
+// --- a tile: its keys are counted, put in order in shared memory, and leave it -------------------
 
-/// The lanes of this warp, as a mask, whose digit is that of this lane. All lanes call it.
-__device__ unsigned lanes_with(unsigned digit) {
-  // TODO(6): __ballot_sync() tells which lanes have a 1 at some bit. Those that agree in all
-  //          kDigitBits bits have the same digit.
-  // BEGIN SOLUTION
-  // STUB: return 0;
-  unsigned same = kAllLanes;
-#pragma unroll
-  for (unsigned bit = 0; bit < kDigitBits; ++bit) {
-    const bool one = (digit >> bit & 1) != 0;
-    const unsigned ones = __ballot_sync(kAllLanes, one);
-    same &= one ? ones : ~ones;
-  }
-  return same;
-  // END SOLUTION
+/// The digit of this thread's key j. Behind n are keys with the highest digit: they come last in
+/// their tile, and are never written.
+template <class Key>
+__device__ unsigned digit_in(const pass<Key>& job, const tile_of_thread<Key>& mine, unsigned j) {
+  return mine.has(j) ? digit_of(mine.key[j], job.first_bit) : kDigits - 1;
 }
 
-/// Loads the tile's keys and ranks them: a warp has 512 neighbouring keys, 32 at a time. After that
-/// memory.position[w][d] is how many keys with digit d warp w has. The block's barriers are before
-/// and after the ranks: no thread of it still uses the tile before.
-template <class Key, bool kPairs>
-__device__ ranked_tile<Key> rank_tile(const pass<Key>& job, std::size_t tile,
-                                      tile_memory<Key, kPairs>& memory) {
-  const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  ranked_tile<Key> mine(job.n, tile);
-  for (unsigned w = 0; w < kWarps; ++w) memory.position[w][threadIdx.x] = 0;
+/// Loads the keys of a tile and counts their digits: after that, memory.position[w][d] is how many
+/// keys with digit d warp w has. Thread d returns how many of them the tile has.
+template <class Key>
+__device__ unsigned count_tile(const pass<Key>& job, tile_of_thread<Key>& mine,
+                               tile_memory<Key>& memory) {
+  clear(memory.position);
+#pragma unroll
+  for (unsigned j = 0; j < kItems; ++j) mine.key[j] = mine.has(j) ? job.keys[mine.at(j)] : Key{};
+  __syncthreads();  // all counts are 0, and the tile before has left
+  clear(memory.masks);
+  // TODO(6): each warp counts its own keys, in memory.position[warp].
+  // BEGIN SOLUTION
 #pragma unroll
   for (unsigned j = 0; j < kItems; ++j)
-    mine.key[j] = mine.has(j) ? job.keys[mine.begin + mine.first + j * 32] : Key{};
-  __syncthreads();  // all counts are 0, and the tile before has left
-
-  // TODO(7): of each key the digit, and above that how many keys of the warp with this digit come
-  //          before it: those of lower lanes in this round, and those of earlier rounds, which
-  //          memory.position[warp] has counted. Stable: in this order. All lanes take part in all
-  //          rounds: behind n are keys with the highest digit, which come last in the tile.
-  // BEGIN SOLUTION
-  const unsigned lanes_below = (1U << lane) - 1;
-  unsigned* position = memory.position[warp];
-#pragma unroll
-  for (unsigned j = 0; j < kItems; ++j) {
-    const unsigned digit = mine.has(j) ? digit_of(mine.key[j], job.first_bit) : kDigits - 1;
-    const unsigned same = lanes_with(digit);
-    const unsigned before = position[digit];
-    // One register for both, so that none of them has to go to memory.
-    mine.digit_and_rank[j] = digit | (before + static_cast<unsigned>(__popc(same & lanes_below)))
-                                         << kDigitBits;
-    __syncwarp();                   // all lanes have read
-    if ((same & lanes_below) == 0)  // the first of them counts for all
-      position[digit] = before + static_cast<unsigned>(__popc(same));
-    __syncwarp();  // all lanes have counted
-  }
+    atomicAdd(&memory.position[threadIdx.x / 32][digit_in(job, mine, j)], 1U);
   // END SOLUTION
   __syncthreads();  // all warps have counted
-  return mine;
+  return threadIdx.x < kDigits ? sum_of_warps(memory.position) : 0;
 }
 
-/// Thread d: how many keys of the ranked tile have digit d.
-template <class Key, bool kPairs>
-__device__ unsigned keys_with_digit(const tile_memory<Key, kPairs>& memory) {
-  unsigned in_tile = 0;
-  for (unsigned w = 0; w < kWarps; ++w) in_tile += memory.position[w][threadIdx.x];
-  return in_tile;
+/// The lanes of this warp, as a mask, whose digit is that of this lane. All lanes call it. The
+/// warp has a mask for each digit, all of them 0.
+__device__ unsigned lanes_with(unsigned digit, unsigned* masks) {
+  // TODO(7): each lane sets its own bit in the mask of its digit, and reads the mask when all have.
+  // BEGIN SOLUTION
+  // STUB: return masks[digit];
+  atomicOr(&masks[digit], 1U << threadIdx.x % 32);
+  __syncwarp();  // all lanes have set their bits
+  return masks[digit];
+  // END SOLUTION
 }
 
-/// Puts a ranked tile in order in shared memory. Thread d has keys_with_digit(), and learns where
-/// in the tile those with digit d begin.
+/// Puts a counted tile in order in shared memory. Thread d has what count_tile() returned, and
+/// learns where in the tile the keys with digit d begin.
 template <class Key, bool kPairs>
-__device__ unsigned order_tile(const pass<Key>& job, const ranked_tile<Key>& mine, unsigned in_tile,
-                               tile_memory<Key, kPairs>& memory) {
+__device__ unsigned order_tile(const pass<Key>& job, tile_of_thread<Key>& mine, unsigned in_tile,
+                               tile_memory<Key>& memory) {
   // TODO(8): 1. Thread d: the counts of digit d, warp by warp, become positions in the tile.
-  //          2. Keys and values go to their positions.
+  //          2. Of each key the place in the tile: the warp's position of its digit, and further on
+  //             by the lanes below that have the same digit. Then the position moves on. Stable:
+  //             earlier rounds and lower lanes come first. All lanes take part in all rounds.
+  //          3. When all warps are done with the masks, the keys go to their places.
   // BEGIN SOLUTION
   // STUB: return in_tile;
-  unsigned keys_in_tile = 0;
-  const unsigned start = sum_before(in_tile, memory.of_warps, keys_in_tile);
+  unsigned all = 0;
+  const unsigned start = sum_before(in_tile, memory.of_warps, all);
   unsigned begin_of_warp = start;
-  for (unsigned w = 0; w < kWarps; ++w) {
+  for (unsigned w = 0; w < kWarps && threadIdx.x < kDigits; ++w) {
     const unsigned of_warp = memory.position[w][threadIdx.x];
     memory.position[w][threadIdx.x] = begin_of_warp;
     begin_of_warp += of_warp;
   }
   __syncthreads();  // all positions are there
 
-  unsigned value[kItems];
-#pragma unroll
-  for (unsigned j = 0; kPairs && j < kItems; ++j)
-    value[j] = mine.has(j) ? job.values[mine.begin + mine.first + j * 32] : 0;
+  const unsigned lanes_below = (1U << threadIdx.x % 32) - 1;
+  unsigned* position = memory.position[threadIdx.x / 32];
+  unsigned* masks = memory.masks[threadIdx.x / 32];
 #pragma unroll
   for (unsigned j = 0; j < kItems; ++j) {
-    const unsigned digit = mine.digit_and_rank[j] % kDigits;
-    const unsigned to = memory.position[threadIdx.x / 32][digit] + mine.digit_and_rank[j] / kDigits;
-    memory.keys[to] = mine.key[j];
-    if constexpr (kPairs) memory.values[to] = value[j];
+    const unsigned digit = digit_in(job, mine, j);
+    const unsigned same = lanes_with(digit, masks);
+    const unsigned first = position[digit];
+    mine.place[j] = first + static_cast<unsigned>(__popc(same & lanes_below));
+    __syncwarp();                     // all lanes have read
+    if ((same & lanes_below) == 0) {  // the first of them writes for all
+      position[digit] = first + static_cast<unsigned>(__popc(same));
+      masks[digit] = 0;
+    }
+    __syncwarp();  // all lanes can go on to the next round
   }
+  __syncthreads();  // all warps are done with the masks, which are where the keys will be
+#pragma unroll
+  for (unsigned j = 0; j < kItems; ++j) memory.keys[mine.place[j]] = mine.key[j];
+#pragma unroll
+  for (unsigned j = 0; kPairs && j < kItems; ++j)
+    mine.value[j] = mine.has(j) ? job.values[mine.at(j)] : 0;
   return start;
   // END SOLUTION
 }
@@ -290,21 +278,33 @@ __device__ unsigned order_tile(const pass<Key>& job, const ranked_tile<Key>& min
 /// where position 0 of the tile would go, if it had digit d. (That may be below 0, and wrap round:
 /// it comes right again when a position is added.)
 template <class Key, bool kPairs>
-__device__ void leave_tile(const pass<Key>& job, unsigned there, std::size_t target,
-                           tile_memory<Key, kPairs>& memory) {
-  memory.target[threadIdx.x] = target;
+__device__ void leave_tile(const pass<Key>& job, const tile_of_thread<Key>& mine,
+                           std::size_t target, tile_memory<Key>& memory) {
+  if (threadIdx.x < kDigits) memory.target[threadIdx.x] = target;
   __syncthreads();  // the tile is sorted, and all targets are there
   // TODO(9): thread after thread, place after place: key i of the tile goes to i + the target of
-  //          its digit. What is from behind n is not written: it is at the end of the tile.
+  //          its digit. What is from behind n is not written: it is at the end of the tile. Then
+  //          the values take the same way, through the memory that the keys have left.
   // BEGIN SOLUTION
+  Key moved[kItems];
 #pragma unroll
   for (unsigned j = 0; j < kItems; ++j) {
     const unsigned i = j * kThreads + threadIdx.x;
-    if (i < there) {
-      const Key moved = memory.keys[i];
-      const std::size_t to = memory.target[digit_of(moved, job.first_bit)] + i;
-      job.keys_out[to] = moved;
-      if constexpr (kPairs) job.values_out[to] = memory.values[i];
+    if (i < mine.there) {
+      moved[j] = memory.keys[i];
+      job.keys_out[memory.target[digit_of(moved[j], job.first_bit)] + i] = moved[j];
+    }
+  }
+  if constexpr (kPairs) {
+    __syncthreads();  // all keys have left
+#pragma unroll
+    for (unsigned j = 0; j < kItems; ++j) memory.values[mine.place[j]] = mine.value[j];
+    __syncthreads();  // the values are sorted
+#pragma unroll
+    for (unsigned j = 0; j < kItems; ++j) {
+      const unsigned i = j * kThreads + threadIdx.x;
+      if (i < mine.there)
+        job.values_out[memory.target[digit_of(moved[j], job.first_bit)] + i] = memory.values[i];
     }
   }
   // END SOLUTION
@@ -314,22 +314,23 @@ __device__ void leave_tile(const pass<Key>& job, unsigned there, std::size_t tar
 
 /// Moves keys and values to where the digit sends them.
 template <class Key, bool kPairs>
-__global__ void __launch_bounds__(kThreads, 3)  // 3 blocks per multiprocessor: at most 85 registers
+__global__ void __launch_bounds__(kThreads, kBlocks)
     scatter(pass<Key> job, const std::size_t* table, const std::size_t* totals) {
-  __shared__ tile_memory<Key, kPairs> memory;
+  __shared__ tile_memory<Key> memory;
   __shared__ std::size_t of_warps[kWarps];
   // TODO(10): `next` of thread d is the place of the block's next key with digit d. Then one tile
-  //           after the other: rank, order, leave. All keys of the tile move `next` on.
+  //           after the other: count, order, leave. All keys of the tile move `next` on.
   // BEGIN SOLUTION
+  const bool has_digit = threadIdx.x < kDigits;
   std::size_t all = 0;
-  std::size_t next = sum_before(totals[threadIdx.x], of_warps, all) +
-                     table[std::size_t{threadIdx.x} * gridDim.x + blockIdx.x];
-  const tiles mine = tiles_of_block(job.n);
-  for (std::size_t tile = mine.first; tile < mine.last; ++tile) {
-    const ranked_tile<Key> ranked = rank_tile(job, tile, memory);
-    const unsigned in_tile = keys_with_digit(memory);
-    const unsigned start = order_tile(job, ranked, in_tile, memory);
-    leave_tile(job, ranked.there, next - start, memory);
+  std::size_t next = sum_before(has_digit ? totals[threadIdx.x] : 0, of_warps, all);
+  if (has_digit) next += table[std::size_t{threadIdx.x} * gridDim.x + blockIdx.x];
+  const tiles of_block = tiles_of_block(job.n);
+  for (std::size_t tile = of_block.first; tile < of_block.last; ++tile) {
+    tile_of_thread<Key> mine(job.n, tile);
+    const unsigned in_tile = count_tile(job, mine, memory);
+    const unsigned start = order_tile<Key, kPairs>(job, mine, in_tile, memory);
+    leave_tile<Key, kPairs>(job, mine, next - start, memory);
     next += in_tile;
   }
   // END SOLUTION
@@ -404,11 +405,11 @@ void sort_by_all_digits(on_device<Key>& data) {
 /// totals[p * kDigits + d] becomes how many keys have digit d in pass p. At first it is 0.
 template <class Key>
 __global__ void __launch_bounds__(kThreads)
-    count_all(const Key* __restrict__ keys, std::size_t n, unsigned long long* totals) {
+    count_all(const Key* __restrict__ keys, std::size_t n, tile_word* totals) {
   // TODO(12, bonus): as count(), for all four digits of a key that is loaded once.
   // BEGIN SOLUTION
   __shared__ unsigned counters[kPasses][kDigits];
-  for (unsigned p = 0; p < kPasses; ++p) counters[p][threadIdx.x] = 0;
+  clear(counters);
   __syncthreads();  // all counters are 0
 
   const tiles mine = tiles_of_block(n);
@@ -425,14 +426,14 @@ __global__ void __launch_bounds__(kThreads)
   }
   __syncthreads();  // all have counted
 
-  for (unsigned p = 0; p < kPasses; ++p)
-    atomicAdd(&totals[p * kDigits + threadIdx.x], counters[p][threadIdx.x]);
+  for (unsigned i = threadIdx.x; i < kPasses * kDigits; i += kThreads)
+    atomicAdd(&totals[i], counters[i / kDigits][i % kDigits]);
   // END SOLUTION
 }
 
 /// Thread d: the place of the tile's first key with digit d, from the words of the tiles before.
-__device__ std::size_t look_back(tile_word* words, std::size_t tile, unsigned number) {
-  std::size_t before = 0;
+__device__ tile_word look_back(tile_word* words, std::size_t tile, unsigned number) {
+  tile_word before = 0;
   // TODO(13, bonus): from the tile before this one backwards. An aggregate counts, and the search
   //           goes on; a prefix counts, and ends it. While nothing is known, look again.
   // BEGIN SOLUTION
@@ -441,9 +442,7 @@ __device__ std::size_t look_back(tile_word* words, std::size_t tile, unsigned nu
     tile_word seen[kWindow];
 #pragma unroll
     for (unsigned w = 0; w < kWindow; ++w)  // all loads are under way before the first is needed
-      seen[w] = w < tile ? published(words[(tile - 1 - w) * kDigits + threadIdx.x])
-                               .load(cuda::memory_order_relaxed)
-                         : 0;
+      seen[w] = w < tile ? published(words + (tile - 1 - w) * kDigits + threadIdx.x) : 0;
 #pragma unroll
     for (unsigned w = 0; w < kWindow; ++w) {
       const known state = state_in(seen[w], number);
@@ -459,13 +458,13 @@ __device__ std::size_t look_back(tile_word* words, std::size_t tile, unsigned nu
 /// Pass `number`, as scatter(): block after block takes a tile. `words` has kDigits for each tile,
 /// and *next is the number of the next tile.
 template <class Key, bool kPairs>
-__global__ void __launch_bounds__(kThreads, 3)
-    sweep(pass<Key> job, unsigned number, const unsigned long long* totals, tile_word* words,
-          unsigned long long* next) {
-  __shared__ tile_memory<Key, kPairs> memory;
-  __shared__ unsigned long long of_warps[kWarps], drawn;
+__global__ void __launch_bounds__(kThreads, kBlocks)
+    sweep(pass<Key> job, unsigned number, const tile_word* totals, tile_word* words,
+          tile_word* next) {
+  __shared__ tile_memory<Key> memory;
+  __shared__ tile_word of_warps[kWarps], drawn;
   // TODO(14, bonus): 1. The block draws its tile from *next.
-  //           2. Rank the tile. Thread d publishes its keys with digit d as the aggregate.
+  //           2. Count the tile. Thread d publishes its keys with digit d as the aggregate.
   //           3. Order it, and look back. For tile 0 the place of the first key with digit d is
   //              the number of keys with smaller digits: `totals`.
   //           4. Thread d publishes its prefix: the place behind the tile's keys with digit d.
@@ -474,17 +473,20 @@ __global__ void __launch_bounds__(kThreads, 3)
   if (threadIdx.x == 0) drawn = atomicAdd(next, 1ULL);
   __syncthreads();
   const std::size_t tile = drawn;
-  const ranked_tile<Key> ranked = rank_tile(job, tile, memory);
-  const unsigned in_tile = keys_with_digit(memory);
-  const published word(words[tile * kDigits + threadIdx.x]);
-  if (tile > 0) word.store(pack(number, known::aggregate, in_tile), cuda::memory_order_relaxed);
-  const unsigned start = order_tile(job, ranked, in_tile, memory);
+  const bool has_digit = threadIdx.x < kDigits;
+  tile_word* word = words + tile * kDigits + threadIdx.x;
+  tile_of_thread<Key> mine(job.n, tile);
+  const unsigned in_tile = count_tile(job, mine, memory);
+  if (has_digit && tile > 0) publish(word, pack(number, known::aggregate, in_tile));
+  const unsigned start = order_tile<Key, kPairs>(job, mine, in_tile, memory);
 
-  unsigned long long all = 0;
-  const std::size_t place =
-      tile > 0 ? look_back(words, tile, number) : sum_before(totals[threadIdx.x], of_warps, all);
-  word.store(pack(number, known::prefix, place + in_tile), cuda::memory_order_relaxed);
-  leave_tile(job, ranked.there, place - start, memory);
+  tile_word place = 0, all = 0;
+  if (tile == 0)
+    place = sum_before(has_digit ? totals[threadIdx.x] : 0, of_warps, all);
+  else if (has_digit)
+    place = look_back(words, tile, number);
+  if (has_digit) publish(word, pack(number, known::prefix, place + in_tile));
+  leave_tile<Key, kPairs>(job, mine, place - start, memory);
   // END SOLUTION
 }
 
