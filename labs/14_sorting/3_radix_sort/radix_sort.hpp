@@ -40,8 +40,8 @@ struct result {
 ///
 /// Requires: in the steps digits and one_sweep four passes of kernels of yours, without a library
 /// and without the host in between; in step thrust the calls of Thrust. Keys without values move no
-/// values. In step one_sweep there are five launches: one that reads the keys, and four that each
-/// read and write every key and every value once. No block waits for one that may not have begun.
+/// values. In step one_sweep one launch counts the digits of all passes, and one launch per pass
+/// reads and writes every key and value once. No block waits for one that may not have begun.
 ///
 /// From: the UVT report on data parallelism, which sorts 1,048,576 and 524,288 keys (uint and
 /// float) and their values with Thrust. The step digits is ours. One_sweep is from A. Adinets,
