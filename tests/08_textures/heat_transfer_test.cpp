@@ -43,7 +43,8 @@ using named_step = lab::testing::named<step>;
 constexpr named_step kSteps[] = {{step::global_memory, "global_memory"},
                                  {step::texture_1d, "texture_1d"},
                                  {step::texture_2d, "texture_2d"},
-                                 {step::fused, "fused"}};
+                                 {step::fused, "fused"},
+                                 {step::several_steps, "several_steps"}};
 
 struct plate {
   int width, height;
@@ -79,6 +80,7 @@ REQUIRED_WORK(KernelsForEveryStep) {
   const plate p = random_plate(67, 131, 1);
   const std::size_t bytes = bytes_of(p.initial);
   for (const auto& [which, name] : kSteps) {
+    if (which == step::several_steps) continue;
     const bool fused = which == step::fused;
     lab::testing::required what{.threads = 67 * 131 / 8,
                                 .blocks = 2,
@@ -102,6 +104,27 @@ REQUIRED_WORK(KernelsForEveryStep) {
       EXPECT_LT(done.kernels.size(), 2U * kTimes) << name << ": one kernel per step";
     }
   }
+}
+
+REQUIRED_WORK(OneKernelForSeveralSteps) {
+  constexpr std::size_t kTimes = 16;
+  const plate p = random_plate(167, 131, 1);
+  const std::size_t bytes = bytes_of(p.initial);
+  const lab::testing::required what{
+      .threads = 167 * 131 / 32,
+      .blocks = 2,
+      .sent = 2 * bytes,
+      .fetched = bytes,
+      .not_called = {"cudaCreateTextureObject"},
+      .reads = 2 * bytes,
+      .writes = bytes,
+      .reads_at_most = 2 * kTimes * bytes};  // as a kernel per step reads the cells and the heaters
+  const lab::testing::work done = work_of([&] { return is_right(step::several_steps, p, kTimes); });
+  EXPECT_TRUE(as_required(done, what)) << "several_steps";
+  for (const auto& k : done.kernels)
+    EXPECT_GE(k.all_threads(), what.threads) << "several_steps: the threads of " << k.name;
+  EXPECT_LE(done.kernels.size(), kTimes / 4 + 1)
+      << "several_steps: one kernel for at least four steps, and one for the heaters";
 }
 
 TEST(ManySteps, AreAllTaken) {
@@ -129,6 +152,38 @@ TEST_P(Cells, AreTheReferencesAfterEachOfTheFirstSteps) {
   const auto& [which, extent] = GetParam();
   const plate p = random_plate(extent.width, extent.height, 1);
   for (const int steps : {0, 1, 2, 3, 4}) EXPECT_TRUE(is_right(which.value, p, steps));
+}
+
+// However many steps a launch takes, one of these numbers leaves some for the last one.
+TEST(SeveralSteps, TakesAnyNumberOfSteps) {
+  const plate p = random_plate(71, 53, 16);
+  std::vector<float> expected = p.initial;
+  for (int steps = 1; steps <= 36; ++steps) {
+    expected =
+        lab::heat_transfer::reference_step(p.width, p.height, std::move(expected), p.heaters);
+    const auto result =
+        simulate(step::several_steps, p.width, p.height, p.initial, p.heaters, steps);
+    EXPECT_TRUE(matches(compare_with(expected, result.cells, p.width, steps)));
+  }
+}
+
+// Tiles of 32, 64 or 128 cells, less a halo of 4, 8 or 16 on each side: around what one stores,
+// what it loads, and what two of them store.
+TEST(SeveralSteps, AreRightAroundTheBordersOfTilesAndHalos) {
+  for (const int border : {16, 24, 32, 48, 56, 64, 96, 112, 120, 128, 224}) {
+    for (const int side : {border - 1, border, border + 1}) {
+      EXPECT_TRUE(is_right(step::several_steps, random_plate(side, 21, 17), 19)) << side << " wide";
+      EXPECT_TRUE(is_right(step::several_steps, random_plate(13, side, 18), 19)) << side << " high";
+    }
+  }
+}
+
+// Lower and narrower than a halo.
+TEST(SeveralSteps, AreRightOnPlatesSmallerThanAHalo) {
+  for (int width = 1; width <= 9; ++width)
+    for (int height = 1; height <= 9; ++height)
+      EXPECT_TRUE(is_right(step::several_steps, random_plate(width, height, 19), 17))
+          << width << " x " << height;
 }
 
 using EachStep = lab::testing::each_step<named_step>;

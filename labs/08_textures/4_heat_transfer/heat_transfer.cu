@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 08.4 heat_transfer: a plate in two buffers that take turns; read by pointers, then by textures.
-// Edit:  this file, from TODO(1) to TODO(5). heat_transfer.hpp has the formula.
+// Edit:  this file, from TODO(1) to TODO(6). heat_transfer.hpp has the formula.
 // Run:   scripts/lab run 08.4 -- --step texture_2d     (writes heat.png: open it in a browser)
 // Test:  scripts/lab test 08.4
 // Hints: scripts/lab hint 08.4                         Chapter: docs/08_textures.md
@@ -124,6 +124,42 @@ result simulate_fused(const task& what) {
   throw not_written("step fused", 5);
 }
 
+// --- several_steps: several time steps in one launch ---------------------------------------------
+// A time step of fused waits for memory. Here a block loads a tile once, takes kTogether time steps
+// in registers and shared memory, and stores what is still right: the outermost cells of the tile
+// lack neighbours, and with each time step one more ring is wrong. So a tile has a halo of
+// kTogether cells on each side, and tiles overlap. Requires that a barrier is between writes and
+// reads of the tile, both ways.
+
+constexpr int kTogether = 8;  // time steps in a launch, and the width of the halo
+constexpr int kTileWide = 64, kTileHigh = 64;
+constexpr int kColumn = 8;  // cells of a thread, one below the other
+static_assert(kTileHigh % kColumn == 0, "each column of the tile is divided among whole threads");
+
+/// The row that takes the place of row y, which may be above or below the plate: as if mirrors
+/// stood at the edges. It changes as row y would, so the edges need no conditions later.
+__device__ int mirrored(int y, int height) {
+  // TODO(6, bonus): -1 is row 0, -2 is row 1, and so on; the same below. A low plate is mirrored
+  //                 more than once.
+  return y;
+}
+
+/// `steps` is at most kTogether.
+__global__ void __launch_bounds__(kTileWide* kTileHigh / kColumn)
+    blend_several(int width, int height, int steps, const float* __restrict__ input,
+                  const float* __restrict__ heaters, float* __restrict__ output) {
+  // TODO(6, bonus): a thread's cells are kColumn rows of one column of the tile. It keeps them and
+  //                 their heaters in registers, and in each time step applies the heaters, shows
+  //                 its cells to the others in shared memory, and computes the new ones. Threads
+  //                 outside of the plate take part: every thread has to reach every barrier.
+}
+
+result simulate_several_steps(const task& what) {
+  // TODO(6, bonus): launches of kTogether time steps, and a last one of those that are left. What
+  //                 the blocks store has to cover the plate: less than their tiles.
+  throw not_written("step several_steps", 6);
+}
+
 }  // namespace
 
 // --- given: what cannot be simulated -------------------------------------------------------------
@@ -142,6 +178,8 @@ result simulate(step which, int width, int height, std::span<const float> initia
       return simulate_texture_2d(what);
     case step::fused:
       return simulate_fused(what);
+    case step::several_steps:
+      return simulate_several_steps(what);
   }
   throw invalid_input("heat_transfer: there is no such step");
 }

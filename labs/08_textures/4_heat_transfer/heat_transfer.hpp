@@ -14,6 +14,7 @@ enum class step {
   texture_1d,     ///< the same through texture objects over linear memory, with tex1Dfetch
   texture_2d,     ///< the same through texture objects over rows of pitched memory, with tex2D
   fused,          ///< one kernel per step, which reads through pointers, several cells per thread
+  several_steps,  ///< one kernel for several steps, which keeps a tile on the multiprocessor
 };
 
 struct result {
@@ -48,10 +49,14 @@ inline constexpr float kHottest = 1e30F;      ///< so that no sum becomes infini
 /// kHottest, when steps is negative, or when the plate is larger than the device's textures can be;
 /// lab::cuda_error when CUDA reports an error. Neither leaves device memory or textures behind.
 ///
-/// Requires: kernels with a thread for every few cells: two per step, one in fused; in texture_1d
-/// and texture_2d they read through texture objects only.
+/// Requires: kernels with a thread for every few cells: two per step, one in fused, one for at
+/// least four steps in several_steps, which reads less than a kernel per step would have to; in
+/// texture_1d and texture_2d they read through texture objects only.
 ///
-/// From: J. Sanders, E. Kandrot, CUDA by Example, 7.3.
+/// From: J. Sanders, E. Kandrot, CUDA by Example, 7.3. For several_steps: S. Krishnamoorthy et al.,
+/// Effective Automatic Parallelization of Stencil Computations, PLDI 2007 (overlapped tiles);
+/// J. Meng, K. Skadron, Performance Modeling and Automatic Ghost Zone Optimization for Iterative
+/// Stencil Loops on GPUs, ICS 2009.
 result simulate(step which, int width, int height, std::span<const float> initial,
                 std::span<const float> heaters, int steps);
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 08.4 heat_transfer: a plate in two buffers that take turns; read by pointers, then by textures.
-// Edit:  this file, from TODO(1) to TODO(5). heat_transfer.hpp has the formula.
+// Edit:  this file, from TODO(1) to TODO(6). heat_transfer.hpp has the formula.
 // Run:   scripts/lab run 08.4 -- --step texture_2d     (writes heat.png: open it in a browser)
 // Test:  scripts/lab test 08.4
 // Hints: scripts/lab hint 08.4                         Chapter: docs/08_textures.md
@@ -324,6 +324,110 @@ result simulate_fused(const task& what) {
   // END SOLUTION
 }
 
+// --- several_steps: several time steps in one launch ---------------------------------------------
+// A time step of fused waits for memory. Here a block loads a tile once, takes kTogether time steps
+// in registers and shared memory, and stores what is still right: the outermost cells of the tile
+// lack neighbours, and with each time step one more ring is wrong. So a tile has a halo of
+// kTogether cells on each side, and tiles overlap. Requires that a barrier is between writes and
+// reads of the tile, both ways.
+
+constexpr int kTogether = 8;  // time steps in a launch, and the width of the halo
+constexpr int kTileWide = 64, kTileHigh = 64;
+constexpr int kColumn = 8;  // cells of a thread, one below the other
+static_assert(kTileHigh % kColumn == 0, "each column of the tile is divided among whole threads");
+
+/// The row that takes the place of row y, which may be above or below the plate: as if mirrors
+/// stood at the edges. It changes as row y would, so the edges need no conditions later.
+__device__ int mirrored(int y, int height) {
+  // TODO(6, bonus): -1 is row 0, -2 is row 1, and so on; the same below. A low plate is mirrored
+  //                 more than once.
+  // BEGIN SOLUTION
+  // STUB: return y;
+  while (y < 0 || y >= height) y = y < 0 ? -1 - y : 2 * height - 1 - y;
+  return y;
+  // END SOLUTION
+}
+
+/// `steps` is at most kTogether.
+__global__ void __launch_bounds__(kTileWide* kTileHigh / kColumn)
+    blend_several(int width, int height, int steps, const float* __restrict__ input,
+                  const float* __restrict__ heaters, float* __restrict__ output) {
+  // TODO(6, bonus): a thread's cells are kColumn rows of one column of the tile. It keeps them and
+  //                 their heaters in registers, and in each time step applies the heaters, shows
+  //                 its cells to the others in shared memory, and computes the new ones. Threads
+  //                 outside of the plate take part: every thread has to reach every barrier.
+  // BEGIN SOLUTION
+  __shared__ float tile[kTileHigh][kTileWide];
+  const int column = static_cast<int>(threadIdx.x);
+  const int first = static_cast<int>(threadIdx.y) * kColumn;
+  const int x = static_cast<int>(blockIdx.x) * (kTileWide - 2 * kTogether) - kTogether + column;
+  const int top = static_cast<int>(blockIdx.y) * (kTileHigh - 2 * kTogether) - kTogether + first;
+
+  float own[kColumn], heater[kColumn];
+#pragma unroll
+  for (int i = 0; i < kColumn; ++i) {
+    const std::size_t row = mirrored(top + i, height);
+    const std::size_t here = row * width + min(max(x, 0), width - 1);
+    own[i] = input[here];
+    heater[i] = heaters[here];
+  }
+
+  // No mirrors here: they would swap left and right, which are not added in the same order.
+  const int left = x > 0 && column > 0 ? column - 1 : column;
+  const int right = x + 1 < width && column + 1 < kTileWide ? column + 1 : column;
+  const int above = max(first - 1, 0), below = min(first + kColumn, kTileHigh - 1);
+  for (int s = 0; s < steps; ++s) {
+#pragma unroll
+    for (int i = 0; i < kColumn; ++i) {
+      if (heater[i] != 0) own[i] = heater[i];
+      tile[first + i][column] = own[i];
+    }
+    __syncthreads();  // the tile is complete
+    float up = tile[above][column];
+    const float lowest = tile[below][column];
+#pragma unroll
+    for (int i = 0; i < kColumn; ++i) {
+      const float down = i + 1 < kColumn ? own[i + 1] : lowest;
+      const float next = blended(own[i], up, down, tile[first + i][left], tile[first + i][right]);
+      up = own[i];
+      own[i] = next;
+    }
+    __syncthreads();  // everybody has read the tile
+  }
+
+  const bool has_inner_column = column >= kTogether && column < kTileWide - kTogether && x < width;
+#pragma unroll
+  for (int i = 0; i < kColumn; ++i) {
+    const int row = first + i;  // of the tile
+    if (has_inner_column && row >= kTogether && row < kTileHigh - kTogether && top + i < height)
+      output[static_cast<std::size_t>(top + i) * width + x] = own[i];
+  }
+  // END SOLUTION
+}
+
+result simulate_several_steps(const task& what) {
+  // TODO(6, bonus): launches of kTogether time steps, and a last one of those that are left. What
+  //                 the blocks store has to cover the plate: less than their tiles.
+  // BEGIN SOLUTION
+  // STUB: throw not_written("step several_steps", 6);
+  const device_buffer<float> heaters(what.heaters);
+  device_buffer<float> one(what.initial), other(what.count());
+  float *input = one.data(), *output = other.data();
+  const dim3 threads(kTileWide, kTileHigh / kColumn);
+  const dim3 blocks = blocks_of(kTileWide - 2 * kTogether, kTileHigh - 2 * kTogether, what);
+
+  const float kernel_ms = time_kernel([&] {
+    for (int done = 0; done < what.steps; done += kTogether) {
+      blend_several<<<blocks, threads>>>(what.width, what.height,
+                                         std::min(kTogether, what.steps - done), input,
+                                         heaters.data(), output);
+      std::swap(input, output);
+    }
+  });
+  return {cells_at(input, what.width, what.height), kernel_ms};
+  // END SOLUTION
+}
+
 }  // namespace
 
 // --- given: what cannot be simulated -------------------------------------------------------------
@@ -342,6 +446,8 @@ result simulate(step which, int width, int height, std::span<const float> initia
       return simulate_texture_2d(what);
     case step::fused:
       return simulate_fused(what);
+    case step::several_steps:
+      return simulate_several_steps(what);
   }
   throw invalid_input("heat_transfer: there is no such step");
 }
