@@ -82,7 +82,7 @@ REQUIRED_WORK(KernelsForEveryStep) {
   for (const auto& [which, name] : kSteps) {
     if (which == step::several_steps) continue;
     const bool fused = which == step::fused;
-    lab::testing::required what{.threads = 67 * 131 / 8,
+    lab::testing::required what{.threads = 67U * 131 / (fused ? 32U : 8U),
                                 .blocks = 2,
                                 .kernels = fused ? kTimes : 2 * kTimes,
                                 .sent = 2 * bytes,

@@ -27,6 +27,9 @@ class pitched_buffer {
 
   float* data() const { return data_; }
   std::size_t pitch_bytes() const { return pitch_bytes_; }
+  /// The same memory, four cells at a time; the last ones of a row may be padding.
+  float4* vectors() const { return reinterpret_cast<float4*>(data_); }
+  std::size_t vectors_per_row() const { return pitch_bytes_ / sizeof(float4); }
   int width() const { return width_; }
   int height() const { return height_; }
 

@@ -37,6 +37,8 @@ struct task {
 constexpr int kTile = 16;  // a block of the first three steps is kTile x kTile threads
 const dim3 kThreads(kTile, kTile);
 
+constexpr unsigned kAllLanes = 0xFFFFFFFF;  // of a warp: they all take part in a shuffle
+
 /// Enough blocks to cover the plate, where a block covers wide x high cells.
 inline dim3 blocks_of(int wide, int high, const task& what) {
   return dim3(static_cast<unsigned>((what.width + wide - 1) / wide),

@@ -104,59 +104,85 @@ result simulate_texture_2d(const task& what) {
 }
 
 // --- fused: one kernel per step ------------------------------------------------------------------
-// copy_heaters reads all heaters only to change a few cells. If blend puts the heaters into what it
-// writes, the next step finds them there. Requires one copy_heaters before the first step, and a
-// last step that leaves the heaters out, as the contract has it.
+// copy_heaters reads all heaters only to change a few cells. Here each thread applies them to what
+// it reads: its own cells and their neighbours. The others do so again for theirs, out of the
+// caches. A thread computes kRows float4, one below the other. Requires rows that begin where a
+// float4 may begin: pitched memory, with a padding that is read and written, but never used.
 
-constexpr int kColumns = 32;  // a block is kColumns x kRowsOfThreads threads: a warp is a row
-constexpr int kRowsOfThreads = 8;
-constexpr int kCells = 4;  // that a thread does, one below the other: many loads in flight
+constexpr int kVector = 4;      // cells in a float4
+constexpr int kColumns = 32;    // a warp is a row of 32 float4
+constexpr int kThreadRows = 8;  // a block is kColumns x kThreadRows threads
+constexpr int kRows = 4;        // of a thread: many loads in flight
 
-/// `heaters` is null in the last step.
-__global__ void blend_and_heat(int width, int height, const float* __restrict__ input,
-                               const float* __restrict__ heaters, float* __restrict__ output) {
-  // TODO(5): a thread's cells are (x, top) to (x, top + kCells - 1), as far as they are on the
-  //          plate. Their column, from the one above to the one below, is read once.
+__device__ float heated(float cell, float heater) {
+  // TODO(5): 1 of the contract for one cell.
+  return cell;
+}
+
+__device__ float4 heated(float4 cells, float4 heaters) {
+  return {heated(cells.x, heaters.x), heated(cells.y, heaters.y), heated(cells.z, heaters.z),
+          heated(cells.w, heaters.w)};
+}
+
+/// 2 of the contract for four cells of a row. The plate's last column is the one with number `last`
+/// among them, if it is there at all.
+__device__ float4 blended(float4 own, float4 up, float4 down, float left, float right, int last) {
+  // TODO(5): blended() for each of them. A neighbour in the same float4 is at hand, but the one to
+  //          the right of the last column is padding.
+  return own;
+}
+
+/// A row of each array has `pitch` float4.
+__global__ void heat_and_blend(int width, int height, std::size_t pitch,
+                               const float4* __restrict__ input, const float4* __restrict__ heaters,
+                               float4* __restrict__ output) {
+  // TODO(5): this thread's float4 are number `column` of the rows top to top + kRows - 1, as far as
+  //          they are on the plate. Those from the row above to the row below are read once.
 }
 
 result simulate_fused(const task& what) {
-  // TODO(5): copy_heaters once, if there is a step at all; then what.steps times blend_and_heat.
+  // TODO(5): three pitched_buffers, whose vectors() are float4, and what.steps times the kernel.
   throw not_written("step fused", 5);
 }
 
 // --- several_steps: several time steps in one launch ---------------------------------------------
-// A time step of fused waits for memory. Here a block loads a tile once, takes kTogether time steps
-// in registers and shared memory, and stores what is still right: the outermost cells of the tile
-// lack neighbours, and with each time step one more ring is wrong. So a tile has a halo of
-// kTogether cells on each side, and tiles overlap. Requires that a barrier is between writes and
-// reads of the tile, both ways.
+// fused spends its time waiting for memory. Here a block loads a tile once, takes kTogether time
+// steps in registers, and stores what is still right: the outermost cells of the tile lack
+// neighbours, so that with each time step one more ring of cells becomes wrong. That ring of
+// kTogether cells is the tile's halo, and tiles overlap by it. A warp has kTileRows rows of the
+// tile. Left and right neighbours come from other lanes, rows above and below from other warps,
+// through shared memory. Requires that all threads take part in all time steps, also those outside
+// of the plate.
 
-constexpr int kTogether = 8;  // time steps in a launch, and the width of the halo
-constexpr int kTileWide = 64, kTileHigh = 64;
-constexpr int kColumn = 8;  // cells of a thread, one below the other
-static_assert(kTileHigh % kColumn == 0, "each column of the tile is divided among whole threads");
+constexpr int kTogether = 8;  // time steps of a launch, and the width of the halo
+constexpr int kWarps = 8;     // of a block, one below the other
+constexpr int kTileRows = 8;  // of a warp
+constexpr int kHaloColumns = kTogether / kVector;  // in float4
+constexpr int kInnerColumns = kColumns - 2 * kHaloColumns;
+constexpr int kTileHeight = kWarps * kTileRows, kInnerHeight = kTileHeight - 2 * kTogether;
+static_assert(kTogether % kVector == 0, "a tile begins where a float4 begins");
 
 /// The row that takes the place of row y, which may be above or below the plate: as if mirrors
-/// stood at the edges. It changes as row y would, so the edges need no conditions later.
+/// stood at the edges. It changes as the plate does, so the edges need no conditions later.
 __device__ int mirrored(int y, int height) {
   // TODO(6, bonus): -1 is row 0, -2 is row 1, and so on; the same below. A low plate is mirrored
   //                 more than once.
-  return y;
+  return min(max(y, 0), height - 1);
 }
 
-/// `steps` is at most kTogether.
-__global__ void __launch_bounds__(kTileWide* kTileHigh / kColumn)
-    blend_several(int width, int height, int steps, const float* __restrict__ input,
-                  const float* __restrict__ heaters, float* __restrict__ output) {
-  // TODO(6, bonus): a thread's cells are kColumn rows of one column of the tile. It keeps them and
-  //                 their heaters in registers, and in each time step applies the heaters, shows
-  //                 its cells to the others in shared memory, and computes the new ones. Threads
-  //                 outside of the plate take part: every thread has to reach every barrier.
+/// `steps` is at most kTogether. Two blocks per multiprocessor: one computes while the other loads.
+__global__ void __launch_bounds__(kColumns* kWarps, 2)
+    take_steps(int width, int height, std::size_t pitch, int steps,
+               const float4* __restrict__ input, const float4* __restrict__ heaters,
+               float4* __restrict__ output) {
+  // TODO(6, bonus): load this thread's kTileRows float4 and their heaters. In each time step apply
+  //                 the heaters, pass your first and your last row on to the warps above and below,
+  //                 and blend. Store what is not in the halo and on the plate.
 }
 
 result simulate_several_steps(const task& what) {
   // TODO(6, bonus): launches of kTogether time steps, and a last one of those that are left. What
-  //                 the blocks store has to cover the plate: less than their tiles.
+  //                 the blocks store has to cover the plate: it is less than their tiles.
   throw not_written("step several_steps", 6);
 }
 

@@ -29,7 +29,7 @@ int main(int argc, char** argv) {
       {{"global_memory", step::global_memory, "two kernels per step, through pointers"},
        {"texture_1d", step::texture_1d, "the same through textures over linear memory"},
        {"texture_2d", step::texture_2d, "the same through textures over pitched memory"},
-       {"fused", step::fused, "one kernel per step, four cells per thread"},
+       {"fused", step::fused, "one kernel per step, 16 cells per thread"},
        {"several_steps", step::several_steps, "one kernel for eight steps, in overlapping tiles"}},
       step::global_memory);
   program.add_animation_options(lab::on_cpu_device() ? 30 : 60, "heat.png");

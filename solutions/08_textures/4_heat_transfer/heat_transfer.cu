@@ -257,174 +257,206 @@ result simulate_texture_2d(const task& what) {
 }
 
 // --- fused: one kernel per step ------------------------------------------------------------------
-// copy_heaters reads all heaters only to change a few cells. If blend puts the heaters into what it
-// writes, the next step finds them there. Requires one copy_heaters before the first step, and a
-// last step that leaves the heaters out, as the contract has it.
+// copy_heaters reads all heaters only to change a few cells. Here each thread applies them to what
+// it reads: its own cells and their neighbours. The others do so again for theirs, out of the
+// caches. A thread computes kRows float4, one below the other. Requires rows that begin where a
+// float4 may begin: pitched memory, with a padding that is read and written, but never used.
 
-constexpr int kColumns = 32;  // a block is kColumns x kRowsOfThreads threads: a warp is a row
-constexpr int kRowsOfThreads = 8;
-constexpr int kCells = 4;  // that a thread does, one below the other: many loads in flight
+constexpr int kVector = 4;      // cells in a float4
+constexpr int kColumns = 32;    // a warp is a row of 32 float4
+constexpr int kThreadRows = 8;  // a block is kColumns x kThreadRows threads
+constexpr int kRows = 4;        // of a thread: many loads in flight
 
-/// `heaters` is null in the last step.
-__global__ void blend_and_heat(int width, int height, const float* __restrict__ input,
-                               const float* __restrict__ heaters, float* __restrict__ output) {
-  // TODO(5): a thread's cells are (x, top) to (x, top + kCells - 1), as far as they are on the
-  //          plate. Their column, from the one above to the one below, is read once.
+__device__ float heated(float cell, float heater) {
+  // TODO(5): 1 of the contract for one cell.
   // BEGIN SOLUTION
-  const int x = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-  const int top = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y) * kCells;
-  if (x >= width || top >= height) return;  // no barrier follows
+  // STUB: return cell;
+  return heater != 0 ? heater : cell;
+  // END SOLUTION
+}
 
-  // All loads come before the first sum, and none hangs on a condition: a row below the plate is
-  // read as the last one, which is what the lowest cell wants, and its cell is not stored.
-  const int to_left = x > 0 ? -1 : 0, to_right = x + 1 < width ? 1 : 0;
-  float column[kCells + 2], left[kCells], right[kCells], heater[kCells];
+__device__ float4 heated(float4 cells, float4 heaters) {
+  return {heated(cells.x, heaters.x), heated(cells.y, heaters.y), heated(cells.z, heaters.z),
+          heated(cells.w, heaters.w)};
+}
+
+/// 2 of the contract for four cells of a row. The plate's last column is the one with number `last`
+/// among them, if it is there at all.
+__device__ float4 blended(float4 own, float4 up, float4 down, float left, float right, int last) {
+  // TODO(5): blended() for each of them. A neighbour in the same float4 is at hand, but the one to
+  //          the right of the last column is padding.
+  // BEGIN SOLUTION
+  // STUB: return own;
+  return {blended(own.x, up.x, down.x, left, last == 0 ? own.x : own.y),
+          blended(own.y, up.y, down.y, own.x, last == 1 ? own.y : own.z),
+          blended(own.z, up.z, down.z, own.y, last == 2 ? own.z : own.w),
+          blended(own.w, up.w, down.w, own.z, last == 3 ? own.w : right)};
+  // END SOLUTION
+}
+
+/// A row of each array has `pitch` float4.
+__global__ void heat_and_blend(int width, int height, std::size_t pitch,
+                               const float4* __restrict__ input, const float4* __restrict__ heaters,
+                               float4* __restrict__ output) {
+  // TODO(5): this thread's float4 are number `column` of the rows top to top + kRows - 1, as far as
+  //          they are on the plate. Those from the row above to the row below are read once.
+  // BEGIN SOLUTION
+  const int column = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  const int top = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y) * kRows;
+  const int last = width - 1 - column * kVector;
+  if (last < 0 || top >= height) return;  // no barrier follows
+
+  // All loads come before the first sum. A row below the plate is read as the last one, which is
+  // what the lowest cells want, and is not stored.
+  float4 cells[kRows + 2];
+  float left[kRows], right[kRows];
 #pragma unroll
-  for (int i = 0; i < kCells + 2; ++i) {
-    const int y = min(max(top + i - 1, 0), height - 1);
-    const std::size_t here = static_cast<std::size_t>(y) * width + x;
-    column[i] = input[here];
-    if (i == 0 || i == kCells + 1) continue;  // the cells above and below are read, not made
-    left[i - 1] = input[here + to_left];
-    right[i - 1] = input[here + to_right];
-    heater[i - 1] = heaters != nullptr ? heaters[here] : 0;
+  for (int i = 0; i < kRows + 2; ++i) {
+    const std::size_t here = min(max(top + i - 1, 0), height - 1) * pitch + column;
+    cells[i] = heated(input[here], heaters[here]);
+    if (i == 0 || i == kRows + 1) continue;  // the rows above and below are read, not made
+    left[i - 1] = column > 0 ? heated(input[here - 1].w, heaters[here - 1].w) : cells[i].x;
+    right[i - 1] = last >= kVector ? heated(input[here + 1].x, heaters[here + 1].x) : 0;
   }
 #pragma unroll
-  for (int i = 0; i < kCells; ++i) {
-    const float next = blended(column[i + 1], column[i], column[i + 2], left[i], right[i]);
-    const std::size_t here = static_cast<std::size_t>(top + i) * width + x;
-    if (top + i < height) output[here] = heater[i] != 0 ? heater[i] : next;
+  for (int i = 0; i < kRows; ++i) {
+    if (top + i >= height) continue;
+    output[(top + i) * pitch + column] =
+        blended(cells[i + 1], cells[i], cells[i + 2], left[i], right[i], last);
   }
   // END SOLUTION
 }
 
 result simulate_fused(const task& what) {
-  // TODO(5): copy_heaters once, if there is a step at all; then what.steps times blend_and_heat.
+  // TODO(5): three pitched_buffers, whose vectors() are float4, and what.steps times the kernel.
   // BEGIN SOLUTION
   // STUB: throw not_written("step fused", 5);
-  const device_buffer<float> heaters(what.heaters);
-  device_buffer<float> one(what.initial), other(what.count());
-  float *input = one.data(), *output = other.data();
-  const dim3 threads(kColumns, kRowsOfThreads);
-  const dim3 blocks = blocks_of(kColumns, kRowsOfThreads * kCells, what);
+  pitched_buffer heaters(what.width, what.height);
+  pitched_buffer one(what.width, what.height), other(what.width, what.height);
+  heaters.copy_from(what.heaters);
+  one.copy_from(what.initial);
+  float4 *input = one.vectors(), *output = other.vectors();
+  const dim3 threads(kColumns, kThreadRows);
+  const dim3 blocks = blocks_of(kColumns * kVector, kThreadRows * kRows, what);
 
   const float kernel_ms = time_kernel([&] {
-    if (what.steps > 0) {
-      copy_heaters<<<blocks_of(kTile, kTile, what), kThreads>>>(what.width, what.height,
-                                                                heaters.data(), input);
-    }
     for (int i = 0; i < what.steps; ++i) {
-      const bool is_last = i + 1 == what.steps;
-      blend_and_heat<<<blocks, threads>>>(what.width, what.height, input,
-                                          is_last ? nullptr : heaters.data(), output);
+      heat_and_blend<<<blocks, threads>>>(what.width, what.height, one.vectors_per_row(), input,
+                                          heaters.vectors(), output);
       std::swap(input, output);
     }
   });
-  return {cells_at(input, what.width, what.height), kernel_ms};
+  return {cells_at(&input->x, one.pitch_bytes(), what.width, what.height), kernel_ms};
   // END SOLUTION
 }
 
 // --- several_steps: several time steps in one launch ---------------------------------------------
-// A time step of fused waits for memory. Here a block loads a tile once, takes kTogether time steps
-// in registers and shared memory, and stores what is still right: the outermost cells of the tile
-// lack neighbours, and with each time step one more ring is wrong. So a tile has a halo of
-// kTogether cells on each side, and tiles overlap. Requires that a barrier is between writes and
-// reads of the tile, both ways.
+// fused spends its time waiting for memory. Here a block loads a tile once, takes kTogether time
+// steps in registers, and stores what is still right: the outermost cells of the tile lack
+// neighbours, so that with each time step one more ring of cells becomes wrong. That ring of
+// kTogether cells is the tile's halo, and tiles overlap by it. A warp has kTileRows rows of the
+// tile. Left and right neighbours come from other lanes, rows above and below from other warps,
+// through shared memory. Requires that all threads take part in all time steps, also those outside
+// of the plate.
 
-constexpr int kTogether = 8;  // time steps in a launch, and the width of the halo
-constexpr int kTileWide = 64, kTileHigh = 64;
-constexpr int kColumn = 8;  // cells of a thread, one below the other
-static_assert(kTileHigh % kColumn == 0, "each column of the tile is divided among whole threads");
+constexpr int kTogether = 8;  // time steps of a launch, and the width of the halo
+constexpr int kWarps = 8;     // of a block, one below the other
+constexpr int kTileRows = 8;  // of a warp
+constexpr int kHaloColumns = kTogether / kVector;  // in float4
+constexpr int kInnerColumns = kColumns - 2 * kHaloColumns;
+constexpr int kTileHeight = kWarps * kTileRows, kInnerHeight = kTileHeight - 2 * kTogether;
+static_assert(kTogether % kVector == 0, "a tile begins where a float4 begins");
 
 /// The row that takes the place of row y, which may be above or below the plate: as if mirrors
-/// stood at the edges. It changes as row y would, so the edges need no conditions later.
+/// stood at the edges. It changes as the plate does, so the edges need no conditions later.
 __device__ int mirrored(int y, int height) {
   // TODO(6, bonus): -1 is row 0, -2 is row 1, and so on; the same below. A low plate is mirrored
   //                 more than once.
   // BEGIN SOLUTION
-  // STUB: return y;
+  // STUB: return min(max(y, 0), height - 1);
   while (y < 0 || y >= height) y = y < 0 ? -1 - y : 2 * height - 1 - y;
   return y;
   // END SOLUTION
 }
 
-/// `steps` is at most kTogether.
-__global__ void __launch_bounds__(kTileWide* kTileHigh / kColumn)
-    blend_several(int width, int height, int steps, const float* __restrict__ input,
-                  const float* __restrict__ heaters, float* __restrict__ output) {
-  // TODO(6, bonus): a thread's cells are kColumn rows of one column of the tile. It keeps them and
-  //                 their heaters in registers, and in each time step applies the heaters, shows
-  //                 its cells to the others in shared memory, and computes the new ones. Threads
-  //                 outside of the plate take part: every thread has to reach every barrier.
+/// `steps` is at most kTogether. Two blocks per multiprocessor: one computes while the other loads.
+__global__ void __launch_bounds__(kColumns* kWarps, 2)
+    take_steps(int width, int height, std::size_t pitch, int steps,
+               const float4* __restrict__ input, const float4* __restrict__ heaters,
+               float4* __restrict__ output) {
+  // TODO(6, bonus): load this thread's kTileRows float4 and their heaters. In each time step apply
+  //                 the heaters, pass your first and your last row on to the warps above and below,
+  //                 and blend. Store what is not in the halo and on the plate.
   // BEGIN SOLUTION
-  __shared__ float tile[kTileHigh][kTileWide];
-  const int column = static_cast<int>(threadIdx.x);
-  const int first = static_cast<int>(threadIdx.y) * kColumn;
-  const int x = static_cast<int>(blockIdx.x) * (kTileWide - 2 * kTogether) - kTogether + column;
-  const int top = static_cast<int>(blockIdx.y) * (kTileHigh - 2 * kTogether) - kTogether + first;
+  __shared__ float4 tops[2][kWarps][kColumns], bottoms[2][kWarps][kColumns];
+  const int lane = static_cast<int>(threadIdx.x), warp = static_cast<int>(threadIdx.y);
+  const int column = static_cast<int>(blockIdx.x) * kInnerColumns - kHaloColumns + lane;
+  const int first = warp * kTileRows;  // row of the tile
+  const int top = static_cast<int>(blockIdx.y) * kInnerHeight - kTogether + first;  // of the plate
+  const int last = width - 1 - column * kVector;
 
-  float own[kColumn], heater[kColumn];
+  float4 own[kTileRows], heater[kTileRows];
+  const int nearest = min(max(column, 0), (width - 1) / kVector);  // of the columns on the plate
 #pragma unroll
-  for (int i = 0; i < kColumn; ++i) {
-    const std::size_t row = mirrored(top + i, height);
-    const std::size_t here = row * width + min(max(x, 0), width - 1);
+  for (int i = 0; i < kTileRows; ++i) {
+    const std::size_t here = mirrored(top + i, height) * pitch + nearest;
     own[i] = input[here];
     heater[i] = heaters[here];
   }
 
-  // No mirrors here: they would swap left and right, which are not added in the same order.
-  const int left = x > 0 && column > 0 ? column - 1 : column;
-  const int right = x + 1 < width && column + 1 < kTileWide ? column + 1 : column;
-  const int above = max(first - 1, 0), below = min(first + kColumn, kTileHigh - 1);
   for (int s = 0; s < steps; ++s) {
 #pragma unroll
-    for (int i = 0; i < kColumn; ++i) {
-      if (heater[i] != 0) own[i] = heater[i];
-      tile[first + i][column] = own[i];
-    }
-    __syncthreads();  // the tile is complete
-    float up = tile[above][column];
-    const float lowest = tile[below][column];
+    for (int i = 0; i < kTileRows; ++i) own[i] = heated(own[i], heater[i]);
+    const int turn = s % 2;  // who is late still reads the rows of the time step before
+    tops[turn][warp][lane] = own[0];
+    bottoms[turn][warp][lane] = own[kTileRows - 1];
+    __syncthreads();
+    float4 up = bottoms[turn][max(warp - 1, 0)][lane];
+    const float4 below = tops[turn][min(warp + 1, kWarps - 1)][lane];
 #pragma unroll
-    for (int i = 0; i < kColumn; ++i) {
-      const float down = i + 1 < kColumn ? own[i + 1] : lowest;
-      const float next = blended(own[i], up, down, tile[first + i][left], tile[first + i][right]);
-      up = own[i];
-      own[i] = next;
+    for (int i = 0; i < kTileRows; ++i) {
+      const float4 now = own[i], down = i + 1 < kTileRows ? own[i + 1] : below;
+      const float left = __shfl_up_sync(kAllLanes, now.w, 1);
+      const float right = __shfl_down_sync(kAllLanes, now.x, 1);
+      // No mirrors here: they would swap left and right, which are not added in the same order.
+      own[i] = blended(now, up, down, column == 0 ? now.x : left, right, last);
+      up = now;
     }
-    __syncthreads();  // everybody has read the tile
   }
 
-  const bool has_inner_column = column >= kTogether && column < kTileWide - kTogether && x < width;
+  const bool in_halo = lane < kHaloColumns || lane >= kColumns - kHaloColumns;
 #pragma unroll
-  for (int i = 0; i < kColumn; ++i) {
-    const int row = first + i;  // of the tile
-    if (has_inner_column && row >= kTogether && row < kTileHigh - kTogether && top + i < height)
-      output[static_cast<std::size_t>(top + i) * width + x] = own[i];
+  for (int i = 0; i < kTileRows; ++i) {
+    const int row = first + i;
+    if (!in_halo && last >= 0 && row >= kTogether && row < kTileHeight - kTogether &&
+        top + i < height)
+      output[(top + i) * pitch + column] = own[i];
   }
   // END SOLUTION
 }
 
 result simulate_several_steps(const task& what) {
   // TODO(6, bonus): launches of kTogether time steps, and a last one of those that are left. What
-  //                 the blocks store has to cover the plate: less than their tiles.
+  //                 the blocks store has to cover the plate: it is less than their tiles.
   // BEGIN SOLUTION
   // STUB: throw not_written("step several_steps", 6);
-  const device_buffer<float> heaters(what.heaters);
-  device_buffer<float> one(what.initial), other(what.count());
-  float *input = one.data(), *output = other.data();
-  const dim3 threads(kTileWide, kTileHigh / kColumn);
-  const dim3 blocks = blocks_of(kTileWide - 2 * kTogether, kTileHigh - 2 * kTogether, what);
+  pitched_buffer heaters(what.width, what.height);
+  pitched_buffer one(what.width, what.height), other(what.width, what.height);
+  heaters.copy_from(what.heaters);
+  one.copy_from(what.initial);
+  float4 *input = one.vectors(), *output = other.vectors();
+  const dim3 threads(kColumns, kWarps);
+  const dim3 blocks = blocks_of(kInnerColumns * kVector, kInnerHeight, what);
 
   const float kernel_ms = time_kernel([&] {
     for (int done = 0; done < what.steps; done += kTogether) {
-      blend_several<<<blocks, threads>>>(what.width, what.height,
-                                         std::min(kTogether, what.steps - done), input,
-                                         heaters.data(), output);
+      take_steps<<<blocks, threads>>>(what.width, what.height, one.vectors_per_row(),
+                                      std::min(kTogether, what.steps - done), input,
+                                      heaters.vectors(), output);
       std::swap(input, output);
     }
   });
-  return {cells_at(input, what.width, what.height), kernel_ms};
+  return {cells_at(&input->x, one.pitch_bytes(), what.width, what.height), kernel_ms};
   // END SOLUTION
 }
 
