@@ -321,33 +321,33 @@ def ping_pong(c: Canvas) -> None:
 @drawing(
     "Tiles that overlap by their halos",
     "On the left a tile of eight times eight cells in the middle of the plate. After one time step"
-    " its outermost ring is wrong, after two also the ring inside that one. The inner four times four"
-    " cells are right, and are stored. On the right one row of the plate: block 0 loads the cells"
-    " from -2 to 5 and stores 0 to 3; block 1 loads 2 to 9 and stores 4 to 7. So the tiles overlap by"
-    " four cells.",
-    250,
+    " its outermost ring is wrong, after two also the ring inside that one. The inner four times"
+    " four cells are right, and are stored. On the right one row of the plate: block 0 loads the"
+    " cells from -2 to 5 and stores 0 to 3; block 1 loads 2 to 9 and stores 4 to 7. So the tiles"
+    " overlap by four cells.",
+    240,
 )
 def overlapping_tiles(c: Canvas) -> None:
     for y in range(8):
         for x in range(8):
             ring = min(x, y, 7 - x, 7 - y)
-            c.box(30 + 22 * x, 40 + 22 * y, 22, 22, ["red", "orange"][ring] if ring < 2 else "blue", 0)
+            c.box(30 + 22 * x, 40 + 22 * y, 22, 22, ["red", "orange", "blue", "blue"][ring], 0)
     c.text(118, 28, "a tile, two time steps", "strong", "middle")
     for i, (fill, words) in enumerate(
         (("red", "wrong after 1"), ("orange", "wrong after 2"), ("blue", "stored"))
     ):
         c.box(228, 62 + 34 * i, 16, 16, fill, 0)
         c.text(252, 75 + 34 * i, words, "small")
-    c.text(550, 28, "one row of the plate", "strong", "middle")
-    x = lambda cell: 420 + 25 * cell  # noqa: E731
+    c.text(575, 28, "one row of the plate", "strong", "middle")
+    x = lambda cell: 450 + 25 * cell  # noqa: E731
     for block, fill in enumerate(("blue", "green")):
         y, first = 46 + 58 * block, 4 * block - 2
-        c.text(362, y + 19, f"block {block}", "", "end")
+        c.text(392, y + 19, f"block {block}", "", "end")
         fills = ["red", "orange", fill, fill, fill, fill, "orange", "red"]
         c.cells(x(first), y, list(range(first, first + 8)), fills, 25, 28, "code small")
         for cell in (first + 2, first + 6):
             c.line(x(cell), y + 28, x(cell), 172, "dashed")
-    c.text(362, 191, "result", "", "end")
+    c.text(392, 191, "result", "", "end")
     c.cells(x(0), 172, list(range(8)), ["blue"] * 4 + ["green"] * 4, 25, 28, "code small")
     c.brace(x(2), x(6), 204, "loaded and computed twice", "small muted")
 
