@@ -177,7 +177,7 @@ __global__ void __launch_bounds__(kColumns* kWarps, 2)
                float4* __restrict__ output) {
   // TODO(6, bonus): load this thread's kTileRows float4 and their heaters. In each time step apply
   //                 the heaters, pass your first and your last row on to the warps above and below,
-  //                 and blend. Store what is not in the halo and on the plate.
+  //                 and blend. Store what is on the plate and not in the halo.
 }
 
 result simulate_several_steps(const task& what) {

@@ -386,7 +386,7 @@ __global__ void __launch_bounds__(kColumns* kWarps, 2)
                float4* __restrict__ output) {
   // TODO(6, bonus): load this thread's kTileRows float4 and their heaters. In each time step apply
   //                 the heaters, pass your first and your last row on to the warps above and below,
-  //                 and blend. Store what is not in the halo and on the plate.
+  //                 and blend. Store what is on the plate and not in the halo.
   // BEGIN SOLUTION
   __shared__ float4 tops[2][kWarps][kColumns], bottoms[2][kWarps][kColumns];
   const int lane = static_cast<int>(threadIdx.x), warp = static_cast<int>(threadIdx.y);
@@ -407,7 +407,7 @@ __global__ void __launch_bounds__(kColumns* kWarps, 2)
   for (int s = 0; s < steps; ++s) {
 #pragma unroll
     for (int i = 0; i < kTileRows; ++i) own[i] = heated(own[i], heater[i]);
-    const int turn = s % 2;  // who is late still reads the rows of the time step before
+    const int turn = s % 2;  // a slow warp may still be reading the other set
     tops[turn][warp][lane] = own[0];
     bottoms[turn][warp][lane] = own[kTileRows - 1];
     __syncthreads();
