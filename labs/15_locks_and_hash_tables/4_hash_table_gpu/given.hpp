@@ -4,11 +4,9 @@
 // 15.4 hash_table_gpu: what hash_table_gpu.cu starts from. There is nothing to do in here.
 #pragma once
 
-#include <cooperative_groups.h>
 #include <cuda_runtime.h>
 
 #include <algorithm>
-#include <cuda/atomic>
 #include <string>
 #include <vector>
 
@@ -67,79 +65,6 @@ __device__ inline void acquire(int* lock) {
 __device__ inline void release(int* lock) {
   __threadfence();  // writes above are seen by the next owner
   atomicExch(lock, 0);
-}
-
-// --- step open_addressing -----------------------------------------------------------------------
-
-/// A key in the upper half and its value in the lower one: 64 bits that atomic functions take.
-using slot = unsigned long long;
-static_assert(sizeof(slot) == 8);
-
-__host__ __device__ constexpr slot pack(std::uint32_t key, std::uint32_t value) {
-  return slot{key} << 32 | value;
-}
-__device__ inline std::uint32_t key_of(slot s) { return static_cast<std::uint32_t>(s >> 32); }
-__device__ inline std::uint32_t value_of(slot s) { return static_cast<std::uint32_t>(s); }
-
-// No entry has the key kNone, so slots with this key can be marks.
-constexpr slot kEmpty = pack(kNone, kNone);  ///< never used; all its bytes are 0xFF
-constexpr slot kErased = pack(kNone, 0);     ///< what was here is gone, and nothing comes here
-
-/// kWindow neighbouring threads of a warp.
-using tile = cooperative_groups::thread_block_tile<kWindow>;
-
-/// What is in a slot now, even if other threads change it.
-__device__ inline slot look_at(slot& s) {
-  return cuda::atomic_ref<slot, cuda::thread_scope_device>(s).load(cuda::memory_order_relaxed);
-}
-
-/// The window at which every search for the key begins: neighbouring keys have distant homes.
-__device__ inline unsigned home_of(std::uint32_t key, unsigned windows) {
-  key ^= key >> 16;
-  key *= 0x9E3779B9;  // 2^32 times the golden ratio: all its bits reach the upper ones
-  return static_cast<unsigned>(std::uint64_t{key} * windows >> 32);  // 0 … windows - 1
-}
-
-/// How far it is from one window of the key's search to the next (double hashing): keys with the
-/// same home part soon. Any step visits all windows before it comes back: their number is a prime.
-__device__ inline unsigned step_of(std::uint32_t key, unsigned windows) {
-  return 1 + static_cast<unsigned>(std::uint64_t{key * 0xC2B2AE35} * (windows - 1) >> 32);
-}
-
-__device__ inline unsigned window_after(unsigned window, unsigned step, unsigned windows) {
-  return window + step < windows ? window + step : window + step - windows;
-}
-
-/// As many windows as `slots` slots need, rounded up to a prime (or 1).
-inline unsigned windows_for(std::size_t slots) {
-  const auto has_divisor = [](std::size_t n) {
-    for (std::size_t d = 2; d * d <= n; ++d)
-      if (n % d == 0) return true;
-    return false;
-  };
-  std::size_t windows = (slots + kWindow - 1) / kWindow;
-  while (has_divisor(windows)) ++windows;
-  return static_cast<unsigned>(windows);
-}
-
-/// The slot of the window that is this thread's to look at.
-__device__ inline slot& slot_of(const tile& threads, slot* slots, unsigned window) {
-  return slots[std::size_t{window} * kWindow + threads.thread_rank()];
-}
-
-inline void refuse_wrong(std::size_t slots, std::span<const batch> batches) {
-  refuse_if(slots == 0, "hash_table_gpu: a table needs at least one slot");
-  refuse_if(slots > kEnd, "hash_table_gpu: at most ", kEnd, " slots are possible");
-  const auto has_none = [](const std::vector<std::uint32_t>& numbers) {
-    return std::find(numbers.begin(), numbers.end(), kNone) != numbers.end();
-  };
-  for (const batch& b : batches) {
-    const std::size_t values = b.what == operation::insert ? b.keys.size() : 0;
-    refuse_if(b.values.size() != values, "hash_table_gpu: the number of values of a batch, ",
-              b.values.size(), ", should be ", values, "; only keys to be inserted have values");
-    refuse_if(has_none(b.keys) || has_none(b.values), "hash_table_gpu: ", kNone,
-              " is neither a key nor a value: it stands for none");
-  }
 }
 
 }  // namespace lab::hash_table_gpu

@@ -1,0 +1,350 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "open_addressing.hpp"
+
+#include <cuda_runtime.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "fault_tests.hpp"
+#include "lab/closeness.hpp"
+#include "lab/errors.hpp"
+#include "lab/launch_limits.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+#include "required_work.hpp"
+#include "steps.hpp"
+
+namespace {
+
+using lab::device_limit;
+using lab::open_addressing::apply_batches;
+using lab::open_addressing::batch;
+using lab::open_addressing::different_numbers;
+using lab::open_addressing::kMostSlots;
+using lab::open_addressing::kNone;
+using lab::open_addressing::largest;
+using lab::open_addressing::operation;
+using lab::open_addressing::step;
+using lab::open_addressing::to_be_found;
+using lab::testing::expect_failures_reported;
+using lab::testing::setting;
+using lab::testing::work_of;
+using numbers = std::vector<std::uint64_t>;
+
+// A search that never ends makes the kernel run for ever. The CPU device ends it; 30 seconds, its
+// default, would be a long time for a student to wait.
+const setting kTimeLimit("CPU_DEVICE_TIME_LIMIT", "10", setting::when::unless_given);
+
+using named_step = lab::testing::named<step>;
+constexpr named_step kSteps[] = {{step::packed, "packed"}, {step::wide, "wide"}};
+
+constexpr std::size_t kSlotsOfAWindow = 4;
+
+batch insert(const numbers& keys, const numbers& values) {
+  return {operation::insert, keys, values};
+}
+batch find(const numbers& keys) { return {operation::find, keys, {}}; }
+batch erase(const numbers& keys) { return {operation::erase, keys, {}}; }
+
+::testing::AssertionResult finds_what_it_should(step which, std::size_t slots,
+                                                const std::vector<batch>& batches) {
+  const auto found = apply_batches(which, slots, batches).found;
+  const auto expected = to_be_found(batches);
+  if (found.size() != expected.size())
+    return ::testing::AssertionFailure()
+           << "there are answers for " << found.size() << " of " << expected.size() << " batches";
+  for (std::size_t b = 0; b < expected.size(); ++b) {
+    const lab::comparison same = lab::compare_exact(found[b], expected[b]);
+    if (!same.ok) return ::testing::AssertionFailure() << "batch " << b << ": " << same.message;
+  }
+  return ::testing::AssertionSuccess();
+}
+
+void expect_full(step which, std::size_t slots, const std::vector<batch>& batches,
+                 std::size_t lost) {
+  try {
+    apply_batches(which, slots, batches);
+    FAIL() << "a table of " << slots << " slots took " << lost << " keys too many";
+  } catch (const lab::invalid_input& error) {
+    const std::string message = error.what(), count = "found none: " + std::to_string(lost) + ".";
+    EXPECT_NE(message.find("is full"), std::string::npos) << message;
+    EXPECT_NE(message.find(count), std::string::npos) << message;
+  }
+}
+
+numbers first_of(const numbers& all, std::size_t n) {
+  return {all.begin(), all.begin() + static_cast<std::ptrdiff_t>(n)};
+}
+numbers after_first(const numbers& all, std::size_t n) {
+  return {all.begin() + static_cast<std::ptrdiff_t>(n), all.end()};
+}
+numbers every_second(const numbers& all) {
+  numbers chosen;
+  for (std::size_t i = 0; i < all.size(); i += 2) chosen.push_back(all[i]);
+  return chosen;
+}
+
+using EachStep = lab::testing::each_step<named_step>;
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(KernelsThatInsertFindAndErase) {
+  constexpr std::size_t kKeys = 2003;
+  for (const auto& [which, name] : kSteps) {
+    const numbers keys = different_numbers(which, kKeys, 1),
+                  values = different_numbers(which, kKeys, 2);
+    const std::size_t bytes = kKeys * (which == step::packed ? 4 : 8);
+    const lab::testing::work done = work_of([&, which = which] {
+      return finds_what_it_should(which, 2 * kKeys,
+                                  {insert(keys, values), find(keys), erase(keys), find(keys)});
+    });
+    // Half of all slots are empty: two windows a key would do, even to those that copy them.
+    EXPECT_TRUE(as_required(done, {.threads = 512,
+                                   .blocks = 2,
+                                   .kernels = 4,
+                                   .sent = 5 * bytes,
+                                   .fetched = 2 * bytes,
+                                   .reads = 5 * bytes,
+                                   .writes = 4 * bytes,
+                                   .reads_at_most = 4 * (2 + 2 * 2 * kSlotsOfAWindow) * bytes,
+                                   .atomics = true}))
+        << name;
+  }
+}
+
+// --- every step, at every size and load ----------------------------------------------------------
+
+/// Number of keys, and how many of 100 slots they take.
+class Loads : public ::testing::TestWithParam<std::tuple<named_step, std::size_t, std::size_t>> {};
+
+// Around a window (4), a warp and a block; a prime. At 100 % the last keys have to visit
+// everything.
+INSTANTIATE_TEST_SUITE_P(Steps, Loads,
+                         ::testing::Combine(::testing::ValuesIn(kSteps),
+                                            ::testing::Values(1, 3, 4, 5, 31, 32, 33, 255, 256, 257,
+                                                              2003),
+                                            ::testing::Values(5, 50, 75, 95, 100)),
+                         [](const auto& info) {
+                           return std::string(std::get<0>(info.param).name) + "_n" +
+                                  std::to_string(std::get<1>(info.param)) + "_load" +
+                                  std::to_string(std::get<2>(info.param));
+                         });
+
+TEST_P(Loads, FindsWhatIsThereAndNothingElse) {
+  const auto [which, n, load] = GetParam();
+  const std::size_t slots = (n * 100 + load - 1) / load;
+  // Fewer keys that are not there: without an empty slot, each search for one visits everything.
+  const numbers keys = different_numbers(which.value, n + n / 8 + 1, n),
+                present = first_of(keys, n), values = different_numbers(which.value, n, load);
+  EXPECT_TRUE(finds_what_it_should(
+      which.value, slots,
+      {find(present), insert(present, values), find(keys), erase(every_second(present)), find(keys),
+       erase(present), find(present)}));
+}
+
+TEST_P(EachStep, HasRoomForAsManyKeysAsItHasSlots) {
+  // Whatever the number of windows is, the probes of each key go round the end of the table.
+  for (std::size_t slots = 1; slots <= 100; ++slots) {
+    const numbers keys = different_numbers(which(), slots, slots);
+    EXPECT_TRUE(finds_what_it_should(which(), slots, {insert(keys, keys), find(keys)})) << slots;
+  }
+}
+
+TEST_P(EachStep, HoldsMoreKeysThanTheDeviceRunsThreads) {
+  const std::size_t n = device_limit(cudaDevAttrMultiProcessorCount) *
+                            device_limit(cudaDevAttrMaxThreadsPerMultiProcessor) +
+                        45;
+  const numbers keys = different_numbers(which(), n, 21), values = different_numbers(which(), n, 2);
+  EXPECT_TRUE(finds_what_it_should(which(), 2 * n,
+                                   {insert(keys, values), find(keys), erase(keys), find(keys)}));
+}
+
+TEST_P(EachStep, TakesKeysThatFollowAPattern) {
+  const std::uint64_t upper_half = which() == step::packed ? 16 : 32;
+  numbers neighbours(1000), multiples(1000);
+  for (std::size_t i = 0; i < neighbours.size(); ++i) {
+    neighbours[i] = i;
+    multiples[i] = std::uint64_t{i} << upper_half;
+  }
+  for (const numbers& keys : {neighbours, multiples})
+    EXPECT_TRUE(finds_what_it_should(which(), 1100, {insert(keys, neighbours), find(keys)}));
+}
+
+TEST_P(EachStep, TakesTheSmallestAndTheLargestKeysAndValues) {
+  const std::uint64_t most = largest(which()), high_bit = most / 2 + 1;
+  const numbers keys{0, most, 1, high_bit}, values{most, 0, high_bit, 1};
+  EXPECT_TRUE(
+      finds_what_it_should(which(), 8, {insert(keys, values), find(keys), find({2, most - 1})}));
+  EXPECT_TRUE(finds_what_it_should(which(), 8, {insert({0}, {0}), find({0, 1})}));
+  EXPECT_TRUE(finds_what_it_should(which(), 8, {insert({most}, {most}), find({most, 0})}));
+}
+
+TEST(Wide, TellsKeysApartThatDifferInTheUpperHalfAlone) {
+  numbers keys(300), values(300);
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    keys[i] = std::uint64_t{i} << 32 | 7;
+    values[i] = std::uint64_t{i} << 40 | i;
+  }
+  EXPECT_TRUE(finds_what_it_should(
+      step::wide, 300, {insert(keys, values), find(keys), erase(every_second(keys)), find(keys)}));
+}
+
+// --- the same key more than once -----------------------------------------------------------------
+
+TEST_P(EachStep, KeepsTheSmallestValueOfAKeyThatComesOften) {
+  const numbers values = different_numbers(which(), 1000, 3);
+  // One key; all copies of a key in a warp; in different blocks.
+  numbers in_warp(values.size()), in_blocks(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    in_warp[i] = i / 32;
+    in_blocks[i] = i % 250;
+  }
+  for (const numbers& keys : {numbers(values.size(), 77), in_warp, in_blocks}) {
+    // In a table that just holds them, no key may have two slots. One that has is still there when
+    // it has been erased.
+    const std::size_t different = keys[0] == 77 ? 1 : *std::ranges::max_element(keys) + 1;
+    EXPECT_TRUE(finds_what_it_should(which(), different,
+                                     {insert(keys, values), find(keys), erase(keys), find(keys)}));
+  }
+}
+
+TEST_P(EachStep, KeepsTheSmallerValueOfTwoBatches) {
+  const numbers keys = different_numbers(which(), 500, 4),
+                values = different_numbers(which(), 500, 5);
+  EXPECT_TRUE(
+      finds_what_it_should(which(), 500,
+                           {insert(keys, values), insert(keys, different_numbers(which(), 500, 6)),
+                            find(keys), insert(keys, numbers(500, largest(which()))), find(keys),
+                            insert(keys, numbers(500, 0)), find(keys)}));
+}
+
+// --- tombstones ----------------------------------------------------------------------------------
+
+TEST_P(EachStep, FindsKeysThatStandBehindErasedOnes) {
+  // No slot is empty, so the searches of many keys begin at a window that is full of others.
+  for (const std::size_t n : {28, 28 * 37}) {
+    const numbers keys = different_numbers(which(), n, n);
+    EXPECT_TRUE(finds_what_it_should(
+        which(), n, {insert(keys, keys), erase(first_of(keys, n / 2)), find(keys)}));
+  }
+}
+
+TEST_P(EachStep, HoldsAKeyOnceThoughSlotsBeforeItAreErased) {
+  const numbers keys = different_numbers(which(), 28, 2), rest = after_first(keys, 14),
+                values = different_numbers(which(), 14, 1);
+  EXPECT_TRUE(finds_what_it_should(which(), 28,
+                                   {insert(keys, keys), erase(first_of(keys, 14)),
+                                    insert(rest, values), find(keys), erase(rest), find(keys)}));
+}
+
+TEST_P(EachStep, ForgetsTheValueOfAnErasedKey) {
+  const numbers keys = different_numbers(which(), 100, 3);
+  EXPECT_TRUE(finds_what_it_should(which(), 300,
+                                   {insert(keys, numbers(100, 4)), erase(keys), find(keys),
+                                    insert(keys, numbers(100, 9)), find(keys)}));
+}
+
+TEST_P(EachStep, GivesAnErasedKeyItsSlotAgain) {
+  // There is no other slot.
+  const numbers keys = different_numbers(which(), 28, 8);
+  std::vector<batch> batches;
+  for (std::uint64_t round = 0; round < 3; ++round) {
+    batches.push_back(insert(keys, numbers(28, 10 + round)));
+    batches.push_back(find(keys));
+    batches.push_back(erase(keys));
+    batches.push_back(find(keys));
+  }
+  EXPECT_TRUE(finds_what_it_should(which(), 28, batches));
+}
+
+TEST_P(EachStep, PassesOverKeysToEraseThatAreNotThere) {
+  const numbers keys = different_numbers(which(), 200, 5), present = first_of(keys, 100);
+  EXPECT_TRUE(finds_what_it_should(
+      which(), 300,
+      {erase(keys), insert(present, present), erase(after_first(keys, 100)), find(keys)}));
+  const numbers often(300, keys[0]);
+  EXPECT_TRUE(finds_what_it_should(which(), 300, {insert(keys, keys), erase(often), find(keys)}));
+}
+
+// --- nothing, too much, wrong --------------------------------------------------------------------
+
+TEST_P(EachStep, AppliesNothingToNothing) {
+  EXPECT_TRUE(apply_batches(which(), 1, {}).found.empty());
+  EXPECT_TRUE(finds_what_it_should(which(), 1, {insert({}, {}), find({}), erase({}), find({5})}));
+}
+
+TEST_P(EachStep, BeginsWithAnEmptyTableEachTime) {
+  const numbers keys = different_numbers(which(), 300, 6);
+  EXPECT_TRUE(finds_what_it_should(which(), 600, {insert(keys, keys), find(keys)}));
+  EXPECT_TRUE(finds_what_it_should(which(), 600, {find(keys)}));
+}
+
+TEST_P(EachStep, RefusesKeysThatFindNoSlot) {
+  // A prime number of windows, so that there are exactly so many slots.
+  for (const std::size_t slots : {kSlotsOfAWindow, kSlotsOfAWindow * 7}) {
+    const numbers keys = different_numbers(which(), 2 * slots, 7), fit = first_of(keys, slots),
+                  one_more{keys.back()};
+    // As many keys as slots, and a key that is there already, are no problem.
+    EXPECT_TRUE(
+        finds_what_it_should(which(), slots, {insert(fit, fit), insert(fit, fit), find(keys)}));
+    expect_full(which(), slots, {insert(keys, keys)}, slots);
+    expect_full(which(), slots, {insert(fit, fit), insert(one_more, {1}), find(fit)}, 1);
+    expect_full(which(), slots, {insert(fit, fit), erase(fit), insert(one_more, {1})}, 1);
+  }
+}
+
+TEST_P(EachStep, RefusesWhatCannotBeAKeyOrAValue) {
+  const auto expect_refused = [&](const batch& b) {
+    EXPECT_THROW(apply_batches(which(), 8, std::vector<batch>{insert({1}, {1}), b}),
+                 lab::invalid_input);
+  };
+  for (const std::uint64_t number : {largest(which()) + 1, kNone}) {
+    expect_refused(insert({1, number}, {1, 2}));
+    expect_refused(insert({1, 2}, {1, number}));
+    expect_refused(find({number}));
+    expect_refused(erase({number, 1}));
+  }
+}
+
+TEST_P(EachStep, RefusesAWrongNumberOfValues) {
+  for (const batch& wrong :
+       {batch{operation::insert, {1, 2}, {1}}, batch{operation::insert, {1}, {1, 2}},
+        batch{operation::find, {1}, {1}}, batch{operation::erase, {1}, {1}}})
+    EXPECT_THROW(apply_batches(which(), 8, std::vector<batch>{wrong}), lab::invalid_input);
+}
+
+TEST_P(EachStep, RefusesATableWithoutSlotsOrWithTooMany) {
+  EXPECT_THROW(apply_batches(which(), 0, {}), lab::invalid_input);
+  EXPECT_THROW(apply_batches(which(), kMostSlots + 1, {}), lab::invalid_input);
+}
+
+TEST_P(EachStep, SaysHowLongTheLastBatchTook) {
+  const numbers keys = different_numbers(which(), 2000, 1);
+  const std::vector<batch> batches{insert(keys, keys), find(keys), erase(keys)};
+  for (std::size_t n = 1; n <= batches.size(); ++n) {
+    const float ms = apply_batches(which(), 4000, std::span(batches).first(n)).kernel_ms;
+    EXPECT_GT(ms, 0.0F);
+    EXPECT_LT(ms, 60'000.0F);
+  }
+}
+
+FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
+  const numbers keys = different_numbers(which(), 100, 1);
+  // The last batch is measured; where it is empty, the kernel before it is not.
+  for (const std::vector<batch>& batches :
+       {std::vector{insert(keys, keys), erase(every_second(keys)), find(keys)},
+        std::vector{insert(keys, keys)}, std::vector{insert(keys, keys), find(keys), find({})}})
+    expect_failures_reported([&] { return finds_what_it_should(which(), 200, batches); }, keys);
+}
+
+}  // namespace
