@@ -111,7 +111,8 @@ template <class Slot, class Number = typename Slot::number>
 struct kernels {
   void (*insert)(const Number* keys, const Number* values, std::size_t n, Slot* table,
                  unsigned windows, word* without_slot);
-  void (*find)(const Number* keys, std::size_t n, Slot* table, unsigned windows, Number* values);
+  void (*find)(const Number* keys, std::size_t n, const Slot* table, unsigned windows,
+               Number* values);
   void (*erase)(const Number* keys, std::size_t n, Slot* table, unsigned windows);
 };
 

@@ -46,6 +46,7 @@ struct hit {
   typename Slot::number value = kNothing<typename Slot::number>;
 };
 
+/// Slot is const where no thread changes the table meanwhile.
 template <class Slot, class Number = typename Slot::number>
 __device__ hit<Slot> search(Slot* table, unsigned windows, Number key) {
   hit<Slot> found;
@@ -61,7 +62,7 @@ __global__ void insert_all(const Number* keys, const Number* values, std::size_t
 }
 
 template <class Slot, class Number = typename Slot::number>
-__global__ void find_all(const Number* keys, std::size_t n, Slot* table, unsigned windows,
+__global__ void find_all(const Number* keys, std::size_t n, const Slot* table, unsigned windows,
                          Number* values) {
   const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
   for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride)
@@ -81,6 +82,7 @@ struct packed {
   using number = std::uint32_t;
   word both;  // pack(key, value); in an empty slot all bits are 1
 
+  __device__ entry<number> look() const { return {key_of(both), value_of(both)}; }
   __device__ entry<number> look() {
     const word seen = load(both);
     return {key_of(seen), value_of(seen)};
@@ -88,9 +90,9 @@ struct packed {
 
   /// Puts key and value into this slot. False: it has another key, and stays as it is.
   __device__ bool enter(number key, number value) {
-    // TODO(5): atomicCAS() claims the slot if it is empty. If it is not, perhaps since a moment
-    //          ago, does it have the same key? Then the smaller value stays: atomicMin() compares
-    //          whole words, whose upper halves are equal.
+    // TODO(5): if the slot looks empty (load()), atomicCAS() claims it. If it is not empty, perhaps
+    //          since a moment ago, does it have the same key? Then the smaller value stays:
+    //          atomicMin() compares whole words, whose upper halves are equal.
     return true;
   }
 
@@ -105,11 +107,12 @@ struct packed {
 // --- wide: two words, so there is a moment when the key is in the slot and its value is not ------
 // Requires that this looks like a tombstone: the value of an empty slot is kNone.
 
-struct wide {
+struct alignas(16) wide {  // so that one load may read both
   using number = word;
   word key_here;
   word value_here;
 
+  __device__ entry<number> look() const { return {key_here, value_here}; }
   __device__ entry<number> look() { return {load(key_here), load(value_here)}; }
 
   __device__ bool enter(number key, number value) {
