@@ -424,6 +424,36 @@ def open_addressing(c: Canvas) -> None:
 
 
 @drawing(
+    "Probing windows",
+    "A table of seven windows of four slots. The home of key 52 is window 2, whose slots have other"
+    " keys; one of them is erased, a tombstone. Its stride is 3, so the next window is 5, which is"
+    " full, too, and then 8, which is 1: after the last window comes the first. There a slot is"
+    " empty, and gets the key. A search visits the same windows, and ends at the key.",
+    190,
+)
+def probing_windows(c: Canvas) -> None:
+    slots = ["k.k.", "kke.", "kkxk", "..k.", "k...", "kkkk", ".k.."]
+    fills = {"k": "blue", "x": "red", "e": "orange", ".": "empty"}
+    names = {"k": "", "x": "x", "e": "52", ".": ""}
+    left, width, slot = 36, 94, 21
+
+    def middle(window: int) -> int:
+        return left + width * window + 2 * slot
+
+    for window, content in enumerate(slots):
+        for i, kind in enumerate(content):
+            x = left + width * window + slot * i
+            c.label(x, 76, slot, 34, names[kind], fills[kind], "code small")
+        c.text(left + width * window + slot / 2, 126, str(window), "small muted", "middle")
+    c.text(middle(2), 30, "52: home 2, stride 3", "code", "middle")
+    c.arrow(middle(2), 38, middle(2), 72)
+    c.bend([(middle(2) + 20, 62), (middle(2) + 40, 46), (middle(5) - 40, 46), (middle(5), 72)])
+    c.bend([(middle(5) + 20, 112), (middle(5), 150), (middle(1) + 10, 150), (middle(1) + 10, 114)])
+    c.text((middle(1) + middle(5)) / 2, 168, "5 + 3 = 8, and 8 - 7 = 1", "small", "middle")
+    c.text(left, 186, "x: a tombstone", "small muted")
+
+
+@drawing(
     "What release and acquire promise",
     "Time runs downwards. Thread A changes the sum and then frees the lock. Without order, thread B"
     " may find the lock free and still read the old sum. If A releases the lock and B acquires it,"
