@@ -279,8 +279,7 @@ cudaError_t largest_cluster(int* blocks, const void* kernel, const cudaLaunchCon
     shape.grid = shape.cluster;  // the grid is not asked for
     if (const std::string why = wrong_cluster(shape, kernel); !why.empty())
       return fail(cudaErrorInvalidClusterSize, this_call() + " fails: " + why);
-    const unsigned declared = blocks_in(cluster_dims_of(kernel));
-    *blocks = static_cast<int>(declared != 0 ? declared : cluster_limit_of(kernel));
+    *blocks = static_cast<int>(cluster_limit_of(kernel));  // whatever it was compiled for
     return cudaSuccess;
   });
 }
