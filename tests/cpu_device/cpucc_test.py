@@ -253,6 +253,18 @@ int main() {
         self.cpucc("--check", "race.cu", "-o", "race")
         self.assertIn("race.cu:1", self.run_in_folder("./race").stderr)
 
+    def test_reports_name_lines_of_the_program_and_not_of_the_installed_headers(self) -> None:
+        self.write(
+            "past.cu",
+            "__global__ void past(int* a) { a[1] = 0; }\n"
+            "int main() { int* a;\n"
+            "  cudaMalloc(&a, 4);\n"
+            "  past<<<1, 1>>>(a); return cudaDeviceSynchronize(); }\n",
+        )
+        self.cpucc("--check", "past.cu", "-o", "past")
+        said = self.run_in_folder("./past").stderr
+        self.assertRegex(said, r"past\.cu:1, of device memory \(4 bytes, allocated at .*past\.cu:3")
+
     def test_dependencies_name_sources_and_never_temporary_files(self) -> None:
         self.write("a #$ file.cu", '#include "scale.cuh"\n')
         self.assertEqual(

@@ -109,10 +109,11 @@ std::string quoted(const std::string& text) {
   return result + "'";
 }
 
-/// Is it a line of this device's headers, of the standard library's, of the course's? That is not
-/// where the program stands.
+/// Is it a line of this device's headers (in the repository or installed), of the standard
+/// library's, of the course's? That is not where the program stands.
 bool is_library(const std::string& line) {
-  for (const char* folder : {"/cpu_device/include/", "/include/c++/", "/include/lab/"})
+  for (const char* folder :
+       {"/cpu_device/include/", "/include/cpu_device/", "/include/c++/", "/include/lab/"})
     if (line.find(folder) != std::string::npos) return true;
   return false;
 }
