@@ -242,6 +242,56 @@ TEST(Streams, KeepFlagsPriorityAndIdentity) {
   cudaGetLastError();
 }
 
+TEST(Streams, KeepTheirAccessPolicy) {
+  float* data = nullptr;
+  ASSERT_EQ(cudaMalloc(&data, 4096), cudaSuccess);
+  cudaStream_t stream = nullptr, other = nullptr;
+  ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+  ASSERT_EQ(cudaStreamCreate(&other), cudaSuccess);
+  cudaStreamAttrValue value = {};
+  value.accessPolicyWindow.base_ptr = data;
+  value.accessPolicyWindow.num_bytes = 4096;
+  value.accessPolicyWindow.hitRatio = 0.5F;
+  value.accessPolicyWindow.hitProp = cudaAccessPropertyPersisting;
+  value.accessPolicyWindow.missProp = cudaAccessPropertyStreaming;
+  const auto set = [&] {
+    return cudaStreamSetAttribute(stream, cudaStreamAttributeAccessPolicyWindow, &value);
+  };
+  ASSERT_EQ(set(), cudaSuccess);
+  cudaStreamAttrValue kept = {};
+  ASSERT_EQ(cudaStreamCopyAttributes(other, stream), cudaSuccess);
+  ASSERT_EQ(cudaStreamGetAttribute(other, cudaStreamAttributeAccessPolicyWindow, &kept),
+            cudaSuccess);
+  EXPECT_EQ(kept.accessPolicyWindow.base_ptr, data);
+  EXPECT_EQ(kept.accessPolicyWindow.num_bytes, 4096U);
+  EXPECT_EQ(kept.accessPolicyWindow.hitRatio, 0.5F);
+  EXPECT_EQ(kept.accessPolicyWindow.hitProp, cudaAccessPropertyPersisting);
+  EXPECT_EQ(kept.accessPolicyWindow.missProp, cudaAccessPropertyStreaming);
+  add<<<1, 1, 0, stream>>>(reinterpret_cast<int*>(data));  // a launch with it works as without
+  EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+
+  value.accessPolicyWindow.hitRatio = 1.5F;
+  EXPECT_EQ(set(), cudaErrorInvalidValue);
+  value.accessPolicyWindow.hitRatio = 1;
+  value.accessPolicyWindow.missProp = cudaAccessPropertyPersisting;
+  EXPECT_EQ(set(), cudaErrorInvalidValue);
+  value.accessPolicyWindow.missProp = cudaAccessPropertyNormal;
+  value.accessPolicyWindow.num_bytes = 0;  // how a window is closed
+  EXPECT_EQ(set(), cudaSuccess);
+  EXPECT_EQ(cudaCtxResetPersistingL2Cache(), cudaSuccess);
+
+  value.syncPolicy = cudaSyncPolicyBlockingSync;
+  EXPECT_EQ(cudaStreamSetAttribute(stream, cudaStreamAttributeSynchronizationPolicy, &value),
+            cudaSuccess);
+  EXPECT_EQ(cudaStreamGetAttribute(stream, cudaStreamAttributeSynchronizationPolicy, &kept),
+            cudaSuccess);
+  EXPECT_EQ(kept.syncPolicy, cudaSyncPolicyBlockingSync);
+  EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+  EXPECT_EQ(cudaStreamDestroy(other), cudaSuccess);
+  EXPECT_EQ(cudaFree(data), cudaSuccess);
+  cudaGetLastError();
+}
+
 struct managed_int {
   int* data = nullptr;
   managed_int() { EXPECT_EQ(cudaMallocManaged(&data, 4096), cudaSuccess); }

@@ -149,6 +149,9 @@
   X(cudaStreamQuery, checked, cudaErrorLaunchFailure)                                    \
   X(cudaStreamGetFlags, none, cudaErrorInvalidResourceHandle)                            \
   X(cudaStreamGetPriority, none, cudaErrorInvalidResourceHandle)                         \
+  X(cudaStreamSetAttribute, none, cudaErrorInvalidResourceHandle)                        \
+  X(cudaStreamGetAttribute, none, cudaErrorInvalidResourceHandle)                        \
+  X(cudaStreamCopyAttributes, none, cudaErrorInvalidResourceHandle)                      \
   X(cudaStreamGetId, none, cudaErrorInvalidResourceHandle)                               \
   X(cudaStreamGetDevice, none, cudaErrorInvalidResourceHandle)                           \
   X(cudaDeviceGetStreamPriorityRange, checked, cudaErrorInvalidValue)                    \

@@ -13,6 +13,16 @@ namespace {
 
 constexpr int kGreatestPriority = -5;  // priorities are kept, and change nothing
 
+/// What CUDA refuses of it: there is no cache here that it could change.
+bool is_window(const cudaAccessPolicyWindow& window) {
+  const auto is_property = [](cudaAccessProperty property) {
+    return property == cudaAccessPropertyNormal || property == cudaAccessPropertyStreaming ||
+           property == cudaAccessPropertyPersisting;
+  };
+  return window.hitRatio >= 0 && window.hitRatio <= 1 && is_property(window.hitProp) &&
+         is_property(window.missProp) && window.missProp != cudaAccessPropertyPersisting;
+}
+
 }  // namespace
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int flags) {
@@ -79,6 +89,63 @@ cudaError_t cudaStreamGetPriority(cudaStream_t handle, int* priority) {
     if (stream == nullptr) return bad_stream();
     if (priority == nullptr) return fail(cudaErrorInvalidValue);
     *priority = stream->priority;
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaStreamSetAttribute(cudaStream_t handle, cudaStreamAttrID id,
+                                   const cudaStreamAttrValue* value) {
+  return call(api::cudaStreamSetAttribute, [&] {
+    CUstream_st* stream = resolve(handle);
+    if (stream == nullptr) return bad_stream();
+    if (value == nullptr) return fail(cudaErrorInvalidValue);
+    switch (id) {
+      case cudaStreamAttributeAccessPolicyWindow:
+        if (!is_window(value->accessPolicyWindow)) return fail(cudaErrorInvalidValue);
+        stream->window = value->accessPolicyWindow;
+        return cudaSuccess;
+      case cudaStreamAttributeSynchronizationPolicy:
+        if (value->syncPolicy < cudaSyncPolicyAuto ||
+            value->syncPolicy > cudaSyncPolicyBlockingSync)
+          return fail(cudaErrorInvalidValue);
+        stream->waiting_policy = value->syncPolicy;
+        return cudaSuccess;
+      case cudaStreamAttributePriority:
+        stream->priority = std::clamp(value->priority, kGreatestPriority, 0);
+        return cudaSuccess;
+      default:
+        return fail(cudaErrorInvalidValue);
+    }
+  });
+}
+cudaError_t cudaStreamGetAttribute(cudaStream_t handle, cudaStreamAttrID id,
+                                   cudaStreamAttrValue* value) {
+  return call(api::cudaStreamGetAttribute, [&] {
+    CUstream_st* stream = resolve(handle);
+    if (stream == nullptr) return bad_stream();
+    if (value == nullptr) return fail(cudaErrorInvalidValue);
+    switch (id) {
+      case cudaStreamAttributeAccessPolicyWindow:
+        value->accessPolicyWindow = stream->window;
+        return cudaSuccess;
+      case cudaStreamAttributeSynchronizationPolicy:
+        value->syncPolicy = stream->waiting_policy;
+        return cudaSuccess;
+      case cudaStreamAttributePriority:
+        value->priority = stream->priority;
+        return cudaSuccess;
+      default:
+        return fail(cudaErrorInvalidValue);
+    }
+  });
+}
+cudaError_t cudaStreamCopyAttributes(cudaStream_t to, cudaStream_t from) {
+  return call(api::cudaStreamCopyAttributes, [&] {
+    CUstream_st* target = resolve(to);
+    const CUstream_st* source = resolve(from);
+    if (target == nullptr || source == nullptr) return bad_stream();
+    target->window = source->window;
+    target->waiting_policy = source->waiting_policy;
+    target->priority = source->priority;
     return cudaSuccess;
   });
 }

@@ -20,6 +20,7 @@
 #include "context/device.hpp"
 #include "context/objects.hpp"
 #include "cpu_device/events.h"
+#include "cpu_device/launch_api.h"
 
 struct CUgraphNode_st {
   cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
@@ -61,6 +62,8 @@ struct CUstream_st {
   int device = 0;
   unsigned flags = cudaStreamDefault;
   int priority = 0;
+  cudaAccessPolicyWindow window{};  // hints, which are kept
+  cudaSynchronizationPolicy waiting_policy = cudaSyncPolicyAuto;
   unsigned long long id = 0;
   std::list<cpu_device::stream_work> queue;             // most are empty, and cost nothing then
   std::shared_ptr<cpu_device::stream_capture> capture;  // null: none
