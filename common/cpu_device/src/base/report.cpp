@@ -103,7 +103,7 @@ std::pair<std::string, std::uintptr_t> place_in_file(const void* pc) {
   return {std::string(file, n < 0 ? 0 : static_cast<std::size_t>(n)), address};
 }
 
-std::string quoted(const std::string& text) {
+std::string for_shell(const std::string& text) {
   std::string result = "'";
   for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return result + "'";
@@ -124,7 +124,7 @@ std::vector<std::vector<std::string>> source_lines(const std::vector<const void*
   constexpr std::size_t kAtOnce = 1000;  // a command line is not endless
   for (std::size_t begin = 0; begin < pcs.size();) {
     const std::string file = place_in_file(pcs[begin]).first;
-    std::string command = "addr2line -a -i -e " + quoted(file);
+    std::string command = "addr2line -a -i -e " + for_shell(file);
     std::size_t end = begin;
     for (; end < pcs.size() && end < begin + kAtOnce; ++end) {
       const auto [other, address] = place_in_file(pcs[end]);

@@ -76,7 +76,7 @@ std::size_t character(std::string_view text) {
 }
 
 /// A string of JSON, with its quotes.
-std::string quoted(std::string_view text) {
+std::string json_text(std::string_view text) {
   std::string result = "\"";
   while (!text.empty()) {
     const std::size_t bytes = character(text);
@@ -154,7 +154,7 @@ class trace final : public observer {
                                                "copy device to host", "copy device to device"};
       span(where, begin, i + 1 < work.copies.size() ? work.copies[i + 1].first : now, "copy",
            copy.from == nullptr ? "memset" : kKinds[copy.kind],
-           "\"bytes\":" + std::to_string(copy.bytes) + ",\"by\":" + quoted(e.name));
+           "\"bytes\":" + std::to_string(copy.bytes) + ",\"by\":" + json_text(e.name));
     }
     if (is_frame) span(where, work.begin, now, "work", e.name, "");
   }
@@ -171,7 +171,7 @@ class trace final : public observer {
     const std::lock_guard lock(mutex_);
     std::string details = "\"grid\":" + extent(e.grid) + ",\"block\":" + extent(e.block) +
                           ",\"dynamic shared bytes\":" + std::to_string(e.shared_bytes);
-    if (e.file != nullptr) details += ",\"launched at\":" + quoted(place(e.file, e.line));
+    if (e.file != nullptr) details += ",\"launched at\":" + json_text(place(e.file, e.line));
     if (e.cooperative) details += ",\"cooperative\":true";
     if (e.status != 0) details += ",\"error\":" + std::to_string(e.status);
     span(track_of(works_.back().event), works_.back().launch, now, "kernel", e.kernel, details);
@@ -222,7 +222,7 @@ class trace final : public observer {
       case what::end:
         if (const auto it = ranges_.find(e.number); it != ranges_.end()) {
           put("{\"ph\":\"e\"," + at(host(), now) +
-              ",\"cat\":\"nvtx\",\"name\":" + quoted(it->second) + id_of(e.number) + "}");
+              ",\"cat\":\"nvtx\",\"name\":" + json_text(it->second) + id_of(e.number) + "}");
           ranges_.erase(it);
         }
         return;
@@ -268,13 +268,13 @@ class trace final : public observer {
     named_.insert(t);
     put("{\"ph\":\"M\",\"pid\":" + std::to_string(t.process) +
         ",\"tid\":" + std::to_string(t.thread) + R"(,"name":"thread_name","args":{"name":)" +
-        quoted(text) + "}}");
+        json_text(text) + "}}");
   }
 
   void name_process(int process, const std::string& text) {
     if (!processes_.insert(process).second) return;
     const std::string begin = R"({"ph":"M","tid":0,"pid":)" + std::to_string(process);
-    put(begin + R"(,"name":"process_name","args":{"name":)" + quoted(text) + "}}");
+    put(begin + R"(,"name":"process_name","args":{"name":)" + json_text(text) + "}}");
     put(begin + R"(,"name":"process_sort_index","args":{"sort_index":)" +
         std::to_string(process == kBlocks ? 1000 : process) + "}}");
   }
@@ -344,7 +344,7 @@ class trace final : public observer {
     }
     if (++events_ > kMostEvents) return false;
     return put(std::string("{\"ph\":\"") + phase + "\"," + at(t, time) + ",\"cat\":\"" + category +
-               "\",\"name\":" + quoted(text) + more + "}");
+               "\",\"name\":" + json_text(text) + more + "}");
   }
 
   void span(const track& t, clock::time_point begin, clock::time_point end, const char* category,
