@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The CUDA Labs authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""The course's version: in CMakeLists.txt, in the changelog's newest section, and in a tag once it
-is released."""
+"""The course's version: in CMakeLists.txt, in the changelog's newest section, in CITATION.cff, and
+in a tag once it is released."""
 
 import re
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Iterator, List, Tuple
 from lablib.processes import capture
 
 CHANGELOG = "docs/changelog.md"
+CITATION = "CITATION.cff"
 _HEADING = re.compile(r"## (\d+)\.(\d+)\.(\d+), (unreleased|\d{4}-\d\d-\d\d)")
 
 
@@ -44,13 +45,19 @@ def _git(root: Path, *arguments: str) -> str:
 
 
 def problems(root: Path) -> Iterator[Tuple[str, int, str]]:
-    """Where CMakeLists.txt, the changelog and the commit's tag differ: file, line, sentence."""
+    """Where they differ: file, line, sentence."""
     if not (root / CHANGELOG).is_file():
         return
     number = read(root)
     if not number:
         yield "CMakeLists.txt", 1, "there is no `project(cuda_labs VERSION 1.2.3 …`"
         return
+    if (root / CITATION).is_file():
+        cited = (root / CITATION).read_text(encoding="utf-8")
+        place = re.search(r"^version: (.*)$", cited, re.MULTILINE)
+        if not place or place[1] != number:
+            line = cited.count("\n", 0, place.start()) + 1 if place else 1
+            yield CITATION, line, f"there is no `version: {number}`, as in CMakeLists.txt"
     lines = (root / CHANGELOG).read_text(encoding="utf-8").splitlines()
     sections = [(line, text) for line, text in enumerate(lines, 1) if text.startswith("## ")]
     found = []

@@ -73,6 +73,25 @@ class VersionTest(LabTest):
         self.sections("1.10.0, unreleased", "1.9.0, 2030-01-01")
         self.assertEqual("", self.problems())
 
+    def test_a_citation_that_differs(self) -> None:
+        citation = self.root / "CITATION.cff"
+        complaint = "there is no `version: 1.2.3`, as in CMakeLists.txt"
+        for text, problem in (
+            ("title: x\nversion: 1.2.3\n", ""),
+            ("title: x\nversion: 1.2.2\n", f"CITATION.cff:2 {complaint}"),
+            ("cff-version: 1.2.3\n", f"CITATION.cff:1 {complaint}"),
+        ):
+            with self.subTest(text):
+                citation.write_text(text)
+                self.assertEqual(problem, self.problems())
+
+    def test_the_page_on_citing_has_the_title_and_the_license_of_the_file(self) -> None:
+        cited = (REPOSITORY / "CITATION.cff").read_text(encoding="utf-8")
+        page = (REPOSITORY / "docs/citing.md").read_text(encoding="utf-8")
+        title = next(x for x in cited.splitlines() if x.startswith("title: "))[len("title: ") :]
+        self.assertIn(f"*{title[1:-1]}.*", page)
+        self.assertIn("license: Apache-2.0\n", cited)
+
     def test_without_a_number(self) -> None:
         (self.root / "CMakeLists.txt").write_text("project(cuda_labs LANGUAGES C)")
         self.assertIn("there is no `project(cuda_labs VERSION", self.problems())
