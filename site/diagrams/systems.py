@@ -305,11 +305,11 @@ def portable_memory(c: Canvas) -> None:
 @drawing(
     "The layers of CUDA Labs",
     "From top to bottom: exercises with starters, solutions, tests and bugs. Below them what they"
-    " share: the library lab and the test support. Below that CUDA's API, for which there are two"
-    " implementations: NVIDIA's toolkit with a GPU, and the CPU device with its libraries, api,"
-    " context, observers, engine and base. The rewriter turns .cu files into C++ for the CPU"
-    " device."
-    " Beside everything: scripts/lab, which builds, tests and reports.",
+    " share: the library lab, the test support, and what grades. Below that CUDA's API, for which"
+    " there are two implementations: NVIDIA's toolkit with a GPU, and the CPU device with its"
+    " libraries, api, context, observers, engine and base. The rewriter turns .cu files into C++"
+    " for the CPU device; cpucc does it for other programs than the course's. Beside everything:"
+    " scripts/lab, which builds, tests, measures, grades and reports.",
     420,
 )
 def layers(c: Canvas) -> None:
@@ -327,9 +327,9 @@ def layers(c: Canvas) -> None:
         c.text(96 + 130 * i, 92, note, "small", "middle")
     c.box(20, 112, 540, 62, "green")
     c.text(34, 134, "what they share", "strong")
-    c.label(34, 142, 250, 26, "common/include/lab", "panel", "code")
-    c.label(296, 142, 250, 26, "tests/support", "panel", "code")
-    c.label(20, 182, 540, 30, "CUDA: the runtime API, cuBLAS, cuRAND, Thrust", "orange")
+    for i, name in enumerate(("common/include/lab", "tests/support", "grading")):
+        c.label(34 + 174 * i, 142, 164, 26, name, "panel", "code")
+    c.label(20, 182, 540, 30, "CUDA: the runtime API, cuBLAS, cuRAND, NCCL, CUB, Thrust", "orange")
     c.box(20, 220, 240, 188, "panel")
     c.text(34, 242, "on a GPU", "strong")
     c.label(34, 254, 212, 30, "nvcc", "panel", "code")
@@ -338,15 +338,16 @@ def layers(c: Canvas) -> None:
     c.arrow(140, 320, 140, 362)
     c.box(272, 220, 288, 188, "panel")
     c.text(286, 242, "on the CPU device", "strong")
-    c.label(286, 254, 110, 30, "rewriter", "purple", "small")
-    c.label(400, 254, 146, 30, "g++ or clang", "panel", "code small")
-    stack = ["libraries: cuBLAS, cuRAND", "api", "context", "observers", "engine", "base"]
+    c.label(286, 254, 66, 30, "cpucc", "purple", "code small")
+    c.label(358, 254, 78, 30, "rewriter", "purple", "small")
+    c.label(442, 254, 104, 30, "g++ or clang", "panel", "code small")
+    stack = ["libraries: cuBLAS, cuRAND, NCCL", "api", "context", "observers", "engine", "base"]
     for i, name in enumerate(stack):
         c.label(286, 290 + 19 * i, 260, 18, name, "purple", "small")
     c.box(580, 12, 120, 396, "panel")
     c.text(640, 40, "scripts/lab", "code strong", "middle")
     for i, name in enumerate(
-        ("run, test", "check, profile", "hint, watch", "verify", "dev …", "docs")
+        ("run, test", "check, profile", "hint, watch", "bench", "grade", "verify", "dev …", "docs")
     ):
         c.text(640, 80 + 30 * i, name, "small", "middle")
     c.text(640, 360, "CMake", "code", "middle")
