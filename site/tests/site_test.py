@@ -8,9 +8,11 @@
 come from the system.
 """
 
+import functools
 import math
 import os
 import posixpath
+import queue
 import re
 import shutil
 import subprocess
@@ -20,13 +22,15 @@ import unittest
 import urllib.parse
 import xml.etree.ElementTree as ElementTree
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Set, Tuple
 
 import axe_core_python
 import pypdf
 from selenium import webdriver
+from selenium.common.exceptions import TimeoutException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select, WebDriverWait
@@ -72,6 +76,8 @@ SEARCHES = {
 
 WIDTHS = (360, 768, 1440)
 
+LISTINGS = ("files", "solutions", "tests")  # folders of pages that show source files
+
 
 class Page(HTMLParser):
     """What a page links to, loads, and has as anchors."""
@@ -100,12 +106,38 @@ class Page(HTMLParser):
     handle_startendtag = handle_starttag
 
 
+@functools.lru_cache(maxsize=None)
 def built_pages() -> Dict[str, Page]:
     return {
         path.relative_to(SITE).as_posix(): Page(path.read_text(encoding="utf-8"))
         for path in sorted(SITE.rglob("*.html"))
         if "_static" not in path.relative_to(SITE).parts
     }
+
+
+def longest_words(name: str) -> Dict[Tuple[str, ...], int]:
+    """Of each kind of element in a page's article, the longest word; of code, the longest line."""
+    text = (SITE / name).read_text(encoding="utf-8")
+    article = text[text.index("<article") : text.index("</article>")]
+    folder = name.partition("/")[0]
+    found: Dict[Tuple[str, ...], int] = {}
+    for code in re.findall(r"<pre>(.*?)</pre>", article, re.DOTALL):
+        lines = re.sub(r"<[^>]+>", "", code).splitlines()
+        found[folder, "pre"] = max([found.get((folder, "pre"), 0), *map(len, lines)])
+    rest = re.sub(r"<pre>.*?</pre>", "", article, flags=re.DOTALL)
+    for tag, attributes, words in re.findall(r"<(/?\w+)([^>]*)>([^<]*)", rest):
+        kind = (folder, tag, *re.findall(r'class="[^"]*"', attributes))
+        found[kind] = max([found.get(kind, 0), *map(len, words.split())])
+    return found
+
+
+def listings_for_every_width(names: Iterable[str]) -> Set[str]:
+    """They are all laid out alike: for each kind of element, the page with the longest word."""
+    longest: Dict[Tuple[str, ...], Tuple[int, str]] = {}
+    for name in names:
+        for kind, length in longest_words(name).items():
+            longest[kind] = max(longest.get(kind, (-1, "")), (length, name))
+    return {name for _, name in longest.values()}
 
 
 class FilesTest(unittest.TestCase):
@@ -450,7 +482,8 @@ class Browser(webdriver.Chrome):
         options.add_argument("--host-resolver-rules=MAP * ~NOTFOUND")
         options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
         super().__init__(options, webdriver.ChromeService(shutil.which("chromedriver") or ""))
-        self.set_page_load_timeout(30)
+        self.set_page_load_timeout(120)
+        self.set_script_timeout(120)
 
     def open(self, page: str) -> None:
         self.get((SITE / page).as_uri() if "?" not in page else f"{SITE.as_uri()}/{page}")
@@ -461,6 +494,55 @@ class Browser(webdriver.Chrome):
 
     def messages(self) -> List[str]:
         return [entry["message"] for entry in self.get_log("browser")]
+
+
+class Browsers:
+    """Two that share the pages, so that neither of two processors is idle."""
+
+    def __init__(self) -> None:
+        self.all = [Browser(), Browser()]
+
+    def quit(self) -> None:
+        for browser in self.all:
+            browser.quit()
+
+    def problems(
+        self, names: Iterable[str], look: Callable[[Browser, str], List[str]]
+    ) -> List[str]:
+        """What `look` finds on these pages, in their order."""
+        idle: queue.SimpleQueue[Browser] = queue.SimpleQueue()
+        for browser in self.all:
+            idle.put(browser)
+
+        def look_at(name: str) -> List[str]:
+            browser = idle.get()
+            try:
+                return [f"{name}: {problem}" for problem in look(browser, name)]
+            finally:
+                idle.put(browser)
+
+        with ThreadPoolExecutor(len(self.all)) as pool:
+            return [problem for found in pool.map(look_at, names) for problem in found]
+
+
+def violations(browser: Browser) -> List[str]:
+    """What axe finds on the page as it is now: in the light, and contrasts in the dark."""
+    script = Path(axe_core_python.__file__).parent / "axe.min.js"
+    browser.execute_script(script.read_text(encoding="utf-8"))
+    problems = []
+    for theme, options in (("light", {}), ("dark", {"runOnly": ["color-contrast"]})):
+        browser.execute_script(f"document.body.dataset.theme = '{theme}';")
+        found = browser.execute_async_script(
+            """
+            const done = arguments[arguments.length - 1];
+            axe.run(document, arguments[0]).then((r) => done(
+              r.violations.flatMap((v) => v.nodes.map(
+                (n) => `${v.id}: ${n.target.join(" ")}: ${n.failureSummary}`))));
+            """,
+            {**options, "resultTypes": ["violations"]},
+        )
+        problems += [f"{theme}: {problem}" for problem in found]
+    return problems
 
 
 class ProfilePageTest(unittest.TestCase):
@@ -516,23 +598,35 @@ class ProfilePageTest(unittest.TestCase):
 
 
 class BrowserTest(unittest.TestCase):
-    browser: Browser
+    browsers: Browsers
     maxDiff = None
 
     @classmethod
     def setUpClass(cls) -> None:
-        cls.browser = Browser()
-        cls.addClassCleanup(cls.browser.quit)
-        cls.browser.width(1440)
+        cls.browsers = Browsers()
+        cls.addClassCleanup(cls.browsers.quit)
+
+    def setUp(self) -> None:
+        for browser in self.browsers.all:
+            browser.width(1440)
 
     def test_pages_load_quietly_and_fit_every_width(self) -> None:
-        """The theme clips what is too wide, so it is looked for; scrolling boxes may hold it."""
-        problems: List[str] = []
-        for name in built_pages():
-            self.browser.open(name)
+        """The theme clips what is too wide, so it is looked for; scrolling boxes may hold it. Every
+        page is looked at on the narrowest screen, where least fits; of the many that show source
+        files, only the most demanding also on the others."""
+        listings = [n for n in built_pages() if n.startswith(tuple(f"{f}/" for f in LISTINGS))]
+        narrow_only = {*listings} - listings_for_every_width(listings)
+        self.assertLess(len(narrow_only), len(listings))
+
+        def look(browser: Browser, name: str) -> List[str]:
+            problems = []
             for width in WIDTHS:
-                self.browser.width(width)
-                wide = self.browser.execute_script(
+                if width != WIDTHS[0] and name in narrow_only:
+                    break
+                browser.width(width)
+                if width == WIDTHS[0]:
+                    browser.open(name)
+                wide = browser.execute_script(
                     """
                     const found = [];
                     const right = document.documentElement.clientWidth + 1;
@@ -545,18 +639,15 @@ class BrowserTest(unittest.TestCase):
                     return found.slice(0, 3);
                     """
                 )
-                problems += [f"{name}, {width} pixels: {what}" for what in wide]
-            problems += [f"{name}: {message}" for message in self.browser.messages()]
-        self.browser.width(1440)
-        self.assertEqual(problems, [])
+                problems += [f"{width} pixels: {what}" for what in wide]
+            return problems + browser.messages()
+
+        self.assertEqual(self.browsers.problems(built_pages(), look), [])
 
     def test_words_of_drawings_stay_within_them(self) -> None:
-        problems = []
-        for name, page in built_pages().items():
-            if not any(i.endswith("-title") for i in page.ids):
-                continue
-            self.browser.open(name)
-            problems += self.browser.execute_script(
+        def look(browser: Browser, name: str) -> List[str]:
+            browser.open(name)
+            found: List[str] = browser.execute_script(
                 """
                 const found = [];
                 for (const svg of document.querySelectorAll("svg.drawing")) {
@@ -570,57 +661,51 @@ class BrowserTest(unittest.TestCase):
                 return found;
                 """
             )
-        self.assertEqual(problems, [])
+            return found
+
+        pages = built_pages().items()
+        names = [name for name, page in pages if any(i.endswith("-title") for i in page.ids)]
+        self.assertGreater(len(names), 10)
+        self.assertEqual(self.browsers.problems(names, look), [])
 
     def test_search_finds_what_it_should(self) -> None:
-        for word, page in SEARCHES.items():
-            with self.subTest(word):
-                self.browser.open(f"search.html?q={word}")
-                # Results come in one by one; then the summary says how many there are.
-                WebDriverWait(self.browser, 20).until(
-                    lambda b: re.search(
-                        r"found|did not match", b.find_element(By.ID, "search-results").text
-                    )
+        def look(browser: Browser, word: str) -> List[str]:
+            browser.open(f"search.html?q={word}")
+            # Results come in one by one; then the summary says how many there are.
+            WebDriverWait(browser, 60).until(
+                lambda b: re.search(
+                    r"found|did not match", b.find_element(By.ID, "search-results").text
                 )
-                WebDriverWait(self.browser, 20).until(
-                    lambda b, page=page: b.find_elements(
-                        By.CSS_SELECTOR, f'#search-results a[href^="{page}.html"]'
-                    ),
-                    f"{word}: not in {page}",
-                )
+            )
+            link = f'#search-results a[href^="{SEARCHES[word]}.html"]'
+            try:
+                WebDriverWait(browser, 20).until(lambda b: b.find_elements(By.CSS_SELECTOR, link))
+            except TimeoutException:
+                return [f"not found in {SEARCHES[word]}"]
+            return []
+
+        self.assertEqual(self.browsers.problems(SEARCHES, look), [])
 
     def test_readers_with_disabilities_can_use_it(self) -> None:
-        """axe's rules, and those of contrast in the dark as well. On a page of each kind: what is
-        wrong is wrong in all of them, and axe takes seconds a page."""
-        script = (Path(axe_core_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
-        names = [n for n in built_pages() if n.startswith("explorers/")]
-        names += [f"{n}.html" for n in ("index", "map", "search", "05_shared_memory", "tools")]
-        names += [f"{n}.html" for n in ("files/01.1_hello_gpu", "api", "api/command_line")]
-        names += ["pl/01_getting_started.html"]
-        problems = []
-        for name in names:
-            self.browser.open(name)
-            self.browser.execute_script(script)
-            for theme, options in (("light", {}), ("dark", {"runOnly": ["color-contrast"]})):
-                self.browser.execute_script(f"document.body.dataset.theme = '{theme}';")
-                found = self.browser.execute_async_script(
-                    """
-                    const done = arguments[arguments.length - 1];
-                    axe.run(document, arguments[0]).then((r) => done(
-                      r.violations.flatMap((v) => v.nodes.map(
-                        (n) => `${v.id}: ${n.target.join(" ")}: ${n.failureSummary}`))));
-                    """,
-                    {**options, "resultTypes": ["violations"]},
-                )
-                problems += [f"{name}, {theme}: {problem}" for problem in found]
-        self.assertEqual(problems, [])
+        """axe's rules. On chapters, explorers, and a page of each other kind: what is wrong is
+        wrong in all of them, and axe takes seconds a page."""
+        names = [n for n in built_pages() if re.match(r"(../)?\d\d_|explorers/", n)]
+        names += [f"{n}.html" for n in ("index", "map", "search", "tools", "api")]
+        names += [f"{n}.html" for n in ("files/01.1_hello_gpu", "api/command_line")]
+
+        def look(browser: Browser, name: str) -> List[str]:
+            browser.open(name)
+            return violations(browser)
+
+        self.assertEqual(self.browsers.problems(names, look), [])
 
     def test_a_copy_button_and_the_permalinks_are_there(self) -> None:
-        self.browser.open("01_getting_started.html")
-        self.assertTrue(self.browser.find_elements(By.CSS_SELECTOR, "button.copybtn"))
-        self.assertTrue(self.browser.find_elements(By.CSS_SELECTOR, "h2 a.headerlink"))
-        self.assertTrue(self.browser.find_elements(By.CSS_SELECTOR, ".toc-tree a"))
-        self.assertTrue(self.browser.find_elements(By.CSS_SELECTOR, "a.next-page"))
+        browser = self.browsers.all[0]
+        browser.open("01_getting_started.html")
+        self.assertTrue(browser.find_elements(By.CSS_SELECTOR, "button.copybtn"))
+        self.assertTrue(browser.find_elements(By.CSS_SELECTOR, "h2 a.headerlink"))
+        self.assertTrue(browser.find_elements(By.CSS_SELECTOR, ".toc-tree a"))
+        self.assertTrue(browser.find_elements(By.CSS_SELECTOR, "a.next-page"))
 
 
 class AnimationsTest(unittest.TestCase):
