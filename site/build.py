@@ -28,6 +28,7 @@ sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "site")]
 import animate
 import api
 import paper
+import words
 from diagrams import drawings
 
 from lablib import pages, translations, version
@@ -70,12 +71,6 @@ OTHER_PAGES = {
 
 # What a book has no pages for: what needs a browser, and what only the site shows.
 NOT_IN_BOOKS = r"explorers/|hints/|[a-z]{2}/"
-
-# What a translated page says while the English text is ahead of it.
-BEHIND = {
-    "pl": "Angielski tekst tego rozdziału zmienił się od czasu tłumaczenia. Liczba akapitów,"
-    " których to dotyczy: {count}."
-}
 
 LEXERS = {".cu": "cuda", ".hpp": "cpp", ".cpp": "cpp", ".h": "cpp", ".py": "python", ".md": "none"}
 
@@ -189,7 +184,8 @@ class Site:
             lines = ["", f"[English](/{page.stem}.md)"]
             count = len(translations.behind(page))
             if count:
-                lines += ["", ":::{note}", BEHIND[page.parent.name].format(count=count), ":::"]
+                sentence = words.BEHIND[page.parent.name].format(count=count)
+                lines += ["", ":::{note}", sentence, ":::"]
         else:
             others = [p for p in translated if translations.original(p) == page]
             links = (

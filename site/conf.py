@@ -15,6 +15,7 @@ from docutils import nodes
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "site")]
 
+import words
 from diagrams import drawings
 
 from lablib import benchmark_page
@@ -155,6 +156,14 @@ def _languages(app, pagename, templatename, context, doctree):
         context["language"] = folder
 
 
+def _words_of_the_theme(app, exception):
+    """Translated pages have been written with the theme's English words."""
+    for language in LANGUAGES:
+        for page in sorted(Path(app.outdir).glob(f"{language}/*.html")):
+            text = page.read_text(encoding="utf-8")
+            page.write_text(words.translated(text, language), encoding="utf-8")
+
+
 def _levels_in_the_contents(app, pagename, templatename, context, doctree):
     """The contents' captions are headings without a level, which readers of screens need."""
     tree = context.get("furo_navigation_tree")
@@ -165,13 +174,15 @@ def _levels_in_the_contents(app, pagename, templatename, context, doctree):
 
 
 def setup(app):
-    # Pages are written again when what makes them changes: this file, or a drawing of theirs.
-    code = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
+    # Pages are written again when what makes them changes: these files, or a drawing of theirs.
+    code = Path(__file__).read_bytes() + Path(words.__file__).read_bytes()
+    code = hashlib.sha256(code).hexdigest()
     app.add_config_value("lab_code", code, "html")
     app.connect("html-page-context", _explorers)
     app.connect("html-page-context", _languages)
     if SITE:
         app.connect("html-page-context", _animations)
+        app.connect("build-finished", _words_of_the_theme)
     else:
         app.connect("doctree-read", _wide_code_is_smaller)
     app.connect("html-page-context", _levels_in_the_contents, priority=900)  # after the theme's

@@ -155,7 +155,7 @@ class FilesTest(unittest.TestCase):
     def test_pages_say_which_version_they_are(self) -> None:
         for name in ("index.html", "api/cpu_device.html"):
             text = (SITE / name).read_text(encoding="utf-8")
-            self.assertIn(f'<span class="sidebar-version">{version.read(ROOT)}', text)
+            self.assertIn(f'<span class="sidebar-version" lang="en">{version.read(ROOT)}', text)
 
     def test_links_and_anchors_lead_somewhere(self) -> None:
         problems = []
@@ -698,6 +698,31 @@ class BrowserTest(unittest.TestCase):
             return violations(browser)
 
         self.assertEqual(self.browsers.problems(names, look), [])
+
+    def test_what_is_around_a_translated_page_is_translated(self) -> None:
+        """What the English page says there, too, is the theme's, and was forgotten."""
+        script = """
+            const words = new Set();
+            for (const e of document.querySelectorAll("head link[title], body *")) {
+              if (e.closest("body [lang=en], script, style")) continue;
+              const found = ["aria-label", "title", "placeholder", "data-tooltip"].map(
+                (name) => e.getAttribute(name) ?? "");
+              if (!e.closest("article, .toc-tree"))
+                for (const node of e.childNodes)
+                  if (node.nodeType == Node.TEXT_NODE) found.push(node.data);
+              for (const word of found) if (/\\p{L}{2}/u.test(word)) words.add(word.trim());
+            }
+            return [...words];
+            """
+        browser = self.browsers.all[0]
+        for path in translations.all_pages(ROOT):
+            found = []
+            for folder in ("", f"{path.parent.name}/"):
+                browser.open(f"{folder}{path.stem}.html")
+                found.append({*browser.execute_script(script)})
+            self.assertGreater(len(found[0]), 20)
+            names = {"CUDA Labs", "Furo", "Menu", "Copyright © The CUDA Labs authors"}
+            self.assertEqual(found[0] & found[1] - names, set(), path.name)
 
     def test_a_copy_button_and_the_permalinks_are_there(self) -> None:
         browser = self.browsers.all[0]
