@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 """Builds the site: brings its pages together in one folder, and has Sphinx turn them into HTML.
-With --epub or --pdf, a book for e-readers or for paper instead.
+With --epub or --pdf, a book for e-readers or for paper instead; with --all, all three.
 
 The pages are the Markdown files of the repository. They link to each other, and to source files,
 relative to where they are in the repository; in the site some are elsewhere, and source files are
@@ -19,6 +19,7 @@ import shutil
 import subprocess
 import sys
 import urllib.parse
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Dict, List, Union
 
@@ -69,6 +70,12 @@ OTHER_PAGES = {
     },
 }
 
+# On the first page of a site that has them. Links of Markdown must lead to what is there already.
+LINKS_TO_BOOKS = """
+- **As a book:** <a href="cuda_labs.pdf">to print</a> (PDF),
+  <a href="cuda_labs.epub">for e-readers</a> (EPUB).
+"""
+
 # What a book has no pages for: what needs a browser, and what only the site shows.
 NOT_IN_BOOKS = r"explorers/|hints/|[a-z]{2}/"
 
@@ -78,8 +85,9 @@ LEXERS = {".cu": "cuda", ".hpp": "cpp", ".cpp": "cpp", ".h": "cpp", ".py": "pyth
 class Site:
     """What the site, or a book, consists of; stage() writes it to a folder, as Sphinx wants it."""
 
-    def __init__(self, book: bool = False) -> None:
+    def __init__(self, book: bool = False, with_books: bool = False) -> None:
         self.book = book
+        self.with_books = with_books
         self.exercises = find_exercises(ROOT)
         self.names: Dict[str, str] = {}  # a file of the repository -> its page, without .md
         for page in sorted((ROOT / "docs").rglob("*.md")):
@@ -122,6 +130,8 @@ class Site:
                 texts.update(self._exercise_pages(exercise))
             texts.update(self.headers)
             self.sources += [path for path in api.headers(ROOT) if path not in self.sources]
+        if self.with_books:
+            texts["index"] = texts["index"].rstrip() + LINKS_TO_BOOKS
         for source in self.sources:
             texts[f"files/{source}"] = _file_page(f"`{source}`", [ROOT / source])
         texts["index"] += self._contents()
@@ -292,6 +302,7 @@ def main() -> int:
     parser.add_argument("folder", type=Path, help="where the site goes, in html/")
     parser.add_argument("--epub", action="store_true", help="build cuda_labs.epub instead")
     parser.add_argument("--pdf", action="store_true", help="build cuda_labs.pdf instead")
+    parser.add_argument("--all", action="store_true", help="build the site with both books in it")
     options = parser.parse_args()
     folder = options.folder.resolve()
     stale = drawings.stale(ROOT)
@@ -302,7 +313,7 @@ def main() -> int:
             file=sys.stderr,
         )
         return 1
-    if options.pdf and not paper.browser():
+    if (options.pdf or options.all) and not paper.browser():
         print(
             "Chromium prints the PDF, and it is not there: `sudo apt-get install chromium`"
             " (Ubuntu: `sudo snap install chromium`).",
@@ -310,26 +321,44 @@ def main() -> int:
         )
         return 1
     _write_generated_static(folder / "static")
-    if not (options.epub or options.pdf):
-        Site().stage(folder / "source")
-        return 0 if _sphinx("html", folder / "source", folder) else 1
+    with ThreadPoolExecutor() as parts:  # each waits for programs that leave a processor idle
+        done = []
+        if options.all or not (options.epub or options.pdf):
+            done.append(parts.submit(_build_site, folder, options.all))
+        if options.all or options.epub or options.pdf:
+            kinds = {"epub": options.all or options.epub, "pdf": options.all or options.pdf}
+            done.append(parts.submit(_build_books, folder, [k for k in kinds if kinds[k]]))
+    if not all(part.result() for part in done):
+        return 1
+    if options.all:
+        for name in ("cuda_labs.epub", "cuda_labs.pdf"):
+            shutil.copy(folder / name, folder / "html" / name)
+    return 0
+
+
+def _build_site(folder: Path, with_books: bool) -> bool:
+    Site(with_books=with_books).stage(folder / "source")
+    return _sphinx("html", folder / "source", folder)
+
+
+def _build_books(folder: Path, kinds: List[str]) -> bool:
     source = folder / "book"
     book = Site(book=True)
     book.stage(source)
-    if options.epub:
+    if "epub" in kinds:
         shutil.rmtree(folder / "epub", ignore_errors=True)  # all that is in it would be packed
         if not _sphinx("epub", source, folder):
-            return 1
+            return False
         shutil.copy(folder / "epub/cuda_labs.epub", folder / "cuda_labs.epub")
-    if options.pdf:
+    if "pdf" in kinds:
         if not _sphinx("singlehtml", source, folder):
-            return 1
+            return False
         whole = folder / "singlehtml/index.html"
         problem = paper.print_book(whole, folder / "cuda_labs.pdf", book.parts())
         if problem:
             print(problem, file=sys.stderr)
-            return 1
-    return 0
+            return False
+    return True
 
 
 if __name__ == "__main__":

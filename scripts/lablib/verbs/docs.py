@@ -34,6 +34,11 @@ def _arguments(parser: Parser) -> None:
             help=f"build a book {what} instead; build/site/cuda_labs.{kind} by default",
         )
     parser.add_argument(
+        "--all",
+        action="store_true",
+        help="build the site with both books in it, and links to them on its first page",
+    )
+    parser.add_argument(
         "--draw", action="store_true", help="first draw the pictures in docs/images/diagrams again"
     )
     parser.add_argument(
@@ -60,6 +65,8 @@ def _docs(root: Path, options: argparse.Namespace) -> int:
         for kind, file in (("epub", options.epub), ("pdf", options.pdf))
         if file is not None
     }
+    if books and options.all:
+        raise LabError("--all builds both books; --epub and --pdf build them alone.", USAGE)
     if books and options.serve:
         raise LabError("a book is a file: --serve goes without --epub and --pdf.", USAGE)
     for file in books.values():
@@ -77,7 +84,7 @@ def _docs(root: Path, options: argparse.Namespace) -> int:
                     raise LabError(f"{file} cannot be written: {error.strerror}.") from error
             say(f"the book: {file}")
         return OK
-    _run(build, "the site could not be built.")
+    _run([*build, *(["--all"] if options.all else [])], "the site could not be built.")
     say(f"the site: {built / 'html/index.html'}")
     if options.serve:
         _serve(built / "html", options.port)
