@@ -345,7 +345,7 @@ def overlapping_tiles(c: Canvas) -> None:
         c.text(392, y + 19, f"block {block}", "", "end")
         fills = ["red", "orange", fill, fill, fill, fill, "orange", "red"]
         c.cells(x(first), y, list(range(first, first + 8)), fills, 25, 28, "code small")
-        for cell in (first + 2, first + 6):
+        for cell in (0, 4) if block == 0 else (8,):
             c.line(x(cell), y + 28, x(cell), 172, "dashed")
     c.text(392, 191, "result", "", "end")
     c.cells(x(0), 172, list(range(8)), ["blue"] * 4 + ["green"] * 4, 25, 28, "code small")

@@ -6,11 +6,22 @@
 from pathlib import Path
 from typing import Dict, List
 
-from diagrams import arrays, asynchrony, basics, parallel, registry, shared, systems, warps
+from diagrams import (
+    arrays,
+    asynchrony,
+    basics,
+    neighbours,
+    parallel,
+    products,
+    registry,
+    shared,
+    systems,
+    warps,
+)
 from lablib.drawing.picture import Picture
 
 FOLDER = "docs/images/diagrams"
-_MODULES = (arrays, asynchrony, basics, parallel, shared, systems, warps)
+_MODULES = (arrays, asynchrony, basics, neighbours, parallel, products, shared, systems, warps)
 
 
 def names() -> List[str]:
