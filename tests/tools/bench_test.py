@@ -104,8 +104,7 @@ class BenchTest(LabTest):
         self.assertEqual(
             (1, "NVIDIA H200", False, "580.95", "13.0", 2),
             tuple(
-                data[key]
-                for key in ("version", "device", "cpu_device", "driver", "cuda", "rounds")
+                data[key] for key in ("version", "device", "cpu_device", "driver", "cuda", "rounds")
             ),
         )
         self.assertRegex(data["date"], r"^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
@@ -114,9 +113,10 @@ class BenchTest(LabTest):
         self.assertEqual(("05.1_dot_product", "first"), (first["exercise"], first["step"]))
         self.assertEqual([2.0] * 6, first["samples_ms"])
         self.assertEqual((2.0, [2.0, 2.0]), (first["median_ms"], first["quartiles_ms"]))
-        self.assertEqual((5e11, "B/s", 0.25, 0.25), tuple(
-            first[key] for key in ("rate", "unit", "of_limit", "of_library")
-        ))
+        self.assertEqual(
+            (5e11, "B/s", 0.25, 0.25),
+            tuple(first[key] for key in ("rate", "unit", "of_limit", "of_library")),
+        )
         self.assertEqual(data["results"], json.loads(benchmarks.read(self.file).text())["results"])
 
     def test_arguments_come_from_the_command_line_or_else_from_exercise_toml(self):
@@ -194,7 +194,7 @@ class BenchTest(LabTest):
         self.assertEqual(["second"], [row["step"] for row in self.measured()["results"]])
 
     def test_several_kernels_of_one_program(self):
-        self.write_program('events = events[:2] + [dict(events[1], ms=[8.0])] + events[2:]')
+        self.write_program("events = events[:2] + [dict(events[1], ms=[8.0])] + events[2:]")
         self.assert_status(0, self.bench("--json", str(self.file), "--rounds", "1"))
         rows = {row["step"]: row for row in self.measured()["results"]}
         self.assertEqual(["first", "first (2)", "second", "second (2)"], sorted(rows))
@@ -303,9 +303,7 @@ class RuleTest(unittest.TestCase):
         old = report(result("a"), result("b"), Result("06.5_x", "a", "", [1.0]))
         lines, slower = benchmarks.comparison(old, report(result("a"), result("c")))
         self.assertFalse(slower)
-        self.assertEqual(
-            ["new      05.1_dot_product c", "missing  05.1_dot_product b"], lines[:-1]
-        )
+        self.assertEqual(["new      05.1_dot_product c", "missing  05.1_dot_product b"], lines[:-1])
         self.assertTrue(lines[-1].startswith("1 of 2 are the same. A time counts as different if"))
 
     def test_quartiles_and_rates(self):
@@ -415,6 +413,25 @@ class ChartTest(unittest.TestCase):
         rates = ("500 GB/s", "1000 GB/s", "62.5 GB/s", "125 GB/s")
         drawn = "; ".join(f"{bar} {rate}" for bar, rate in zip(bars, rates))
         self.assertIn(f"{drawn}. Measured", ladder)
+
+    def test_steps_that_move_more_bytes_are_compared_at_the_same_size(self):
+        ladder, sweep = self.charts(
+            *(
+                result(
+                    step, [n], bytes=n * each, arguments=f"--size {n}M", library="L", library_ms=n
+                )
+                for n in (1, 4)
+                for step, each in (("a", 1e9), ("b", 1.5e9))
+            )
+        )
+        _, more = self.elements(ladder, "rect", "blue")
+        (library,) = self.elements(ladder, "rect", "panel")
+        self.assertEqual(more.get("width"), library.get("width"))
+        for word in ("1000 GB/s", "1500 GB/s"):
+            self.assertIn(word, ladder)
+        across = [float(circle.get("cx")) for circle in self.elements(sweep, "circle", "blue")]
+        beside = [float(square.get("x")) + 4 for square in self.elements(sweep, "rect", "orange")]
+        self.assertEqual(across, beside)
 
     def test_names_of_lines_that_end_together_are_apart(self):
         sizes = [("--size 1M", 1e9), ("--size 2M", 2e9)]

@@ -95,9 +95,11 @@ def _data(results: Sequence[Result]) -> _Data:
     libraries: Dict[str, _Series] = {}
     data = _Data([], {}, {}, units[0] if units else "", "")
     others = _no_sizes(shown)
+    places: Dict[str, float] = {}  # of a size: the work of the step that is measured first
     for result in shown:
         size, rest = _split(result.arguments, others)
-        work = _work(result)
+        own = _work(result)  # other steps may move more bytes for the same elements
+        work = places.setdefault(" ".join(size), own) if size else own
         variant = f", {rest}" if rest else ""
         steps = found.setdefault(result.step + variant, _Series(result.step + variant))
         steps.rates[work] = result.rate
@@ -109,7 +111,7 @@ def _data(results: Sequence[Result]) -> _Data:
         if result.library_ms:  # the best, whatever step it was beside
             name = f"{result.library}{variant}"
             library = libraries.setdefault(name, _Series(name, library=True))
-            rate = 1000 * work / result.library_ms
+            rate = 1000 * own / result.library_ms
             library.rates[work] = max(library.rates.get(work, 0), rate)
     data.series = [*found.values(), *libraries.values()]
     if shown:
