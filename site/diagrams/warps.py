@@ -143,7 +143,7 @@ def blelloch(c: Canvas) -> None:
 )
 def look_back(c: Canvas) -> None:
     sums, known_prefixes = [4, 9, 2, 6, 5, 8, 3, 7], 4
-    x = lambda tile: 176 + 68 * tile  # noqa: E731
+    x = lambda tile: 142 + 76 * tile  # noqa: E731
     for y, name in ((36, "state"), (86, "sum")):
         c.text(20, y + 20, name, "code strong")
     before = 0
@@ -152,10 +152,10 @@ def look_back(c: Canvas) -> None:
         prefix, own = tile < known_prefixes, tile == len(sums) - 1
         fill = "orange" if own else "green" if prefix else "blue"
         value = sum(sums[: tile + 1]) if prefix else total
-        c.label(x(tile) - 32, 36, 64, 30, "prefix" if prefix else "aggregate", fill, "small")
+        c.label(x(tile) - 36, 36, 72, 30, "prefix" if prefix else "aggregate", fill, "small")
         c.label(x(tile) - 26, 86, 52, 30, str(value), fill, "code")
         if known_prefixes - 1 <= tile < len(sums) - 1:
-            c.line(x(tile), 112, x(tile), 134)
+            c.line(x(tile), 116, x(tile), 134)
             before += value
     c.bend([(x(known_prefixes - 1), 134), (x(7) + 34, 134), (x(7) + 34, 178), (x(7) + 26, 178)])
     c.text(x(known_prefixes - 1), 152, f"3 + 8 + 5 + 21 = {before}", "code")
