@@ -2,20 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 
 """What no exercise needs and no student's file may have: words that blind the checks, or that talk
-to the CPU device behind the tests' back."""
+to the CPU device behind the tests' back.
+
+The text is a stranger's and is read outside of any sandbox, so the time that reading takes must
+grow with its length and no faster: no pattern here fails slowly, or matches one text in two ways.
+"""
 
 import re
 
-from lablib.cuda_tokens import all_tokens, code_only
-
 _REFUSED = {
-    "cpu_device": "talks to the CPU device itself",
-    "no_sanitize": "switches checks off",
-    "__no_sanitize__": "switches checks off",
-    "no_sanitize_thread": "switches checks off",
-    "__no_sanitize_thread__": "switches checks off",
-    "no_sanitize_address": "switches checks off",
-    "no_sanitize_undefined": "switches checks off",
     "disable_sanitizer_instrumentation": "switches checks off",
     "no_instrument_function": "switches checks off",
     "asm": "is assembly, which no check sees",
@@ -27,11 +22,28 @@ _REFUSED = {
     "environ": "reads or changes the environment",
 }
 
-
-_SPACE = r"(?:[^\S\n]|/\*.*?\*/)*"
+# Anywhere in a name or a string: functions of the CPU device have names in which theirs is a part,
+# for the linker and for dlsym().
+_PARTS = {
+    "cpu_device": "talks to the CPU device itself",
+    "CPU_DEVICE_": "talks to the CPU device itself",  # __CPU_DEVICE__ does not
+    "no_sanitize": "switches checks off",
+}
+_WORD = re.compile(
+    rf"(?<!\w)(?:{'|'.join(_REFUSED)}|__tsan_\w*|__sanitizer_\w*)(?!\w)"
+    # (The variables that the rewriter makes are only its own.)
+    r"|cpu_device(?!_(?:[blp]|carry|r?\d+)\b)|CPU_DEVICE_(?!_\b)|no_sanitize"
+)
+_PRAGMA = re.compile(r"#\s*pragma\s+(GCC|clang)\s+(optimize|attribute|target|push_options)")
 _RENAMING = re.compile(
-    rf"(?:^|\*/){_SPACE}(?:\#|%:|\?\?=){_SPACE}(?:line\b|\d+{_SPACE}[\"\w])",
-    re.DOTALL | re.MULTILINE,
+    r"(?:^|\*/)[^\S\n]*(?:\#|%:|\?\?=)[^\S\n]*(?:line\b|/\*|\d+[^\S\n]*(?:[\"\w]|/\*))",
+    re.MULTILINE,
+)
+_SPLICE = re.compile(r"(?:\\|\?\?/)[^\S\n]*\n")
+_COMMENT_OR_STRING = re.compile(
+    r"""//[^\n]*|/\*.*?(?:\*/|\Z)|R"([^(\s]{0,16})\(.*?(?:\)\1"|\Z)"""
+    r"""|"(?:\\.|[^"\\\n]+)*"?|(?<![0-9a-fA-F])'(?:\\.|[^'\\\n]+)*'?""",
+    re.DOTALL,
 )
 
 
@@ -39,24 +51,28 @@ def by_text(text: str) -> str:
     """What can be said of a file without a compiler: the sentence that refuses it, or "".
 
     What looks like a directive that says which file this is, is taken for one, in a comment too:
-    whoever reads comments as a compiler does can be misled.
+    whoever reads comments as a compiler does can be misled. So is any directive with a comment
+    before its name.
     """
-    if _RENAMING.search(re.sub(r"(?:\\|\?\?/)[^\S\n]*\n", "", text)):
+    as_written, text = text, _SPLICE.sub("", text)
+    if _RENAMING.search(text) or _RENAMING.search(as_written):  # raw strings keep their lines
         return "the file is refused: '#line' says where code comes from, and no exercise needs it."
-    return by_word("\n".join(code_only(text)) + " cpu_device" * ("::cpu_device::" in text))
+    if "::cpu_device::" in text:  # in a comment too: the rewriter's own words look like this
+        return by_word("cpu_device")
+    if not by_word(text):
+        return ""
+    return by_word(
+        _COMMENT_OR_STRING.sub(lambda match: " " if match[0][0] == "/" else match[0], text)
+    )
 
 
 def by_word(text: str) -> str:
-    """The sentence about the first word that no solution needs; "" if there is none."""
-    for token in all_tokens(text):
-        words = [token.text] if token.kind == "name" else []
-        if token.kind == "string":
-            words = re.findall(r"\w*cpu_device\w*|CPU_DEVICE_\w+|\bno_sanitize\w*", token.text)
-            words = ["cpu_device" for _ in words]
-        for word in words:
-            if word in _REFUSED or word.startswith(("__tsan_", "__sanitizer_")):
-                why = _REFUSED.get(word, "talks to the checks")
-                return f"the file is refused: '{word}' {why}, and no exercise needs it."
-    if re.search(r"#\s*pragma\s+(GCC|clang)\s+(optimize|attribute|target|push_options)", text):
+    """The sentence about the first word that no solution needs; "" if there is none. What looks
+    like a comment counts: there are none where a preprocessor has been."""
+    if match := _WORD.search(text):
+        word = match[0]
+        why = _REFUSED.get(word) or _PARTS.get(word, "talks to the checks")
+        return f"the file is refused: '{word}' {why}, and no exercise needs it."
+    if _PRAGMA.search(text):
         return "the file is refused: a #pragma changes how the compiler makes the checks."
     return ""

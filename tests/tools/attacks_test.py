@@ -14,9 +14,11 @@ import concurrent.futures
 import dataclasses
 import os
 import re
+import resource
 import sys
 import tempfile
 import threading
+import time
 import unittest
 from pathlib import Path
 
@@ -31,6 +33,7 @@ from lablib.grading import collect, grade, rubric, sandbox  # noqa: E402
 from lablib.grading.points import Rules  # noqa: E402
 
 CALL_SECONDS = 4.0  # of a call: those that never end should not take the afternoon
+MOST_MEBIBYTES = 300  # of whatever reads what a submission says, be it a text or an answer
 
 
 def head(text):
@@ -90,6 +93,8 @@ class AttacksTest(unittest.TestCase):
                 with self.subTest(file.stem):
                     self.check(record, head(file.read_text()))
         self.assertEqual(self.left_behind(), [])
+        mebibytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+        self.assertLess(mebibytes, MOST_MEBIBYTES, "of memory were used to look at hostile files")
 
     def attack(self, file):
         text = file.read_text()
@@ -165,8 +170,21 @@ class RefusedWordsTest(unittest.TestCase):
             self.assertEqual(refused.by_text(file.read_text()), "", file)
 
     def test_words_in_comments_are_free(self):
-        self.assertEqual(refused.by_word("// asm, no_sanitize\nint x;"), "")
-        self.assertIn("asm", refused.by_word('void f() { asm("nop"); }'))
+        self.assertEqual(refused.by_text("// asm, no_sanitize\n/* CPU_DEVICE_ORDER */ int x;"), "")
+        self.assertEqual(refused.by_text("#ifdef __CPU_DEVICE__\nint plasma;\n#endif"), "")
+        for text in ('void f() { asm("nop"); }', '"//"; asm', "1'0; asm; 1'0", 'R"(/*)"; asm'):
+            self.assertIn("asm", refused.by_text(f"{text}\n"), text)
+
+    def test_the_names_of_linker_and_loader_are_words_too(self):
+        for name in ("_ZN10cpu_device6threadEv", "__tsan_read4", "CPU_DEVICE_ORDER"):
+            for text in (f'extern "C" void {name}();', f'dlsym(h, "{name}")'):
+                self.assertIn("the file is refused", refused.by_word(text), text)
+
+    def test_reading_takes_no_longer_than_the_text_is_long(self):
+        for part in ("/* */ ", "/*\n", "/*", '\\"', '"', "' ", 'R"x(', "#/*\n", "*/ #", " ", "# "):
+            begin = time.process_time()
+            refused.by_text(part * ((1 << 19) // len(part)) + "\n// asm\n")
+            self.assertLess(time.process_time() - begin, 5, part)
 
     def test_lines_that_name_a_file_are_refused_however_they_are_written(self):
         for text in (
@@ -177,6 +195,7 @@ class RefusedWordsTest(unittest.TestCase):
             "#li\\\nne 1",
             "??=line 1",
             "#define N 7\n# 1 N",
+            'R"(\\\n# 1 "x"\n)"',
         ):
             self.assertIn("#line", refused.by_text(f"int x;\n{text}\nint y;\n"), text)
         for text in ("// # 1 is first", "#define LINES 2", "x = a /* #1 of 2 */ + b;", "#if 1"):

@@ -229,7 +229,11 @@ class CollectTest(Folder):
         self.assertEqual(self.source().notes, ["no dot_product.cu was handed in."])
 
 
-class OwnLinesTest(unittest.TestCase):
+class OwnTextTest(Folder):
+    def own(self, text):
+        readable = [Path("/course/common/include"), Path("/course/labs/x.hpp")]
+        return compiling.own_text(self.write("x.ii", text), readable, Path("/course/build"))
+
     def test_everything_is_a_students_but_the_course_and_the_system(self):
         files = {
             "/tmp/lab_grade_work/x.cu": True,
@@ -243,10 +247,19 @@ class OwnLinesTest(unittest.TestCase):
             "/usr/include/stdio.h": False,
             "<built-in>": False,
         }
-        text = [line for file in files for line in (f'# 1 "{file}" 1\n', f"{file}\n")]
-        readable = [Path("/course/common/include"), Path("/course/labs/x.hpp")]
-        own = compiling.own_lines(text, readable, Path("/course/build"))
-        self.assertEqual(own, [f"{file}\n" for file, is_own in files.items() if is_own])
+        own = self.own("".join(f'# 1 "{file}" 1\n{file}\n' for file in files))
+        self.assertEqual(own.splitlines(), [file for file, is_own in files.items() if is_own])
+
+    def test_only_a_line_says_where_the_next_ones_come_from(self):
+        for length in range(65530, 65540):  # lines are read in parts
+            line = "x" * length + '# 1 "/usr/include/stdio.h"\nasm\n'
+            self.assertEqual(self.own(f'# 1 "/source"\n{line}'), line)
+
+    def test_more_than_any_solution_has_is_not_read(self):
+        mine = ("x" * 1023 + "\n") * (compiling.OWN_BYTES // 1024)
+        self.assertEqual(self.own(f'# 1 "/source"\n{mine}'), mine)
+        self.assertIsNone(self.own(f'# 1 "/source"\n{mine}\n'))
+        self.assertEqual(self.own(f'# 1 "/usr/include/stdio.h"\n{mine}\n'), "")
 
 
 class PointsTest(unittest.TestCase):

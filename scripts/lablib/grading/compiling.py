@@ -7,8 +7,10 @@ The compiler sees the contract, the headers that the solution includes, the cour
 and what is linked. It sees no test, no solution and no other student.
 """
 
+import dataclasses
+import functools
 import hashlib
-import itertools
+import io
 import os
 import re
 import shlex
@@ -16,7 +18,7 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Iterable, List, Optional, Sequence, Set, Tuple
+from typing import List, Optional, Sequence, Set, Tuple
 
 from lablib import build, refused
 from lablib.device import Device
@@ -27,6 +29,9 @@ from lablib.grading.sandbox import Sandbox
 
 WALL_SECONDS = 180.0
 _WORK = "/tmp/lab_grade_work"  # in the sandbox
+PREPROCESSED_BYTES = 48 << 20  # with all headers; those of the course and the system have 5 MiB
+OWN_BYTES = 2 << 20  # preprocessed; no solution has more than 100 KiB
+_MARKER = re.compile(r'# \d+ "([^"]*)"')
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
 
 
@@ -159,12 +164,48 @@ class Made:
     problem: str = ""
 
 
-def refusal(fast: Recipe, watched: Recipe, text: str, place: Sandbox) -> str:
-    """The sentence that says why a student's file is not compiled at all; "" if it may be."""
+@dataclass(frozen=True)
+class Examined:
+    """What is known of a student's file before anything is made of it."""
+
+    problem: str = ""  # the sentence that says why nothing is
+    is_refused: bool = False  # and not only wrong
+
+
+def examine(fast: Recipe, watched: Recipe, text: str, place: Sandbox) -> Examined:
+    """Looks at the file as the compilers of both builds see it, so that no macro hides a word, and
+    nothing that tells the builds apart makes two programs of one file. What was not seen to its
+    end, for whatever reason, is not compiled."""
+    sentence = refused.by_text(text)
+    if sentence:
+        return Examined(sentence, True)
+    seen: List[str] = []
     with tempfile.TemporaryDirectory(prefix="lab_grade_") as folder:
         source = Path(folder) / f"{fast.exercise.name}.cu"
         source.write_text(text, encoding="utf-8", newline="")
-        return _refusal(fast, watched, source, place)
+        for build_of in (fast, watched):
+            answer, output = _preprocess(build_of, source, place)
+            own = own_text(output, build_of.readable, build_of.folder)
+            if own is None or output.stat().st_size >= PREPROCESSED_BYTES:
+                return Examined(
+                    f"the file is refused: preprocessed, it has more than {OWN_BYTES >> 20} MiB, or"
+                    f" {PREPROCESSED_BYTES >> 20} with all headers, and no exercise needs that.",
+                    True,
+                )
+            if answer.status != 0:
+                _require_sandbox(answer)
+                return Examined(_first_message(answer, build_of))
+            seen.append(own)
+    if seen[0] != seen[1]:
+        at = len(os.path.commonprefix(seen))
+        begin = seen[0].rfind("\n", 0, at) + 1
+        line = next(filter(None, (own[begin:].lstrip()[:100].splitlines() for own in seen)), [""])
+        return Examined(
+            "the file is refused: it asks whether its accesses are watched, and is another"
+            f" program where they are, from here on: {line[0].strip()}",
+            True,
+        )
+    return Examined(refused.by_word(seen[0]), True)
 
 
 def make(recipe: Recipe, text: str, place: Sandbox, worker: Path) -> Made:
@@ -189,9 +230,13 @@ def make(recipe: Recipe, text: str, place: Sandbox, worker: Path) -> Made:
             subprocess.run(["cp", str(made), str(worker)], check=True)
             worker.chmod(0o755)
             return Made(worker)
+    _require_sandbox(answer)
+    return Made(None, _first_message(answer, recipe))
+
+
+def _require_sandbox(answer: sandbox.Answer) -> None:
     if answer.errors.startswith((b"bwrap:", b"prlimit:")):  # nobody's mistake but this machine's
         raise LabError(f"the sandbox does not work: {answer.errors.decode('utf-8', 'replace')}")
-    return Made(None, _first_message(answer, recipe))
 
 
 def _begin(recipe: Recipe) -> List[str]:
@@ -208,69 +253,71 @@ def _quoted(words: List[str]) -> str:
     return " ".join(map(shlex.quote, words))
 
 
-def _run(recipe: Recipe, source: Path, place: Sandbox, script: str, output: Path) -> sandbox.Answer:
+def _run(
+    recipe: Recipe,
+    source: Path,
+    place: Sandbox,
+    script: str,
+    output: Path,
+    limits: sandbox.Limits = sandbox.COMPILE,
+) -> sandbox.Answer:
     if not place.is_isolated:
         folder = Path(tempfile.mkdtemp(dir=source.parent))
         script = script.replace(_WORK, str(folder)).replace("cat /source", f"cat {source}")
     readable = [(path, str(path)) for path in recipe.readable]
     command = place.command(
-        ["/bin/sh", "-c", script], sandbox.COMPILE, readable=[*readable, (source, "/source")]
+        ["/bin/sh", "-c", script], limits, readable=[*readable, (source, "/source")]
     )
     return sandbox.run(command, wall_seconds=WALL_SECONDS, output=output)
 
 
-def _refusal(recipe: Recipe, watched: Recipe, source: Path, place: Sandbox) -> str:
-    """Looks at the file as the compilers of both builds see it, so that no macro hides a word, and
-    nothing that tells the builds apart makes two programs of one file."""
-    sentence = refused.by_text(source.read_text(encoding="utf-8"))
-    if sentence:
-        return sentence
-    seen: List[List[str]] = []
-    for build_of in (recipe, watched):
-        made = f"{_WORK}/{recipe.exercise.name}.cu.cpp"
-        at = build_of.compile.index("-o")
-        # What is compiled, in the place in which it is compiled: what a file can ask for is there
-        # as it will be. Only the rewriter's own words of the CPU device are called otherwise: the
-        # file itself does not have these characters, or it would not have come this far.
-        script = " && ".join(
-            [
-                *_begin(build_of),
-                _quoted(build_of.rewrite),
-                _quoted(["sed", "-i", "s/::cpu_device::/::rewriter::/g", made]),
-                _quoted([*build_of.compile[:at], "-E", made]),
-            ]
-        )
-        output = source.parent / "preprocessed"
-        if _run(build_of, source, place, script, output).status != 0:
-            return ""  # the compiler says it better
-        with open(output, encoding="utf-8", errors="replace") as file:
-            seen.append(own_lines(file, build_of.readable, build_of.folder))
-    for fast_line, watched_line in itertools.zip_longest(*seen, fillvalue=""):
-        if fast_line != watched_line:
-            line = (fast_line.strip() or watched_line.strip())[:100]
-            return (
-                "the file is refused: it asks whether its accesses are watched, and is another"
-                f" program where they are, from here on: {line}"
-            )
-    return refused.by_word("".join(seen[0]))
+def _preprocess(recipe: Recipe, source: Path, place: Sandbox) -> Tuple[sandbox.Answer, Path]:
+    made = f"{_WORK}/{recipe.exercise.name}.cu.cpp"
+    at = recipe.compile.index("-o")
+    # What is compiled, in the place in which it is compiled: what a file can ask for is there as it
+    # will be. Only the rewriter's own words of the CPU device are called otherwise: the file itself
+    # does not have these characters, or it would not have come this far.
+    script = " && ".join(
+        [
+            *_begin(recipe),
+            _quoted(recipe.rewrite),
+            _quoted(["sed", "-i", "s/::cpu_device::/::rewriter::/g", made]),
+            _quoted([*recipe.compile[:at], "-E", made]),
+        ]
+    )
+    output = source.parent / "preprocessed"
+    limits = dataclasses.replace(sandbox.COMPILE, file_bytes=PREPROCESSED_BYTES)
+    return _run(recipe, source, place, script, output, limits), output
 
 
-def own_lines(preprocessed: Iterable[str], readable: Sequence[Path], folder: Path) -> List[str]:
-    """The lines that come from neither the course nor the system. What else there is to include is
-    the student's file, and it has several names in the sandbox: `/source`, and through /proc. No
-    directive gives it another one."""
+def own_text(preprocessed: Path, readable: Sequence[Path], folder: Path) -> Optional[str]:
+    """The lines that come from neither the course nor the system; None if they are too many. What
+    else there is to include is the student's file, and it has several names in the sandbox:
+    `/source`, and through /proc. No directive gives it another one."""
     others = [Path("/usr"), *(path.resolve() for path in readable)]
-    own: List[str] = []
-    is_own = False
-    for line in preprocessed:
-        marker = re.match(r'# \d+ "([^"]*)"', line)
-        if marker:
-            file = (folder / marker[1]).resolve()
-            is_made = marker[1].startswith("<")  # <built-in>, <command-line>
-            is_own = not is_made and not any(path in (file, *file.parents) for path in others)
-        elif is_own:
-            own.append(line)
-    return own
+
+    @functools.lru_cache(1000)
+    def is_students(name: str) -> bool:
+        if name.startswith("<"):  # <built-in>, <command-line>
+            return False
+        file = (folder / name).resolve()
+        return not any(path in (file, *file.parents) for path in others)
+
+    own = io.StringIO()
+    left = OWN_BYTES
+    is_own, is_whole = False, True
+    with open(preprocessed, encoding="utf-8", errors="replace") as file:
+        while line := file.readline(65536):  # or a part of a long one
+            marker = _MARKER.match(line) if is_whole else None
+            is_whole = line.endswith("\n")
+            if marker:
+                is_own = is_students(marker[1])
+            elif is_own:
+                left -= len(line)
+                if left < 0:
+                    return None
+                own.write(line)
+    return own.getvalue()
 
 
 def _first_message(answer: sandbox.Answer, recipe: Recipe) -> str:

@@ -141,7 +141,7 @@ def _try(
     say(f"trying {exercise.id} {exercise.name} with the course's solution")
     skipped: Set[str] = set()
     text = exercise.solution_file.read_text(encoding="utf-8")
-    refusal = compiling.refusal(fast, watched, text, place)
+    refusal = compiling.examine(fast, watched, text, place).problem
     for recipe in (fast, watched):
         why = ""
         with tempfile.TemporaryDirectory(prefix="lab_grade_") as folder:
@@ -325,9 +325,9 @@ def judge(
     """The verdict on one file, which says nothing of points: scored() does."""
     if not source.found:
         return _nothing("nothing to grade")
-    refusal = compiling.refusal(one.fast, one.watched, source.text, place)
-    if refusal:
-        return _nothing("refused", refusal)
+    examined = compiling.examine(one.fast, one.watched, source.text, place)
+    if examined.problem:
+        return _nothing("refused" if examined.is_refused else "does not compile", examined.problem)
     with tempfile.TemporaryDirectory(prefix="lab_grade_") as folder:
         worker = Path(folder) / "worker"
         made = compiling.make(one.fast, source.text, place, worker)
