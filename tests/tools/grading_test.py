@@ -8,6 +8,7 @@ import gzip
 import io
 import json
 import os
+import random
 import re
 import subprocess
 import sys
@@ -177,6 +178,34 @@ class CollectTest(Folder):
             self.assertFalse(self.source(submission).found)
             self.assertIn("cannot be unpacked", submission.notes[0])
             path.unlink()
+
+    def test_a_damaged_archive_costs_its_student_a_sentence_at_most(self):
+        chance = random.Random(18)
+        text = "".join(f"// {chance.random()}\n" for _ in range(200)).encode()
+        path = self.folder / "ann"
+        seen = set()
+        for name in ("stored.zip", "deflated.zip", "bzip2.zip", "lzma.zip", "x.tar", "x.tar.gz"):
+            packed = io.BytesIO()
+            if name.endswith("zip"):
+                kind = getattr(zipfile, f"ZIP_{name[:-4].upper()}")
+                with zipfile.ZipFile(packed, "w", kind) as archive:
+                    archive.writestr("dot_product.cu", text)
+            else:
+                with tarfile.open(fileobj=packed, mode="w:gz" if name[-2:] == "gz" else "w") as tar:
+                    member = tarfile.TarInfo("dot_product.cu")
+                    member.size = len(text)
+                    tar.addfile(member, io.BytesIO(text))
+            path = self.folder / name
+            for _ in range(200):
+                data = bytearray(packed.getvalue())
+                for _ in range(chance.randint(1, 3)):
+                    data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+                path.write_bytes(data[: chance.choice([len(data), chance.randrange(len(data))])])
+                submission = collect.Submission("ann", [path])
+                source = self.source(submission)
+                self.assertTrue(source.found or source.notes)
+                seen |= {note.partition(":")[0] for note in submission.notes}
+            self.assertIn(f"{name} cannot be unpacked", seen)
 
     def test_a_bomb_is_not_unpacked(self):
         info = tarfile.TarInfo("zeros")

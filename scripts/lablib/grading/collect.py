@@ -15,7 +15,6 @@ import re
 import stat
 import tarfile
 import zipfile
-import zlib
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Dict, Iterator, List, Sequence, Tuple
@@ -178,18 +177,8 @@ def _in_archive(path: Path, wanted: "set[str]", notes: List[str]) -> Iterator[_F
                 yield from _in_zip(file, wanted, notes)
             else:
                 yield from _in_tar(file, wanted, notes)
-    except (
-        OSError,
-        EOFError,
-        zipfile.BadZipFile,
-        tarfile.TarError,
-        zlib.error,
-        RuntimeError,  # a password
-        NotImplementedError,  # a way of packing
-        ValueError,
-        OverflowError,
-    ) as error:
-        notes.append(f"{path.name} cannot be unpacked: {error}.")
+    except Exception as error:  # what a damaged one makes the libraries raise has no list
+        notes.append(f"{path.name} cannot be unpacked: {error or type(error).__name__}.")
 
 
 def _in_zip(file: "io.BufferedReader", wanted: "set[str]", notes: List[str]) -> Iterator[_File]:
