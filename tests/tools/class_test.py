@@ -9,6 +9,7 @@ that a person would give, by the command that an instructor types.
 
 import csv
 import io
+import json
 import os
 import re
 import subprocess
@@ -23,10 +24,10 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from lablib import build, cli, starters  # noqa: E402
+from lablib import build, cli, export, starters  # noqa: E402
 from lablib.errors import NOT_POSSIBLE, OK, LabError  # noqa: E402
 from lablib.exercises import resolve_one  # noqa: E402
-from lablib.grading import sandbox  # noqa: E402
+from lablib.grading import rubric, sandbox  # noqa: E402
 
 EXERCISE = resolve_one(ROOT, "06.2")
 SOLUTION = EXERCISE.solution_file.read_text()
@@ -206,6 +207,37 @@ class ClassTest(unittest.TestCase):
                 self.assertEqual(ran.returncode == 0, passes, ran.stdout)
                 self.assertIn("of 1\n" if passes else "0% tests passed", ran.stdout)
                 self.assertIn(said, ran.stdout)
+
+    def test_gradescopes_harness_gets_the_points(self):
+        """run_autograder as it is exported, but for where things lie, and for what setup.sh does."""
+        text = resolve_one(ROOT, "01.2").solution_file.read_text()
+        with tempfile.TemporaryDirectory(prefix="lab_class_") as place:
+            folder = Path(place)
+            (folder / "week.toml").write_text('[[exercise]]\nid = "01.2"\npoints = 40\n')
+            plan = rubric.read(ROOT, folder / "week.toml")
+            to = folder / "autograder" / "source"
+            export.gradescope(ROOT, folder / "week.toml", plan, to, no_sandbox=False)
+            (folder / "autograder" / "results").mkdir()
+            command = (to / "run_autograder").read_text()
+            ours = {
+                "/autograder/source/course": str(ROOT),
+                "../rubric": str(to / "rubric"),
+                "/autograder": str(folder / "autograder"),
+                "/tmp": place,
+            }
+            theirs = "|".join(map(re.escape, ours))
+            self.assertEqual(set(re.findall(theirs, command)), set(ours))
+            command = re.sub(theirs, lambda match: ours[match[0]], command)
+            for handed, points in ((text, 40), (text.replace("{a, b};", "{a, 0};"), 5)):
+                handed_in = folder / "autograder" / "submission"
+                handed_in.mkdir(exist_ok=True)
+                (handed_in / "add_numbers.cu").write_text(handed)
+                (handed_in / "passwd").unlink(missing_ok=True)
+                (handed_in / "passwd").symlink_to("/etc/passwd")
+                ran = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+                self.assertEqual(ran.returncode, 0, ran.stderr)
+                said = (folder / "autograder" / "results" / "results.json").read_text()
+                self.assertEqual(json.loads(said)["score"], points, said)
 
     def test_everybody_gets_the_points_that_a_person_would_give(self):
         names = [name for name in CLASS if not self.only or name in self.only]

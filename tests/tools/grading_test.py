@@ -397,6 +397,15 @@ class RubricTest(Folder):
         self.assertEqual([path.name for path in first.hidden], ["empty_test.cpp"])
         self.assertEqual((first.due.day, second.due.day), (20, 27))
 
+    def test_an_older_python_reads_rubrics_with_a_package(self):
+        import tomllib
+
+        with mock.patch.dict(sys.modules, {"tomllib": None, "tomli": tomllib}):
+            self.assertEqual(len(self.read(self.whole).tasks), 2)
+        with mock.patch.dict(sys.modules, {"tomllib": None, "tomli": None}):
+            with self.assertRaisesRegex(LabError, "python3-tomli"):
+                self.read(self.whole)
+
     def test_what_comes_late_loses_for_each_day_that_has_begun(self):
         first, second = self.read(self.whole).tasks
         due, day = first.due, timedelta(days=1)

@@ -6,10 +6,10 @@
 Every mistake in it is one sentence that says where it is.
 """
 
+import contextlib
 import csv
 import importlib
 import math
-import sys
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from fractions import Fraction
@@ -89,16 +89,22 @@ def of_exercises(exercises: Sequence[Exercise]) -> Rubric:
 
 
 def read(root: Path, path: Path) -> Rubric:
-    if sys.version_info < (3, 11):
-        raise LabError("rubrics need Python 3.11 or later, which can read TOML.", USAGE)
-    toml: Any = importlib.import_module("tomllib")
     try:
-        values = toml.loads(path.read_text(encoding="utf-8"))
+        values = _toml().loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise LabError(f"{path} cannot be read: {error.strerror}.", USAGE) from error
     except ValueError as error:
         raise LabError(f"{path} is no TOML: {error}.", USAGE) from error
     return _Reader(root, path).rubric(values)
+
+
+def _toml() -> Any:
+    for name in ("tomllib", "tomli"):  # the first is Python's own, from 3.11 on
+        with contextlib.suppress(ImportError):
+            return importlib.import_module(name)
+    raise LabError(
+        "rubrics need Python 3.11 or later, which can read TOML, or the package python3-tomli.", USAGE
+    )
 
 
 class _Reader:
