@@ -209,7 +209,7 @@ class ClassTest(unittest.TestCase):
                 self.assertIn(said, ran.stdout)
 
     def test_gradescopes_harness_gets_the_points(self):
-        """run_autograder as it is exported, but for where things lie, and for what setup.sh does."""
+        """run_autograder as it is exported, but for where things lie."""
         text = resolve_one(ROOT, "01.2").solution_file.read_text()
         with tempfile.TemporaryDirectory(prefix="lab_class_") as place:
             folder = Path(place)
@@ -269,6 +269,7 @@ def grade(folder, rubric, id):
     errors = io.StringIO()
     with redirect_stderr(errors):
         command = ["grade", str(folder / "in"), "--rubric", str(rubric), "--out", str(out)]
+        command.append("--names")
         status = cli.main(command, ROOT)
     assert status == OK, errors.getvalue()
     with open(out / "class.csv", encoding="utf-8", newline="") as file:

@@ -528,9 +528,14 @@ class ReportsTest(Folder):
         self.assertEqual(said, {"A": [], "B": ["failure"], "C": ["skipped"], "D": []})
 
     def test_a_table_has_no_formulas(self):
-        lines = reports.as_csv(self.table(), self.exercises).splitlines()
+        lines = reports.as_csv(self.table(), self.exercises, names=True).splitlines()
         self.assertEqual(lines[0], "student,05.1,total,remarks")
         self.assertTrue(any(line.startswith("'=SUM(A1),50,50") for line in lines))
+
+    def test_a_table_has_names_on_request_only(self):
+        text = reports.as_csv(self.table(), self.exercises)
+        self.assertNotIn("Ann", text)
+        self.assertIn(f"\ns{grade.number_of('Ann')},50,50,", text)
 
     def test_no_class_is_a_class(self):
         self.assertIn("0 submissions", reports.class_page({}, self.exercises, "bubblewrap"))
@@ -688,6 +693,31 @@ class RecordsTest(Folder):
         grade.write(path, record())
         self.assertEqual(grade.read_record(path), record())
         self.assertEqual([one.name for one in path.parent.iterdir()], ["05.1.json"])
+
+    def test_another_program_makes_other_records(self):
+        def fingerprint():
+            task = rubric.Task(resolve_one(ROOT, "05.1"))
+            return grade._prepare(
+                ROOT, None, task, rubric.Limits(), sandbox.NONE, self.folder / "work", ""
+            ).fingerprint
+
+        with mock.patch.multiple(
+            compiling,
+            grader=mock.Mock(return_value=self.write("grader")),
+            recipe=mock.Mock(return_value=mock.Mock(fingerprint="r")),
+        ), mock.patch.object(grade, "_try", side_effect=lambda *_: {"skipped": [], "free": []}):
+            before = fingerprint()
+            self.assertEqual(fingerprint(), before)
+            for file in ("refused.py", "grading/compiling.py"):
+                place = ROOT / "scripts" / "lablib" / file
+                read = Path.read_bytes
+                with mock.patch.object(
+                    Path, "read_bytes", lambda p: read(p) + b"#" * (p == place)
+                ):
+                    grade._program.cache_clear()
+                    self.assertNotEqual(fingerprint(), before, file)
+            grade._program.cache_clear()
+            self.assertEqual(fingerprint(), before)
 
     def test_what_a_killed_process_was_writing_is_taken_away(self):
         grade.write(self.folder / "records" / "a" / "05.1.json", record())

@@ -6,6 +6,7 @@ whole or not at all. Whoever is stopped goes on where the records end."""
 
 import concurrent.futures
 import dataclasses
+import functools
 import hashlib
 import json
 import os
@@ -84,7 +85,7 @@ def _prepare(
     fast = compiling.recipe(root, device, exercise, watched=False)
     watched = compiling.recipe(root, device, exercise, watched=True)
     digest = hashlib.sha256(program.read_bytes())
-    digest.update(f"{FORMAT} {place.name} {limits}".encode())
+    digest.update(f"{FORMAT} {_program()} {place.name} {limits}".encode())
     digest.update(f"{fast.fingerprint} {watched.fingerprint}".encode())
     fingerprint = digest.hexdigest()
 
@@ -122,6 +123,17 @@ def _prepare(
         limits,
         fingerprint,
     )
+
+
+@functools.lru_cache(1)
+def _program() -> str:
+    """Changes with this program, whose words and rules a record is made by."""
+    lablib = Path(__file__).resolve().parents[1]
+    digest = hashlib.sha256()
+    for name in ("refused.py", "test_program.py", "processes.py", "cuda_tokens.py", "grading/*.py"):
+        for path in sorted(lablib.glob(name)):
+            digest.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
 
 
 def _known(path: Path, fingerprint: str) -> Optional[Record]:
@@ -244,9 +256,12 @@ def grade(
 
 
 def record_path(out: Path, student: str, exercise: Exercise) -> Path:
-    """By a number made of the student's name, which may be any text."""
-    key = hashlib.sha256(student.encode("utf-8", "surrogateescape")).hexdigest()[:16]
-    return out / "records" / key / f"{exercise.id}.json"
+    return out / "records" / number_of(student) / f"{exercise.id}.json"
+
+
+def number_of(student: str) -> str:
+    """Made of the student's name, which may be any text."""
+    return hashlib.sha256(student.encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
 def _record(

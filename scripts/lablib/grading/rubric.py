@@ -103,7 +103,8 @@ def _toml() -> Any:
         with contextlib.suppress(ImportError):
             return importlib.import_module(name)
     raise LabError(
-        "rubrics need Python 3.11 or later, which can read TOML, or the package python3-tomli.", USAGE
+        "rubrics need Python 3.11 or later, which can read TOML, or the package python3-tomli.",
+        USAGE,
     )
 
 

@@ -54,6 +54,11 @@ def _arguments(parser: Parser) -> None:
     )
     verb.jobs(parser)
     parser.add_argument(
+        "--names",
+        action="store_true",
+        help="class.csv has the students' names; otherwise the numbers that records/ has for them",
+    )
+    parser.add_argument(
         "--no-sandbox",
         action="store_true",
         help="run students' code with nothing around it; every report says so",
@@ -144,7 +149,7 @@ def _grade(root: Path, options: argparse.Namespace) -> int:
     grade.sweep(out)
     students = [submission.student for submission in submissions]
     table = grade.table(prepared, students, plan, out)
-    reports.write_all(out, table, exercises, place.name, plan.title)
+    reports.write_all(out, table, exercises, place.name, plan.title, options.names)
     formats.write(out, wanted, table, plan.title or "CUDA Labs")
     say(f"Done: {out / 'index.html'} shows the class, {out / 'class.csv'} has the points.")
     return OK
