@@ -83,7 +83,8 @@ class recording {
   std::unique_ptr<recorder> recorder_;
 };
 
-/// While it lives, all that is copied to the host is zeros, in device memory too.
+/// While it lives, all that is copied to the host is zeros, in device memory too; and what kernels
+/// write into memory that both sides reach is gone when they end.
 class nothing_comes_back {
  public:
   nothing_comes_back();

@@ -200,7 +200,7 @@ std::string complaint(const work& done, const required& what) {
   if (moved(cudaMemcpyDeviceToHost) < what.fetched)
     return "only " + number_of(moved(cudaMemcpyDeviceToHost), "byte") + " of " +
            std::to_string(what.fetched) + " came back from the device";
-  if ((what.kernels != 0 || what.fetched != 0) && done.values_of_the_host)
+  if (done.values_of_the_host && (what.fetched != 0 || (what.kernels != 0 && done.more_than_zeros)))
     return "they are the same with zeros in place of all that came back from the device: the host "
            "calculates them again";
   return complaint_of_costs(done, what);
@@ -229,7 +229,9 @@ std::size_t recorded_work::devices() const {
 }
 
 ::testing::AssertionResult as_required(const work& done, const required& what) {
-  if (done.values && !*done.values) return *done.values;
+  if (done.values && !*done.values)
+    return ::testing::AssertionResult(*done.values)
+           << (*done.values->message() == '\0' ? "the values are wrong" : "");
   const std::string sentence = detail::complaint(done, what);
   if (sentence.empty()) return ::testing::AssertionSuccess();
   return ::testing::AssertionFailure() << (done.values ? "right values, but " : "") << sentence;

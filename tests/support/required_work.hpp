@@ -38,6 +38,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "recording.hpp"
@@ -54,7 +55,8 @@ namespace lab::testing {
 struct work : recorded_work {
   std::optional<::testing::AssertionResult> values = {};  ///< what the call said of its own result
   bool values_of_the_host =
-      false;  ///< they were right, too, when the device gave nothing but zeros
+      false;                     ///< they were right, too, when the device gave nothing but zeros
+  bool more_than_zeros = false;  ///< and it would have given something else
 };
 
 /// What a call has to do. What is left out is not asked for.
@@ -87,39 +89,55 @@ struct required {
   double wavefronts = 0;  ///< at most, for each that is needed, of loads and stores
 };
 
-/// Whether `call`, whose values were right, gets the same where nothing but zeros comes back: then
-/// the host has made them, whatever the kernels did.
+/// The work of these functions of a library, and no kernel of one's own.
+inline required by_library(std::vector<std::string> functions) {
+  return {.kernels = 0, .fetched = 1, .calls = std::move(functions), .library = true};
+}
+
+/// Calls again, where nothing but zeros comes back. Values that were right and still are have been
+/// made by the host, whatever the kernels did.
 template <class Call>
-bool is_right_without_the_device(const Call& call) {
+void call_without_the_device(const Call& call, work& done) {
   const detail::nothing_comes_back meanwhile;
   using reporter = ::testing::ScopedFakeTestPartResultReporter;
   ::testing::TestPartResultArray meant_to_fail;
   const reporter catch_them(reporter::INTERCEPT_ALL_THREADS, &meant_to_fail);
   try {
-    const ::testing::AssertionResult values(call());
-    return values && meanwhile.made_a_difference();
+    done.values_of_the_host = static_cast<bool>(::testing::AssertionResult(call()));
+    done.more_than_zeros = meanwhile.made_a_difference();
   } catch (const std::exception&) {
-    return false;
+    return;
   }
 }
 
-/// What the device does while `call` runs. It may return whether its values are right; a result
-/// that is wrong is not as_required() either, nor is one that never came: a step that throws leaves
-/// the steps after it to be looked at.
+/// What the device does while `call` runs, which returns whether its values are right. Where they
+/// are wrong the work is not as_required() either, nor where they never came: a step that throws
+/// leaves the steps after it to be looked at.
 template <class Call>
 work work_of(const Call& call) {
+  static_assert(!std::is_void_v<decltype(call())>,
+                "return whether the values are right: else the host may calculate them, after a "
+                "kernel for show. A call that has none is for work_without_values()");
   detail::recording seen;
   try {
-    if constexpr (std::is_void_v<decltype(call())>) {
-      call();
-      return {seen.finish()};
-    } else {
-      const ::testing::AssertionResult values(call());
-      work done{seen.finish()};
-      done.values.emplace(values);
-      done.values_of_the_host = values && is_right_without_the_device(call);
-      return done;
-    }
+    const ::testing::AssertionResult values(call());
+    work done{seen.finish()};
+    done.values.emplace(values);
+    if (values) call_without_the_device(call, done);
+    return done;
+  } catch (const std::exception& error) {
+    return {{}, ::testing::AssertionFailure() << error.what()};
+  }
+}
+
+/// The same for a call without values that could be right or wrong: it asks the runtime, or
+/// measures.
+template <class Call>
+work work_without_values(const Call& call) {
+  detail::recording seen;
+  try {
+    call();
+    return {seen.finish()};
   } catch (const std::exception& error) {
     return {{}, ::testing::AssertionFailure() << error.what()};
   }
@@ -127,6 +145,18 @@ work work_of(const Call& call) {
 
 /// Whether that is the work which was asked for; if not, a sentence for the student.
 ::testing::AssertionResult as_required(const work& done, const required& what);
+
+/// Whether the device works at other sizes than the one that a case looks at closely, too: the host
+/// must not take over where there is little to do. `call(n)` returns whether the values are right.
+template <class Call>
+::testing::AssertionResult at_other_sizes(
+    const Call& call, const required& what = {.threads = 1, .fetched = 1, .writes = 1},
+    std::initializer_list<std::uint16_t> sizes = {1, 3, 40}) {
+  for (const std::uint16_t n : sizes)
+    if (const auto result = as_required(work_of([&] { return call(n); }), what); !result)
+      return ::testing::AssertionFailure() << "at size " << n << ": " << result.message();
+  return ::testing::AssertionSuccess();
+}
 
 template <class Range>
 std::size_t bytes_of(const Range& values) {
