@@ -28,9 +28,9 @@ namespace {
 using lab::add_numbers::add;
 using lab::add_numbers::reference;
 using lab::add_numbers::step;
+using lab::testing::at_other_sizes;
 using lab::testing::expect_failures_reported;
 using lab::testing::is_refused_launch;
-using lab::testing::work_of;
 
 constexpr int kMost = std::numeric_limits<int>::max();
 constexpr int kLeast = std::numeric_limits<int>::min();
@@ -41,8 +41,8 @@ const char* name_of(step which) { return which == step::by_hand ? "by_hand" : "o
 
 REQUIRED_WORK(AKernelThatAdds) {
   for (const step which : {step::by_hand, step::owner})
-    EXPECT_TRUE(as_required(work_of([&] { EXPECT_EQ(add(which, 2, 7), 9); }),
-                            {.threads = 1, .fetched = sizeof(int), .writes = sizeof(int)}))
+    EXPECT_TRUE(at_other_sizes([=](int n) { return add(which, n, 7) == n + 7; },
+                               {.threads = 1, .fetched = sizeof(int), .writes = sizeof(int)}))
         << name_of(which);
 }
 

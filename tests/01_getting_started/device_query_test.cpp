@@ -40,7 +40,8 @@ int count_devices() {
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(TheRuntimesAnswers) {
-  EXPECT_TRUE(as_required(work_of([] { query(0); }),
+  const report expected = reference(0);
+  EXPECT_TRUE(as_required(work_of([&] { return matches(check(query(0), expected)); }),
                           {.kernels = 0,
                            .calls = {"cudaGetDeviceCount|cudaGetDeviceProperties",
                                      "cudaGetDeviceProperties|cudaDeviceGetAttribute"}}));

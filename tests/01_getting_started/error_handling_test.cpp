@@ -42,6 +42,7 @@ using lab::error_handling::numbering;
 using lab::error_handling::provoke;
 using lab::error_handling::reference_threads;
 using lab::error_handling::reference_values;
+using lab::testing::at_other_sizes;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
@@ -72,18 +73,22 @@ REQUIRED_WORK(CallsThatReallyFail) {
                                                   {mistake::bad_configuration, "cudaLaunchKernel"},
                                                   {mistake::out_of_memory, "cudaMalloc"}};
   for (const auto& [which, function] : made)
-    EXPECT_TRUE(
-        as_required(work_of([&, which = which] { EXPECT_TRUE(provoke(which).has_value()); }),
-                    {.kernels = 0, .calls = {function}}));
+    EXPECT_TRUE(as_required(work_of([&, which = which] { return provoke(which).has_value(); }),
+                            {.kernels = 0, .calls = {function}}));
 }
 
 REQUIRED_WORK(AKernelThatWritesTheNumbers) {
-  const lab::testing::work done = work_of([] { EXPECT_EQ(number(5000, 4096).threads, 1024U); });
+  const auto writes = [](std::size_t n) {
+    const numbering made = number(n, 4096);
+    return made.threads == 1024 && made.values == reference_values(n);
+  };
+  const lab::testing::work done = work_of([&] { return writes(5000); });
   EXPECT_TRUE(as_required(done, {.threads = 1024,
                                  .blocks = 4,
                                  .fetched = 5000 * sizeof(unsigned),
                                  .writes = 5000 * sizeof(unsigned)}));
   EXPECT_EQ(done.calls.at("cudaLaunchKernel"), 3U) << "with 4096, 2048 and 1024 threads per block";
+  EXPECT_TRUE(at_other_sizes(writes, {.threads = 1, .fetched = 1, .writes = 1}, {3, 40}));
 }
 
 // --- the macro -----------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ namespace {
 using lab::hello_gpu::check;
 using lab::hello_gpu::greet;
 using lab::hello_gpu::kMostLines;
+using lab::testing::at_other_sizes;
 using lab::testing::expect_failures_reported;
 using lab::testing::is_refused_launch;
 using lab::testing::matches;
@@ -48,6 +49,8 @@ std::string printed_by(unsigned blocks, unsigned threads) {
 REQUIRED_WORK(AKernelWithAThreadForEachLine) {
   const lab::testing::work done = work_of([] { return matches(check(printed_by(3, 64), 3, 64)); });
   EXPECT_TRUE(as_required(done, {.threads = 3 * 64, .blocks = 3, .only_shape = true}));
+  const auto greets = [](unsigned n) { return matches(check(printed_by(n, n + 1), n, n + 1)); };
+  EXPECT_TRUE(at_other_sizes(greets, {.only_shape = true}));
 }
 
 // --- one line per thread -------------------------------------------------------------------------

@@ -28,6 +28,7 @@ using lab::copy_rates::copy;
 using lab::copy_rates::direction;
 using lab::copy_rates::gigabytes_per_second;
 using lab::copy_rates::memory;
+using lab::testing::at_other_sizes;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
@@ -60,6 +61,9 @@ REQUIRED_WORK(EveryCopyThatWasAskedFor) {
               7 * bytes.size())
         << w.name;
     EXPECT_EQ(done.host_memory.empty(), w.where == memory::pageable) << w.name;
+    EXPECT_TRUE(at_other_sizes([&](unsigned n) { return arrives(w, lab::random_bytes(n, 1), 7); },
+                               {.kernels = 0, .calls = {"cudaMemcpy|cudaMemcpyAsync"}}))
+        << w.name;
   }
 }
 

@@ -43,7 +43,8 @@ constexpr when kWhen[] = {when::at_once};
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(TwoKernelsAndEventsAroundThem) {
-  const lab::testing::work done = work_of([] { measure(1000, 2000); });
+  const lab::testing::work done =
+      work_of([] { return matches(check(measure(1000, 2000), 1000, 2000)); });
   EXPECT_TRUE(as_required(done, {.threads = 1,
                                  .kernels = 2,
                                  .calls = {"cudaEventElapsedTime",

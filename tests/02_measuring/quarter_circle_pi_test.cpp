@@ -26,6 +26,7 @@ using lab::quarter_circle_pi::precision;
 using lab::quarter_circle_pi::reference;
 using lab::quarter_circle_pi::rounding_bound;
 using lab::quarter_circle_pi::truncation_bound;
+using lab::testing::at_other_sizes;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
@@ -44,13 +45,16 @@ std::string name_of(precision type) {
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(AKernelWhoseThreadsShareTheStrips) {
-  for (const precision type : kTypes)
+  for (const precision type : kTypes) {
     EXPECT_TRUE(as_required(work_of([&] { return follows_the_formula(type, 100'003); }),
                             {.threads = lab::quarter_circle_pi::kPartialSums,
                              .blocks = lab::quarter_circle_pi::kBlocks,
                              .fetched = lab::quarter_circle_pi::kPartialSums * sizeof(float),
                              .writes = lab::quarter_circle_pi::kPartialSums * sizeof(float)}))
         << name_of(type);
+    EXPECT_TRUE(at_other_sizes([=](std::size_t n) { return follows_the_formula(type, n); }))
+        << name_of(type);
+  }
 }
 
 // --- what the reference says ---------------------------------------------------------------------

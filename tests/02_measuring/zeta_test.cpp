@@ -19,6 +19,7 @@
 
 namespace {
 
+using lab::testing::at_other_sizes;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
@@ -51,13 +52,15 @@ constexpr kind kKinds[] = {{step::large_first, precision::in_float, "large_first
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(AKernelWhoseThreadsShareTheTerms) {
-  for (const kind& k : kKinds)
+  for (const kind& k : kKinds) {
     EXPECT_TRUE(as_required(work_of([&] { return adds_the_terms(k, 2, 100'003); }),
                             {.threads = lab::zeta::kPartialSums,
                              .blocks = lab::zeta::kBlocks,
                              .fetched = lab::zeta::kPartialSums * sizeof(float),
                              .writes = lab::zeta::kPartialSums * sizeof(float)}))
         << k.name;
+    EXPECT_TRUE(at_other_sizes([&](std::size_t n) { return adds_the_terms(k, 2, n); })) << k.name;
+  }
 }
 
 // --- what the reference says ---------------------------------------------------------------------
