@@ -3,7 +3,9 @@
 
 #include "ptx_and_sass.hpp"
 
+#include <cmath>
 #include <cstddef>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,6 +20,7 @@
 
 namespace {
 
+using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::work_of;
 using namespace lab::ptx_and_sass;
@@ -27,6 +30,31 @@ using lab::testing::expect_failures_reported;
 void expect_right(const std::vector<finding>& findings) {
   for (const finding& next : findings)
     EXPECT_TRUE(next.right) << next.question << ": read it again";
+}
+
+using vector = std::vector<float>;
+
+::testing::AssertionResult is_added(const vector& a, const vector& b) {
+  vector expected(a.size());
+  for (std::size_t i = 0; i < a.size(); ++i) expected[i] = a[i] + b[i];
+  return lab::testing::matches(lab::compare_exact(add(a, b), expected));
+}
+
+::testing::AssertionResult is_saxpy(float s, const vector& x, const vector& y) {
+  const vector result = saxpy(s, x, y);
+  if (result.size() != x.size())
+    return ::testing::AssertionFailure() << result.size() << " elements, not " << x.size();
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double expected = saxpy_reference(s, x[i], y[i]);
+    const double got{result[i]};
+    const bool right = std::isfinite(expected)
+                           ? lab::inside(got, expected, {.absolute = saxpy_bound(s, x[i], y[i])})
+                           : got == expected || (std::isnan(got) && std::isnan(expected));
+    if (!right)
+      return ::testing::AssertionFailure()
+             << "s = " << s << ", element " << i << ": got " << got << ", expected " << expected;
+  }
+  return ::testing::AssertionSuccess();
 }
 
 // --- who does the work ---------------------------------------------------------------------------
@@ -40,8 +68,11 @@ REQUIRED_WORK(TheKernelsOfTheListings) {
                                             .reads = 2 * bytes_of(a),
                                             .writes = bytes_of(a),
                                             .sectors = 1.1};
-  EXPECT_TRUE(as_required(work_of([&] { add(a, b); }), each_element));
-  EXPECT_TRUE(as_required(work_of([&] { saxpy(2, a, b); }), each_element));
+  EXPECT_TRUE(as_required(work_of([&] { return is_added(a, b); }), each_element));
+  EXPECT_TRUE(as_required(work_of([&] { return is_saxpy(2, a, b); }), each_element));
+  const auto some = [](std::size_t n) { return lab::random_floats(n, 3, 1, 30); };
+  EXPECT_TRUE(at_other_sizes([&](unsigned n) { return is_added(some(n), some(n)); }));
+  EXPECT_TRUE(at_other_sizes([&](unsigned n) { return is_saxpy(-2, some(n), some(n)); }));
 }
 
 TEST(Answers, CountAddInPtx) {
@@ -95,20 +126,22 @@ INSTANTIATE_TEST_SUITE_P(Kernels, Size,
 TEST_P(Size, IsAddedExactly) {
   const std::size_t n = GetParam();
   const auto a = lab::random_floats(n, n + 1, -9, 9), b = lab::random_floats(n, n + 2, -9, 30);
-  std::vector<float> expected(n);
-  for (std::size_t i = 0; i < n; ++i) expected[i] = a[i] + b[i];
-  EXPECT_TRUE(lab::testing::matches(lab::compare_exact(add(a, b), expected)));
+  EXPECT_TRUE(is_added(a, b));
 }
 
 TEST_P(Size, IsMultipliedAndAddedWithinTwoRoundings) {
   const std::size_t n = GetParam();
   const auto x = lab::random_floats(n, n + 3, -9, 9), y = lab::random_floats(n, n + 4, -9, 30);
-  const auto result = saxpy(-1.7F, x, y);
-  ASSERT_EQ(result.size(), n);
-  for (std::size_t i = 0; i < n; ++i)
-    ASSERT_TRUE(lab::inside(static_cast<double>(result[i]), saxpy_reference(-1.7F, x[i], y[i]),
-                            {.absolute = saxpy_bound(-1.7F, x[i], y[i])}))
-        << "element " << i;
+  EXPECT_TRUE(is_saxpy(-1.7F, x, y));
+}
+
+TEST(Kernels, MultiplyByEverySignAndSpecialNumber) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  vector x = lab::random_floats(40, 5, -9, 9), y = lab::random_floats(40, 6, -9, 30);
+  x[3] = y[4] = 0, x[5] = y[6] = kInfinity, x[7] = y[8] = kNan, x[9] = kInfinity, y[9] = -kInfinity;
+  for (const float s : {0.0F, -0.0F, 1.0F, -1.0F, 0.3F, -2.0F, 1e30F, kInfinity, -kInfinity, kNan})
+    EXPECT_TRUE(is_saxpy(s, x, y));
 }
 
 TEST(Kernels, RefuseVectorsOfDifferentLengths) {

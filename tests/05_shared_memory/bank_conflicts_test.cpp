@@ -18,6 +18,7 @@
 #include "lab_testing.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
+#include "steps.hpp"
 
 namespace {
 
@@ -31,6 +32,7 @@ using lab::bank_conflicts::reference_sums;
 using lab::bank_conflicts::reference_wavefronts;
 using lab::bank_conflicts::row_sums;
 using lab::bank_conflicts::wavefronts;
+using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
@@ -124,10 +126,14 @@ TEST(Pitch, IsRefusedForTooManyColumnsOrNone) {
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(AThreadForEachRowInSharedMemory) {
-  const std::vector<float> table = lab::random_floats(256 * 32, 1, -1, 1);
+  const std::vector<float> table = lab::testing::whole_numbers(256 * 32, 1, 1, 9);
   const std::span<const float> view(table);
-  for (const layout how : {layout::packed, layout::padded})
-    EXPECT_TRUE(as_required(work_of([&] { row_sums(how, view, 32, 4); }),
+  const auto is_right = [&](layout how, std::size_t rows) {
+    const std::span some = view.first(rows * 32);
+    return matches(lab::compare(row_sums(how, some, 32, 4).sums, reference_sums(some, 32, 4), {}));
+  };
+  for (const layout how : {layout::packed, layout::padded}) {
+    EXPECT_TRUE(as_required(work_of([&] { return is_right(how, 256); }),
                             {.threads = 256,
                              .blocks = 2,
                              .sent = bytes_of(table),
@@ -136,6 +142,8 @@ REQUIRED_WORK(AThreadForEachRowInSharedMemory) {
                              .shared_memory = true,
                              .sectors = 1.1,
                              .wavefronts = how == layout::padded ? 1.1 : 0}));
+    EXPECT_TRUE(at_other_sizes([&](std::size_t n) { return is_right(how, n); }));
+  }
 }
 
 // --- row sums ------------------------------------------------------------------------------------

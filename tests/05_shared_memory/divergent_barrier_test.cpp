@@ -29,6 +29,7 @@ using lab::divergent_barrier::reference_means;
 using lab::divergent_barrier::reference_sums;
 using lab::divergent_barrier::sum_bound;
 using lab::divergent_barrier::sums_of_blocks;
+using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
@@ -52,27 +53,33 @@ constexpr const char* kTooEarly =
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(BlocksThatWorkInSharedMemory) {
+  const auto are_sums = [](const vector& values) {
+    return matches(lab::compare(sums_of_blocks(values).values, reference_sums(values), {}));
+  };
+  const auto is_without_means = [](const vector& table) {
+    return matches(lab::compare(minus_column_means(table).values, reference_means(table), {}));
+  };
   const vector values = whole_numbers(10 * kBlock + 1, 1, -9, 14);
-  EXPECT_TRUE(as_required(work_of([&] {
-                            return matches(lab::compare(sums_of_blocks(values).values,
-                                                        reference_sums(values), {}));
-                          }),
-                          {.threads = 10 * kBlock,
-                           .blocks = 11,
-                           .sent = bytes_of(values),
-                           .fetched = 11 * sizeof(float),
-                           .reads = bytes_of(values),
-                           .shared_memory = true,
-                           .sectors = 1.1}));
+  EXPECT_TRUE(as_required(work_of([&] { return are_sums(values); }), {.threads = 10 * kBlock,
+                                                                      .blocks = 11,
+                                                                      .sent = bytes_of(values),
+                                                                      .fetched = 11 * sizeof(float),
+                                                                      .reads = bytes_of(values),
+                                                                      .shared_memory = true,
+                                                                      .sectors = 1.1}));
   const vector table = whole_numbers(kRows * 320, 2, -9, 14);
-  EXPECT_TRUE(as_required(work_of([&] { minus_column_means(table); }), {.threads = 320,
-                                                                        .blocks = 2,
-                                                                        .sent = bytes_of(table),
-                                                                        .fetched = bytes_of(table),
-                                                                        .reads = bytes_of(table),
-                                                                        .writes = bytes_of(table),
-                                                                        .shared_memory = true,
-                                                                        .sectors = 1.1}));
+  EXPECT_TRUE(
+      as_required(work_of([&] { return is_without_means(table); }), {.threads = 320,
+                                                                     .blocks = 2,
+                                                                     .sent = bytes_of(table),
+                                                                     .fetched = bytes_of(table),
+                                                                     .reads = bytes_of(table),
+                                                                     .writes = bytes_of(table),
+                                                                     .shared_memory = true,
+                                                                     .sectors = 1.1}));
+  EXPECT_TRUE(at_other_sizes([&](std::size_t n) { return are_sums(whole_numbers(n, 1, 1, 9)); }));
+  EXPECT_TRUE(at_other_sizes(
+      [&](std::size_t n) { return is_without_means(whole_numbers(kRows * n, 1, 1, 9)); }));
 }
 
 // --- sums ----------------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ using lab::commuting_matrices::polynomial;
 using lab::commuting_matrices::reference;
 using lab::commuting_matrices::rounding_allowance;
 using lab::commuting_matrices::whole_numbers;
+using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
@@ -44,14 +45,22 @@ constexpr std::size_t kSizes[] = {1, 2, 15, 16, 17, 31, 32, 33, 48, 61};
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(AKernelWhoseThreadsShareTheEntries) {
+  const auto is_right = [](const auto& a, const auto& b, std::size_t n) {
+    const expectation expected = reference(a, b, n, kExact);
+    return matches(check(compare_products(a, b, n, kExact).differing, expected));
+  };
   const auto a = whole_numbers(61, 1), b = whole_numbers(61, 2);
-  const lab::testing::work done = work_of([&] { compare_products(a, b, 61, kExact); });
+  const lab::testing::work done = work_of([&] { return is_right(a, b, 61); });
   EXPECT_TRUE(as_required(
       done, {.threads = 61 * 61, .blocks = 4, .sent = 2 * bytes_of(a), .reads = 2 * bytes_of(a)}));
   EXPECT_LE(std::ranges::count_if(done.device_memory,
                                   [&](std::size_t bytes) { return bytes >= bytes_of(a); }),
             2)
       << "neither product is stored";
+  // (With one element or none all matrices commute.)
+  EXPECT_TRUE(at_other_sizes([&](std::size_t n) {
+    return is_right(whole_numbers(n + 1, 1), whole_numbers(n + 1, 2), n + 1);
+  }));
 }
 
 class EachSize : public ::testing::TestWithParam<std::size_t> {

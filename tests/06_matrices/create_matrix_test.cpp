@@ -36,6 +36,7 @@ using lab::create_matrix::covering;
 using lab::create_matrix::create;
 using lab::create_matrix::launch_shape;
 using lab::create_matrix::reference;
+using lab::testing::at_other_sizes;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
@@ -54,17 +55,16 @@ std::string name_of(matrix_size size, launch_shape shape) {
          std::to_string(shape.block_x) + "x" + std::to_string(shape.block_y);
 }
 
-void expect_right_matrix(matrix_size size, launch_shape shape) {
-  EXPECT_TRUE(matches(lab::compare_exact(create(size.rows, size.columns, shape).elements,
-                                         reference(size.rows, size.columns))));
+::testing::AssertionResult is_right(matrix_size size, launch_shape shape) {
+  return matches(lab::compare_exact(create(size.rows, size.columns, shape).elements,
+                                    reference(size.rows, size.columns)));
 }
 
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(ALaunchOfTheShapeThatWasAskedFor) {
-  const lab::testing::work done = work_of([] {
-    expect_right_matrix({101, 67}, {.grid_x = 3, .grid_y = 2, .block_x = 8, .block_y = 16});
-  });
+  const launch_shape shape{.grid_x = 3, .grid_y = 2, .block_x = 8, .block_y = 16};
+  const lab::testing::work done = work_of([&] { return is_right({101, 67}, shape); });
   EXPECT_TRUE(as_required(done, {.threads = 3 * 2 * 8 * 16,
                                  .blocks = 3 * 2,
                                  .fetched = 101 * 67 * sizeof(int),
@@ -72,6 +72,7 @@ REQUIRED_WORK(ALaunchOfTheShapeThatWasAskedFor) {
                                  .sectors = 2.5}));
   for (const auto& k : done.kernels)
     EXPECT_EQ(std::tuple(k.blocks, k.block_x, k.block_y), std::tuple(6U, 8U, 16U));
+  EXPECT_TRUE(at_other_sizes([&](std::size_t n) { return is_right({n, n + 1}, shape); }));
 }
 
 // --- every matrix, every launch ------------------------------------------------------------------
@@ -80,7 +81,7 @@ class Matrix : public ::testing::TestWithParam<std::tuple<matrix_size, launch_sh
 
 TEST_P(Matrix, IsTheSameForEveryLaunch) {
   const auto& [size, shape] = GetParam();
-  expect_right_matrix(size, shape);
+  EXPECT_TRUE(is_right(size, shape));
 }
 
 // The text's 10 x 10; one row, one column; around a block (16) and a warp (32); never square but
@@ -119,18 +120,18 @@ TEST(Create, MakesAnEmptyMatrix) {
 
 TEST(Create, MakesWhatIsAskedForNow) {
   // As many elements twice, in another shape: a result left in memory would be wrong.
-  expect_right_matrix({12, 20}, {1, 1, 8, 8});
-  expect_right_matrix({20, 12}, {1, 1, 8, 8});
+  EXPECT_TRUE(is_right({12, 20}, {1, 1, 8, 8}));
+  EXPECT_TRUE(is_right({20, 12}, {1, 1, 8, 8}));
 }
 
 TEST(Create, TakesMoreRowsThanAGridHasBlocksOfOneThread) {
   const std::size_t rows = device_limit(cudaDevAttrMaxGridDimY) + 3;
-  expect_right_matrix({rows, 2}, {2, 7, 1, 64});
+  EXPECT_TRUE(is_right({rows, 2}, {2, 7, 1, 64}));
 }
 
 TEST(Create, TakesMoreBlocksAcrossThanThereCanBeDown) {
   const unsigned blocks = device_limit(cudaDevAttrMaxGridDimY) + 3;
-  expect_right_matrix({2, blocks}, {blocks, 1, 1, 1});
+  EXPECT_TRUE(is_right({2, blocks}, {blocks, 1, 1, 1}));
 }
 
 // --- the grid that covers a matrix ---------------------------------------------------------------
@@ -168,7 +169,7 @@ TEST(Covering, HasNoMoreBlocksThanTheDevicesGrid) {
 
 TEST(Covering, MakesRightMatrices) {
   for (const matrix_size size : {matrix_size{10, 10}, {1, 33}, {33, 1}, {48, 31}, {257, 130}})
-    expect_right_matrix(size, covering(size.rows, size.columns));
+    EXPECT_TRUE(is_right(size, covering(size.rows, size.columns)));
 }
 
 // --- refusals ------------------------------------------------------------------------------------
@@ -203,7 +204,7 @@ TEST(Create, RefusesMoreThanTheDeviceLaunchesAndNamesTheLimit) {
                         {1, 1, device_limit(cudaDevAttrMaxBlockDimX) + 1, 1});
   expect_refusal_naming(device_limit(cudaDevAttrMaxBlockDimY),
                         {1, 1, 1, device_limit(cudaDevAttrMaxBlockDimY) + 1});
-  expect_right_matrix({3, 4}, {1, 1, 1, 1});  // and works again afterwards
+  EXPECT_TRUE(is_right({3, 4}, {1, 1, 1, 1}));  // and works again afterwards
 }
 
 TEST(Create, RefusesElementsThatAnIntCannotHold) {
