@@ -21,6 +21,8 @@
 
 namespace {
 
+using lab::testing::at_other_sizes;
+using lab::testing::by_library;
 using lab::testing::bytes_of;
 using lab::testing::work_of;
 using namespace lab::gemv;
@@ -46,20 +48,27 @@ std::size_t y_length(step which, std::size_t rows, std::size_t cols) {
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(OneCallOfCublas) {
-  const vector a = whole_numbers(40 * 70, 1, -9, 14);
+  const vector a = whole_numbers(40 * 70, 1, 1, 14);
   for (const auto& [which, name] : kSteps) {
-    const vector x = whole_numbers(x_length(which, 40, 70), 2, -9, 14);
-    const vector y(y_length(which, 40, 70), 1);
-    const lab::testing::work done = work_of([&, which = which] {
-      multiply(which, 2, {a, 40, 70, 70}, x, 3, y);
-    });
+    const auto is_right = [&, which = which](std::size_t rows, std::size_t cols) {
+      const vector x = whole_numbers(x_length(which, rows, cols), 2, 1, 14);
+      const vector y(y_length(which, rows, cols), 1);
+      const row_major m{a, rows, cols, 70};
+      return matches(lab::compare_exact(multiply(which, 2, m, x, 3, y).y,
+                                        reference(which, 2, m, x, 3, y).value));
+    };
+    const std::size_t x = x_length(which, 40, 70), y = y_length(which, 40, 70);
+    const lab::testing::work done = work_of([&] { return is_right(40, 70); });
     EXPECT_TRUE(as_required(done, {.kernels = 0,
-                                   .sent = bytes_of(a) + bytes_of(x) + bytes_of(y),
-                                   .fetched = bytes_of(y),
+                                   .sent = bytes_of(a) + (x + y) * sizeof(float),
+                                   .fetched = y * sizeof(float),
                                    .calls = {"cublasSgemv"},
                                    .library = true}))
         << name;
     EXPECT_TRUE(done.kernels.empty()) << name;
+    EXPECT_TRUE(at_other_sizes([&](std::size_t n) { return is_right(n, n + 1); },
+                               by_library({"cublasSgemv"})))
+        << name;
   }
 }
 

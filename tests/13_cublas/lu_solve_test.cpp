@@ -28,6 +28,7 @@ using lab::lu_solve::random_numbers;
 using lab::lu_solve::shape;
 using lab::lu_solve::solution;
 using lab::lu_solve::solve;
+using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
@@ -57,21 +58,28 @@ vector shifted_dominant(std::size_t n, std::uint64_t seed) {
 }
 
 /// A batch is solved, and each solution has small residuals.
-void expect_solved(const vector& a, const vector& b, shape size) {
+::testing::AssertionResult is_solved(const vector& a, const vector& b, shape size) {
   const auto result = solve(a, b, size);
-  ASSERT_EQ(result.solutions.size(), size.systems);
+  if (result.solutions.size() != size.systems)
+    return ::testing::AssertionFailure() << result.solutions.size() << " solutions";
   const std::size_t of_a = size.n * size.n, of_b = size.n * size.right_sides;
   for (std::size_t k = 0; k < size.systems; ++k)
-    EXPECT_TRUE(matches(check(result.solutions[k], std::span(a).subspan(k * of_a, of_a),
-                              std::span(b).subspan(k * of_b, of_b), size.n, size.right_sides)))
-        << "system " << k;
+    if (const auto right =
+            matches(check(result.solutions[k], std::span(a).subspan(k * of_a, of_a),
+                          std::span(b).subspan(k * of_b, of_b), size.n, size.right_sides));
+        !right)
+      return ::testing::AssertionFailure() << "system " << k << ": " << right.message();
+  return ::testing::AssertionSuccess();
+}
+void expect_solved(const vector& a, const vector& b, shape size) {
+  EXPECT_TRUE(is_solved(a, b, size));
 }
 
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(TheBatchInCublasAndAKernelThatTransposes) {
   const vector a = random_numbers(5 * 33 * 33, 1), b = random_numbers(5 * 33 * 3, 2);
-  const lab::testing::work done = work_of([&] { expect_solved(a, b, {5, 33, 3}); });
+  const lab::testing::work done = work_of([&] { return is_solved(a, b, {5, 33, 3}); });
   EXPECT_TRUE(as_required(done, {.threads = 512,
                                  .blocks = 2,
                                  .sent = bytes_of(a) + bytes_of(b),
@@ -82,6 +90,15 @@ REQUIRED_WORK(TheBatchInCublasAndAKernelThatTransposes) {
   EXPECT_EQ(done.calls.contains("cublasDgetrfBatched") ? done.calls.at("cublasDgetrfBatched") : 0,
             1U)
       << "calls, for five systems";
+  EXPECT_TRUE(at_other_sizes(
+      [](std::size_t n) {
+        return is_solved(random_numbers(n * n * n, n), random_numbers(n * n * 2, n + 1), {n, n, 2});
+      },
+      {.threads = 1,
+       .fetched = 1,
+       .calls = {"cublasDgetrfBatched", "cublasDgetrsBatched"},
+       .library = true},
+      {1, 3, 20}));
 }
 
 // --- sizes ---------------------------------------------------------------------------------------
