@@ -20,6 +20,8 @@
 
 namespace {
 
+using lab::testing::at_other_sizes;
+using lab::testing::by_library;
 using lab::testing::bytes_of;
 using lab::testing::work_of;
 using namespace lab::blas1;
@@ -48,18 +50,34 @@ std::size_t length(std::size_t n, int increment) {
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(TheRoutinesOfCublas) {
-  const array x = random_array(5003, 1), y = random_array(5003, 2);
+  const array x = whole_numbers(5003, 1, 1, 9), y = whole_numbers(5003, 2, 1, 9);
   const strided vx{x, 1}, vy{y, 1};
   const auto asks_for = [&](std::size_t vectors, const std::string& routine) {
-    return lab::testing::required{
-        .kernels = 0, .sent = vectors * bytes_of(x), .calls = {routine}, .library = true};
+    lab::testing::required what = by_library({routine});
+    what.sent = vectors * bytes_of(x);
+    return what;
   };
-  EXPECT_TRUE(as_required(work_of([&] { copy(5003, vx, vy); }), asks_for(2, "cublasDcopy")));
-  EXPECT_TRUE(as_required(work_of([&] { scale(5003, 2.5, vx); }), asks_for(1, "cublasDscal")));
+  const auto expect_by = [&](const std::string& routine, std::size_t vectors, const auto& is_right,
+                             const char* step = "") {
+    EXPECT_TRUE(as_required(work_of([&] { return is_right(5003); }), asks_for(vectors, routine)))
+        << step;
+    EXPECT_TRUE(at_other_sizes(is_right, by_library({routine}))) << step;
+  };
+  expect_by("cublasDcopy", 2, [&](std::size_t n) {
+    return matches(lab::compare_exact(copy(n, vx, vy).data, copy_reference(n, vx, vy)));
+  });
+  expect_by("cublasDscal", 1, [&](std::size_t n) {
+    return matches(lab::compare_exact(scale(n, 2.5, vx).data, scale_reference(n, 2.5, vx)));
+  });
   for (const step where : {step::host_result, step::device_result})
-    EXPECT_TRUE(as_required(work_of([&] { dot(where, 5003, vx, vy); }), asks_for(2, "cublasDdot")))
-        << (where == step::host_result ? "host_result" : "device_result");
-  EXPECT_TRUE(as_required(work_of([&] { norm(5003, vx); }), asks_for(1, "cublasDnrm2")));
+    expect_by(
+        "cublasDdot", 2,
+        [&](std::size_t n) { return dot(where, n, vx, vy).value == dot_reference(n, vx, vy); },
+        where == step::host_result ? "host_result" : "device_result");
+  expect_by("cublasDnrm2", 1, [&](std::size_t n) {
+    return matches(
+        lab::compare(norm(n, vx).value, norm_reference(n, vx), {.absolute = norm_bound(n, vx)}));
+  });
 }
 
 // --- every size and increment --------------------------------------------------------------------

@@ -95,6 +95,7 @@ REQUIRED_WORK(EachProductInCublasXt) {
       const lab::testing::work done = work_for(two_products, n, tiles_of(32));
       EXPECT_TRUE(as_required(
           done, {.kernels = 0,
+                 .fetched = n * n * sizeof(float),
                  .calls = {"cublasXtDeviceSelect", "cublasXtSetBlockDim", "cublasXtSgemm"},
                  .library = true}))
           << "n = " << n;

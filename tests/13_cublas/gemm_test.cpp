@@ -21,7 +21,8 @@
 
 namespace {
 
-using lab::testing::bytes_of;
+using lab::testing::at_other_sizes;
+using lab::testing::by_library;
 using lab::testing::work_of;
 using namespace lab::gemm;
 using lab::testing::expect_failures_reported;
@@ -64,17 +65,22 @@ constexpr named_step kSteps[] = {{step::product, "product"},
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(OneCallOfCublas) {
-  const matrix a = whole_numbers(40, 40, 0, 1, -9, 14), b = whole_numbers(40, 40, 0, 2, -9, 5);
+  constexpr std::size_t kBytes = 40 * 40 * sizeof(float);
   for (const auto& [which, name] : kSteps) {
-    const lab::testing::work done =
-        work_of([&, which = which] { multiply(which, 1, a.view(), b.view(), 0, a.view()); });
+    const auto is_right = [which = which](std::size_t n) {
+      const matrix left = whole_numbers(n, n, 0, 1, 1, 14), right = whole_numbers(n, n, 0, 2, 1, 5);
+      const row_major l = left.view(), r = right.view();
+      return matches(check(multiply(which, 1, l, r, 0, l).c, which, 1, l, r, 0, l, true));
+    };
+    const lab::testing::work done = work_of([&] { return is_right(40); });
     EXPECT_TRUE(as_required(done, {.kernels = 0,
-                                   .sent = 2 * bytes_of(a.array),
-                                   .fetched = bytes_of(a.array),
+                                   .sent = 2 * kBytes,
+                                   .fetched = kBytes,
                                    .calls = {"cublasSgemm"},
                                    .library = true}))
         << name;
     EXPECT_TRUE(done.kernels.empty()) << name;
+    EXPECT_TRUE(at_other_sizes(is_right, by_library({"cublasSgemm"}), {1, 3, 41})) << name;
   }
 }
 

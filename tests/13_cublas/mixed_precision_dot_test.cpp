@@ -23,6 +23,7 @@
 
 namespace {
 
+using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::work_of;
 using namespace lab::mixed_precision_dot;
@@ -53,8 +54,22 @@ REQUIRED_WORK(CallsOfCublasAndAKernelThatWidens) {
     if (!wide) {
       EXPECT_TRUE(done.kernels.empty()) << "in_float: cuBLAS takes the floats as they are";
     }
+    EXPECT_TRUE(at_other_sizes(
+        [&](std::size_t n) {
+          const vector some = whole_numbers(n, 1, 1, 9);
+          return dot(which, some, some).value == reference(some, some);
+        },
+        {.threads = 1,
+         .kernels = wide ? std::size_t{1} : 0,
+         .fetched = 1,
+         .calls = {"cublasDotEx"},
+         .library = true}))
+        << (wide ? "in_double" : "in_float");
   }
-  const lab::testing::work asked = work_of([&] { ask_for_mixed_types(x, y); });
+  const lab::testing::work asked = work_of([&] {
+    // Here the library refuses: a number would come from somebody else.
+    return ask_for_mixed_types(x, y) == std::nullopt;
+  });
   EXPECT_TRUE(as_required(asked, {.kernels = 0, .calls = {"cublasDotEx"}, .library = true}));
 }
 

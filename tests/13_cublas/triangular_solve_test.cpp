@@ -23,6 +23,8 @@
 
 namespace {
 
+using lab::testing::at_other_sizes;
+using lab::testing::by_library;
 using lab::testing::bytes_of;
 using lab::testing::work_of;
 using namespace lab::triangular_solve;
@@ -66,16 +68,22 @@ struct shape {
 
 REQUIRED_WORK(OneCallOfCublas) {
   for (const step which : {step::lower, step::upper}) {
+    const auto is_right = [which](const random_system& system) {
+      return matches(check(solve(which, system.view()).x, which, system.view()));
+    };
     const random_system system(which, 64, 0, 1, 1);
-    EXPECT_TRUE(as_required(work_of([&] {
-                              return matches(
-                                  check(solve(which, system.view()).x, which, system.view()));
-                            }),
-                            {.kernels = 0,
-                             .sent = bytes_of(system.a),
-                             .fetched = 64 * sizeof(double),
-                             .calls = {"cublasDtrsv"},
-                             .library = true}))
+    EXPECT_TRUE(
+        as_required(work_of([&] { return is_right(system); }), {.kernels = 0,
+                                                                .sent = bytes_of(system.a),
+                                                                .fetched = 64 * sizeof(double),
+                                                                .calls = {"cublasDtrsv"},
+                                                                .library = true}))
+        << (which == step::lower ? "lower" : "upper");
+    EXPECT_TRUE(at_other_sizes(
+        [&](int n) {
+          return is_right({which, n, 0, 1, 1});
+        },
+        by_library({"cublasDtrsv"})))
         << (which == step::lower ? "lower" : "upper");
   }
 }
