@@ -38,6 +38,7 @@ using lab::atomic_toolbox::outcome;
 using lab::atomic_toolbox::reference_sums;
 using lab::atomic_toolbox::request;
 using lab::atomic_toolbox::sums_of_groups;
+using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
@@ -94,7 +95,7 @@ REQUIRED_WORK(ThreadsThatUseAtomics) {
                            .atomics = true}));
   const floats values = lab::random_floats(5000, 1, -9, 4);
   EXPECT_TRUE(
-      as_required(work_of([&] { EXPECT_EQ(float_max(values), *std::ranges::max_element(values)); }),
+      as_required(work_of([&] { return float_max(values) == *std::ranges::max_element(values); }),
                   {.threads = 1024,
                    .blocks = 4,
                    .sent = bytes_of(values),
@@ -102,14 +103,27 @@ REQUIRED_WORK(ThreadsThatUseAtomics) {
                    .atomics = true}));
   const std::vector<std::uint32_t> numbers(10 * kGroup, 3);
   EXPECT_TRUE(
-      as_required(work_of([&] { EXPECT_EQ(sums_of_groups(numbers), reference_sums(numbers)); }),
+      as_required(work_of([&] { return sums_of_groups(numbers) == reference_sums(numbers); }),
                   {.threads = 10 * kGroup,
                    .blocks = 10,
                    .sent = bytes_of(numbers),
                    .reads = bytes_of(numbers),
                    .atomics = true}));
-  EXPECT_TRUE(as_required(work_of([] { EXPECT_EQ(add_together(1, 300, 5, 2), 611U); }),
+  EXPECT_TRUE(as_required(work_of([] { return add_together(1, 300, 5, 2) == 611; }),
                           {.threads = 300, .calls = {"cudaMallocManaged"}, .atomics = true}));
+  EXPECT_TRUE(at_other_sizes([](std::size_t n) {
+    return can_be_explained(operation::add, 5, random_requests(n, 1, 1, 9));
+  }));
+  EXPECT_TRUE(at_other_sizes([](std::size_t n) {
+    const floats some = lab::random_floats(n, 2, -9, -4);
+    return float_max(some) == *std::ranges::max_element(some);
+  }));
+  EXPECT_TRUE(at_other_sizes([](std::size_t n) {
+    const auto some = lab::random_words(n, 3);
+    return sums_of_groups(some) == reference_sums(some);
+  }));
+  EXPECT_TRUE(at_other_sizes(
+      [](std::size_t n) { return add_together(7, static_cast<unsigned>(n), 5, 2) == 17 + 2 * n; }));
 }
 
 // --- the check itself ----------------------------------------------------------------------------

@@ -26,6 +26,7 @@ using lab::count_threads::condition;
 using lab::count_threads::count;
 using lab::count_threads::extent;
 using lab::count_threads::shape;
+using lab::testing::at_other_sizes;
 using lab::testing::expect_failures_reported;
 using lab::testing::work_of;
 
@@ -49,12 +50,15 @@ std::string name_of(const shape& grid) {
 REQUIRED_WORK(ThreadsThatCountThemselves) {
   const shape grid{{3, 2}, {5, 7}};
   for (const auto& [which, name] : kConditions) {
-    const lab::testing::work done = work_of(
-        [&, which = which] { EXPECT_EQ(count(which, grid).count, closed_form(which, grid)); });
+    const auto is_right = [which = which](const shape& launched) {
+      return count(which, launched).count == closed_form(which, launched);
+    };
+    const lab::testing::work done = work_of([&] { return is_right(grid); });
     EXPECT_TRUE(as_required(done, {.threads = 2, .blocks = 2, .fetched = 4, .atomics = true}))
         << name;
     for (const auto& k : done.kernels)
       EXPECT_EQ(std::tuple(k.blocks, k.block_x, k.block_y), std::tuple(6U, 5U, 7U)) << name;
+    EXPECT_TRUE(at_other_sizes([&](unsigned n) { return is_right({{n, n + 1}, {1, 2}}); })) << name;
   }
 }
 
