@@ -29,6 +29,7 @@ namespace {
 using lab::matrix_add::add;
 using lab::matrix_add::reference;
 using lab::matrix_add::step;
+using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
@@ -59,9 +60,11 @@ struct operands {
   }
 };
 
+::testing::AssertionResult is_right(step which, const operands& of) {
+  return matches(lab::compare_exact(of.sum(which).sum, reference(of.a, of.b)));
+}
 void expect_right_sum(step which, matrix_size size, std::uint64_t seed) {
-  const operands of(size, seed);
-  EXPECT_TRUE(matches(lab::compare_exact(of.sum(which).sum, reference(of.a, of.b))));
+  EXPECT_TRUE(is_right(which, {size, seed}));
 }
 
 /// What the device itself answers for rows of this many floats.
@@ -87,12 +90,11 @@ REQUIRED_WORK(AThreadForEachElementInMemoryOfItsKind) {
                                 .writes = bytes_of(of.a),
                                 .sectors = 1.5};
     if (!flat) what.calls = {"cudaMallocPitch|cudaMalloc3D", "cudaMemcpy2D|cudaMemcpy2DAsync"};
-    EXPECT_TRUE(as_required(work_of([&, which = which] {
-                              return matches(
-                                  lab::compare_exact(of.sum(which).sum, reference(of.a, of.b)));
-                            }),
-                            what))
+    EXPECT_TRUE(as_required(work_of([&, which = which] { return is_right(which, of); }), what))
         << name;
+    EXPECT_TRUE(at_other_sizes([which = which](std::size_t n) {
+      return is_right(which, {{n, n + 1}, 1});
+    })) << name;
   }
 }
 
@@ -113,9 +115,10 @@ INSTANTIATE_TEST_SUITE_P(
                        ::testing::Values(matrix_size{1, 1}, matrix_size{1, 200},
                                          matrix_size{200, 1}, matrix_size{3, 5}, matrix_size{7, 33},
                                          matrix_size{8, 32}, matrix_size{9, 31},
-                                         matrix_size{17, 127}, matrix_size{16, 128},
-                                         matrix_size{15, 129}, matrix_size{101, 257},
-                                         matrix_size{8 * 1024 + 9, 3})),
+                                         matrix_size{33, 33}, matrix_size{64, 64},
+                                         matrix_size{97, 97}, matrix_size{17, 127},
+                                         matrix_size{16, 128}, matrix_size{15, 129},
+                                         matrix_size{101, 257}, matrix_size{8 * 1024 + 9, 3})),
     [](const auto& info) {
       const matrix_size size = std::get<1>(info.param);
       return std::string(std::get<0>(info.param).name) + "_" + std::to_string(size.rows) + "x" +

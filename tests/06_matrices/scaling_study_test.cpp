@@ -43,6 +43,7 @@ using lab::scaling_study::row;
 using lab::scaling_study::shape;
 using lab::scaling_study::study;
 using lab::scaling_study::wrong_product;
+using lab::testing::at_other_sizes;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
@@ -66,6 +67,12 @@ REQUIRED_WORK(LaunchesOfEveryBlockSize) {
                               [&](const auto& k) { return k.threads_per_block == block * block; }),
         1 + kQuick.samples)
         << block << " x " << block << " threads";
+  EXPECT_TRUE(at_other_sizes(
+      [](std::size_t n) {
+        const std::vector<problem> small = {make_problem({n, n + 1, n}, 1)};
+        return matches(check(study(small, kAll, kQuick), small, kAll, kQuick));
+      },
+      {.threads = 1, .writes = 1}));
 }
 
 // --- every product is right, and therefore has rows ----------------------------------------------
@@ -82,6 +89,7 @@ TEST_P(Problems, HaveARowForEveryBlockSize) {
 // what is there by 0.
 INSTANTIATE_TEST_SUITE_P(Shapes, Problems,
                          ::testing::Values(shape{1, 1, 1}, shape{1, 5, 3}, shape{3, 4, 5},
+                                           shape{8, 8, 8}, shape{33, 33, 33}, shape{64, 64, 64},
                                            shape{4, 3, 4}, shape{5, 8, 7}, shape{7, 9, 8},
                                            shape{8, 7, 9}, shape{15, 17, 16}, shape{16, 15, 17},
                                            shape{17, 16, 15}, shape{31, 33, 32}, shape{32, 31, 33},

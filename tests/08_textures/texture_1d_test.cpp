@@ -23,6 +23,7 @@
 
 namespace {
 
+using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
@@ -41,10 +42,13 @@ constexpr float kBorder = -200.5F;  // no texel is like it
 REQUIRED_WORK(KernelsThatReadTexturesOnly) {
   const vector texels = lab::random_floats(3000, 1, -9, 20);
   const auto indices = lab::random_ints(2000, 2, -50, 3050);
-  EXPECT_TRUE(as_required(work_of([&] {
-                            return matches(lab::compare_exact(fetch(texels, indices).values,
-                                                              reference_fetch(texels, indices)));
-                          }),
+  const auto are_texels = [&](const std::vector<int>& asked) {
+    return matches(lab::compare_exact(fetch(texels, asked).values, reference_fetch(texels, asked)));
+  };
+  const auto are_samples = [&](const vector& asked) {
+    return matches(compare_samples(texels, {}, asked, sample(texels, {}, asked).values));
+  };
+  EXPECT_TRUE(as_required(work_of([&] { return are_texels(indices); }),
                           {.threads = 2000,
                            .blocks = 2,
                            .sent = bytes_of(texels) + bytes_of(indices),
@@ -53,9 +57,10 @@ REQUIRED_WORK(KernelsThatReadTexturesOnly) {
                            .reads = bytes_of(indices),
                            .writes = bytes_of(indices),
                            .reads_at_most = bytes_of(indices) * 3 / 2}));
-  const vector places = lab::random_floats(2000, 3, -10, 3010);
+  vector places = lab::random_floats(2000, 3, -10, 3010);
+  for (float& place : places) place = std::floor(place) + 0.25F;  // (not at the edge of a texel)
   EXPECT_TRUE(
-      as_required(work_of([&] { sample(texels, {}, places); }),
+      as_required(work_of([&] { return are_samples(places); }),
                   {.threads = 2000,
                    .blocks = 2,
                    .sent = bytes_of(texels) + bytes_of(places),
@@ -64,6 +69,9 @@ REQUIRED_WORK(KernelsThatReadTexturesOnly) {
                    .reads = bytes_of(places),
                    .writes = bytes_of(places),
                    .reads_at_most = bytes_of(places) * 3 / 2}));
+  EXPECT_TRUE(
+      at_other_sizes([&](std::size_t n) { return are_texels(lab::random_ints(n, 2, 0, 2999)); }));
+  EXPECT_TRUE(at_other_sizes([&](std::size_t n) { return are_samples(vector(n, 17.25F)); }));
 }
 
 // --- linear memory -------------------------------------------------------------------------------

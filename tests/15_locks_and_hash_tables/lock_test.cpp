@@ -24,6 +24,7 @@ using lab::lock::expected_count;
 using lab::lock::expected_entries;
 using lab::lock::step;
 using lab::lock::work;
+using lab::testing::at_other_sizes;
 using lab::testing::expect_failures_reported;
 using lab::testing::work_of;
 
@@ -37,18 +38,23 @@ constexpr named_step kSteps[] = {{step::one_per_block, "one_per_block"},
                                  {step::lanes_in_turn, "lanes_in_turn"},
                                  {step::atomic_ref, "atomic_ref"}};
 
-void expect_exact(step which, const work& what) {
+::testing::AssertionResult is_exact(step which, const work& what) {
   const auto result = count(which, what);
-  EXPECT_EQ(result.count, expected_count(what)) << "threads that were counted";
-  EXPECT_EQ(result.entries, expected_entries(which, what)) << "times that the lock was taken";
+  if (result.count == expected_count(what) && result.entries == expected_entries(which, what))
+    return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure()
+         << result.count << " threads were counted, and there are " << expected_count(what)
+         << "; the lock was taken " << result.entries << " times, not "
+         << expected_entries(which, what);
 }
+void expect_exact(step which, const work& what) { EXPECT_TRUE(is_exact(which, what)); }
 
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(AGridThatTakesALock) {
   const work what{4, 64, 2};
   for (const auto& [which, name] : kSteps) {
-    const lab::testing::work done = work_of([&, which = which] { expect_exact(which, what); });
+    const lab::testing::work done = work_of([&, which = which] { return is_exact(which, what); });
     EXPECT_TRUE(
         as_required(done, {.threads = 4, .blocks = 4, .fetched = 4, .writes = 4, .atomics = true}))
         << name;
@@ -59,6 +65,9 @@ REQUIRED_WORK(AGridThatTakesALock) {
             << name << ": each entry takes the lock";
       }
     }
+    EXPECT_TRUE(at_other_sizes([which = which](unsigned n) {
+      return is_exact(which, {n, n + 1, 2});
+    })) << name;
   }
 }
 
