@@ -203,7 +203,7 @@ TEST(CommutingMatrices, RefusesMatricesOfOtherSizes) {
   EXPECT_THROW(compare_products({}, {}, kHuge, kExact), lab::invalid_input);
 }
 
-TEST(CommutingMatrices, RefusesATolerancThatIsNone) {
+TEST(CommutingMatrices, RefusesAToleranceThatIsNone) {
   const std::vector<float> four(4);
   for (const float relative : {-0.1F, kNan, kInfinity})
     EXPECT_THROW(compare_products(four, four, 2, relative), lab::invalid_input);

@@ -76,7 +76,7 @@ TEST(Inside, HoldsForAnInfinityOnlyWhereTheSameIsExpected) {
   EXPECT_FALSE(lab::inside(1, kInf, kLoose));  // |1 - inf| <= 0.001 * inf
 }
 
-TEST(Compare, RefusesATolerancesThatLetsEverythingPass) {
+TEST(Compare, RefusesAToleranceThatLetsEverythingPass) {
   const auto values = ramp(3);
   EXPECT_THROW(compare(values, values, {kInf, 0}), std::invalid_argument);
   EXPECT_THROW(compare(values, values, {0, kInf}), std::invalid_argument);

@@ -65,7 +65,7 @@ TEST(ExactVectors, HaveTheirDotProductInAnyOrder) {
   }
 }
 
-TEST(ExactDot, SeesOneProductOfAMillionThatIsLostDoubledOrAnothers) {
+TEST(ExactDot, SeesThatOneOfAMillionProductsIsLostDoubledOrWrong) {
   constexpr std::size_t kMany = 1'000'000;
   const auto check = [](auto&& change) {
     return lab::check_exact_dot(kMany, 3, [&](std::vector<float> a, std::vector<float> b) {

@@ -38,6 +38,7 @@ AUTHOR = {
     "clang": "1:14.0-55.7",
     "clang-tidy-14": "1:14.0.6-12",
     "shellcheck": "0.9.0-1",
+    "wamerican": "2020.12.07-2",
     "ccache": "4.8-1",
     "mold": "1.10.1",
     "bubblewrap": "0.8.0",
