@@ -162,6 +162,7 @@ struct program::state {
   };
 
   std::string name;
+  std::string command;  // what it was started with
   std::string description;
   std::vector<option> options;    // in the order of --help
   std::deque<size_option> sizes;  // deques: references to their elements stay good
@@ -294,7 +295,7 @@ struct program::state {
 
   std::string help_text() const {
     constexpr std::size_t kColumn = 30;  // where what an option does is explained
-    std::string text = description + "\nUsage: " + name + " [OPTIONS]\n\nOptions:\n";
+    std::string text = description + "\nUsage: " + command + " [OPTIONS]\n\nOptions:\n";
     const auto explain = [&](std::string line, const std::string& help) {
       line.resize(std::max(line.size() + 2, kColumn), ' ');
       for (const char c : help)
@@ -312,7 +313,7 @@ struct program::state {
   int complain(int code, const std::string& sentence) const {
     std::cout << std::flush;
     std::cerr << name << ": " << sentence << '\n';
-    if (code == kExitUsage) std::cerr << "Try " << name << " --help\n";
+    if (code == kExitUsage) std::cerr << "Try " << command << " --help\n";
     return wrong && code == kExitNotPossible ? kExitWrong : code;
   }
 };
@@ -518,6 +519,8 @@ void program::emit_table(const table& rows, const chart& plot) {
 
 int program::run(int argc, const char* const* argv, const std::function<bool()>& body) {
   int code = kExitWrong;
+  const char* from_lab = std::getenv("LAB_COMMAND");  // set by scripts/lab
+  state_->command = from_lab != nullptr ? from_lab : argc > 0 ? argv[0] : state_->name;
   try {
     code = state_->parse_and_run(argc, argv, body);
   } catch (const invalid_input& error) {

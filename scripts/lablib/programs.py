@@ -79,6 +79,8 @@ def run_to_end(
         time_limit = 0.0 if "--window" in arguments else TIME_LIMIT
     folders = _folders_written_to(arguments)
     before = _files(folders)
+    env = dict(os.environ if env is None else env)
+    env["LAB_COMMAND"] = f"scripts/lab run {exercise.id} --"  # what the program calls itself
     outcome = processes.run(command, time_limit=time_limit or None, env=env)
     for path in _news(before, _files(folders)):
         say(f"file written: {path}")

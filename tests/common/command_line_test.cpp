@@ -37,7 +37,7 @@ struct outcome {
 outcome run(
     lab::program& program, const std::vector<std::string>& arguments,
     const std::function<bool()>& body = [] { return true; }) {
-  std::vector<const char*> argv = {"program"};
+  std::vector<const char*> argv = {"bin/00.0_test"};
   for (const std::string& argument : arguments) argv.push_back(argument.c_str());
   ::testing::internal::CaptureStdout();
   ::testing::internal::CaptureStderr();
@@ -254,8 +254,19 @@ TEST_F(Program, RefusesBadOptionsWithOneSentence) {
     EXPECT_FALSE(ran) << sentence;
     EXPECT_TRUE(result.err.starts_with("00.0_test: " + sentence)) << result.err << "instead of\n"
                                                                   << sentence;
-    EXPECT_TRUE(result.err.ends_with("\nTry 00.0_test --help\n")) << result.err;
+    EXPECT_TRUE(result.err.ends_with("\nTry bin/00.0_test --help\n")) << result.err;
   }
+}
+
+TEST_F(Program, NamesTheCommandThatHasStartedIt) {
+  EXPECT_NE(run(program, {"--help"}).out.find("\nUsage: bin/00.0_test [OPTIONS]\n"),
+            std::string::npos);
+  ASSERT_EQ(::setenv("LAB_COMMAND", "scripts/lab run 00.0 --", 1), 0);
+  const std::string help = run(program, {"--help"}).out;
+  const std::string refusal = run(program, {"--size", "0"}).err;
+  ASSERT_EQ(::unsetenv("LAB_COMMAND"), 0);
+  EXPECT_NE(help.find("\nUsage: scripts/lab run 00.0 -- [OPTIONS]\n"), std::string::npos) << help;
+  EXPECT_TRUE(refusal.ends_with("\nTry scripts/lab run 00.0 -- --help\n")) << refusal;
 }
 
 TEST_F(Program, ExitsOneForAWrongResult) {
@@ -299,7 +310,8 @@ TEST_F(Program, TurnsExceptionsIntoSentencesAndExitCodes) {
   };
   outcome result = failing([] { throw lab::invalid_input("the vectors have different lengths"); });
   EXPECT_EQ(result.code, 2);
-  EXPECT_EQ(result.err, "00.0_test: the vectors have different lengths\nTry 00.0_test --help\n");
+  EXPECT_EQ(result.err,
+            "00.0_test: the vectors have different lengths\nTry bin/00.0_test --help\n");
 
   result = failing([] { throw lab::not_possible("there is no display"); });
   EXPECT_EQ(result.code, 77);
@@ -322,7 +334,7 @@ TEST_F(Program, TurnsExceptionsIntoSentencesAndExitCodes) {
     EXPECT_EQ(result.code, 2);
     EXPECT_EQ(result.err,
               "00.0_test: the host has not enough memory; try a smaller size\n"
-              "Try 00.0_test --help\n");
+              "Try bin/00.0_test --help\n");
   }
 
   result = failing([] { throw lab::not_written("step fast", 4); });

@@ -191,6 +191,11 @@ class RunTest(LabTest):
         self.assertIn("device: cpu (chosen by LAB_DEVICE)", done.stderr)
         self.assertIn("err", done.stderr)
 
+    def test_a_program_can_name_the_command_that_has_started_it(self):
+        self.program("lab.05.1", 'echo "Try $LAB_COMMAND --help"')
+        done = self.lab("run", "05.1")
+        self.assertEqual("Try scripts/lab run 05.1 -- --help\n", done.stdout)
+
     def test_only_what_was_asked_for_is_built_and_configured_once(self):
         self.program("lab.05.1", "exit 0")
         self.assert_status(0, self.lab("run", "05.1"))
