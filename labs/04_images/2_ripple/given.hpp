@@ -28,4 +28,19 @@ inline void require_good(int width, int height) {
             " pixels cannot be drawn; a side has 1 to ", kLongestSide);
 }
 
+/// An animation: each call of what is returned calls `draw`, with device memory that is allocated
+/// here, once. A std::function can be copied and a device_buffer cannot, so the copies share one.
+template <class Draw>
+frame_callback with_pixels(int width, int height, Draw draw) {
+  require_good(width, height);
+  auto pixels = std::make_shared<device_buffer<uchar4>>(static_cast<std::size_t>(width) *
+                                                        static_cast<std::size_t>(height));
+  return [pixels, width, height, draw](bitmap& picture, int tick) -> float {
+    refuse_if(picture.width() != width || picture.height() != height, "ripple: the picture has ",
+              picture.width(), " x ", picture.height(), " pixels, the animation ", width, " x ",
+              height);
+    return draw(pixels->data(), picture, tick);
+  };
+}
+
 }  // namespace lab::ripple

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 04.2 ripple: a picture that moves, frame by frame in the same device memory.
-// Edit:  this file, from TODO(1) to TODO(4). ripple.hpp has the formula.
+// Edit:  this file, from TODO(1) to TODO(3). ripple.hpp has the formula.
 // Run:   scripts/lab run 04.2 -- --out ripple.png     (an animation: open it in a browser)
 // Test:  scripts/lab test 04.2
 // Hints: scripts/lab hint 04.2                        Chapter: docs/04_images.md
@@ -32,7 +32,7 @@ float phase_of(int tick) {
 
 __device__ unsigned char grey_at(int width, int height, float phase, int x, int y) {
   // TODO(1): the formula in ripple.hpp, in floats: sqrtf, cosf. The halves of width and height
-  //          are real numbers; a whole number must not lose what is behind the point.
+  //          are real numbers; a whole number must not lose what is after the point.
   return 0;
 }
 
@@ -64,60 +64,36 @@ dim3 grid_of_flat_256(int width, int height) {
 
 // --- given: one frame ----------------------------------------------------------------------------
 
-/// The device's side of an animation: how to launch, and the memory of a picture.
-class canvas {
- public:
-  canvas(step which, int width, int height)
-      : which_(which),
-        width_(width),
-        height_(height),
-        blocks_(good_grid(which, width, height)),
-        pixels_(static_cast<std::size_t>(width) * static_cast<std::size_t>(height)) {}
-
-  /// Draws on the device, copies to `picture`, which has the canvas's size; the kernel's time.
-  float draw(bitmap& picture, int tick) {
-    const float phase = phase_of(tick);
-    const float kernel_ms = time_kernel([&] {
-      if (which_ == step::blocks_16x16)
-        blocks_16x16<<<blocks_, dim3(kTile, kTile)>>>(width_, height_, phase, pixels_.data());
-      else
-        flat_256<<<blocks_, kThreads>>>(width_, height_, phase, pixels_.data());
-    });
-    // An rgba and a uchar4 are the same four bytes.
-    CUDA_CHECK(cudaMemcpy(picture.pixels().data(), pixels_.data(), pixels_.size_bytes(),
-                          cudaMemcpyDeviceToHost));
-    return kernel_ms;
-  }
-
- private:
-  static dim3 good_grid(step which, int width, int height) {
-    require_good(width, height);
-    return which == step::blocks_16x16 ? grid_of_blocks_16x16(width, height)
-                                       : grid_of_flat_256(width, height);
-  }
-
-  step which_;
-  int width_, height_;
-  dim3 blocks_;
-  device_buffer<uchar4> pixels_;
-};
+/// Draws on the device, into `pixels`, and copies to `picture`; the kernel's time.
+float draw(step which, uchar4* pixels, bitmap& picture, int tick) {
+  const int width = picture.width(), height = picture.height();
+  const float phase = phase_of(tick);
+  const float kernel_ms = time_kernel([&] {
+    if (which == step::blocks_16x16)
+      blocks_16x16<<<grid_of_blocks_16x16(width, height), dim3(kTile, kTile)>>>(width, height,
+                                                                                phase, pixels);
+    else
+      flat_256<<<grid_of_flat_256(width, height), kThreads>>>(width, height, phase, pixels);
+  });
+  // An rgba and a uchar4 are the same four bytes.
+  CUDA_CHECK(cudaMemcpy(picture.pixels().data(), pixels, picture.pixels().size_bytes(),
+                        cudaMemcpyDeviceToHost));
+  return kernel_ms;
+}
 
 }  // namespace
 
 result frame(step which, int width, int height, int tick) {
-  canvas device_side(which, width, height);
+  const frame_callback draw_once = animate(which, width, height);
   bitmap picture(width, height);
-  const float kernel_ms = device_side.draw(picture, tick);
+  const float kernel_ms = draw_once(picture, tick);
   return {std::move(picture), kernel_ms};
 }
 
-// --- the animation: one canvas, many frames ------------------------------------------------------
-
 frame_callback animate(step which, int width, int height) {
-  // TODO(4): return a lambda that draws on a canvas made here, once, and not in each call. A
-  //          std::function can be copied and a canvas cannot: let the copies share it.
-  //          A picture that has not the canvas's size is refused before anything is drawn.
-  throw not_written("the animation", 4);
+  return with_pixels(width, height, [which](uchar4* pixels, bitmap& picture, int tick) {
+    return draw(which, pixels, picture, tick);
+  });
 }
 
 }  // namespace lab::ripple
