@@ -40,4 +40,26 @@ inline void require_fits(dim3 grid) {
             " blocks, and the device's largest is ", most_x, " x ", most_y);
 }
 
+/// The number z with which pixel (x, y) starts. Nothing to merge here: a division lies between *
+/// and
+/// +.
+__device__ inline float2 start_of(const view& what, int x, int y) {
+  const float half = static_cast<float>(min(what.width, what.height)) / 2;
+  const float right = static_cast<float>(what.width) / 2 - static_cast<float>(x);
+  const float up = static_cast<float>(what.height) / 2 - static_cast<float>(y);
+  return {what.scale * right / half + what.centre_x, what.scale * up / half + what.centre_y};
+}
+
+/// compute(), where `grid_of` says how many blocks there are and `launch` launches them.
+template <class Launch>
+result host_part_of_compute(const view& what, dim3 (*grid_of)(const view&), const Launch& launch) {
+  require_good(what);
+  const dim3 blocks = grid_of(what);
+  require_fits(blocks);
+  device_buffer<int> iterations(static_cast<std::size_t>(what.width) *
+                                static_cast<std::size_t>(what.height));
+  const float kernel_ms = time_kernel([&] { launch(blocks, iterations.data()); });
+  return {iterations.to_vector(), kernel_ms};
+}
+
 }  // namespace lab::julia_set

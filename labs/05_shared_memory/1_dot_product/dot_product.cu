@@ -53,7 +53,7 @@ constexpr unsigned kInFlight = 4;  // products of a thread that are under way at
 __device__ float sum_of_products(const float* a, const float* b, std::size_t n) {
   // TODO(4): as in static_shared. When that is right, make it fast: a thread that has only one load
   //          of a and one of b under way mostly waits. Give it kInFlight products at a time, a
-  //          stride apart, each with a sum of its own, and mind the last elements.
+  //          stride apart, each with a sum of its own. Watch out for the last elements.
   return 0;
 }
 
@@ -86,14 +86,6 @@ __global__ void warp_shuffle(const float* a, const float* b, float* partial, std
 
 // --- the grids -----------------------------------------------------------------------------------
 
-using kernel_of_dot = void (*)(const float* a, const float* b, float* partial, std::size_t n);
-
-struct grid {
-  unsigned blocks;
-  unsigned threads;          // in a block: a power of two, or sum_of_block() forgets some
-  std::size_t shared_bytes;  // dynamic shared memory of a block
-};
-
 grid grid_of_static_shared(std::size_t n) {
   // TODO(3): blocks of kThreads threads, as many as n needs, at most kMaxBlocks. This kernel uses
   //          no dynamic shared memory.
@@ -111,34 +103,23 @@ grid grid_that_fills_the_device(kernel_of_dot kernel, std::size_t n, std::size_t
 }
 
 kernel_of_dot kernel_of(step which) {
-  switch (which) {
-    case step::static_shared:
-      return static_shared;
-    case step::dynamic_shared:
-      return dynamic_shared;
-    case step::warp_shuffle:
-      // Replace the throw by the return when TODO(7) and TODO(8) are written.
-      throw not_written("step warp_shuffle", 7);  // 7 and 8; return warp_shuffle;
-  }
-  throw invalid_input("dot_product: there is no such step");
-}
-
-grid grid_of(step which, std::size_t n) {
-  if (which == step::static_shared) return grid_of_static_shared(n);
-  const std::size_t bytes_a_thread = which == step::dynamic_shared ? sizeof(float) : 0;
-  return grid_that_fills_the_device(kernel_of(which), n, bytes_a_thread);
+  if (which == step::static_shared) return static_shared;
+  if (which == step::dynamic_shared) return dynamic_shared;
+  throw not_written("step warp_shuffle", 7);  // 7 and 8 done: return warp_shuffle;
 }
 
 }  // namespace
 
 result dot(step which, std::span<const float> a, std::span<const float> b) {
+  require_good(a, b);
   const std::size_t n = a.size();
-  refuse_if(n != b.size(), "dot_product: a has ", n, " elements and b has ", b.size(),
-            "; they must be equally long");
   if (n == 0) return {};  // a grid of no blocks would be an error
 
   const kernel_of_dot dot_kernel = kernel_of(which);
-  const grid g = grid_of(which, n);
+  const std::size_t bytes_a_thread = which == step::dynamic_shared ? sizeof(float) : 0;
+  const grid g = which == step::static_shared
+                     ? grid_of_static_shared(n)
+                     : grid_that_fills_the_device(dot_kernel, n, bytes_a_thread);
   // TODO(6): both vectors on the device, room for a partial sum of each block, the launch of
   //          dot_kernel in time_kernel(). The host adds up the partial sums, in double: a few
   //          hundred numbers are no work for a GPU.

@@ -27,23 +27,7 @@ void add_on_cpu(std::span<const float> a, std::span<const float> b, std::span<fl
   // END SOLUTION
 }
 
-// --- memory of the device: what every step below needs -------------------------------------------
-
-// Who calls cudaFree when a CUDA_CHECK throws? An owner: its destructor runs however a function
-// is left. lab::device_buffer, which later chapters use, is the same idea with more comfort.
-struct device_free {
-  void operator()(float* memory) const noexcept { CUDA_CHECK_NOTHROW(cudaFree(memory)); }
-};
-using device_floats = std::unique_ptr<float[], device_free>;
-
-device_floats allocate(std::size_t n) {
-  float* memory = nullptr;
-  CUDA_CHECK(cudaMalloc(&memory, n * sizeof(float)));
-  device_floats owner(memory);
-  // All bits set is a NaN: an element that no thread writes cannot pass for a result.
-  CUDA_CHECK(cudaMemset(memory, 0xFF, n * sizeof(float)));
-  return owner;
-}
+// --- copies: what every step below needs ---------------------------------------------------------
 
 void copy_to_device(std::span<const float> from, float* to) {
   // TODO(2): cudaMemcpy all of `from` to the device memory at `to`. It counts bytes, and it has
@@ -66,7 +50,7 @@ void copy_to_host(const float* from, std::span<float> to) {
 // Requires n <= the largest grid.
 
 __global__ void one_thread_per_block(const float* a, const float* b, float* sum, std::size_t n) {
-  // TODO(3): this block adds the element that has its number. Nothing at or behind n is touched.
+  // TODO(3): this block adds the element that has its number. Nothing at or past n is touched.
   // BEGIN SOLUTION
   const std::size_t i = blockIdx.x;
   if (i < n) sum[i] = a[i] + b[i];
@@ -192,58 +176,16 @@ void launch_vectorized(const float* a, const float* b, float* sum, std::size_t n
   // END SOLUTION
 }
 
-// --- given: what the steps have in common --------------------------------------------------------
-
-void launch(step which, const float* a, const float* b, float* sum, std::size_t n) {
-  switch (which) {
-    case step::cpu:
-      break;  // has no kernel
-    case step::one_thread_per_block:
-      return launch_one_thread_per_block(a, b, sum, n);
-    case step::one_block:
-      return launch_one_block(a, b, sum, n);
-    case step::ceil_division:
-      return launch_ceil_division(a, b, sum, n);
-    case step::grid_stride:
-      return launch_grid_stride(a, b, sum, n);
-    case step::vectorized:
-      return launch_vectorized(a, b, sum, n);
-  }
-  throw invalid_input("vector_add: this step has no kernel");
-}
-
-float add_on_device(step which, std::span<const float> a, std::span<const float> b,
-                    std::span<float> sum) {
-  const device_floats device_a = allocate(a.size());
-  const device_floats device_b = allocate(b.size());
-  const device_floats device_sum = allocate(sum.size());
-  copy_to_device(a, device_a.get());
-  copy_to_device(b, device_b.get());
-
-  // A launch returns nothing: time_kernel() asks cudaGetLastError() whether it was accepted.
-  const float kernel_ms = time_kernel(
-      [&] { launch(which, device_a.get(), device_b.get(), device_sum.get(), sum.size()); });
-
-  copy_to_host(device_sum.get(), sum);  // waits until the kernel is done
-  return kernel_ms;
-}
-
 }  // namespace
 
 result add(step which, std::span<const float> a, std::span<const float> b) {
-  refuse_if(a.size() != b.size(), "vector_add: a has ", a.size(), " elements and b has ", b.size(),
-            "; they must be equally long");
-  result out{std::vector<float>(a.size())};
-  if (a.empty()) return out;  // a grid of no blocks would be an error
-
-  if (which == step::cpu) {
-    const host_timer timer;
-    add_on_cpu(a, b, out.sum);
-    out.kernel_ms = static_cast<float>(timer.milliseconds());
-  } else {
-    out.kernel_ms = add_on_device(which, a, b, out.sum);
-  }
-  return out;
+  return host_part_of_add(
+      {.on_cpu = add_on_cpu,
+       .copy_to_device = copy_to_device,
+       .copy_to_host = copy_to_host,
+       .launches = {launch_one_thread_per_block, launch_one_block, launch_ceil_division,
+                    launch_grid_stride, launch_vectorized}},
+      which, a, b);
 }
 
 }  // namespace lab::vector_add

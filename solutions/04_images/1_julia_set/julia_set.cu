@@ -47,16 +47,9 @@ struct complex {
   }
 };
 
-/// Where pixel (x, y) starts. Nothing to merge here: a division lies between * and +.
-__device__ complex start_of(const view& what, int x, int y) {
-  const float half = static_cast<float>(min(what.width, what.height)) / 2;
-  const float right = static_cast<float>(what.width) / 2 - static_cast<float>(x);
-  const float up = static_cast<float>(what.height) / 2 - static_cast<float>(y);
-  return {what.scale * right / half + what.centre_x, what.scale * up / half + what.centre_y};
-}
-
 __device__ int iterations_of(const view& what, int x, int y) {
-  complex z = start_of(what, x, y);
+  const float2 start = start_of(what, x, y);
+  complex z{start.x, start.y};
   // TODO(2): z = z * z + c, max_iterations times at most; return how many of them z survived
   //          before its magnitude2() exceeded kEscaped.
   // BEGIN SOLUTION
@@ -116,24 +109,16 @@ dim3 grid_of_blocks_16x16(const view& what) {
 
 }  // namespace
 
-// --- given ---------------------------------------------------------------------------------------
-
 result compute(step which, const view& what) {
-  require_good(what);
   const bool alone = which == step::one_thread_per_block;
-  const dim3 blocks = alone ? grid_of_one_thread_per_block(what) : grid_of_blocks_16x16(what);
-  const dim3 threads = alone ? dim3(1) : dim3(kTile, kTile);
-  require_fits(blocks);
-
-  device_buffer<int> iterations(static_cast<std::size_t>(what.width) *
-                                static_cast<std::size_t>(what.height));
-  const float kernel_ms = time_kernel([&] {
+  const auto launch = [&](dim3 blocks, int* iterations) {
     if (alone)
-      one_thread_per_block<<<blocks, threads>>>(what, iterations.data());
+      one_thread_per_block<<<blocks, 1>>>(what, iterations);
     else
-      blocks_16x16<<<blocks, threads>>>(what, iterations.data());
-  });
-  return {iterations.to_vector(), kernel_ms};
+      blocks_16x16<<<blocks, dim3(kTile, kTile)>>>(what, iterations);
+  };
+  return host_part_of_compute(what, alone ? grid_of_one_thread_per_block : grid_of_blocks_16x16,
+                              launch);
 }
 
 }  // namespace lab::julia_set
