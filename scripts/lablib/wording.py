@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The CUDA Labs authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Home-made words (docs/wording.toml) in what students read: pages, doc comments, messages."""
+"""Home-made words (docs/wording.toml) in what students read: pages, comments, messages."""
 
 import re
 from pathlib import Path
@@ -50,7 +50,9 @@ def prose(path: str, text: str) -> Iterator[Tuple[int, str]]:
         for number, line in pages.outside_code(text):
             yield number, re.sub(r"`[^`]*`", "``", line)
         return
-    for match in re.finditer(r"///<?(.*)", text):
+    # In tests and in common/, students read what `///` explains.
+    comment = r"//+<?(.*)" if path.startswith(("labs/", "solutions/")) else r"///<?(.*)"
+    for match in re.finditer(comment, text):
         yield text.count("\n", 0, match.start()) + 1, match[1]
     for token in all_tokens(text):
         if token.kind == "string":

@@ -58,12 +58,16 @@ class WordingTest(unittest.TestCase):
             ("/// The cargo.\nint x;\n", [1]),
             ("int x;\nint y;  ///< cargo\n", [2]),
             ('f();\nthrow wrong("3 places match");\n', [2]),
-            ("// cargo\nstruct cargo {};\n", []),
+            ("// TODO(1): no cargo\nstruct cargo {};\n", [1]),
             ("int cargo = 3;  // a name\n", []),
         ):
             with self.subTest(text):
                 found = self.found("labs/05_x/1_y/main.cpp", text)
                 self.assertEqual(lines, [line for line, _ in found])
+
+    def test_outside_of_exercises_only_doc_comments_are_read(self):
+        text = "// cargo\n/// cargo\n"
+        self.assertEqual([2], [line for line, _ in self.found("common/src/report.cpp", text)])
 
     def test_which_files_are_read(self):
         for path, read in (
@@ -108,6 +112,8 @@ class WordingTest(unittest.TestCase):
             ("Nothing is left behind. Two decimal places, in other places.", 0),
             ("memory that nobody wrote", 1),
             ("nobody retrieved the error", 0),
+            ("Nothing at or behind n is touched; behind the barrier nobody reads.", 2),
+            ("No tile is overwritten that somebody still reads.", 1),
         ):
             with self.subTest(text):
                 self.assertEqual(wanted, len(list(wording.find("docs/x.md", text, avoided))))

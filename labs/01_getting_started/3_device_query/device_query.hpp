@@ -17,7 +17,7 @@ struct report {
   int device = -1;        ///< its number: 0, 1, …
   std::string name;       ///< as the vendor calls it
   int compute_major = 0;  ///< the compute capability, 9.0 for example: before the point …
-  int compute_minor = 0;  ///< … and behind it
+  int compute_minor = 0;  ///< … and after it
   int pci_domain = 0;     ///< where it is plugged in: tells two cards of one type apart
   int pci_bus = 0;
   int pci_device = 0;

@@ -93,7 +93,7 @@ inline std::vector<field> fields(const report& of) {
     } else if constexpr (std::is_same_v<Value, bool>) {
       all.push_back({name, value ? "true" : "false"});
     } else if constexpr (std::is_same_v<Value, double>) {
-      char text[32];  // a whole number of at most 15 digits: a double's roundings are behind them
+      char text[32];  // a whole number of at most 15 digits: a double's roundings come after them
       std::snprintf(text, sizeof text, "%.15g", value);
       all.push_back({name, text});
     } else if constexpr (std::is_arithmetic_v<Value>) {

@@ -43,14 +43,14 @@ std::vector<candidate> list_candidates() {
   return list;
 }
 
-// --- the rule: no CUDA call in it, so that it can be tested on devices that nobody has -----------
+// --- the rule: no CUDA call in it, so that it can be tested on imaginary devices -----------------
 
 namespace {
 
 /// Part 1 of the rule: may this one be taken at all?
 bool suits(const candidate& one, const requirement& needed) {
   // TODO(2): it has the compute capability, it has the memory, and it lets us in. Of two versions
-  //          the part before the point decides; only where it is equal, the part behind.
+  //          the part before the point decides; only where it is equal, the part after.
   throw not_written("part 1 of the rule", 2);
 }
 

@@ -15,11 +15,11 @@ namespace lab::choose_device {
 struct candidate {
   int device = -1;        ///< its number
   int compute_major = 0;  ///< the compute capability, 9.0 for example: before the point …
-  int compute_minor = 0;  ///< … and behind it
+  int compute_minor = 0;  ///< … and after it
   std::size_t global_bytes = 0;
   int multiprocessors = 0;
   int clock_khz = 0;     ///< of the multiprocessors; 0 where CUDA does not tell
-  int compute_mode = 0;  ///< a cudaComputeMode; cudaComputeModeProhibited (2) lets nobody in
+  int compute_mode = 0;  ///< a cudaComputeMode; cudaComputeModeProhibited (2) lets no process in
 
   bool operator==(const candidate&) const = default;
 };
@@ -37,7 +37,7 @@ std::vector<candidate> list_candidates();
 
 /// The number of the best device of a list, by this rule:
 ///
-/// 1. Whoever does not meet the requirement is out, and so is whoever lets nobody in.
+/// 1. A device that does not meet the requirement is out, and so is one that lets no process in.
 /// 2. Of the others, the one with the largest multiprocessors * clock_khz is the best.
 /// 3. Where that is equal, the one with more global memory; where that is equal too, the one with
 ///    the smallest number.

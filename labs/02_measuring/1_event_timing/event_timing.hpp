@@ -11,7 +11,7 @@ constexpr long long kMostCycles = 10'000'000'000;
 
 /// What is known about two kernels that ran one after the other. All times are milliseconds.
 struct times {
-  // By events on the device: a mark before the first kernel, one between the two, one behind.
+  // By events on the device: a mark before the first kernel, one between the two, one after.
   float first_ms = 0;
   float second_ms = 0;
   float both_ms = 0;  ///< from the first mark to the last

@@ -49,7 +49,7 @@ int main(int argc, char** argv) {
     if (lab::on_cpu_device())
       std::printf(
           "CPU device: no GPU's times, and its kernels run while they are launched. With\n"
-          "CPU_DEVICE_STREAMS=deferred in the environment they run when somebody waits for "
+          "CPU_DEVICE_STREAMS=deferred in the environment they run when the host waits for "
           "them.\n");
     return true;
   });

@@ -62,7 +62,7 @@ inline comparison check(const times& t, long long first, long long second) {
 
   if (t.launched_ms > t.asked_ms || t.asked_ms > t.waited_ms)
     return wrong("the host's clock ran backwards");
-  // The host began to measure before the first mark, and stopped behind the last.
+  // The host began to measure before the first mark, and stopped after the last.
   if (t.both_ms > (1 + kClocksAgree) * t.waited_ms + 0.0015)
     return wrong("the events were " + std::to_string(t.both_ms) + " ms apart, but the host was " +
                  "back after " + std::to_string(t.waited_ms) + " ms: did it wait?");

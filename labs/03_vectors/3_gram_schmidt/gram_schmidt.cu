@@ -92,8 +92,8 @@ __global__ void subtract_one_from_all(float* rows, const float* v, const float* 
 
 void modified(workspace& w) {
   // TODO(6): for each vector, when its turn comes: finish() it, nothing will be subtracted from it
-  //          any more. Then take its share out of all the vectors behind it, as they are by now.
-  //          Behind the last one there are none.
+  //          any more. Then take its share out of all the vectors after it, as they are by now.
+  //          After the last one there are none.
   throw not_written("step modified", 5);  // 5 and 6 are this step
 }
 

@@ -19,7 +19,7 @@ inline double reference_at(int width, int height, int tick, int x, int y) {
   return 128 + 127 * std::cos(d / 10 - tick / 7.0) / (d / 10 + 1);
 }
 
-// How far may a grey in floats be from that, before the digits behind the point are dropped? Let
+// How far may a grey in floats be from that, before the digits after the point are dropped? Let
 // e = 2^-24, the largest relative error of one rounding, and u = d / 10.
 //   u: two squares and their sum 2 e, halved by the root, the root e, the division e: 3 u e
 //   phase: less than 2 pi, so stored to within 4 e

@@ -25,7 +25,7 @@ inline std::vector<int> sine_wave(int period) {
   return wave;
 }
 
-/// The picture on the host: no tiles in shared memory, and nobody to wait for.
+/// The picture on the host: no tiles in shared memory, and no barriers.
 inline std::vector<int> reference(int width, int height, std::span<const int> across,
                                   std::span<const int> down) {
   std::vector<int> greens;

@@ -22,19 +22,19 @@ namespace lab::jacobi {
 namespace {
 
 /// Requires one block of side * side threads. Thread (x, y) owns the cell in column x + 1 and row
-/// y + 1; the border is nobody's. `matrix` is changed in place.
+/// y + 1; no thread owns the border. `matrix` is changed in place.
 __global__ void relax_block(float* matrix, std::size_t sweeps) {
   __shared__ float cell[kMaxSide + 2][kMaxSide + 2];  // [row][column]; a smaller matrix uses less
   const unsigned side = blockDim.x, width = side + 2;
   const unsigned column = threadIdx.x + 1, row = threadIdx.y + 1;
 
   // TODO(1): copy the whole matrix into `cell`. It has more elements than the block has threads:
-  //          some must copy more than one. Invariant behind it: all cells that a thread will read
-  //          are there, whoever has copied them.
+  //          some must copy more than one. Invariant after it: all cells that a thread will read
+  //          are there, whichever thread has copied them.
 
   // TODO(2): the sweeps: 0.25 * (((up + left) + right) + down). Every thread reads what its
-  //          neighbours write. Invariants: nobody writes a cell that somebody still has to read
-  //          for this sweep; nobody reads one for the next sweep before it is written.
+  //          neighbours write. Invariants: no thread writes a cell that another still has to
+  //          read for this sweep; none reads one for the next sweep before it is written.
   //          In the end each thread stores its own cell in `matrix`.
 }
 

@@ -27,7 +27,7 @@ struct result {
 ///     0.25 * (((up + left) + right) + down)
 ///
 /// in floats, and in this order: so the result has one right value, to the last bit. No sweeps give
-/// the matrix back. The four corners are nobody's neighbours.
+/// the matrix back. No thread reads the four corners.
 ///
 /// Throws lab::invalid_input when side is 0 or above kMaxSide, or the matrix has another number of
 /// elements; lab::cuda_error when CUDA reports an error. Neither leaves device memory behind.

@@ -59,7 +59,7 @@ inline void require_sensible(plan how) {
             "scaling_study: a sample takes from 0 to 1000 ms at least");
 }
 
-/// A problem's matrices in device memory. Nobody has written c yet.
+/// A problem's matrices in device memory. c is not written yet.
 struct on_device {
   explicit on_device(const problem& what)
       : size(what.size), a(what.a), b(what.b), c(what.c.size()) {}

@@ -94,7 +94,7 @@ __global__ void copy_heaters_2d(int width, int height, cudaTextureObject_t heate
 
 __global__ void blend_2d(int width, int height, cudaTextureObject_t input, float* output,
                          std::size_t pitch_bytes) {
-  // TODO(4): as blend, without a word about edges.
+  // TODO(4): as blend, with no code for the edges.
 }
 
 result simulate_texture_2d(const task& what) {

@@ -20,7 +20,7 @@ inline double reference_green(int width, int height, int x, int y) {
   return 128 + 127 * std::sin(std::fabs(100 * fx) - std::fabs(100 * fy));
 }
 
-// How far may a green in floats be from that, before the digits behind the point are dropped? Let
+// How far may a green in floats be from that, before the digits after the point are dropped? Let
 // e = 2^-24, the largest relative error of one rounding.
 //   fx: x / width is at most 1 and rounded, e; the difference is at most 1/2 and rounded, e / 2
 //   100 * fx: 100 times that, and at most 50 rounded, 50 e: 200 e in all; as much for fy

@@ -42,7 +42,7 @@ __device__ bool is_hit(std::uint64_t bits) {
 // --- given: the counter --------------------------------------------------------------------------
 
 /// Adds to the counter, by one atomic addition. The lower half of the counter counts hits, the
-/// upper half these additions, so that nobody has to believe how many there were. All kernels use
+/// upper half these additions, so that their number can be checked. All kernels use
 /// this.
 __device__ void add_hits(counter* total, unsigned hits) { atomicAdd(total, (1ULL << 32) + hits); }
 

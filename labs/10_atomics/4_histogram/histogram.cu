@@ -55,7 +55,7 @@ __global__ void shared_atomics(const std::uint8_t* bytes, std::size_t n, counter
   // TODO(3): give the block kBins counters (unsigned) in shared memory, zero them, count this
   //          block's bytes in them, and add them to `count`, with one atomicAdd for each bin. A
   //          block may have fewer threads than there are bins, or more.
-  //          Invariants: nobody counts before all counters are 0, and nobody adds them up before
+  //          Invariants: no thread counts before all counters are 0, and none adds them up before
   //          all have counted. Every thread of the block reaches every __syncthreads(), those too
   //          that have no byte.
 }

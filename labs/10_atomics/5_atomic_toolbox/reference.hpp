@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 10.5 atomic_toolbox: what each operation does if nobody else is there, and whether the returned
-// values can have come about that way.
+// 10.5 atomic_toolbox: what each operation does if no other thread is there, and whether the
+// returned values can have come about that way.
 #pragma once
 
 #include <algorithm>

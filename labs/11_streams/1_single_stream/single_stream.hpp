@@ -38,7 +38,7 @@ struct result {
 /// kernel for each chunk are queued.
 ///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, 10.4. There every element is averaged with two
-/// of the first 256, the sum of three ints overflows, and nobody looks at c.
+/// of the first 256, the sum of three ints overflows, and c is never checked.
 result process(std::span<const int> a, std::span<const int> b, std::size_t chunk);
 
 }  // namespace lab::single_stream

@@ -71,7 +71,7 @@ struct piece {
   std::size_t first, count;
 };
 
-/// What is left of n from `first` on, at most a chunk. Behind the end: a piece of no elements.
+/// What is left of n from `first` on, at most a chunk. Past the end: a piece of no elements.
 inline piece piece_at(std::size_t first, std::size_t chunk, std::size_t n) {
   return {first, first < n ? std::min(chunk, n - first) : 0};
 }

@@ -21,7 +21,7 @@ class pinned_buffer {
   /// `flags` are those of cudaHostAlloc. n is not 0.
   pinned_buffer(std::size_t n, unsigned flags) : size_(n) {
     // TODO(1): n floats, with these flags. They will be copied from and read by several devices at
-    //          a time, so they have to come from CUDA: nobody can fetch what may be moved
+    //          a time, so they have to come from CUDA: a device cannot read memory that may move
     //          meanwhile.
     throw not_written("pinned memory", 1);
   }
@@ -79,7 +79,7 @@ struct job {
 
 // --- zero_copy: the kernels of all devices read the same memory ----------------------------------
 // Requires that each host thread has said which device it works for, before it asks for a pointer
-// or launches; and that nobody reads sums that may not be there yet.
+// or launches; and that no sum is read before it is there.
 
 void zero_copy(job& all) {
   // TODO(4): in_a_thread_each(all.parts, …). A thread: chooses its device; looks at all.a, for

@@ -14,7 +14,7 @@ enum class step {
   zero_copy,  ///< all devices' kernels read the same host memory, each its part; a host thread for
               ///< each device
   copies,     ///< each device fetches its part from that memory (cudaMemcpyAsync); one host thread,
-              ///< which waits for nobody before all of them have their work
+              ///< which waits for none before all of them have their work
 };
 
 /// For whom the host memory is pinned.

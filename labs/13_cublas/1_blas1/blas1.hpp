@@ -31,7 +31,7 @@ enum class step {
   device_result,  ///< in device memory: the call returns at once
 };
 
-/// y[i] = x[i] for n elements; what lies between and behind the elements of y stays as it was.
+/// y[i] = x[i] for n elements; what is between and after the elements of y stays as it was.
 ///
 /// This and the three others do nothing with n = 0: arrays stay as they were, dot and norm are 0.
 /// Throws lab::invalid_input when an increment is not positive, when an array is too short for n

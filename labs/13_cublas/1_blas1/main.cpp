@@ -87,7 +87,8 @@ int main(int argc, char** argv) {
     if (!program.verdict(
             lab::compare(length.value, norm_reference(size, y), {.absolute = norm_bound(size, y)})))
       return false;
-    // On a GPU the device reads whole sectors: with an increment, bytes that nobody asked for, too.
+    // On a GPU the device reads whole sectors: with an increment, bytes that the call does not
+    // need, too.
     std::printf("dot\n");
     program.report_kernel([&] { return dot(where, size, y, x).kernel_ms; },
                           {.bytes = 2.0 * static_cast<double>(size) * sizeof(double)});

@@ -30,7 +30,7 @@ struct result {
   float kernel_ms = 0;  ///< the time of cuBLAS's call on the device
 };
 
-/// A matrix times a vector, by one call of cuBLAS. A is uploaded as it is: nobody transposes it.
+/// A matrix times a vector, by one call of cuBLAS. A is uploaded as it is, and never transposed.
 ///
 /// With beta = 0 the old y is not read: it may hold NaN. Where A has no rows or no columns, the
 /// product is made of empty sums, and the result is beta y.

@@ -32,7 +32,7 @@ struct result {
 };
 
 /// The product of two row-major matrices, by one call of cuBLAS. All three are on the device as
-/// they are on the host: nobody transposes anything.
+/// they are on the host, and nothing is transposed.
 ///
 /// With beta = 0 the old C is not read: it may hold NaN. Where the sums have no terms (A B with a
 /// width of A of 0), the result is beta C. What lies between the rows of C stays as it was.

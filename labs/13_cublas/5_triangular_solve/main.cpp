@@ -90,7 +90,7 @@ int main(int argc, char** argv) {
       std::printf("   x[%zu] = %.15g\n", row, solution.x[row]);
     }
     if (size > 0 && inject != fault::nothing && inject != fault::singular_trusted)
-      return program.verdict(false, "nobody noticed the failure, and what is above is no solution");
+      return program.verdict(false, "the failure went unnoticed, and what is above is no solution");
     if (!program.verdict(check(solution.x, which, system))) return false;
     program.report_kernel(
         [&] { return solve(which, system, where).kernel_ms; },

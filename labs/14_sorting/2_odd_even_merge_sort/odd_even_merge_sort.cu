@@ -30,7 +30,7 @@ __device__ Number left_end(Number number, unsigned level, unsigned bit) {
 /// Whether a comparator from `left` to `right` is part of level `level`: both are in one run.
 template <class Number>
 __device__ bool in_one_run(Number left, Number right, unsigned level) {
-  // TODO(1): runs of 2^level elements lie one behind the other.
+  // TODO(1): runs of 2^level elements follow one another.
   return false;
 }
 
@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(kThreads) small_levels(arrays_on_device data, 
   const std::size_t begin = std::size_t{blockIdx.x} * kTile;  // the tile's first element
 
   // TODO(3): bring the tile into shared memory, do the stages, put it back. The last tile may
-  //          overhang: touch nothing behind n.
+  //          overhang: touch nothing past n.
   //          Invariant: no thread begins a stage before all have finished the one before.
   compare(keys, values, left_end(0U, 1, 0), 1, in_one_run(0U, 1U, 1));
 }
@@ -100,11 +100,11 @@ __device__ void compare_in_bank(unsigned* keys, unsigned* values, unsigned left,
 /// The stages of the bits high - 1, …, low of a level, in a tile that the block has in shared
 /// memory and that has whole runs of this level. All threads of the block call it. The tile is
 /// complete when it begins only for those threads that have passed the barrier in here, and
-/// complete for all at its end only behind another one.
+/// complete for all at its end only after another one.
 __device__ void stages_in_tile(unsigned* keys, unsigned* values, unsigned level, unsigned high,
                                unsigned low, bool descending) {
   // TODO(6): as in TODO(3), with kWide / 2 comparators for kThreads threads. No guard for n: what
-  //          is behind it are whole runs of garbage, which are never stored.
+  //          lies past it are whole runs of garbage, which are never stored.
 }
 
 constexpr unsigned kShortLevels = 6;  // arrays of 64: few enough stages to be written out

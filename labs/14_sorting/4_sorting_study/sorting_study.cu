@@ -72,7 +72,7 @@ float time_sample(const problem& what, method how, workspace& work) {
 /// Sorts once, and throws wrong_order unless the keys are those of the problem and check_sorted()
 /// finds every value with its key.
 void verify(const problem& what, method how, workspace& work) {
-  // TODO(3): a sample whose time nobody wants. Then bring keys and values back, and compare:
+  // TODO(3): a sample, whose time is not used. Then bring keys and values back, and compare:
   //          compare_exact() (lab/closeness.hpp) the keys, check_sorted() the pairs.
   throw not_written("the verification", 1);  // 1 to 3
 }

@@ -31,8 +31,8 @@ struct result {
 /// The elements belong to `blocks` parts: element i to part i / kThreads % blocks. A block takes a
 /// part, adds up its products as in 05.1, and then its sum s to the total. Step in_order begins
 /// with 0 and adds s of part 0, of part 1, and so on, in floats: not only is the result the same in
-/// each run, it is the one that this order gives. The others add in an order that nobody knows
-/// beforehand.
+/// each run, it is the one that this order gives. The others add in an order that is not
+/// known beforehand.
 ///
 /// Accuracy: at most error_bound(a, b, blocks) (reference.hpp) from the exact sum. Where products
 /// and sums are whole numbers below 2^24, nothing is rounded and the result is exact.

@@ -57,7 +57,7 @@ void relocate(copied& t, const node* device_pool) {
 }
 
 // --- lock_free: one atomic exchange does what the lock was for -----------------------------------
-// Requires that nobody walks along a chain before the kernel is over: between the exchange and the
+// Requires that no thread follows a chain before the kernel is over: between the exchange and the
 // write of `next`, the chain is cut in two.
 
 __global__ void insert_lock_free(const std::uint32_t* keys, const std::uint32_t* values,
@@ -65,7 +65,7 @@ __global__ void insert_lock_free(const std::uint32_t* keys, const std::uint32_t*
                                  unsigned buckets) {
   // TODO(4): each thread strides through the keys. atomicExch() puts the entry's number into the
   //          head of the bucket and gives back the number that was there: that is what follows
-  //          this entry. Nobody else gets the same number, so nobody else writes the same link.
+  //          this entry. No other thread gets the same number, so none writes the same link.
 }
 
 void make_empty(device_buffer<std::uint32_t>& heads) {

@@ -22,8 +22,8 @@ __global__ void __launch_bounds__(kThreads) waiting(factors in, float* c) {
   float sum[kRows] = {};
   // TODO(1): take k in slices of kTile. For each, load() this thread's piece of both tiles, and
   //          add_products() when the tiles are complete (given.hpp has all of these).
-  //          Invariants: nobody reads a tile that is not complete, and nobody overwrites a tile
-  //          that somebody still reads.
+  //          Invariants: no thread reads an incomplete tile, or overwrites a tile that another one
+  //          still reads.
   store(sum, c, in.size);
 }
 

@@ -25,7 +25,7 @@ namespace {
 /// Throws failed_call unless `status` is cudaSuccess.
 void check_status(cudaError_t status, const char* call, const char* file, int line) {
   // TODO(1): cudaGetErrorName and cudaGetErrorString have the words. The runtime has noted the
-  //          error as well, for cudaGetLastError(). Invariant: nobody is told of an error twice.
+  //          error as well, for cudaGetLastError(). Invariant: no error is reported twice.
   // BEGIN SOLUTION
   // STUB: throw not_written("check_status", 1);
   if (status == cudaSuccess) return;

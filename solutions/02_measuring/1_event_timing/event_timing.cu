@@ -36,7 +36,7 @@ class event {
   event& operator=(const event&) = delete;
 
   void record() {
-    // TODO(2): put the mark behind everything that the device has been given so far. The device
+    // TODO(2): put the mark after everything that the device has been given so far. The device
     //          notes the time when it gets there; the host goes on at once.
     // BEGIN SOLUTION
     // STUB: throw not_written("recording an event", 2);

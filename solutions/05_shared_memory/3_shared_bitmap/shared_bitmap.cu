@@ -25,7 +25,7 @@ struct wave {
 //          05.3`: it names two lines. Where must the barrier stand, and where would it do nothing?
 // TODO(2): with the barrier, pictures whose sides are no multiples of kTile are still wrong (try
 //          --width 1000). Who may not leave early, and whose point is missing at the edges?
-//          Invariant: behind the barrier the tile is complete, and only pixels of the picture are
+//          Invariant: after the barrier the tile is complete, and only pixels of the picture are
 //          written.
 __global__ void draw_tiles(int width, int height, wave across, wave down, int* greens) {
   __shared__ int tile[kTile][kTile];

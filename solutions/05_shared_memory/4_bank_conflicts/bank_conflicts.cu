@@ -70,7 +70,7 @@ __global__ void add_rows(const T* table, float* sums, std::size_t rows, unsigned
   //          elements: neighbours in a warp copy neighbours. Row r of the block begins at
   //          tile[r * pitch]. Then thread r, if there is such a row, adds up row r, `rounds` times,
   //          and stores sums[first + r].
-  //          Invariant: nobody reads the tile before it is complete.
+  //          Invariant: no thread reads the tile before it is complete.
   // BEGIN SOLUTION
   for (unsigned i = threadIdx.x; i < rows_here * columns; i += kThreads)
     tile[i / columns * pitch + i % columns] = part[i];

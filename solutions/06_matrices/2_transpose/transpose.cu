@@ -46,9 +46,9 @@ __global__ void tile(const float* from, float* to, std::size_t rows, std::size_t
   __shared__ float elements[kWarp][kWarp];  // [y][x], as in the matrix
   // TODO(3): bring the block's tile into shared memory, each thread one element, then write the
   //          tile's transpose to its place in the result.
-  //          Invariants: neighbours in x read neighbours in memory, and write neighbours. Nobody
-  //          reads an element of the tile that has not been brought: every thread reaches the
-  //          barrier, also those outside of the matrix.
+  //          Invariants: neighbours in x read neighbours in memory, and write neighbours. No
+  //          thread reads an element of the tile before it has been stored: every thread reaches
+  //          the barrier, also those outside of the matrix.
   // BEGIN SOLUTION
   const unsigned tx = threadIdx.x, ty = threadIdx.y;
   const std::size_t first_x = std::size_t{blockIdx.x} * kWarp;  // the tile's corner in the matrix

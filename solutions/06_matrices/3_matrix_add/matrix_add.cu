@@ -63,7 +63,7 @@ struct pitched_matrix {
 
   /// The beginning of row y.
   __device__ float* row(std::size_t y) const {
-    // TODO(2): y pitches behind the first element. A pointer to float counts in floats, the
+    // TODO(2): y pitches after the first element. A pointer to float counts in floats, the
     //          pitch in bytes.
     // BEGIN SOLUTION
     // STUB: return first;
@@ -111,7 +111,7 @@ void copy_to_device(std::span<const float> from, const pitched_buffer& to, std::
 
 void copy_to_host(const pitched_buffer& from, std::span<float> to, std::size_t rows,
                   std::size_t columns) {
-  // TODO(4): … and back: the gaps stay behind.
+  // TODO(4): … and back, without the gaps.
   // BEGIN SOLUTION
   // STUB: throw not_written("copying rows to the host", 4);
   const std::size_t width = columns * sizeof(float);

@@ -38,8 +38,8 @@ __global__ void __launch_bounds__(kTile* kTile)
 
   // TODO(2): as in 06.5, in slices of kTile: the block fills the four tiles, then each thread adds
   //          up ab, ba and the magnitude of its own entry.
-  //          Invariants: nobody reads a tile that is not complete, nobody overwrites a tile that
-  //          somebody still reads, and every thread reaches every barrier.
+  //          Invariants: no thread reads an incomplete tile, or overwrites a tile that another one
+  //          still reads, and every thread reaches every barrier.
   // BEGIN SOLUTION
   const unsigned x = threadIdx.x, y = threadIdx.y;
   const std::size_t row = std::size_t{blockIdx.y} * kTile + y;

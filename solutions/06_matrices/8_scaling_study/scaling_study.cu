@@ -80,8 +80,8 @@ void launch(unsigned block, on_device& matrices) {
 
 /// Launches once, and throws wrong_product unless C is what the problem says.
 void verify(const problem& what, unsigned block, on_device& matrices) {
-  // TODO(3): compare_exact() (lab/closeness.hpp) compares all elements, and has a message. Nobody
-  //          may have written matrices.c before.
+  // TODO(3): compare_exact() (lab/closeness.hpp) compares all elements, and has a message.
+  //          matrices.c must not hold an older result.
   // BEGIN SOLUTION
   // STUB: throw not_written("the verification", 3);
   launch(block, matrices);

@@ -16,7 +16,7 @@ namespace {
 
 constexpr unsigned kThreads = 256;
 
-// In constant memory as long as the program runs; 0 until somebody copies something there.
+// In constant memory as long as the program runs; 0 until something is copied there.
 __constant__ int constant_addend;
 
 __global__ void add_constant(const int* a, const int* b, int* sum, std::size_t n) {
@@ -52,7 +52,7 @@ void launch(const device_buffer<int>& a, const device_buffer<int>& b, int* sum) 
 void launch_each(const device_buffer<int>& a, const device_buffer<int>& b,
                  std::span<const int> addends, int* sums) {
   // TODO(3): for each addend set_addend() and launch(). Each launch sees its own addend, and has
-  //          a.size() ints of its own in `sums`, one launch's behind the other's.
+  //          a.size() ints of its own in `sums`, one launch's after the other's.
   // BEGIN SOLUTION
   // STUB: throw not_written("add_each()", 3);
   for (std::size_t k = 0; k < addends.size(); ++k) {

@@ -22,7 +22,7 @@ constexpr unsigned kMaxBlocks = 1024;  // fills the GPUs of today; more elements
 
 struct in_linear {
   device_buffer<float> memory;
-  texture_view view;  // behind the memory: destroyed before it
+  texture_view view;  // made after the memory, destroyed before it
 
   explicit in_linear(std::span<const float> values) : memory(values), view(view_of(memory)) {}
 

@@ -214,7 +214,7 @@ __global__ void copy_heaters_2d(int width, int height, cudaTextureObject_t heate
 
 __global__ void blend_2d(int width, int height, cudaTextureObject_t input, float* output,
                          std::size_t pitch_bytes) {
-  // TODO(4): as blend, without a word about edges.
+  // TODO(4): as blend, with no code for the edges.
   // BEGIN SOLUTION
   const int x = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   const int y = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);

@@ -51,7 +51,7 @@ __device__ bool is_hit(std::uint64_t bits) {
 // --- given: the counter --------------------------------------------------------------------------
 
 /// Adds to the counter, by one atomic addition. The lower half of the counter counts hits, the
-/// upper half these additions, so that nobody has to believe how many there were. All kernels use
+/// upper half these additions, so that their number can be checked. All kernels use
 /// this.
 __device__ void add_hits(counter* total, unsigned hits) { atomicAdd(total, (1ULL << 32) + hits); }
 
@@ -121,7 +121,7 @@ __global__ void per_block(std::uint64_t points, std::uint64_t seed, counter* tot
   if (lane == 0) sum_of[warp] = sum;
   __syncthreads();  // the sums of all warps are there
 
-  if (warp == 0) {  // no barrier behind this: the other warps have nothing more to do
+  if (warp == 0) {  // no barrier after this: the other warps have nothing more to do
     const unsigned block_sum = sum_of_warp(lane < blockDim.x / kLanes ? sum_of[lane] : 0);
     if (lane == 0) add_hits(total, block_sum);
   }

@@ -100,7 +100,7 @@ __global__ void find_float_max(const float* values, std::size_t n, unsigned* cel
 
 /// One block of kGroup threads for each group.
 __global__ void add_up_groups(const unsigned* values, std::size_t n, unsigned* sums) {
-  // TODO(4): this thread adds its value to its block's sum. Nobody but this block touches that.
+  // TODO(4): this thread adds its value to its block's sum. No other block touches that one.
   //          Which scope is enough?
   // BEGIN SOLUTION
   const std::size_t i = blockIdx.x * kGroup + threadIdx.x;

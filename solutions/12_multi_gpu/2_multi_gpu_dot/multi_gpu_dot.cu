@@ -20,9 +20,9 @@ std::vector<std::size_t> split(std::size_t n, std::span<const double> shares) {
               "multi_gpu_dot: a share must be a number from 0 on, and one is ", share);
   const double all = std::accumulate(shares.begin(), shares.end(), 0.0);
   refuse_if(!(all > 0) || !std::isfinite(all), "multi_gpu_dot: the shares add up to ", all,
-            ", so nobody could say what a part of that is");
+            ", and a part of that means nothing");
 
-  // TODO(1): cut behind the shares 0, 0 + 1, 0 + 1 + 2, …: at n times their sum / all, rounded
+  // TODO(1): cut after the shares 0, 0 + 1, 0 + 1 + 2, …: at n times their sum / all, rounded
   //          down. Every element belongs to exactly one part: where one ends, the next one begins.
   //          Where the shares up to here are all of them, the cut is n, and no rounding decides.
   // BEGIN SOLUTION

@@ -49,7 +49,7 @@ void refuse_what_cublas_cannot_see(const linear_system& s, bool trust_diagonal) 
   if (s.n < 1 || s.lda < s.n || s.increment == 0) return;
 
   // TODO(2): how many elements must the arrays of a and b have at least? (The last column ends with
-  //          its last row, the last element of b has nothing behind it.) Throw invalid_input if
+  //          its last row, nothing follows the last element of b.) Throw invalid_input if
   //          one is shorter; and for a zero on the diagonal, unless it is trusted.
   // BEGIN SOLUTION
   const auto n = static_cast<std::size_t>(s.n), lda = static_cast<std::size_t>(s.lda),
@@ -69,7 +69,7 @@ void refuse_what_cublas_cannot_see(const linear_system& s, bool trust_diagonal) 
   // END SOLUTION
 }
 
-// --- what CUDA and cuBLAS see, if somebody asks them ---------------------------------------------
+// --- what CUDA and cuBLAS report, if you ask -----------------------------------------------------
 
 result solve_on_device(step which, const linear_system& s, const circumstances& where) {
   const cublasFillMode_t triangle =

@@ -45,7 +45,7 @@ void lap_on_device(std::span<const float> a, std::span<const float> b, shape siz
 /// One lap of a racer that works in host memory: `product(c)` comes back when c is there.
 template <class Product>
 void lap_on_host(shape size, result& out, const Product& product) {
-  // TODO(2): c in host memory, filled with NaN, so that an element nobody writes is seen. The
+  // TODO(2): c in host memory, filled with NaN, so that an unwritten element shows. The
   //          product, timed by a host_timer. There is no product_ms.
   // BEGIN SOLUTION
   // STUB: throw not_written("lap_on_host", 2);

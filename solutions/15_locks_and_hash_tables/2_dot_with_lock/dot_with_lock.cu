@@ -27,7 +27,7 @@ __device__ void acquire(int* lock) {
 }
 
 __device__ void release(int* lock) {
-  // TODO(1): as in 15.1: what we did is seen by everybody before they see the lock free.
+  // TODO(1): as in 15.1: others see what we did before they see the lock free.
   // BEGIN SOLUTION
   __threadfence();  // writes above are seen by the next owner
   atomicExch(lock, 0);
@@ -67,13 +67,13 @@ __global__ void atomic_add(const float* a, const float* b, std::size_t n, meetin
 
 __global__ void in_order(const float* a, const float* b, std::size_t n, meeting_place* all) {
   __shared__ unsigned drawn_ticket;
-  // TODO(4): one thread draws the block's ticket: the next number of all->drawn, for nobody else.
+  // TODO(4): one thread draws the block's ticket: the next number of all->drawn, for it alone.
   //          All threads of the block must know it before they use it. It also says which part
   //          the block takes: so the k-th ticket always stands for the same elements.
   // BEGIN SOLUTION
   // STUB: if (threadIdx.x == 0) drawn_ticket = blockIdx.x;
   if (threadIdx.x == 0) drawn_ticket = atomicAdd(&all->drawn, 1U);
-  __syncthreads();  // outside of the if: all threads read the ticket behind it
+  __syncthreads();  // outside of the if: all threads read the ticket after it
   // END SOLUTION
   const unsigned ticket = drawn_ticket;
 

@@ -22,8 +22,8 @@ __global__ void __launch_bounds__(kThreads) waiting(factors in, float* c) {
   float sum[kRows] = {};
   // TODO(1): take k in slices of kTile. For each, load() this thread's piece of both tiles, and
   //          add_products() when the tiles are complete (given.hpp has all of these).
-  //          Invariants: nobody reads a tile that is not complete, and nobody overwrites a tile
-  //          that somebody still reads.
+  //          Invariants: no thread reads an incomplete tile, or overwrites a tile that another one
+  //          still reads.
   // BEGIN SOLUTION
   for (std::size_t first = 0; first < in.size.k; first += kTile) {
     load<kAligned>(piece_of_a(in, first, now));
@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(kThreads) async_copy(factors in, float* c) {
   for (std::size_t first = 0; first < in.size.k; first += kTile) {
     start_tiles<kAligned>(pipe, in, first, now);
     pipe.consumer_wait();  // this thread's pieces have arrived
-    __syncthreads();       // everybody's have
+    __syncthreads();       // all threads' have
     add_products(now, sum);
     pipe.consumer_release();
     __syncthreads();  // all have read the tiles
@@ -108,7 +108,7 @@ __global__ void __launch_bounds__(kThreads) two_stages(factors in, float* c) {
   unsigned current = 0;
   for (std::size_t first = 0; first < in.size.k; first += kTile) {
     pipe.consumer_wait();  // this thread's pieces of stage[current] have arrived
-    // Everybody's have. And all have multiplied the tiles before these: the other stage is free.
+    // All threads' have. And all have multiplied the tiles before these: the other stage is free.
     __syncthreads();
     if (first + kTile < in.size.k)
       start_tiles<kAligned>(pipe, in, first + kTile, stage[current ^ 1U]);
@@ -136,7 +136,7 @@ __global__ void __launch_bounds__(kThreads) many_stages(factors in, float* c, un
   unsigned current = 0, free = stages - 1;
   for (std::size_t first = 0; first < in.size.k; first += kTile) {
     pipe.consumer_wait();  // this thread's pieces of stage[current] have arrived
-    __syncthreads();       // everybody's have; and all have multiplied the tiles in stage[free]
+    __syncthreads();       // all threads' have; and all have multiplied the tiles in stage[free]
     if (first + ahead < in.size.k)  // the epilogue only uses what is on its way
       start_tiles<kAligned>(pipe, in, first + ahead, stage[free]);
     add_products(stage[current], sum);
