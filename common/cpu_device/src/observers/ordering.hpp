@@ -150,13 +150,15 @@ inline void note_atomic_done(thread_times& t, const worker& w, std::uint32_t me,
   }
 }
 
-/// A volatile access. It is done after this, so what a read acquires may be a little newer.
+/// A volatile access. It is done after this, so what a read acquires may be newer: by all that
+/// others do while the reader's OS thread has no processor. Where many blocks spin, that is a lot.
 inline void note_volatile(thread_times& t, const worker& w, std::uint32_t me, bool write) {
-  constexpr std::uint32_t kALittle = 1U << 20;
+  constexpr std::uint32_t kMeanwhile = 1U << 28;
   if (write)
     note_atomic(t, w, me, __ATOMIC_RELAXED, event_scope::system);
   else
-    note_atomic_done(t, w, me, __ATOMIC_RELAXED, event_scope::system, clock_now.load() + kALittle);
+    note_atomic_done(t, w, me, __ATOMIC_RELAXED, event_scope::system,
+                     clock_now.load() + kMeanwhile);
   const std::uint32_t now = clock_now.fetch_add(1) + 1;
   t.last_volatile[me] = now;
   times_of(w.serial).last_volatile.store(now, std::memory_order_relaxed);
