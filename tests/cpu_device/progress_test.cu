@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string>
 #include <vector>
 
 #include "conformance.hpp"
@@ -17,6 +18,33 @@
 namespace {
 
 using device_memory::device_array;
+
+class Progress : public ::testing::Test {
+#ifdef __CPU_DEVICE__
+ protected:
+  void SetUp() override { cpu_device::report_again(); }
+  void TearDown() override {
+    const std::string said =
+        cpu_device::report_count() == reports_ ? "" : cpu_device::last_report();
+    EXPECT_EQ(said.find("(volatile)") != std::string::npos, waits_without_fences_) << said;
+    EXPECT_EQ(!said.empty(), waits_without_fences_) << said;
+  }
+  /// The kernel's flag is set without a fence, or read by lanes of the writer's warp: the check
+  /// build reports that.
+  void waits_without_fences() {
+#ifdef CPU_DEVICE_CHECK
+    waits_without_fences_ = true;
+#endif
+  }
+
+ private:
+  std::size_t reports_ = cpu_device::report_count();
+  bool waits_without_fences_ = false;
+#else
+ protected:
+  void waits_without_fences() {}
+#endif
+};
 
 template <class Kernel>
 int resident_blocks(Kernel kernel, int threads) {
@@ -37,7 +65,7 @@ __global__ void wait_for_the_next_block(volatile int* flags) {
   flags[blockIdx.x] = 1;
 }
 
-TEST(Progress, ABlockMayWaitForALaterOne) {
+TEST_F(Progress, ABlockMayWaitForALaterOne) {
   const int blocks = std::min(resident_blocks(wait_for_the_next_block, 1), 40);
   const device_array<int> flags(blocks, 0);
   wait_for_the_next_block<<<blocks, 1>>>(flags.data());
@@ -53,7 +81,8 @@ __global__ void wait_for_the_partner(volatile int* flags) {
   flags[blockIdx.x] = 1;
 }
 
-TEST(Progress, TheBlocksThatOthersWaitForComeOutOfALongQueue) {
+TEST_F(Progress, TheBlocksThatOthersWaitForComeOutOfALongQueue) {
+  waits_without_fences();
   // More blocks than are resident: workers have taken them in pieces.
   constexpr int kBlocks = 1000;
   const device_array<int> flags(kBlocks, 0);
@@ -97,10 +126,10 @@ void chained_sums_are_right() {
   EXPECT_EQ(sums.to_host(), expected);
 }
 
-TEST(Progress, AdjacentBlocksSynchronise) { chained_sums_are_right(); }
+TEST_F(Progress, AdjacentBlocksSynchronise) { chained_sums_are_right(); }
 
 #ifdef __CPU_DEVICE__
-TEST(Progress, AdjacentBlocksSynchroniseWhenTheLastOneStartsFirst) {
+TEST_F(Progress, AdjacentBlocksSynchroniseWhenTheLastOneStartsFirst) {
   for (const auto order : {cpu_device::thread_order::reverse, cpu_device::thread_order::random}) {
     cpu_device::set_thread_order(order, 7);
     chained_sums_are_right();
@@ -132,7 +161,7 @@ __global__ void persistent(int* arrived, volatile int* cells, int rounds) {
   }
 }
 
-TEST(Progress, PersistentBlocksMeetAtABarrierOfTheirOwn) {
+TEST_F(Progress, PersistentBlocksMeetAtABarrierOfTheirOwn) {
   const int blocks = std::min(resident_blocks(persistent, 64), 24), n = blocks * 64;
   constexpr int kRounds = 5;
   std::vector<int> values(n), expected(n);
@@ -157,7 +186,8 @@ __global__ void ask_together(volatile int* flags) {
   if (threadIdx.x == 0) flags[blockIdx.x] = 1;
 }
 
-TEST(Progress, ABlockMayAskBetweenBarriers) {
+TEST_F(Progress, ABlockMayAskBetweenBarriers) {
+  waits_without_fences();
   const int blocks = std::min(resident_blocks(ask_together, 96), 10);
   const device_array<int> flags(blocks, 0);
   ask_together<<<blocks, 96>>>(flags.data());
@@ -209,7 +239,7 @@ __global__ void look_back_scan(const int* in, int* out, volatile tile_state* til
   out[i] = before + part[threadIdx.x];
 }
 
-TEST(Progress, AScanLooksBack) {
+TEST_F(Progress, AScanLooksBack) {
   constexpr int kTiles = 300;
   std::vector<int> values(kTiles * 128), expected(values.size());
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<int>(i * 37 % 101) - 50;
@@ -240,14 +270,16 @@ void everybody_goes_on(int threads, int one) {
   EXPECT_EQ(out.to_host(), std::vector<int>(threads, 1)) << threads << " threads wait for " << one;
 }
 
-TEST(Progress, LanesWaitForALaneOfTheirWarp) {
+TEST_F(Progress, LanesWaitForALaneOfTheirWarp) {
+  waits_without_fences();
   everybody_goes_on(32, 31);
   everybody_goes_on(32, 13);
   everybody_goes_on(2, 1);
   everybody_goes_on(31, 0);
 }
 
-TEST(Progress, ThreadsWaitForALaterThreadOfTheirBlock) {
+TEST_F(Progress, ThreadsWaitForALaterThreadOfTheirBlock) {
+  waits_without_fences();
   everybody_goes_on(256, 255);
   everybody_goes_on(1000, 700);
 }
@@ -260,7 +292,8 @@ __global__ void rows_wait(volatile int* flag, int* out) {
   out[i] += static_cast<int>(threadIdx.y * 100 + threadIdx.x);  // its own index, afterwards
 }
 
-TEST(Progress, AThreadKeepsItsIndexWhileOthersRun) {
+TEST_F(Progress, AThreadKeepsItsIndexWhileOthersRun) {
+  waits_without_fences();
   const device_array<int> flag(1, 0), out(7 * 13, 0);
   rows_wait<<<1, dim3(7, 13)>>>(flag.data(), out.data());
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
@@ -278,7 +311,8 @@ __global__ void count_meanwhile(volatile int* flag, unsigned* turns) {
   turns[threadIdx.x] = mine + 1;
 }
 
-TEST(Progress, AThreadThatCountsWhileItWaitsLosesItsTurn) {
+TEST_F(Progress, AThreadThatCountsWhileItWaitsLosesItsTurn) {
+  waits_without_fences();
   const device_array<int> flag(1, 0);
   const device_array<unsigned> turns(5, 0);
   count_meanwhile<<<1, 5>>>(flag.data(), turns.data());
@@ -298,7 +332,7 @@ __global__ void locked_sum(int* lock, volatile double* sum) {
   atomicExch(lock, 0);
 }
 
-TEST(Progress, ANeighbourGivesItsLockBack) {
+TEST_F(Progress, ANeighbourGivesItsLockBack) {
   const device_array<int> lock(1, 0);
   const device_array<double> sum(1, 0.0);
   locked_sum<<<4, 96>>>(lock.data(), sum.data());
@@ -316,7 +350,8 @@ __global__ void lock_across_lanes(volatile int* turn, int* order) {
   *turn = last - lane + 1;
 }
 
-TEST(Progress, LanesTakeTurnsFromTheLastToTheFirst) {
+TEST_F(Progress, LanesTakeTurnsFromTheLastToTheFirst) {
+  waits_without_fences();
   const device_array<int> turn(1, 0), order(64, -1);
   lock_across_lanes<<<1, 64>>>(turn.data(), order.data());
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
@@ -337,7 +372,8 @@ __global__ void fresh_shared(volatile int* flag, int* wrong) {
   if (values[63 - threadIdx.x] != static_cast<int>(63 - threadIdx.x)) atomicAdd(wrong, 1);
 }
 
-TEST(Progress, BarriersMeetAfterSomeHaveSpun) {
+TEST_F(Progress, BarriersMeetAfterSomeHaveSpun) {
+  waits_without_fences();
   const device_array<int> flag(1, 0), wrong(1, 0);
   fresh_shared<<<1, 64>>>(flag.data(), wrong.data());
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);

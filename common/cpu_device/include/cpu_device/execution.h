@@ -62,8 +62,9 @@ struct block_progress {
   const thread_position* stop = nullptr;
   unsigned block_serial = 0;  ///< a number no two blocks of this OS thread share
   void* dynamic_shared = nullptr;
-  bool watching = false;   ///< check build: a kernel's code runs, and what it accesses is looked at
-  worker* self = nullptr;  ///< who runs the block
+  bool watching = false;  ///< check build: a kernel's code runs, and what it accesses is looked at
+  bool copies_arguments = false;  ///< check build: the next thread's `watching` is about to begin
+  worker* self = nullptr;         ///< who runs the block
   void* copies = nullptr;  ///< bulk copies that the block has started and not done; null: none
 };
 CPU_DEVICE_BUILT_IN block_progress progress;
@@ -126,11 +127,13 @@ template <class Call>
 CPU_DEVICE_UNWATCHED void run_threads(const void* stored) {
   block_progress& p = progress;
 #ifdef CPU_DEVICE_CHECK
-  p.watching = false;  // while the arguments are copied: they lie in the host's memory
+  p.copies_arguments = true;
+  p.watching = false;  // they lie in the host's memory
 #endif
   const Call call(*static_cast<const Call*>(stored));  // a copy: the compiler sees it never changes
 #ifdef CPU_DEVICE_CHECK
   p.watching = true;
+  p.copies_arguments = false;
 #endif
   // A thread may be preempted at any instruction of this function, and other stacks start threads
   // then. Hence this order: claim a thread, then ask whether it was still to be had, and only then

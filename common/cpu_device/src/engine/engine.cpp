@@ -1018,7 +1018,7 @@ void work_on(running_launch& launch) {
       w.notes.in_blocks.store(false);
       w.notes.rests.store(false);
       w.writes_report.store(false);  // an observer may have failed
-      progress.watching = false;
+      progress.watching = progress.copies_arguments = false;
 #ifdef CPU_DEVICE_ASAN
       // The sanitizer did not see the jump: we are on the base stack, and what lies below this
       // frame is free again.

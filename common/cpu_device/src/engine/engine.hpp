@@ -295,6 +295,9 @@ struct worker {
   failure problem;
   std::uint32_t serial = 0;  // of the running block, among all blocks of all launches
   void* watch = nullptr;     // what the owner of the hooks remembers for this worker
+  // The same; null at first, and when the next watched access is to call look_at_access(). A signal
+  // handler of this OS thread writes it.
+  std::atomic<void*> open_watch{nullptr};
   char* shared_low = nullptr;
   char* shared_end = nullptr;
   shared_declarations declared;
@@ -433,6 +436,9 @@ unsigned call_helpers(running_launch& launch, unsigned count);
 /// to give its block up (launch->ended_as).
 void ask_to_look(worker& w);
 void install_turn_handler();
+/// Check build: the running thread is about to access memory, and the call that `pc` returns to
+/// says so. It may be asked to let another thread of the block run first.
+void look_at_access(worker& w, const void* pc);
 /// A thread that spins through the engine: notes its state. While the launch is watched only.
 void note_spin(worker& w);
 /// No other thread of the block can run: leaves the processor to other blocks for a moment.
@@ -443,7 +449,8 @@ void give_back_blocks(worker& w);
 /// Whether another thread of the running block could go on now.
 bool others_can_run(const worker& w);
 /// Lets another thread of the block run in place of the running one, which stands at `pc` in the
-/// kernel's code: called by a signal handler. Returns when the thread has its next turn.
+/// kernel's code: called by a signal handler, or at an access. Returns when the thread has its next
+/// turn.
 void take_turn(worker& w, const void* pc);
 
 /// Installs the fault handlers for this process and the alternate signal stack for this OS thread.

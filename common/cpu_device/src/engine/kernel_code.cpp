@@ -37,7 +37,8 @@ bool is_the_programs(std::string_view name) {
   // there.
   if (contains(name, "N10cpu_device11run_threads") || contains(name, "__invoke") ||
       contains(name, "__apply_impl") || contains(name, "_ZSt5apply") ||
-      (contains(name, "N10cpu_device") && contains(name, "_launchI") && contains(name, "4callclE")))
+      (name.starts_with("_ZNK10cpu_device") && contains(name, "_launchI") &&
+       contains(name, "4callclE")))
     return true;
   if (!name.starts_with("_Z"))  // C: the engine's assembly, what the compiler calls
     return !name.starts_with("cpu_device_") && !name.starts_with("__") && !name.starts_with("_");

@@ -6,6 +6,10 @@
 // signal (ask_to_look(), called by whoever watches the launch), and its handler, which runs on the
 // stack of the spinning thread, goes on with another thread of the block.
 //
+// In the check build a thread that spins is nearly always inside a function that looks at one of
+// its accesses, and must leave it before another one comes by. So the handler only asks for the
+// next access, and the thread is looked at there.
+//
 // Which threads spin? Those that are seen twice in the same state: registers and top of the stack.
 // Threads that compute are seen in a new state each time, and keep their turn longer.
 //
@@ -17,6 +21,7 @@
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
+#include <unwind.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -139,6 +144,39 @@ const void* pc_of(const ucontext_t& context) {
 #endif
 }
 
+/// A function of the kernel's that has called one that looks at its accesses.
+struct calling_frame {
+  const void* pc;  // the call returns there
+  const char* sp = nullptr;
+  std::uint64_t hash;
+};
+
+_Unwind_Reason_Code note_frame(_Unwind_Context* context, void* raw) {
+  auto& frame = *static_cast<calling_frame*>(raw);
+  if (reinterpret_cast<const void*>(_Unwind_GetIP(context)) != frame.pc) return _URC_NO_REASON;
+  frame.sp = reinterpret_cast<const char*>(_Unwind_GetCFA(context));
+  // The registers that calls keep, by DWARF's numbers: what else it needs later is on its stack.
+#if defined(__x86_64__)
+  for (const int kept : {3, 6, 12, 13, 14, 15})
+#else
+  for (int kept = 19; kept <= 29; ++kept)
+#endif
+    frame.hash = mix(frame.hash, _Unwind_GetGR(context, kept));
+  return _URC_END_OF_STACK;
+}
+
+/// What the functions in between have in their frames is not the thread's state: it differs from
+/// call to call.
+std::uint64_t state_at_access(worker& w, const void* pc) {
+  const engine_work work(w);  // unwinding may take locks
+  calling_frame frame{pc, nullptr,
+                      mix(reinterpret_cast<std::uintptr_t>(progress.position),
+                          reinterpret_cast<std::uintptr_t>(pc))};
+  _Unwind_Backtrace(&note_frame, &frame);
+  if (frame.sp == nullptr) return frame.hash | 1U;
+  return hash_stack(w.stacks[w.current->stack], frame.sp, frame.hash);
+}
+
 /// The block goes on nowhere: it is to be given up when the handler returns.
 void end_block(worker& w, ucontext_t& context) {
   w.problem.what = static_cast<failure::kind>(w.launch->ended_as.load());
@@ -155,14 +193,14 @@ void end_block(worker& w, ucontext_t& context) {
 }
 
 /// A thread stands in the kernel's code and has run for a while.
-void look_at_running_thread(worker& w, const ucontext_t& context) {
+void look_at_running_thread(worker& w, std::uint64_t state, const void* pc) {
   turn_notes& notes = w.notes;
-  const bool novel = note_state(w, state_of(context, w.stacks[w.current->stack]));
+  const bool novel = note_state(w, state);
   if (notes.looked_at != progress.position) {
     notes.looked_at = progress.position;
     notes.looks = 0;
   }
-  notes.pc = pc_of(context);
+  notes.pc = pc;
   notes.pause =
       novel && notes.looks > kPatience / 4 ? std::min(2 * notes.pause, kLongPause) : kShortPause;
   if (novel && ++notes.looks < kPatience) return notes.timer.start(notes.pause);
@@ -173,8 +211,8 @@ void look_at_running_thread(worker& w, const ucontext_t& context) {
   if (!others || notes.quiet.load(std::memory_order_relaxed) > w.tail - w.head) rest(w);
   notes.timer.start(kShortPause);  // one that begins does not come back here
   if (others) take_turn(w, notes.pc);
-  // The next look is to find that the thread has done something. (On a busy machine the return from
-  // this handler may take a while.)
+  // The next look is to find that the thread has done something. (On a busy machine the return to
+  // it may take a while.)
   notes.leave.store(2);
   notes.timer.start(kShortPause);
 }
@@ -191,6 +229,12 @@ void look_at_waiting_thread(worker& w) {
   }
 }
 
+/// Asks a thread whose accesses are watched to come by at the next one. False if it need not or
+/// will not: it has been asked before, and computes in its registers, or waits.
+bool ask_next_access(worker& w) {
+  return progress.watching && w.open_watch.exchange(nullptr, std::memory_order_relaxed) != nullptr;
+}
+
 // On the stack of the thread that it interrupts, and with the signal unblocked, since other threads
 // run before it returns.
 void on_turn_signal(int, siginfo_t*, void* raw) {
@@ -200,20 +244,38 @@ void on_turn_signal(int, siginfo_t*, void* raw) {
   if (!w->notes.in_blocks.load(std::memory_order_relaxed)) return;
   // In the middle of a report it would hold locks for ever. Whoever watches asks again.
   if (w->writes_report.load(std::memory_order_relaxed)) return;
+  // So would a thread that has no watching() yet: the others of its block would be without, too.
+  if (progress.copies_arguments) return;
   const int error = errno;
   auto& context = *static_cast<ucontext_t*>(raw);
-  if (w->launch->ended_as.load() != 0)
-    end_block(*w, context);
-  else if (!w->notes.watched.load(std::memory_order_acquire) || w->current == nullptr)
+  const void* pc = pc_of(context);
+  if (w->launch->ended_as.load() != 0) {
+    if (!ask_next_access(*w)) end_block(*w, context);
+  } else if (!w->notes.watched.load(std::memory_order_acquire) || w->current == nullptr)
     ;
-  else if (is_kernel_code(pc_of(context)))
-    look_at_running_thread(*w, context);
+  else if (const bool asked = ask_next_access(*w); !asked && is_kernel_code(pc))
+    look_at_running_thread(*w, state_of(context, w->stacks[w->current->stack]), pc);
   else if (!w->notes.rests.load(std::memory_order_relaxed))
     look_at_waiting_thread(*w);
   errno = error;
 }
 
 }  // namespace
+
+void look_at_access(worker& w, const void* pc) {
+  turn_notes& notes = w.notes;
+  const char* call = static_cast<const char*>(pc) - 1;
+  if (!notes.in_blocks.load(std::memory_order_relaxed)) return;
+  if (const int ended_as = w.launch->ended_as.load(); ended_as != 0) {
+    notes.looked_at = progress.position;
+    notes.pc = call;
+    w.problem.what = static_cast<failure::kind>(ended_as);
+    w.problem.pc = const_cast<char*>(call);
+    give_up_block(w);
+  }
+  if (notes.watched.load(std::memory_order_acquire) && is_kernel_code(call))
+    look_at_running_thread(w, state_at_access(w, pc), call);
+}
 
 void install_turn_handler() {
   struct sigaction action = {};

@@ -90,6 +90,7 @@ constexpr std::size_t kDynamicRoom = (kSharedOptinLimit + 4095) / 4096 * 4096;
 void forget_watch(worker& w) {
   auto* s = static_cast<watch_state*>(w.watch);
   if (s == nullptr) return;
+  w.open_watch.store(nullptr);
   delete s->locals;
   unmap_cells(s->static_cells, s->static_bytes);
   unmap_cells(s->dynamic_cells, kDynamicRoom);
@@ -123,6 +124,10 @@ inline watch_state& state_of(worker& w) {
   return true;
 }();
 
+inline watch_state* open_watch_of(const worker& w) {
+  return static_cast<watch_state*>(w.open_watch.load(std::memory_order_relaxed));
+}
+
 /// Who is between block_scope's begin() and end(), and nobody: a block that is given up there never
 /// comes to the end.
 constexpr std::uint64_t kNobody = 0;
@@ -134,6 +139,17 @@ inline event_scope scope_of_this_thread() {
   if (in_block_scope == kNobody) [[likely]]
     return event_scope::system;
   return in_block_scope == this_thread() ? event_scope::block : event_scope::system;
+}
+
+/// A worker's first access, or the next one after a thread that runs for long was asked for it:
+/// others of the block may run meanwhile.
+[[gnu::noinline, gnu::cold]] watch_state& open_watch(worker& w, const void* pc) {
+  watch_state& s = state_of(w);
+  w.open_watch.store(&s, std::memory_order_relaxed);
+  const std::uint64_t scope = in_block_scope;
+  look_at_access(w, pc);
+  in_block_scope = scope;
+  return s;
 }
 
 [[gnu::noinline]] void publish_access(worker& w, std::uintptr_t address, std::size_t size,
@@ -212,7 +228,8 @@ inline std::uint32_t begin_atomic(thread_times& times, const worker& w, std::uin
   }
   if (size == 0) return nullptr;
   worker& w = *progress.self;
-  watch_state& s = state_of(w);
+  watch_state* const opened = open_watch_of(w);
+  watch_state& s = opened != nullptr ? *opened : open_watch(w, pc);
   // Static variables come before the thread's own ones: the C library keeps an OS thread's static
   // variables at the end of its stack.
   cell* shared = nullptr;
@@ -279,8 +296,8 @@ template <unsigned kSize>
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
   if (progress.watching && !listening(event_kind::access)) [[likely]] {
     const worker& w = *progress.self;
-    if (w.watch != nullptr) [[likely]] {
-      const watch_state& s = *static_cast<const watch_state*>(w.watch);
+    if (const watch_state* const opened = open_watch_of(w)) [[likely]] {
+      const watch_state& s = *opened;
       const std::uintptr_t at = address - s.static_low;
       if (at < s.static_bytes && at % kSize == 0) {
         if (s.built_in[0].has(address)) return;
