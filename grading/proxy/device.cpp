@@ -241,6 +241,7 @@ std::string last_report() {
   return grading::ask<std::string>("last_report", "(nobody is there to say)");
 }
 void report_again() { (void)grading::ask<bool>("report_again", false); }
+bool is_check_build() { return grading::ask<bool>("is_check_build", false); }
 
 void count_accesses(bool on) { (void)grading::ask<bool, bool>("count_accesses", false, on); }
 void reset_counters() { (void)grading::ask<bool>("reset_counters", false); }

@@ -117,6 +117,7 @@ const offer kOffers[] = {
     answer<std::size_t>("report_count", cpu_device::report_count),
     answer<std::string>("last_report", cpu_device::last_report),
     setting<>("report_again", cpu_device::report_again),
+    answer<bool>("is_check_build", cpu_device::is_check_build),
     answer<std::vector<cpu_device::access_counters>>("read_counters", cpu_device::read_counters),
 };
 

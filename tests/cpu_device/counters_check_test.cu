@@ -86,6 +86,8 @@ __global__ void copy_asynchronously(const int* in, int* out) {
   out[threadIdx.x] = staged[threadIdx.x];
 }
 
+TEST(CheckBuild, KnowsThatItIsOne) { EXPECT_TRUE(cpu_device::is_check_build()); }
+
 TEST(Counters, KnowTheLineOfAnAsynchronousCopy) {
   const device_array<int> in(64, 0), out(64, 0);
   const counted c([&] { copy_asynchronously<<<1, 64>>>(in.data(), out.data()); });

@@ -236,4 +236,12 @@ TEST(Observers, AreToldThatABlockWasGivenUp) {
   EXPECT_TRUE(b.barriers.empty());  // nobody has passed it
 }
 
+TEST(CheckBuild, IsWhatWasCompiledForIt) {
+#ifdef __SANITIZE_THREAD__
+  EXPECT_TRUE(cpu_device::is_check_build());
+#else
+  EXPECT_FALSE(cpu_device::is_check_build());  // though the checks may be linked
+#endif
+}
+
 }  // namespace

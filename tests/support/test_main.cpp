@@ -6,6 +6,7 @@
 #include <cpu_device.h>
 #endif
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -15,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "full_size.hpp"
 #include "lab/device_limits.hpp"
 #include "lab/errors.hpp"
 #include "lab/new_memory.hpp"
@@ -52,6 +54,7 @@ bool is_set(const char* variable) {
 #ifdef __CPU_DEVICE__
 
 constexpr int kOrders = 3;
+int repetition = 0;  // the current one, counted from 0
 
 /// Gives each repetition its thread order and its stream policy. With --gtest_fail_fast, the one
 /// that fails is the last.
@@ -59,7 +62,7 @@ class thread_orders : public ::testing::EmptyTestEventListener {
  public:
   void OnTestIterationStart(const ::testing::UnitTest&, int iteration) override {
     if (stop_) std::exit(EXIT_FAILURE);
-    iteration_ = iteration;
+    repetition = iteration;
     constexpr std::array<const char*, kOrders> kNames = {"forward", "reverse", "random, seed "};
     order_ = kNames[static_cast<std::size_t>(iteration % kOrders)];
     if (iteration % kOrders == 2) order_ += std::to_string(iteration);
@@ -73,8 +76,8 @@ class thread_orders : public ::testing::EmptyTestEventListener {
                                      thread_order::random};
     constexpr std::array kStreams = {stream_policy::eager, stream_policy::deferred,
                                      stream_policy::interleaved};
-    const auto which = static_cast<std::size_t>(iteration_ % kOrders);
-    cpu_device::set_thread_order(kThreads[which], static_cast<unsigned>(iteration_));
+    const auto which = static_cast<std::size_t>(repetition % kOrders);
+    cpu_device::set_thread_order(kThreads[which], static_cast<unsigned>(repetition));
     if (choose_policy_) cpu_device::set_stream_policy(kStreams[which]);
   }
 
@@ -90,7 +93,6 @@ class thread_orders : public ::testing::EmptyTestEventListener {
 
  private:
   const bool choose_policy_ = !is_set("CPU_DEVICE_STREAMS");
-  int iteration_ = 0;
   std::string order_;
   bool stop_ = false;
 };
@@ -227,6 +229,16 @@ int prepare([[maybe_unused]] bool repetition_is_given) {
 ::testing::AssertionResult matches(const comparison& result) {
   return result.ok ? ::testing::AssertionSuccess()
                    : ::testing::AssertionFailure() << result.message;
+}
+
+bool detail::is_time_for_full_size() {
+#ifdef __CPU_DEVICE__
+  // Whoever asks for fewer repetitions has the last of those. (A negative number is for ever.)
+  const int asked = GTEST_FLAG_GET(repeat), last = asked < 0 ? kOrders : std::min(asked, kOrders);
+  return repetition % kOrders == last - 1 && !cpu_device::is_check_build();
+#else
+  return true;
+#endif
 }
 
 needs::needs(std::function<void()> make) { requirements().push_back(std::move(make)); }

@@ -5,6 +5,7 @@
 
 import os
 import unittest
+from pathlib import Path
 from unittest import mock
 
 from fakes import STARTER, LabTest
@@ -391,8 +392,8 @@ class WordsTest(unittest.TestCase):
         ):
             self.assertEqual(text, listed(numbers))
 
-    def in_which_order(self, *wrong, streams=False, runs=3):
-        run = Case("S.A", "failed", [Said("no", True, order=order) for order in wrong], runs=runs)
+    def in_which_order(self, *wrong, streams=False, runs=3, text="no"):
+        run = Case("S.A", "failed", [Said(text, True, order=order) for order in wrong], runs=runs)
         result = Result(failed_runs=[run], orders=["forward", "reverse", "random, seed 2"])
         return done.in_which_order(run, result, streams)
 
@@ -411,6 +412,12 @@ class WordsTest(unittest.TestCase):
         self.assertEqual("", self.in_which_order("forward", "reverse", "random, seed 2"))
         self.assertEqual("", self.in_which_order("reverse", runs=2))  # not all orders have run
         self.assertEqual("", self.in_which_order(""))
+
+    def test_the_order_of_threads_says_nothing_of_a_case_that_only_one_order_has(self):
+        said = f"got 1, expected 2 ({done.ONE_ORDER}.)"
+        self.assertEqual("", self.in_which_order("random, seed 2", text=said))
+        header = Path(__file__).parents[1] / "support/full_size.hpp"
+        self.assertIn(done.ONE_ORDER, header.read_text(encoding="utf-8"))
 
     def test_how_the_check_build_found_it(self):
         for name, said, how in (

@@ -97,6 +97,10 @@ std::string last_report();
 /// From now on that is the first time again. Tests ask for it, so that each fails by its own.
 void report_again();
 
+/// Whether the accesses of this program's kernels are watched (-fsanitize=thread). That takes many
+/// times as long, so what is only large can be left out.
+bool is_check_build();
+
 /// What the accesses of a kernel would cost on a GPU. Only the check build counts
 /// (-fsanitize=thread). `variable_load` reads a __constant__ or a __device__ variable: which of the
 /// two it is cannot be told.

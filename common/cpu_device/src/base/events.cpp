@@ -5,10 +5,13 @@
 
 #include <algorithm>
 
+#include "cpu_device.h"
+
 namespace cpu_device {
 
 constinit std::atomic<event_set> wanted_events{0};
 constinit bool accesses_are_published = false;
+bool is_check_build() { return accesses_are_published; }
 
 // Never destroyed: static objects may use the device when the program ends.
 std::vector<listener>& listeners() {

@@ -35,9 +35,6 @@ namespace cpu_device {
 /// for it: this has the linker take it.
 [[gnu::used]] void (*const counts)(bool) = count_accesses;
 
-/// Before any static object of the program's, which may count or allocate.
-__attribute__((constructor(101))) void announce_accesses() { accesses_are_published = true; }
-
 namespace check {
 namespace {
 
@@ -405,7 +402,9 @@ using cpu_device::check::look_quickly;
 
 extern "C" {
 
-void __tsan_init() {}
+// Each watched file calls it, before any static object of the program's, which may count or
+// allocate.
+void __tsan_init() { cpu_device::accesses_are_published = true; }
 void __tsan_func_entry(void*) {}
 void __tsan_func_exit() {}
 void __tsan_vptr_update(void**, void*) {}

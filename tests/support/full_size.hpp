@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Cases at the size that the program has by default, and beyond the limits of small grids: one
+// element in a million that is lost, or block 65,536, is nothing that a small case can see.
+//
+//   TEST_P(EachStep, IsExactAtTheProgramsSize) {
+//     expect_at_full_size([&] { return is_right(which(), random_ints(kDefaultSize, 1, 0, 99)); });
+//   }
+//
+// The size is the program's own constant, from the contract's header. Take data of which every
+// element counts, and compare all of the result: a bound for roundings may allow for a lost
+// element.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <type_traits>
+#include <vector>
+
+namespace lab::testing {
+
+/// More blocks along one dimension of a grid than a grid may have along the other two. On early
+/// GPUs it was the limit for all three, and many a copied loop still stops there.
+inline constexpr std::size_t kManyBlocks = 65'537;
+
+/// n elements: those of `part`, in turns. So the expected ones can be made of a part, too; take a
+/// length that divides no chunk and no stride, or elements may be in each other's place.
+template <class T>
+std::vector<T> repeated(const std::vector<T>& part, std::size_t n) {
+  std::vector<T> all;
+  all.reserve(n);
+  while (all.size() < n)
+    all.insert(all.end(), part.begin(),
+               part.begin() + static_cast<std::ptrdiff_t>(std::min(part.size(), n - all.size())));
+  return all;
+}
+
+namespace detail {
+/// Once a run: in its last repetition, when every small case has passed in every order. Never in
+/// the check build, which would take a minute to watch accesses that it knows from small cases.
+bool is_time_for_full_size();
+}  // namespace detail
+
+/// Expects that `call` returns what is true, as matches() does, or nothing and expects by itself.
+/// Where it is not the time for it, it is not called.
+template <class Call>
+void expect_at_full_size(const Call& call) {
+  if (!detail::is_time_for_full_size()) return;
+  // scripts/lab (done.py) reads this: that the other orders were right says nothing.
+  constexpr const char* kOnce = "(Large data: this case runs in one thread order only.)";
+  if constexpr (std::is_void_v<std::invoke_result_t<const Call&>>) {
+    call();
+    EXPECT_FALSE(::testing::Test::HasFailure()) << kOnce;
+  } else {
+    EXPECT_TRUE(call()) << kOnce;
+  }
+}
+
+}  // namespace lab::testing
