@@ -703,7 +703,7 @@ class BrowserTest(unittest.TestCase):
         """What the English page says there, too, is the theme's, and was forgotten."""
         script = """
             const words = new Set();
-            for (const e of document.querySelectorAll("head link[title], body *")) {
+            for (const e of document.querySelectorAll("[rel=index], [rel=search], body *")) {
               if (e.closest("body [lang=en], script, style")) continue;
               const found = ["aria-label", "title", "placeholder", "data-tooltip"].map(
                 (name) => e.getAttribute(name) ?? "");
@@ -987,6 +987,21 @@ class ExplorersTest(unittest.TestCase):
         self.assertEqual(self.facts()["occupancy"], "100 %")
         self.control("Registers").send_keys(Keys.END)  # 255: 8192 for a warp, 8 warps in all
         self.assertEqual(self.facts()["occupancy"], "13 %")
+
+    def test_as_many_blocks_fit_as_nvidia_says(self) -> None:
+        self.open("occupancy")
+        table = (ROOT / "site/tests/occupancy.csv").read_text(encoding="utf-8").splitlines()
+        rows = [line.split() for line in table if not line.startswith("#")]
+        self.assertEqual({row[0] for row in rows}, {*self.model("LIMITS")})
+        fit = self.browser.execute_script(
+            """
+            return arguments[0].map(([capability, threads, registers, shared]) =>
+              LabModels.occupancy(capability, {threads, registers, shared}).blocks);
+            """,
+            [[row[0], *map(int, row[1:4])] for row in rows],
+        )
+        far = [" ".join(row) for row, blocks in zip(rows, fit) if blocks != int(row[-1])]
+        self.assertEqual(far, [])
 
     def test_the_roof_has_two_sides(self) -> None:
         self.open("roofline")
