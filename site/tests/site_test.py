@@ -326,13 +326,18 @@ class TranslationsTest(unittest.TestCase):
 
 
 class BooksTest(unittest.TestCase):
-    """What `scripts/lab docs --epub --pdf` has built."""
+    """What `scripts/lab docs --all` has built."""
 
     def chapters(self) -> List[str]:
         found = []
         for page in sorted((ROOT / "docs").glob("[0-9][0-9]_*.md")):
             found.append(page.read_text(encoding="utf-8").splitlines()[0][len("# ") :])
         return found
+
+    def test_the_first_page_leads_to_them(self) -> None:
+        for name in ("cuda_labs.epub", "cuda_labs.pdf"):
+            self.assertIn(name, built_pages()["index.html"].links)
+            self.assertEqual((SITE / name).read_bytes(), (SITE.parent / name).read_bytes())
 
     def test_the_book_for_e_readers_is_whole(self) -> None:
         with zipfile.ZipFile(SITE.parent / "cuda_labs.epub") as book:
@@ -412,6 +417,8 @@ class BooksTest(unittest.TestCase):
                 os.chmod(folder, 0o500)
                 complaint = f"lab: you may not write into {folder}.\n"
                 self.assertEqual(self.lab(lab, "docs", "--epub", f"{folder}/x"), (2, complaint))
+            both = "lab: --all builds both books; --epub and --pdf build them alone.\n"
+            self.assertEqual(self.lab(lab, "docs", "--all", "--pdf"), (2, both))
             self.assertEqual(os.listdir(folder), [])
             build = str(ROOT / "site/build.py")
             status, words = self.lab(sys.executable, build, folder, "--pdf", PATH="")
