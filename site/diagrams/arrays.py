@@ -165,8 +165,8 @@ def x_along_the_row(c: Canvas) -> None:
                 )
         title = "a[threadIdx.x * n + column]" if side else "a[row * n + threadIdx.x]"
         c.text(x0, 32, title, "code strong")
-        c.text(x0, 200, "32 sectors: an eighth is used" if side else "4 sectors: all of it is used")
-    c.text(396 + 17, 192 - 6, "⋮", "muted", "middle")
+        c.text(x0, 210, "32 sectors: an eighth is used" if side else "4 sectors: all of it is used")
+    c.text(396 + 17, 190, "⋮", "muted", "middle")
 
 
 @drawing(
@@ -177,7 +177,7 @@ def x_along_the_row(c: Canvas) -> None:
     190,
 )
 def texture_object(c: Canvas) -> None:
-    c.box(20, 16, 220, 158, "blue")
+    c.box(20, 16, 230, 158, "blue")
     c.text(34, 38, "cudaResourceDesc", "code strong")
     c.lines(
         34,
@@ -189,10 +189,10 @@ def texture_object(c: Canvas) -> None:
             "array → tex1D, 2D, 3D",
         ],
     )
-    c.box(256, 16, 214, 158, "green")
-    c.text(268, 38, "cudaTextureDesc", "code strong")
+    c.box(262, 16, 230, 158, "green")
+    c.text(276, 38, "cudaTextureDesc", "code strong")
     c.lines(
-        268,
+        276,
         66,
         [
             "how it is read:",
@@ -201,11 +201,11 @@ def texture_object(c: Canvas) -> None:
             "from 0 to n, or 0 to 1",
         ],
     )
-    c.arrow(470, 95, 526, 95, "thick")
-    c.box(526, 16, 174, 158, "orange")
-    c.text(540, 38, "texture object", "strong")
-    c.text(540, 60, "a 64-bit number", "muted")
-    c.lines(540, 96, ["tex1Dfetch(t, i)", "tex1D(t, x)", "tex2D(t, x, y)"], "code")
+    c.arrow(492, 95, 536, 95, "thick")
+    c.box(536, 16, 164, 158, "orange")
+    c.text(550, 38, "texture object", "strong")
+    c.text(550, 60, "a 64-bit number", "muted")
+    c.lines(550, 96, ["tex1Dfetch(t, i)", "tex1D(t, x)", "tex2D(t, x, y)"], "code")
 
 
 @drawing(

@@ -48,7 +48,7 @@ def host_and_device(c: Canvas) -> None:
         c.text(248, y, str(i + 1), "strong", "middle")
         c.text(370, y - 4, step, "code", "middle")
         if i == 3:
-            c.arrow(488, y + 6, 232, y + 6, "orange thick")
+            c.arrow(488, y + 6, 266, y + 6, "orange thick")
         else:
             c.arrow(266, y + 6, 488, y + 6, "blue thick" if i == 1 else "")
     c.cells(84, 102, [2, 7], ["blue"], 36, 30)
@@ -279,7 +279,7 @@ def sectors(c: Canvas) -> None:
             if is_used:
                 c.line(x, y + 34, x + 68, y + 34, "orange thick")
         c.text(112, y + 54, count, "strong")
-        c.text(200, y + 54, used, "muted")
+        c.text(208, y + 54, used, "muted")
 
 
 @drawing(
@@ -299,7 +299,8 @@ def blocks_over_a_picture(c: Canvas) -> None:
         for bx in range(3):
             x, y = x0 + bx * 16 * s, y0 + by * 16 * s
             c.box(x, y, 16 * s, 16 * s, "empty", 0)
-            c.text(x + 8, y + 20, f"block ({bx}, {by})", "small strong")
+            c.text(x + 8, y + 17, "block", "small strong")
+            c.text(x + 8, y + 32, f"({bx}, {by})", "small strong")
     px, py = 21, 5
     c.box(x0 + px * s, y0 + py * s, s, s, "orange", 0)
     c.arrow(x0, y0 - 12, x0 + 48 * s, y0 - 12)
@@ -354,7 +355,7 @@ def rows_in_memory(c: Canvas) -> None:
     c.text(20, 112, "y = 2", "small")
     c.text(300, 52, "index = y * width + x", "code")
     c.text(300, 76, "      = 1 * 6 + 4 = 10", "code strong")
-    c.text(300, 106, "x varies fastest: neighbours in x are neighbours in memory", "muted")
+    c.text(300, 106, "x varies fastest: neighbours in x are neighbours in memory", "small muted")
     c.text(36, 144, "memory", "small muted")
 
 

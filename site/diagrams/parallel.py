@@ -244,7 +244,7 @@ def odd_even_network(c: Canvas) -> None:
     " block by block, gives where each block's keys with that digit start: 0, 2, 5 for the first"
     " and"
     " 1, 3, 7 for the second. The scatter writes the keys there, in their old order.",
-    330,
+    368,
 )
 def radix_pass(c: Canvas) -> None:
     fills = {0: "blue", 1: "green", 2: "orange"}
@@ -257,7 +257,7 @@ def radix_pass(c: Canvas) -> None:
     c.text(20, 55, "keys", "strong")
     c.text(20, 112, "1 count", "strong")
     c.text(20, 176, "2 scan", "strong")
-    c.text(20, 290, "3 scatter", "strong")
+    c.text(20, 242, "3 scatter", "strong")
     starts = {}
     total = 0
     for digit in range(3):
@@ -286,10 +286,12 @@ def radix_pass(c: Canvas) -> None:
             to = place[int(key[0]), b]
             place[int(key[0]), b] += 1
             assert order[to] == key
-            c.arrow(110 + 300 * b + 54 * i + 27, 216, 150 + 62 * to + 31, 262)
+            x = 110 + 300 * b + 54 * i
+            c.label(x, 222, 54, 30, key, fills[int(key[0])], "code")
+            c.arrow(x + 27, 252, 150 + 62 * to + 31, 302)
     for i, key in enumerate(order):
-        c.label(150 + 62 * i, 264, 62, 32, key, fills[int(key[0])], "code")
-        c.text(150 + 62 * i + 31, 314, str(i), "small muted", "middle")
+        c.label(150 + 62 * i, 302, 62, 32, key, fills[int(key[0])], "code")
+        c.text(150 + 62 * i + 31, 352, str(i), "small muted", "middle")
 
 
 @drawing(

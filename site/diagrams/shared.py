@@ -163,7 +163,7 @@ def constant_cache(c: Canvas) -> None:
         if not side:
             c.label(x + 14 + 49 * 2, 160, 44, 30, "", "orange")
         c.text(x + 14, 212, "words in the constant cache", "small muted")
-    c.text(30, 100, "lanes", "small muted")
+    c.text(34, 112, "lanes", "small muted")
 
 
 @drawing(
