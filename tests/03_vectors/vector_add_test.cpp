@@ -25,6 +25,7 @@
 namespace {
 
 using lab::device_limit;
+using lab::testing::at_other_sizes;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
@@ -57,12 +58,16 @@ void expect_right_sum(step which, std::size_t n, std::uint64_t seed) {
 
 REQUIRED_WORK(TheGridThatEachStepIsNamedFor) {
   const auto a = lab::random_floats(100'003, 1, -9, 4), b = lab::random_floats(100'003, 2, -1, 30);
-  const auto done_by = [&](step which, std::size_t n) {
+  const auto is_right = [&](step which, std::size_t n) {
     const std::span first = std::span(a).first(n), second = std::span(b).first(n);
-    return work_of([&] {
-      return matches(lab::compare_exact(add(which, first, second).sum, reference(first, second)));
-    });
+    return matches(lab::compare_exact(add(which, first, second).sum, reference(first, second)));
   };
+  const auto done_by = [&](step which, std::size_t n) {
+    return work_of([&] { return is_right(which, n); });
+  };
+  for (const auto& [which, name] : std::span(kSteps).subspan(1))
+    EXPECT_TRUE(at_other_sizes([&, which = which](std::size_t n) { return is_right(which, n); }))
+        << name;
   const lab::testing::work on_host = done_by(step::cpu, 1000);
   EXPECT_TRUE(as_required(on_host, {.kernels = 0})) << "cpu";
   EXPECT_TRUE(on_host.kernels.empty()) << "cpu: this step is a loop on the host";

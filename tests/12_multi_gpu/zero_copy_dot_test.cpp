@@ -24,6 +24,7 @@
 
 namespace {
 
+using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::full_device;
 using lab::testing::matches;
@@ -58,6 +59,9 @@ REQUIRED_WORK(VectorsWhereTheStepWantsThem) {
     EXPECT_TRUE(as_required(done, what)) << name;
     const std::uint64_t copied = done.bytes_copied(cudaMemcpyHostToDevice);
     EXPECT_EQ(copied, copies ? 2 * bytes_of(a) : 0) << name << ": bytes copied to the device";
+    EXPECT_TRUE(at_other_sizes([which = which](std::size_t n) {
+      return is_exact(which, whole_numbers(n, 1, 1, 4), whole_numbers(n, 2, 1, 4));
+    })) << name;
   }
 }
 

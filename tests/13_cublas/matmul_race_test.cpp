@@ -28,6 +28,8 @@ using lab::matmul_race::kRacers;
 using lab::matmul_race::race;
 using lab::matmul_race::racer;
 using lab::matmul_race::shape;
+using lab::testing::at_other_sizes;
+using lab::testing::by_library;
 using lab::testing::bytes_of;
 using lab::testing::expect_failures_reported;
 using lab::testing::full_device;
@@ -55,6 +57,16 @@ REQUIRED_WORK(EveryRacerByItsOwnMeans) {
       return matches(lab::compare_exact(race(who, given.a, given.b, size, 1).c, given.c));
     });
   };
+  const auto expect_small_races = [](racer who, const lab::testing::required& what) {
+    EXPECT_TRUE(at_other_sizes(
+        [who](std::size_t n) {
+          const auto small = make_known_product(n, n + 1, n, 1);
+          return matches(
+              lab::compare_exact(race(who, small.a, small.b, {n, n + 1, n}, 1).c, small.c));
+        },
+        what))
+        << name_of(who);
+  };
   EXPECT_TRUE(as_required(runs(racer::own_kernel),
                           {.threads = 256,
                            .blocks = 2,
@@ -64,10 +76,13 @@ REQUIRED_WORK(EveryRacerByItsOwnMeans) {
                            .writes = bytes_of(given.c),
                            .reads_at_most = 2 * size.m * size.n * size.k * sizeof(float) / 4,
                            .shared_memory = true}));
-  EXPECT_TRUE(
-      as_required(runs(racer::cublas), {.kernels = 0, .calls = {"cublasSgemm"}, .library = true}));
-  EXPECT_TRUE(as_required(runs(racer::cublas_xt),
-                          {.kernels = 0, .calls = {"cublasXtSgemm"}, .library = true}));
+  expect_small_races(racer::own_kernel, {.threads = 1, .fetched = 1, .writes = 1});
+  const std::pair<racer, const char*> libraries[] = {{racer::cublas, "cublasSgemm"},
+                                                     {racer::cublas_xt, "cublasXtSgemm"}};
+  for (const auto& [who, routine] : libraries) {
+    EXPECT_TRUE(as_required(runs(who), by_library({routine})));
+    expect_small_races(who, by_library({routine}));
+  }
   const lab::testing::work on_host = runs(racer::host);
   EXPECT_TRUE(as_required(on_host, {.kernels = 0}));
   EXPECT_TRUE(on_host.kernels.empty());

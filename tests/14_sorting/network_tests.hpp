@@ -27,6 +27,7 @@ using lab::check_sorted;
 using lab::direction;
 using lab::key_values;
 using lab::make_key_values;
+using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::matches;
 using lab::testing::work_of;
@@ -45,7 +46,7 @@ constexpr direction kDirections[] = {direction::ascending, direction::descending
 
 REQUIRED_WORK(KernelsThatSortTilesInSharedMemory) {
   const key_values input = make_key_values(16384, 1);
-  for (const auto& [which, name] : kSteps)
+  for (const auto& [which, name] : kSteps) {
     EXPECT_TRUE(as_required(work_of([&, which = which] {
                               return sorts(which, input, {2, 8192});
                             }),
@@ -58,6 +59,10 @@ REQUIRED_WORK(KernelsThatSortTilesInSharedMemory) {
                              .writes = 2 * 2 * bytes_of(input.keys),
                              .shared_memory = true}))
         << name;
+    EXPECT_TRUE(at_other_sizes([which = which](std::size_t n) {
+      return sorts(which, make_key_values(16 * n, 1), {n, 16});
+    })) << name;
+  }
 }
 
 // --- every step, every length, both directions ---------------------------------------------------

@@ -29,6 +29,7 @@ using lab::sorting_study::problem;
 using lab::sorting_study::row;
 using lab::sorting_study::study;
 using lab::sorting_study::wrong_order;
+using lab::testing::at_other_sizes;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
@@ -38,11 +39,13 @@ const std::vector<method> kAll(std::begin(kMethods), std::end(kMethods));
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(EveryMethodByItsOwnMeans) {
-  const std::vector<problem> problems = {make_problem({2, 2048}, 1)};
-  for (const method how : {method::bitonic, method::odd_even})
+  const auto is_right = [](method how, lab::batch arrays) {
+    const std::vector<problem> problems = {make_problem(arrays, 1)};
+    return matches(check(study(problems, std::vector{how}, 2), problems, std::vector{how}, 2));
+  };
+  for (const method how : {method::bitonic, method::odd_even}) {
     EXPECT_TRUE(as_required(work_of([&] {
-                              return matches(check(study(problems, std::vector{how}, 2), problems,
-                                                   std::vector{how}, 2));
+                              return is_right(how, {2, 2048});
                             }),
                             {.threads = 1024,
                              .blocks = 2,
@@ -51,6 +54,12 @@ REQUIRED_WORK(EveryMethodByItsOwnMeans) {
                              .reads = 3 * 2 * 4096 * sizeof(std::uint32_t),
                              .writes = 3 * 2 * 4096 * sizeof(std::uint32_t),
                              .shared_memory = true}));
+    EXPECT_TRUE(at_other_sizes(
+        [&](std::size_t n) {
+          return is_right(how, {n, 16});
+        },
+        {.threads = 1, .writes = 1}));
+  }
 }
 
 // --- rows ----------------------------------------------------------------------------------------
