@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,18 @@ inline unsigned blocks_for(std::size_t n) {
 /// Given: the host's part, in double.
 inline float sum_of(std::span<const float> partial) {
   return static_cast<float>(std::accumulate(partial.begin(), partial.end(), 0.0));
+}
+
+inline void require_good(std::span<const float> a, std::span<const float> b) {
+  refuse_if(a.size() != b.size(), "zero_copy_dot: a has ", a.size(), " elements and b has ",
+            b.size(), "; they must be equally long");
+}
+
+inline void require_mappable() {
+  int device = 0, can_map = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&can_map, cudaDevAttrCanMapHostMemory, device));
+  if (can_map == 0) throw not_possible("this device cannot map host memory");
 }
 
 }  // namespace lab::zero_copy_dot

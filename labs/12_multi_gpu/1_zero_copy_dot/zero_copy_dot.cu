@@ -67,11 +67,7 @@ class mapped_buffer {
 namespace {
 
 result zero_copy(std::span<const float> a, std::span<const float> b) {
-  int device = 0, can_map = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  CUDA_CHECK(cudaDeviceGetAttribute(&can_map, cudaDevAttrCanMapHostMemory, device));
-  if (can_map == 0) throw not_possible("this device cannot map host memory");
-
+  require_mappable();
   const std::size_t n = a.size();
   // The host only ever writes these two: write-combined memory skips its caches. (Reading it back
   // on the host would be very slow.)
@@ -88,11 +84,8 @@ result zero_copy(std::span<const float> a, std::span<const float> b) {
 
 }  // namespace
 
-// --- given ---------------------------------------------------------------------------------------
-
 result dot(step which, std::span<const float> a, std::span<const float> b) {
-  refuse_if(a.size() != b.size(), "zero_copy_dot: a has ", a.size(), " elements and b has ",
-            b.size(), "; they must be equally long");
+  require_good(a, b);
   if (a.empty()) return {};  // a grid of no blocks would be an error
   return which == step::copies ? copies(a, b) : zero_copy(a, b);
 }
