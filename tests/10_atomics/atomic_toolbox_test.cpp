@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "fault_tests.hpp"
+#include "full_size.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
@@ -40,6 +41,7 @@ using lab::atomic_toolbox::request;
 using lab::atomic_toolbox::sums_of_groups;
 using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
+using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
@@ -421,6 +423,21 @@ FAULT_TEST(SumsOfGroups, ReportEveryCallThatFails) {
 
 FAULT_TEST(AddTogether, ReportsEveryCallThatFails) {
   expect_failures_reported([] { return add_together(5, 100, 10, 3); });
+}
+
+TEST(FloatMax, SeesEveryValueOfManyBlocks) {
+  expect_at_full_size([] {
+    floats values = lab::random_floats(256 * lab::testing::kManyBlocks, 1, -100, -1);
+    values.back() = 5;  // in the last block alone
+    return matches(check_max(float_max(values), values));
+  });
+}
+
+TEST(SumsOfGroups, AreThoseOfManyBlocks) {
+  expect_at_full_size([] {
+    const auto values = lab::random_words(kGroup * lab::testing::kManyBlocks, 2);
+    return matches(lab::compare_exact(sums_of_groups(values), reference_sums(values)));
+  });
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 
 #include "data.hpp"
 #include "fault_tests.hpp"
+#include "full_size.hpp"
 #include "lab/errors.hpp"
 #include "lab/launch_limits.hpp"
 #include "lab_testing.hpp"
@@ -28,8 +29,10 @@ using lab::histogram::check;
 using lab::histogram::count;
 using lab::histogram::data;
 using lab::histogram::kBins;
+using lab::histogram::kDefaultSize;
 using lab::histogram::make_bytes;
 using lab::histogram::step;
+using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
@@ -250,6 +253,13 @@ FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
   if (which() == step::cpu) return;  // which makes no calls
   const auto bytes = make_bytes(data::random, 1000, 1);
   expect_failures_reported([&] { return count(which(), bytes).count; }, bytes);
+}
+
+TEST_P(EachStep, CountsTheProgramsBytes) {
+  expect_at_full_size([&] {
+    const auto bytes = make_bytes(data::random, kDefaultSize, 1);
+    return matches(check(count(which(), bytes).count, bytes));
+  });
 }
 
 }  // namespace

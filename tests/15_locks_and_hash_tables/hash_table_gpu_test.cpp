@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "fault_tests.hpp"
+#include "full_size.hpp"
 #include "lab/errors.hpp"
 #include "lab/launch_limits.hpp"
 #include "lab/random.hpp"
@@ -27,9 +28,12 @@ using lab::device_limit;
 using lab::random_words;
 using lab::hash_table_gpu::build;
 using lab::hash_table_gpu::check;
+using lab::hash_table_gpu::kDefaultBuckets;
+using lab::hash_table_gpu::kDefaultSize;
 using lab::hash_table_gpu::kEnd;
 using lab::hash_table_gpu::step;
 using lab::testing::bytes_of;
+using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::setting;
@@ -192,6 +196,13 @@ FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
   expect_failures_reported(
       [&] { return matches(check(build(which(), keys, values, 7).built, keys, values, 7)); }, keys,
       values);
+}
+
+TEST_P(EachStep, HoldsTheProgramsKeys) {
+  expect_at_full_size([&] {
+    expect_right_table(which(), random_words(kDefaultSize, 7), random_words(kDefaultSize, 8),
+                       kDefaultBuckets);
+  });
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "fault_tests.hpp"
+#include "full_size.hpp"
 #include "lab/closeness.hpp"
 #include "lab/errors.hpp"
 #include "lab/launch_limits.hpp"
@@ -29,12 +30,15 @@ using lab::device_limit;
 using lab::open_addressing::apply_batches;
 using lab::open_addressing::batch;
 using lab::open_addressing::different_numbers;
+using lab::open_addressing::kDefaultLoad;
+using lab::open_addressing::kDefaultSize;
 using lab::open_addressing::kMostSlots;
 using lab::open_addressing::kNone;
 using lab::open_addressing::largest;
 using lab::open_addressing::operation;
 using lab::open_addressing::step;
 using lab::open_addressing::to_be_found;
+using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::setting;
 using lab::testing::work_of;
@@ -371,6 +375,16 @@ FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
        {std::vector{insert(keys, keys), erase(every_second(keys)), find(keys)},
         std::vector{insert(keys, keys)}, std::vector{insert(keys, keys), find(keys), find({})}})
     expect_failures_reported([&] { return finds_what_it_should(which(), 200, batches); }, keys);
+}
+
+TEST_P(EachStep, HoldsTheProgramsKeys) {
+  expect_at_full_size([&] {
+    const numbers keys = different_numbers(which(), 2 * kDefaultSize, 1);
+    const numbers present = first_of(keys, kDefaultSize);
+    return finds_what_it_should(which(), static_cast<std::size_t>(kDefaultSize / kDefaultLoad),
+                                {insert(present, different_numbers(which(), kDefaultSize, 2)),
+                                 find(keys), erase(every_second(present)), find(present)});
+  });
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "fault_tests.hpp"
+#include "full_size.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
@@ -22,12 +23,16 @@
 namespace {
 
 using lab::random_words;
+using lab::block_scan::kDefaultLength;
+using lab::block_scan::kDefaultRows;
+using lab::block_scan::kDefaultThreads;
 using lab::block_scan::kind;
 using lab::block_scan::reference_scan;
 using lab::block_scan::scan;
 using lab::block_scan::step;
 using lab::testing::as_required;
 using lab::testing::bytes_of;
+using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
@@ -183,6 +188,20 @@ FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
   const vector values = random_words(1000, 3);
   expect_failures_reported([&] { return is_scanned(which(), kind::exclusive, values, 500, 64); },
                            values);
+}
+
+TEST_P(EachStep, ScansTheProgramsRows) {
+  expect_at_full_size([&] {
+    return is_scanned(which(), kind::exclusive, random_words(kDefaultRows * kDefaultLength, 4),
+                      kDefaultLength, kDefaultThreads);
+  });
+}
+
+TEST_P(EachStep, ScansTheRowsOfManyBlocks) {
+  expect_at_full_size([&] {
+    return is_scanned(which(), kind::inclusive, random_words(2 * lab::testing::kManyBlocks, 5), 2,
+                      32);
+  });
 }
 
 }  // namespace

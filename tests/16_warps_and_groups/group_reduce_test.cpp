@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "fault_tests.hpp"
+#include "full_size.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
@@ -23,11 +24,15 @@
 namespace {
 
 using lab::random_words;
+using lab::group_reduce::kDefaultLength;
+using lab::group_reduce::kDefaultRows;
+using lab::group_reduce::kDefaultTile;
 using lab::group_reduce::reference_sums;
 using lab::group_reduce::step;
 using lab::group_reduce::sum_rows;
 using lab::testing::as_required;
 using lab::testing::bytes_of;
+using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
@@ -213,6 +218,20 @@ TEST_P(EachStep, SaysHowLongItTook) {
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
   const vector values = random_words(1000, 3);
   expect_failures_reported([&] { return has_sums(which(), values, 20, kHalf, 8); }, values);
+}
+
+TEST_P(EachStep, AddsUpTheProgramsRows) {
+  expect_at_full_size([&] {
+    return has_sums(which(), random_words(kDefaultRows * kDefaultLength, 4), kDefaultLength, kHalf,
+                    kDefaultTile);
+  });
+}
+
+TEST_P(EachStep, AddsUpTheRowsOfManyBlocks) {
+  // Tiles of one thread, of which a block has 256: they have nobody to wait for.
+  expect_at_full_size([&] {
+    return has_sums(which(), random_words(256 * lab::testing::kManyBlocks, 5), 1, kHalf, 1);
+  });
 }
 
 }  // namespace

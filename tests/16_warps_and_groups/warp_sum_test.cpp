@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "fault_tests.hpp"
+#include "full_size.hpp"
 #include "lab/errors.hpp"
 #include "lab/launch_limits.hpp"
 #include "lab/random.hpp"
@@ -25,9 +26,12 @@ namespace {
 using lab::random_words;
 using lab::testing::as_required;
 using lab::testing::bytes_of;
+using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
+using lab::warp_sum::kDefaultSize;
+using lab::warp_sum::kDefaultThreads;
 using lab::warp_sum::reference_sum;
 using lab::warp_sum::reference_warp_sums;
 using lab::warp_sum::step;
@@ -190,6 +194,17 @@ FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
   const vector values = random_words(1000, 3);
   expect_failures_reported([&] { return has_warp_sums(which(), values, 72); }, values);
   expect_failures_reported([&] { return has_sum(which(), values, 72); }, values);
+}
+
+TEST_P(EachStep, AddsEveryValueOnceAtTheProgramsSize) {
+  expect_at_full_size(
+      [&] { return has_sum(which(), random_words(kDefaultSize, 4), kDefaultThreads); });
+}
+
+TEST_P(EachStep, GivesTheSumsOfTheWarpsOfManyBlocks) {
+  expect_at_full_size([&] {
+    return has_warp_sums(which(), random_words(32 * lab::testing::kManyBlocks + 5, 5), 32);
+  });
 }
 
 }  // namespace

@@ -11,6 +11,9 @@
 
 namespace lab::histogram {
 
+/// How many bytes the program counts on the CPU device unless it is told otherwise.
+inline constexpr std::size_t kDefaultSize = std::size_t{32} << 20;
+
 inline constexpr unsigned kBins = 256;  ///< one for each value of a byte
 
 /// Four ways to count, in the order in which they are written.

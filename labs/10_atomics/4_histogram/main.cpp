@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
   using lab::histogram::step;
   lab::program program("10.4_histogram", "Counts how often each value of a byte occurs.");
   constexpr std::size_t kMiB = std::size_t{1} << 20;
-  std::size_t size = lab::on_cpu_device() ? 32 * kMiB : 100 * kMiB;
+  std::size_t size = lab::on_cpu_device() ? lab::histogram::kDefaultSize : 100 * kMiB;
   std::size_t threads = 0;
   program.add_size("--size", size, "number of bytes; the book has 100 MiB, --size 102400K");
   program.add_size("--threads", threads, "threads in a block; 0: what the step is fastest with")

@@ -13,6 +13,9 @@
 
 namespace lab::hash_table_gpu {
 
+/// Keys and buckets of the program's table unless it is told otherwise.
+inline constexpr std::size_t kDefaultSize = 512 * 1024, kDefaultBuckets = 1024;
+
 using hash_table_cpu::entry;
 using hash_table_cpu::kEnd;
 using hash_table_cpu::table;  // what 15.3 builds; the order within a chain is free

@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
   namespace gpu = lab::hash_table_gpu;
   using gpu::step;
   lab::program program("15.4_hash_table_gpu", "Builds a chained hash table on the device.");
-  std::size_t size = 512 * 1024, buckets = 1024;
+  std::size_t size = gpu::kDefaultSize, buckets = gpu::kDefaultBuckets;
   program.add_size("--size", size, "number of keys; the book's 100 MiB of keys are 25M")
       .at_most(gpu::kEnd);
   program.add_size("--buckets", buckets, "number of chains").positive().at_most(gpu::kEnd);

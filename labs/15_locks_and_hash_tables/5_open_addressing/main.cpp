@@ -22,11 +22,11 @@ int main(int argc, char** argv) {
   using numbers = std::vector<std::uint64_t>;
   lab::program program("15.5_open_addressing",
                        "Inserts keys into a hash table without chains, finds them, erases them.");
-  std::size_t size = 256 * 1024;
+  std::size_t size = lab::open_addressing::kDefaultSize;
   program.add_size("--size", size, "number of keys to insert; as many others are searched for, too")
       .positive()
       .at_most(lab::open_addressing::kMostSlots / 2);
-  double load = 0.5;
+  double load = lab::open_addressing::kDefaultLoad;
   program.add_number("--load", load, "keys for each slot").at_least(0.01).at_most(1);
   const auto& chosen_step =
       program.add_step<step>({{"packed", step::packed, "keys and values of 32 bits, in one word"},

@@ -11,6 +11,10 @@
 
 namespace lab::open_addressing {
 
+/// Keys of the program's table, and keys for each slot, unless it is told otherwise.
+inline constexpr std::size_t kDefaultSize = 256 * 1024;
+inline constexpr double kDefaultLoad = 0.5;
+
 enum class step {
   packed,  ///< keys and values of 32 bits: a slot is one word, and one atomicCAS writes all of it
   wide,    ///< keys and values of 64 bits: a slot is two words; atomicCAS claims it for the key

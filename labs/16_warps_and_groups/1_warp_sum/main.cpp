@@ -20,7 +20,7 @@
 int main(int argc, char** argv) {
   using lab::warp_sum::step;
   lab::program program("16.1_warp_sum", "Sums by shuffles, without shared memory.");
-  std::size_t size = std::size_t{1} << 20, threads = 256;
+  std::size_t size = lab::warp_sum::kDefaultSize, threads = lab::warp_sum::kDefaultThreads;
   program.add_size("--size", size, "number of values");
   program.add_size("--threads", threads, "threads in a block").at_most(0xFFFF'FFFF);
   const auto& chosen_step = program.add_step<step>(

@@ -4,11 +4,16 @@
 // 16.1 warp_sum: the contract. What the program and the tests expect of warp_sum.cu.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 namespace lab::warp_sum {
+
+/// How many values the program adds, and threads of a block, unless it is told otherwise.
+inline constexpr std::size_t kDefaultSize = std::size_t{1} << 20;
+inline constexpr unsigned kDefaultThreads = 256;
 
 /// How the lanes of a warp add up their numbers, so that in the end every lane has the sum.
 enum class step {

@@ -11,6 +11,11 @@
 
 namespace lab::group_reduce {
 
+/// Rows of the program's matrix, elements of a row, and threads for one, unless it is told
+/// otherwise.
+inline constexpr std::size_t kDefaultRows = std::size_t{1} << 16, kDefaultLength = 20;
+inline constexpr unsigned kDefaultTile = 8;
+
 /// How threads of a row add up what they have.
 enum class step {
   tiles,      ///< the threads of a tile exchange it by the tile's own shuffles

@@ -20,7 +20,8 @@ int main(int argc, char** argv) {
   using lab::group_reduce::step;
   lab::program program("16.2_group_reduce", "Sums of rows by groups of threads of any size.");
   constexpr std::size_t kMost = std::size_t{1} << 30;  // so that no product overflows
-  std::size_t rows = std::size_t{1} << 16, length = 20, tile = 8;
+  using namespace lab::group_reduce;
+  std::size_t rows = kDefaultRows, length = kDefaultLength, tile = kDefaultTile;
   double share = 0.5;
   program.add_size("--rows", rows, "number of rows").at_most(kMost);
   program.add_size("--length", length, "elements of a row").at_least(1).at_most(kMost);

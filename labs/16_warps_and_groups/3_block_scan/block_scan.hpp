@@ -11,6 +11,11 @@
 
 namespace lab::block_scan {
 
+/// Rows of the program's matrix, values of a row, and threads of a block, unless it is told
+/// otherwise.
+inline constexpr std::size_t kDefaultRows = 1000, kDefaultLength = 1000;
+inline constexpr unsigned kDefaultThreads = 256;
+
 /// How the threads of a block scan as many values as there are threads.
 enum class step {
   hillis_steele,  ///< every thread adds the sum that is 1, 2, 4, … elements before its own: few

@@ -19,7 +19,8 @@ int main(int argc, char** argv) {
   using lab::block_scan::step;
   lab::program program("16.3_block_scan", "Running sums of a matrix's rows, one block per row.");
   constexpr std::size_t kMost = std::size_t{1} << 30;  // so that no product overflows
-  std::size_t rows = 1000, length = 1000, threads = 256;
+  using namespace lab::block_scan;
+  std::size_t rows = kDefaultRows, length = kDefaultLength, threads = kDefaultThreads;
   program.add_size("--rows", rows, "number of rows").at_most(kMost);
   program.add_size("--length", length, "elements of a row").at_least(1).at_most(kMost);
   program.add_size("--threads", threads, "threads in a block, a power of two from 32 to 1024")
