@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "fault_tests.hpp"
+#include "full_size.hpp"
 #include "lab/device_limits.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
@@ -27,8 +28,10 @@ namespace {
 using lab::copy_rates::copy;
 using lab::copy_rates::direction;
 using lab::copy_rates::gigabytes_per_second;
+using lab::copy_rates::kDefaultSize;
 using lab::copy_rates::memory;
 using lab::testing::at_other_sizes;
+using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
@@ -194,6 +197,10 @@ FAULT_TEST_P(EachWay, ReportsEveryCallThatFails) {
   const vector bytes = {1, 2, 3, 5, 8};
   const way w = GetParam();
   expect_failures_reported([&] { return copy(w.where, w.which, bytes, 2).arrived; }, bytes);
+}
+
+TEST_P(EachWay, BringsEveryByteAtTheProgramsSize) {
+  expect_at_full_size([&] { return arrives(GetParam(), lab::random_bytes(kDefaultSize, 1)); });
 }
 
 }  // namespace

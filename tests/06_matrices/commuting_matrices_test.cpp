@@ -13,6 +13,7 @@
 
 #include "examples.hpp"
 #include "fault_tests.hpp"
+#include "full_size.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
@@ -24,6 +25,7 @@ namespace {
 using lab::commuting_matrices::check;
 using lab::commuting_matrices::compare_products;
 using lab::commuting_matrices::expectation;
+using lab::commuting_matrices::kDefaultSize;
 using lab::commuting_matrices::kExact;
 using lab::commuting_matrices::polynomial;
 using lab::commuting_matrices::reference;
@@ -31,6 +33,7 @@ using lab::commuting_matrices::rounding_allowance;
 using lab::commuting_matrices::whole_numbers;
 using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
+using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
@@ -242,6 +245,14 @@ TEST(Check, ExpectsFewDoubtfulEntriesOfRealNumbers) {
 FAULT_TEST(CommutingMatrices, ReportsEveryCallThatFails) {
   const auto a = whole_numbers(17, 1), b = whole_numbers(17, 2);
   expect_failures_reported([&] { return compare_products(a, b, 17, kExact).differing; }, a, b);
+}
+
+TEST(CommutingMatrices, CountsEveryEntryAtTheProgramsSize) {
+  expect_at_full_size([] {
+    const auto a = whole_numbers(kDefaultSize, 1), b = whole_numbers(kDefaultSize, 2);
+    return matches(check(compare_products(a, b, kDefaultSize, kExact).differing,
+                         reference(a, b, kDefaultSize, kExact)));
+  });
 }
 
 }  // namespace

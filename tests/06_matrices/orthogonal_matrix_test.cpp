@@ -15,6 +15,7 @@
 
 #include "examples.hpp"
 #include "fault_tests.hpp"
+#include "full_size.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
@@ -41,6 +42,7 @@ namespace {
 using lab::orthogonal_matrix::check;
 using lab::orthogonal_matrix::examine;
 using lab::orthogonal_matrix::identity;
+using lab::orthogonal_matrix::kDefaultSize;
 using lab::orthogonal_matrix::permutation;
 using lab::orthogonal_matrix::reference_result;
 using lab::orthogonal_matrix::reflection;
@@ -48,6 +50,7 @@ using lab::orthogonal_matrix::result;
 using lab::orthogonal_matrix::rotation;
 using lab::orthogonal_matrix::tolerance;
 using lab::testing::bytes_of;
+using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
@@ -280,6 +283,18 @@ TEST(Check, SeesWrongResults) {
 FAULT_TEST(OrthogonalMatrix, ReportsEveryCallThatFails) {
   const auto a = permutation(17, 1);
   expect_failures_reported([&] { return examine(a, 17, 17); }, a);
+}
+
+TEST(OrthogonalMatrix, IsExactAtTheProgramsSize) {
+  constexpr std::size_t n = kDefaultSize;
+  expect_at_full_size([] {
+    EXPECT_EQ(examine(permutation(n, 1), n, n), (result{true, 0, 0, 0}));
+    for (const std::size_t row : {std::size_t{0}, n / 2, n - 1}) {
+      auto a = permutation(n, 2);
+      for (std::size_t i = 0; i < n; ++i) a[row * n + i] *= 3;
+      EXPECT_EQ(examine(a, n, n), (result{false, 8, row, row}));
+    }
+  });
 }
 
 }  // namespace

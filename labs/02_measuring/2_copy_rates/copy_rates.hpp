@@ -11,6 +11,9 @@
 
 namespace lab::copy_rates {
 
+/// Bytes of the program's largest copy unless it is told otherwise: the book's.
+inline constexpr std::size_t kDefaultSize = std::size_t{40} << 20;
+
 /// What the host's side of a copy lies in.
 enum class memory {
   pageable,  ///< ordinary memory: a std::vector, new, malloc

@@ -37,7 +37,7 @@ constexpr way kWays[] = {{memory::pageable, direction::to_device, "pageable to d
 
 int main(int argc, char** argv) {
   lab::program program("02.2_copy_rates", "Copies between host and device, in GB/s.");
-  std::size_t size = std::size_t{40} << 20;
+  std::size_t size = lab::copy_rates::kDefaultSize;
   std::size_t copies = 10;
   program.add_size("--size", size, "bytes of the largest copy; the default is the book's");
   program.add_size("--copies", copies, "copies that are timed together; the book takes 100")

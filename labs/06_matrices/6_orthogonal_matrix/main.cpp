@@ -58,7 +58,7 @@ int main(int argc, char** argv) {
   lab::program program("06.6_orthogonal_matrix",
                        "Is a matrix orthogonal? A · Aᵀ is compared with the identity.");
   constexpr std::size_t kMost = std::size_t{1} << 20;  // so that the square does not overflow
-  std::size_t size = lab::on_cpu_device() ? 256 : 4096;
+  std::size_t size = lab::on_cpu_device() ? lab::orthogonal_matrix::kDefaultSize : 4096;
   program.add_size("--size", size, "rows, and columns").at_most(kMost);
   const auto& chosen = program.add_choice<kind>(
       "--matrix",

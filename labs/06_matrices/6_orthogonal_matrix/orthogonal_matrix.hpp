@@ -10,6 +10,9 @@
 
 namespace lab::orthogonal_matrix {
 
+/// Rows and columns of the program's matrix on the CPU device unless it is told otherwise.
+inline constexpr std::size_t kDefaultSize = 256;
+
 /// How far an entry of A · Aᵀ may be from the identity's if A is to count as orthogonal, for n
 /// rows.
 ///

@@ -10,6 +10,9 @@
 
 namespace lab::commuting_matrices {
 
+/// Rows and columns of the program's matrices on the CPU device unless it is told otherwise.
+inline constexpr std::size_t kDefaultSize = 256;
+
 /// What `relative` is for whole numbers: all products and sums below 2^24 are exact, so entries are
 /// the same or they are not.
 constexpr float kExact = 0;

@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
   using namespace lab::commuting_matrices;
   lab::program program("06.7_commuting_matrices", "Do two matrices commute: is A B = B A?");
   constexpr std::size_t kMost = 4096;  // the host checks every entry
-  std::size_t size = lab::on_cpu_device() ? 256 : 999;
+  std::size_t size = lab::on_cpu_device() ? kDefaultSize : 999;
   program.add_size("--size", size, "rows, and columns").at_most(kMost);
   const auto& chosen = program.add_choice<pair>(
       "--pair",
