@@ -24,6 +24,7 @@ using lab::dot_product::error_bound;
 using lab::dot_product::reference;
 using lab::dot_product::step;
 using lab::testing::as_required;
+using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::matches;
 using lab::testing::whole_numbers;
@@ -62,6 +63,9 @@ REQUIRED_WORK(AKernelWhoseThreadsShareTheSumInSharedMemory) {
     }
     EXPECT_TRUE(as_required(work_of([&, which = which] { return is_exact(which, a, b); }), what))
         << name;
+    EXPECT_TRUE(at_other_sizes([which = which](std::size_t n) {
+      return is_exact(which, whole_numbers(n, 1, 1, 4), whole_numbers(n, 2, 1, 4));
+    })) << name;
   }
 }
 
