@@ -48,7 +48,7 @@ constexpr kind kKinds[] = {kind::inclusive, kind::exclusive};
 constexpr unsigned kNoTile = 0xFFFF'FFFF;
 
 /// Elements: the contract.
-constexpr std::size_t per_thread(step which) { return which == step::vectorized ? 32 : 16; }
+constexpr std::size_t per_thread(step which) { return which == step::vectorized ? 44 : 16; }
 
 ::testing::AssertionResult is_scanned(step which, kind what, const vector& values, unsigned threads,
                                       unsigned late = kNoTile) {
@@ -88,7 +88,7 @@ REQUIRED_WORK(BlocksThatTellEachOtherTheirSums) {
       if (done.kernels.size() != launches) continue;
       const auto& k = done.kernels[0];
       if (which == step::vectorized) {
-        // Five shuffles scan a warp, and ours scans 32 neighbours with them. With them for each
+        // Five shuffles scan a warp, and ours scans 44 neighbours with them. With them for each
         // element that would be 5 / 32.
         EXPECT_LE(k.warp_functions, values.size() / 8)
             << name << ": the warps shuffle more than one sum for several neighbours";
@@ -120,13 +120,13 @@ REQUIRED_WORK(BlocksThatTellEachOtherTheirSums) {
 
 // --- every step, every block and length ----------------------------------------------------------
 
-/// A device with less than 144 KiB of shared memory for a block has no room for the largest ones of
+/// A device with less than 176 KiB of shared memory for a block has no room for the largest ones of
 /// step vectorized, which the contract lets it refuse.
 class Arrays : public lab::testing::each_step_and<named_step, unsigned> {
   void SetUp() override {
     const auto& [which, threads] = GetParam();
     if (which.value == step::vectorized &&
-        threads * 144 > lab::device_limit(cudaDevAttrMaxSharedMemoryPerBlockOptin))
+        threads * 176 > lab::device_limit(cudaDevAttrMaxSharedMemoryPerBlockOptin))
       GTEST_SKIP() << "this device has no shared memory for blocks of " << threads << " threads";
   }
 };

@@ -31,7 +31,7 @@ struct result {
 /// Scans an array of any length. All sums are modulo 2^32, and exact.
 ///
 /// The array is divided into tiles of sixteen elements for each of the `threads` of a block, with
-/// vectorized of 32. The last tile may be shorter. One block scans one tile.
+/// vectorized of 44. The last tile may be shorter. One block scans one tile.
 ///
 /// The block of tile number `late` pauses for about a third of a second before it scans its tile.
 /// That changes nothing in the result. By default there is no such tile.

@@ -4,7 +4,6 @@
 // 16.4 device_scan: what device_scan.cu starts from. There is nothing to do in here.
 #pragma once
 
-#include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
 #include <bit>
@@ -25,7 +24,7 @@ namespace lab::device_scan {
 constexpr unsigned kLanes = 32;  // of a warp
 constexpr unsigned kAllLanes = 0xFFFF'FFFF;
 constexpr unsigned kRounds = 16;  // elements of a thread
-constexpr unsigned kFours = 8;    // of a thread with step vectorized: four elements each
+constexpr unsigned kFours = 11;   // of a thread with step vectorized: four elements each
 constexpr unsigned kMostThreads = 1024;
 constexpr unsigned kNoTile = 0xFFFF'FFFF;
 constexpr long long kPause = 600'000'000;  // clock cycles: about a third of a second
@@ -63,10 +62,10 @@ __device__ inline unsigned sum_of_warp(unsigned mine) {
   return mine;
 }
 
-/// What a warp needs to know of its tile.
+/// What a warp, or a thread, needs to know of its tile.
 struct of_tile {
-  unsigned before;  ///< the sum of the warps before this one
-  unsigned total;   ///< the sum of all warps
+  unsigned before;  ///< the sum of what comes before it in the tile
+  unsigned total;   ///< the sum of the tile
 };
 
 /// All threads of the block call it together, with the sum of their warp.
@@ -131,13 +130,24 @@ __device__ inline void store_tile(const job& array, std::size_t tile, const scan
 
 // --- one tile of step vectorized -----------------------------------------------------------------
 
-/// The 32 neighbours of a thread, in shared memory. The four more that no thread uses move each row
-/// by 16 bytes, so that lanes which read their rows access different banks.
-using row = uint4[kFours + 1];
+// A thread has a row of 44 neighbours: an odd number of fours, so that lanes which access the same
+// four of their rows access different banks.
+static_assert(kFours % 2 == 1, "rows without bank conflicts");
 
-/// The first element of this warp in the tile, a multiple of 4.
-__device__ inline std::size_t first_of_warp(std::size_t tile) {
-  return (tile * blockDim.x + threadIdx.x / kLanes * kLanes) * kFours * 4;
+/// A warp's part of the array: 32 rows.
+struct part {
+  const unsigned* values;
+  unsigned* out;
+  unsigned there;  ///< elements of it that the array has: 0 … 1408
+};
+
+/// This warp's part of the tile.
+__device__ inline part part_of_warp(const job& array, std::size_t tile) {
+  constexpr unsigned kMost = 4 * kFours * kLanes;
+  const std::size_t first = (tile * blockDim.x + threadIdx.x / kLanes * kLanes) * kFours * 4;
+  const std::size_t there = first < array.n ? array.n - first : 0;
+  return {array.values + first, array.out + first,
+          there < kMost ? static_cast<unsigned>(there) : kMost};
 }
 
 /// Adds a number to each of four.
@@ -145,14 +155,24 @@ __device__ inline uint4 plus(uint4 four, unsigned number) {
   return {four.x + number, four.y + number, four.z + number, four.w + number};
 }
 
-/// Stores the elements i to i + 3, where i is a multiple of 4, but none beyond the end.
-__device__ inline void store_four(const job& array, std::size_t i, uint4 four) {
-  if (i + 4 <= array.n) {
-    *reinterpret_cast<uint4*>(array.out + i) = four;
+/// Four number `number` of the part: elements 4 * number and the next three. Those that the array
+/// does not have are 0.
+__device__ inline uint4 load_four(const part& of_array, unsigned number) {
+  const unsigned i = 4 * number;
+  if (i + 4 <= of_array.there) return *reinterpret_cast<const uint4*>(of_array.values + i);
+  const auto at = [&](unsigned k) { return k < of_array.there ? of_array.values[k] : 0; };
+  return {at(i), at(i + 1), at(i + 2), 0};
+}
+
+/// Stores the same four, except for elements that the array does not have.
+__device__ inline void store_four(const part& of_array, unsigned number, uint4 four) {
+  const unsigned i = 4 * number;
+  if (i + 4 <= of_array.there) {
+    *reinterpret_cast<uint4*>(of_array.out + i) = four;
   } else {
-    if (i < array.n) array.out[i] = four.x;
-    if (i + 1 < array.n) array.out[i + 1] = four.y;
-    if (i + 2 < array.n) array.out[i + 2] = four.z;
+    if (i < of_array.there) of_array.out[i] = four.x;
+    if (i + 1 < of_array.there) of_array.out[i + 1] = four.y;
+    if (i + 2 < of_array.there) of_array.out[i + 2] = four.z;
   }
 }
 
@@ -183,7 +203,7 @@ inline unsigned tiles_of(step which, std::size_t n, unsigned threads) {
             " threads were asked for; take a power of two from 32 to 1024");
   require_at_most(cudaDevAttrMaxThreadsPerBlock, threads, "threads in a block");
   if (which == step::vectorized)
-    require_at_most(cudaDevAttrMaxSharedMemoryPerBlockOptin, threads * sizeof(row),
+    require_at_most(cudaDevAttrMaxSharedMemoryPerBlockOptin, threads * kFours * sizeof(uint4),
                     "bytes of shared memory in a block");
   const std::size_t of_tile =
       std::size_t{which == step::vectorized ? 4 * kFours : kRounds} * threads;

@@ -154,85 +154,80 @@ void decoupled_look_back(const job& array, unsigned tiles, unsigned threads, til
 }
 
 // --- vectorized ----------------------------------------------------------------------------------
-// Changes what a thread has of a tile: 32 neighbours, in shared memory. Requires an array that
-// begins at a multiple of 16 bytes, as the memory of cudaMalloc does.
+// Changes what a thread has of a tile: a row of 44 neighbours. Requires an array that begins at a
+// multiple of 16 bytes, as the memory of cudaMalloc does.
 
-/// Copies the warp's part of the tile, from element `first` on, to its 32 rows, a row after the
-/// other. Elements beyond the end become 0. All rows are there when it returns.
-__device__ void load_rows(const job& array, std::size_t first, row* rows) {
-  // TODO(9, bonus): four number r * 32 + lane in round r, so that the lanes copy neighbours:
-  //          __pipeline_memcpy_async(to, from, 16, zeros), of whose 16 bytes the last `zeros` are
-  //          not read and become 0. When all copies have been started, the warp waits for them:
-  //          __pipeline_commit(), __pipeline_wait_prior(0), and for those of the other lanes.
+/// Loads the warp's part of the array: this thread's row goes to `mine`. For the exchange, the warp
+/// has shared memory for its 32 rows.
+__device__ void load_row(const part& of_warp, uint4* rows, uint4 (&mine)[kFours]) {
+  const unsigned lane = threadIdx.x % kLanes;
+  // TODO(9, bonus): round r loads four number r * 32 + lane, so that the lanes load neighbours:
+  //          load_four() of given.hpp. All loads come first, into `mine`. Then the fours go to the
+  //          warp's rows, a row after the other, and each lane reads its own.
   // BEGIN SOLUTION
-#pragma unroll 4  // more of them would need more registers, and fewer blocks would fit
-  for (unsigned r = 0; r < kFours; ++r) {
-    const unsigned four = r * kLanes + threadIdx.x % kLanes;
-    const std::size_t i = first + 4 * four, inside = i < array.n ? array.n - i : 0;
-    __pipeline_memcpy_async(&rows[four / kFours][four % kFours], array.values + i, sizeof(uint4),
-                            inside < 4 ? sizeof(uint4) - inside * sizeof(unsigned) : 0);
-  }
-  __pipeline_commit();
-  __pipeline_wait_prior(0);
-  __syncwarp();  // a row has elements that other lanes have copied
+#pragma unroll
+  for (unsigned r = 0; r < kFours; ++r) mine[r] = load_four(of_warp, r * kLanes + lane);
+#pragma unroll
+  for (unsigned r = 0; r < kFours; ++r) rows[r * kLanes + lane] = mine[r];
+  __syncwarp();  // a row has elements that other lanes have loaded
+#pragma unroll
+  for (unsigned f = 0; f < kFours; ++f) mine[f] = rows[lane * kFours + f];
   // END SOLUTION
 }
 
-/// Replaces the elements of the warp's rows by their sums, of the kind that is asked for, with what
-/// comes before them in the tile. Returns the sum of the tile. (Other lanes store what is in a row,
-/// but there is a barrier before that: the block has to learn the sum of the tiles before.)
-__device__ unsigned scan_rows(kind what, row* rows) {
-  uint4* mine = rows[threadIdx.x % kLanes];
-  // TODO(10, bonus): first the sum of this thread's row, then one scan_warp() and one scan_warps()
-  //          for what comes before it. Then go through the row again.
-  //          Invariant: `sum` is that of all elements of the tile before mine[f].
+/// Replaces the elements of this thread's row by their sums, of the kind that is asked for, as if
+/// nothing came before the row. Returns what does come before it in the tile, and the tile's sum.
+__device__ of_tile scan_row(kind what, uint4 (&mine)[kFours]) {
+  // TODO(10, bonus): add up the row, element after element. Then one scan_warp() and one
+  //          scan_warps() do for all of it.
+  //          Invariant: `of_row` is the sum of the row's elements before mine[f].
   // BEGIN SOLUTION
-  // STUB: return mine[0].x;
+  // STUB: return {0, mine[0].x};
   unsigned of_row = 0;
-#pragma unroll 4
+#pragma unroll
   for (unsigned f = 0; f < kFours; ++f) {
     const uint4 four = mine[f];
-    of_row += four.x + four.y + four.z + four.w;
+    const unsigned x = of_row + four.x, y = x + four.y, z = y + four.z, w = z + four.w;
+    mine[f] = what == kind::inclusive ? uint4{x, y, z, w} : uint4{of_row, x, y, z};
+    of_row = w;
   }
   const unsigned rows_to_mine = scan_warp(of_row);
   const auto [before, total] = scan_warps(__shfl_sync(kAllLanes, rows_to_mine, kLanes - 1));
-  unsigned sum = before + rows_to_mine - of_row;
-#pragma unroll 4
-  for (unsigned f = 0; f < kFours; ++f) {  // once more
-    const uint4 four = mine[f];
-    const unsigned x = sum + four.x, y = x + four.y, z = y + four.z, w = z + four.w;
-    mine[f] = what == kind::inclusive ? uint4{x, y, z, w} : uint4{sum, x, y, z};
-    sum = w;
-  }
-  return total;
+  return {before + rows_to_mine - of_row, total};
   // END SOLUTION
 }
 
-/// Stores what load_rows() loads, with `before`, the sum of all tiles before, added.
-__device__ void store_rows(const job& array, std::size_t first, const row* rows, unsigned before) {
-  // TODO(11, bonus): the same four in each round, by store_four() of given.hpp.
+/// Stores what load_row() loads, with `before` added: all that comes before the row in the array.
+__device__ void store_row(const part& of_warp, uint4* rows, const uint4 (&mine)[kFours],
+                          unsigned before) {
+  const unsigned lane = threadIdx.x % kLanes;
+  // TODO(11, bonus): the same way back: the row into shared memory, and the same four in each
+  //          round to the array, by store_four() of given.hpp.
   // BEGIN SOLUTION
-#pragma unroll 4
-  for (unsigned r = 0; r < kFours; ++r) {
-    const unsigned four = r * kLanes + threadIdx.x % kLanes;
-    store_four(array, first + 4 * four, plus(rows[four / kFours][four % kFours], before));
-  }
+#pragma unroll
+  for (unsigned f = 0; f < kFours; ++f) rows[lane * kFours + f] = plus(mine[f], before);
+  __syncwarp();  // all rows are there
+#pragma unroll
+  for (unsigned r = 0; r < kFours; ++r)
+    store_four(of_warp, r * kLanes + lane, rows[r * kLanes + lane]);
   // END SOLUTION
 }
 
 /// As scan_in_one_pass. The launch says how much shared memory there is: a row for each thread.
-__global__ void scan_rows_in_one_pass(job array, tile_word* words) {
-  extern __shared__ row rows_of_block[];
-  row* rows = &rows_of_block[threadIdx.x / kLanes * kLanes];
+__global__ void __launch_bounds__(kMostThreads) scan_rows_in_one_pass(job array, tile_word* words) {
+  extern __shared__ uint4 rows_of_block[];
+  uint4* rows = &rows_of_block[threadIdx.x / kLanes * kLanes * kFours];
+  uint4 mine[kFours];
   const unsigned tile = draw_tile(&words[gridDim.x]);
   pause_if_late(array, tile);
-  load_rows(array, first_of_warp(tile), rows);
-  const unsigned total = scan_rows(array.what, rows);
-  store_rows(array, first_of_warp(tile), rows, publish_and_look_back(words, tile, total));
+  const part of_warp = part_of_warp(array, tile);
+  load_row(of_warp, rows, mine);
+  const auto [before, total] = scan_row(array.what, mine);
+  store_row(of_warp, rows, mine, before + publish_and_look_back(words, tile, total));
 }
 
 void vectorized(const job& array, unsigned tiles, unsigned threads, tile_word* words) {
-  const std::size_t shared_bytes = threads * sizeof(row);
+  const std::size_t shared_bytes = threads * kFours * sizeof(uint4);
   CUDA_CHECK(cudaFuncSetAttribute(scan_rows_in_one_pass,
                                   cudaFuncAttributeMaxDynamicSharedMemorySize,
                                   static_cast<int>(shared_bytes)));
