@@ -6,7 +6,6 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cuda/atomic>
@@ -130,15 +129,12 @@ inline void refuse_wrong(step which, std::size_t slots, std::span<const batch> b
   }
 }
 
-/// As many blocks of kThreads threads as n keys need, but no more than the device runs at once.
-template <class Kernel>
-unsigned blocks_for(std::size_t n, Kernel kernel) {
-  int blocks_per_processor = 0;
-  CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks_per_processor, kernel,
-                                                           static_cast<int>(kThreads), 0));
-  const std::size_t resident = std::size_t{device_limit(cudaDevAttrMultiProcessorCount)} *
-                               static_cast<std::size_t>(blocks_per_processor);
-  return static_cast<unsigned>(std::min(resident, (n + kThreads - 1) / kThreads));
+/// As many blocks of kThreads threads as n keys need. With more blocks than the device runs at
+/// once, a new one takes the place of each that is done, and none of them waits for the slowest.
+inline unsigned blocks_for(std::size_t n) {
+  const std::size_t blocks = (n + kThreads - 1) / kThreads;
+  require_at_most(cudaDevAttrMaxGridDimX, blocks, "blocks");
+  return static_cast<unsigned>(blocks);
 }
 
 /// Applies one batch to the table. Measures the kernel if `kernel_ms` is not null.
@@ -164,15 +160,14 @@ std::vector<std::uint64_t> apply_one(const batch& b, const kernels<Slot>& by,
     const auto erase = by.erase;
     switch (b.what) {
       case operation::insert:
-        insert<<<blocks_for(n, insert), kThreads>>>(keys.data(), values.data(), n, table.data(),
-                                                    windows, without_slot.data());
+        insert<<<blocks_for(n), kThreads>>>(keys.data(), values.data(), n, table.data(), windows,
+                                            without_slot.data());
         break;
       case operation::find:
-        find<<<blocks_for(n, find), kThreads>>>(keys.data(), n, table.data(), windows,
-                                                found.data());
+        find<<<blocks_for(n), kThreads>>>(keys.data(), n, table.data(), windows, found.data());
         break;
       case operation::erase:
-        erase<<<blocks_for(n, erase), kThreads>>>(keys.data(), n, table.data(), windows);
+        erase<<<blocks_for(n), kThreads>>>(keys.data(), n, table.data(), windows);
         break;
     }
   };

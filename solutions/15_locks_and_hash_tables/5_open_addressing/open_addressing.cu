@@ -76,11 +76,11 @@ __device__ hit<Slot> search(Slot* table, unsigned windows, Number key) {
 template <class Slot, class Number = typename Slot::number>
 __global__ void insert_all(const Number* keys, const Number* values, std::size_t n, Slot* table,
                            unsigned windows, word* without_slot) {
-  // TODO(4): each thread strides through the keys, and probes until it may enter() its key and
-  //          value. Keys for which no slot is left are counted, by atomicAdd().
+  // TODO(4): this thread takes the key that has its number in the grid, and probes until it may
+  //          enter() it with its value. Keys for which no slot is left are counted, by atomicAdd().
   // BEGIN SOLUTION
-  const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
-  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride) {
+  const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i < n) {
     const Number key = keys[i], value = values[i];
     const auto enter = [&](std::size_t place) { return table[place].enter(key, value); };
     if (!probe(key, windows, enter)) atomicAdd(without_slot, 1ULL);
@@ -91,16 +91,15 @@ __global__ void insert_all(const Number* keys, const Number* values, std::size_t
 template <class Slot, class Number = typename Slot::number>
 __global__ void find_all(const Number* keys, std::size_t n, const Slot* table, unsigned windows,
                          Number* values) {
-  const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
-  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride)
-    values[i] = search(table, windows, keys[i]).value;
+  const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i < n) values[i] = search(table, windows, keys[i]).value;
 }
 
 template <class Slot, class Number = typename Slot::number>
 __global__ void erase_all(const Number* keys, std::size_t n, Slot* table, unsigned windows) {
-  const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
-  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride)
-    if (Slot* const slot = search(table, windows, keys[i]).slot) slot->bury();
+  const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  if (Slot* const slot = search(table, windows, keys[i]).slot) slot->bury();
 }
 
 // --- packed: key and value are one word, which one atomic function can write ---------------------
