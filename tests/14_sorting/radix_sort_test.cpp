@@ -125,7 +125,7 @@ void expect_required_work(std::size_t n, bool pairs, const char* keys_of) {
   };
   const std::string of = std::string(": ") + keys_of + (pairs ? " with values" : " alone");
 
-  const bool tiles = n > 7680;  // several, of which blocks have their share
+  const bool tiles = n > 10'240;  // several, of which blocks have their share
   for (const auto& [which, name] : {kSteps[1], kSteps[2]}) {
     const lab::testing::work done = work(which);
     EXPECT_TRUE(as_required(done, {.threads = tiles ? 512U : 32U,
@@ -167,13 +167,13 @@ REQUIRED_WORK(FourPassesOfOwnKernelsOrCallsOfThrust) {
 
 using Sort = lab::testing::each_step_and<named_step, std::size_t>;
 
-// Around a warp (32), a round of a block (384), a warp's part of a tile (640), a tile (7680); more
-// tiles than that; primes.
+// Around a warp (32), a round of a block (512), a warp's part of a tile (640), a tile (10,240);
+// more tiles than that; primes.
 INSTANTIATE_TEST_SUITE_P(Steps, Sort,
                          ::testing::Combine(::testing::ValuesIn(kSteps),
-                                            ::testing::Values(0, 1, 2, 31, 32, 33, 257, 383, 384,
-                                                              385, 639, 641, 1021, 7679, 7680, 7681,
-                                                              2 * 7680, 3 * 7680 + 1)),
+                                            ::testing::Values(0, 1, 2, 31, 32, 33, 257, 511, 512,
+                                                              513, 639, 641, 1021, 10'239, 10'240,
+                                                              10'241, 2 * 10'240, 3 * 10'240 + 1)),
                          lab::testing::by_step_and{"_n"});
 
 TEST_P(Sort, SortsPairsStably) {
@@ -294,7 +294,7 @@ TEST_P(EachStep, SortsKeysAndValuesAtTheEndsOfTheirRange) {
 TEST_P(EachStep, SortsManyTiles) {
   // More than can look at each other at once, with random digits, and with more than 2^16 equal
   // ones of four.
-  const std::size_t n = 20 * 7680 + 77;
+  const std::size_t n = 20 * 10'240 + 77;
   EXPECT_TRUE(sorts(which(), random_keys<std::uint32_t>(n, 4)));
   auto few = random_keys<std::uint32_t>(n, 5, 3);
   for (std::uint32_t& key : few) key = key == 3 ? 0x03020100U : 0xA0B0C0D0U;
@@ -369,7 +369,7 @@ INSTANTIATE_TEST_SUITE_P(Digits, Digit, ::testing::Values(0, 1, 2, 3));
 TEST_P(Digit, IsSortedByAndNothingElse) {
   const unsigned digit = GetParam();
   const auto of_digit = [digit](std::uint32_t key) { return key >> 8 * digit & 255; };
-  for (const std::size_t n : {1U, 33U, 7680U, 9001U}) {
+  for (const std::size_t n : {1U, 33U, 10'240U, 12'001U}) {
     const auto keys = random_keys<std::uint32_t>(n, n);
     EXPECT_TRUE(matches(check_by(sort_by_digit(keys, places(n), digit),
                                  std::span<const std::uint32_t>(keys), of_digit)));
@@ -382,8 +382,8 @@ TEST(Digits, AreSortedByWhereABlockHasSeveralTiles) {
   int device = 0, processors = 0;
   CUDA_CHECK(cudaGetDevice(&device));
   CUDA_CHECK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
-  // A multiprocessor has at most 5 blocks of 384 threads at a time; a tile has 7680 keys.
-  const std::size_t n = (static_cast<std::size_t>(processors) * 5 + 3) * 7680 + 5;
+  // A multiprocessor has at most 4 blocks of 512 threads at a time; a tile has 10,240 keys.
+  const std::size_t n = (static_cast<std::size_t>(processors) * 4 + 3) * 10'240 + 5;
   const auto keys = random_keys<std::uint32_t>(n, 3);
   EXPECT_TRUE(
       matches(check_by(sort_by_digit(keys, places(n), 1), std::span<const std::uint32_t>(keys),

@@ -29,13 +29,14 @@ namespace lab::radix_sort {
 
 constexpr unsigned kDigitBits = 8;
 constexpr unsigned kDigits = 1U << kDigitBits;
-constexpr unsigned kThreads = 384;
-constexpr unsigned kBlocks = 2;  // on a multiprocessor: a thread may have 80 registers
+constexpr unsigned kThreads = 512;
+constexpr unsigned kBlocks = 2;  // on a multiprocessor: a thread may have 64 registers
 constexpr unsigned kWarps = kThreads / 32;
 constexpr unsigned kItems = 20;  // keys of a thread in a tile
 constexpr unsigned kTile = kThreads * kItems;
 constexpr unsigned kAllLanes = 0xFFFFFFFFU;
 static_assert(kDigits <= kThreads, "thread d looks after digit d");
+static_assert(kItems % 2 == 0 && kTile <= 1U << 16, "two places of a tile fit in a register");
 
 /// The tiles [first, last) of a block.
 struct tiles {
@@ -59,6 +60,16 @@ struct pass {
 
 // --- a tile --------------------------------------------------------------------------------------
 
+/// The key that no other one comes after: all of its digits are kDigits - 1.
+template <class Key>
+__device__ Key last_key() {
+  constexpr unsigned kBits = std::is_same_v<Key, unsigned> ? 0xFFFF'FFFF : 0x7FFF'FFFF;
+  if constexpr (std::is_same_v<Key, float>)
+    return __uint_as_float(kBits);
+  else
+    return static_cast<Key>(kBits);
+}
+
 /// The shared memory of a block that moves a tile.
 template <class Key>
 struct tile_memory {
@@ -72,6 +83,20 @@ struct tile_memory {
   unsigned of_warps[kWarps];
 };
 
+/// The dynamic shared memory of a block: a tile needs more than a kernel has otherwise.
+template <class Key>
+__device__ tile_memory<Key>& memory_of_block() {
+  extern __shared__ std::size_t memory[];
+  return *reinterpret_cast<tile_memory<Key>*>(memory);
+}
+
+/// Allows a kernel to have that much.
+template <class Key, class Kernel>
+void allow_memory(Kernel kernel) {
+  CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                  static_cast<int>(sizeof(tile_memory<Key>))));
+}
+
 /// What a thread has of its block's tile. A warp has 32 * kItems neighbouring keys, and this thread
 /// every 32nd of them.
 template <class Key>
@@ -80,17 +105,32 @@ struct tile_of_thread {
       : begin(tile * kTile),
         first(threadIdx.x / 32 * (32 * kItems) + threadIdx.x % 32),
         there(n - begin < kTile ? static_cast<unsigned>(n - begin) : kTile) {}
-  __device__ bool has(unsigned j) const { return first + j * 32 < there; }  ///< or is it behind n?
-  __device__ std::size_t at(unsigned j) const {
-    return begin + first + j * 32;
-  }  ///< where key j is
+
+  /// The thread's elements of the tile, of keys or of values; `rest` for those behind n. In a full
+  /// tile no load has a condition, and the addresses differ by constants, which saves registers.
+  template <class T>
+  __device__ void load(T (&mine)[kItems], const T* from, T rest) const {
+    from += begin + first;
+    if (there == kTile) {
+#pragma unroll
+      for (unsigned j = 0; j < kItems; ++j) mine[j] = from[j * 32];
+    } else {
+#pragma unroll
+      for (unsigned j = 0; j < kItems; ++j) mine[j] = first + j * 32 < there ? from[j * 32] : rest;
+    }
+  }
 
   std::size_t begin;
   unsigned first;  ///< of the thread's keys, in the tile
   unsigned there;  ///< keys in the tile
   Key key[kItems];
-  unsigned value[kItems];
-  unsigned place[kItems];  ///< in the tile, when it is in order
+
+  /// Where in the tile key j belongs, when it is in order. Two places share a register.
+  __device__ unsigned place(unsigned j) const { return two_places[j / 2] >> 16 * (j % 2) & 0xFFFF; }
+  __device__ void set_place(unsigned j, unsigned place) {
+    two_places[j / 2] = j % 2 == 0 ? place : two_places[j / 2] | place << 16;
+  }
+  unsigned two_places[kItems / 2];
 };
 
 /// Sets counters to 0, with all threads of the block.
@@ -110,7 +150,7 @@ __device__ inline unsigned sum_of_warps(const unsigned (&counters)[kWarps][kDigi
 // --- what the blocks of one_sweep tell each other ------------------------------------------------
 
 constexpr unsigned kPasses = 32 / kDigitBits;
-constexpr unsigned kWindow = 2;  // tiles that a thread looks back at together
+constexpr unsigned kWindow = 4;  // tiles that a thread looks back at together
 
 /// What is known of a digit in a tile: 64 bits, which are read and written together.
 using tile_word = unsigned long long;

@@ -105,21 +105,14 @@ __global__ void __launch_bounds__(kThreads)
 
 // --- a tile: its keys are counted, put in order in shared memory, and leave it -------------------
 
-/// The digit of this thread's key j. Behind n are keys with the highest digit: they come last in
-/// their tile, and are never written.
-template <class Key>
-__device__ unsigned digit_in(const pass<Key>& job, const tile_of_thread<Key>& mine, unsigned j) {
-  return mine.has(j) ? digit_of(mine.key[j], job.first_bit) : kDigits - 1;
-}
-
 /// Loads the keys of a tile and counts their digits: after that, memory.position[w][d] is how many
-/// keys with digit d warp w has. Thread d returns how many of them the tile has.
+/// keys with digit d warp w has. Thread d returns how many of them the tile has. Behind n are keys
+/// with the highest digits: they come last in their tile, and are never written.
 template <class Key>
 __device__ unsigned count_tile(const pass<Key>& job, tile_of_thread<Key>& mine,
                                tile_memory<Key>& memory) {
   clear(memory.position);
-#pragma unroll
-  for (unsigned j = 0; j < kItems; ++j) mine.key[j] = mine.has(j) ? job.keys[mine.at(j)] : Key{};
+  mine.load(mine.key, job.keys, last_key<Key>());
   __syncthreads();  // all counts are 0, and the tile before has left
   clear(memory.masks);
   // TODO(6): each warp counts its own keys, in memory.position[warp].
@@ -136,7 +129,7 @@ __device__ unsigned lanes_with(unsigned digit, unsigned* masks) {
 
 /// Puts a counted tile in order in shared memory. Thread d has what count_tile() returned, and
 /// learns where in the tile the keys with digit d begin.
-template <class Key, bool kPairs>
+template <class Key>
 __device__ unsigned order_tile(const pass<Key>& job, tile_of_thread<Key>& mine, unsigned in_tile,
                                tile_memory<Key>& memory) {
   // TODO(8): 1. Thread d: the counts of digit d, warp by warp, become positions in the tile.
@@ -166,7 +159,7 @@ __device__ void leave_tile(const pass<Key>& job, const tile_of_thread<Key>& mine
 template <class Key, bool kPairs>
 __global__ void __launch_bounds__(kThreads, kBlocks)
     scatter(pass<Key> job, const std::size_t* table, const std::size_t* totals) {
-  __shared__ tile_memory<Key> memory;
+  tile_memory<Key>& memory = memory_of_block<Key>();
   __shared__ std::size_t of_warps[kWarps];
   // TODO(10): `next` of thread d is the place of the block's next key with digit d. Then one tile
   //           after the other: count, order, leave. All keys of the tile move `next` on.
@@ -182,8 +175,10 @@ struct on_device {
     int device = 0, processors = 0, resident = 0;
     CUDA_CHECK(cudaGetDevice(&device));
     CUDA_CHECK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
-    CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, scatter<Key, true>,
-                                                             static_cast<int>(kThreads), 0));
+    allow_memory<Key>(scatter<Key, false>);
+    allow_memory<Key>(scatter<Key, true>);
+    CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+        &resident, scatter<Key, true>, static_cast<int>(kThreads), sizeof(tile_memory<Key>)));
     const std::size_t all_tiles = (k.size() + kTile - 1) / kTile;
     blocks = static_cast<unsigned>(std::min(
         all_tiles, static_cast<std::size_t>(processors) * static_cast<std::size_t>(resident)));
@@ -243,7 +238,7 @@ template <class Key, bool kPairs>
 __global__ void __launch_bounds__(kThreads, kBlocks)
     sweep(pass<Key> job, unsigned number, const tile_word* totals, tile_word* words,
           tile_word* next) {
-  __shared__ tile_memory<Key> memory;
+  tile_memory<Key>& memory = memory_of_block<Key>();
   __shared__ tile_word of_warps[kWarps], drawn;
   // TODO(14, bonus): 1. The block draws its tile from *next.
   //           2. Count the tile. Thread d publishes its keys with digit d as the aggregate.
@@ -309,6 +304,8 @@ result<Key> sort_keys(step which, std::span<const Key> keys,
   if (which == step::thrust) return with_thrust(keys, values);
   if (which == step::digits)
     return by_hand(keys, values, [](on_device<Key>& data) { sort_by_all_digits(data); });
+  allow_memory<Key>(sweep<Key, false>);
+  allow_memory<Key>(sweep<Key, true>);
   notes shared(keys.size());
   return by_hand(keys, values, [&](on_device<Key>& data) { sweep_all_digits(data, shared); });
 }

@@ -187,28 +187,21 @@ __global__ void __launch_bounds__(kThreads)
 
 // --- a tile: its keys are counted, put in order in shared memory, and leave it -------------------
 
-/// The digit of this thread's key j. Behind n are keys with the highest digit: they come last in
-/// their tile, and are never written.
-template <class Key>
-__device__ unsigned digit_in(const pass<Key>& job, const tile_of_thread<Key>& mine, unsigned j) {
-  return mine.has(j) ? digit_of(mine.key[j], job.first_bit) : kDigits - 1;
-}
-
 /// Loads the keys of a tile and counts their digits: after that, memory.position[w][d] is how many
-/// keys with digit d warp w has. Thread d returns how many of them the tile has.
+/// keys with digit d warp w has. Thread d returns how many of them the tile has. Behind n are keys
+/// with the highest digits: they come last in their tile, and are never written.
 template <class Key>
 __device__ unsigned count_tile(const pass<Key>& job, tile_of_thread<Key>& mine,
                                tile_memory<Key>& memory) {
   clear(memory.position);
-#pragma unroll
-  for (unsigned j = 0; j < kItems; ++j) mine.key[j] = mine.has(j) ? job.keys[mine.at(j)] : Key{};
+  mine.load(mine.key, job.keys, last_key<Key>());
   __syncthreads();  // all counts are 0, and the tile before has left
   clear(memory.masks);
   // TODO(6): each warp counts its own keys, in memory.position[warp].
   // BEGIN SOLUTION
 #pragma unroll
   for (unsigned j = 0; j < kItems; ++j)
-    atomicAdd(&memory.position[threadIdx.x / 32][digit_in(job, mine, j)], 1U);
+    atomicAdd(&memory.position[threadIdx.x / 32][digit_of(mine.key[j], job.first_bit)], 1U);
   // END SOLUTION
   __syncthreads();  // all warps have counted
   return threadIdx.x < kDigits ? sum_of_warps(memory.position) : 0;
@@ -228,7 +221,7 @@ __device__ unsigned lanes_with(unsigned digit, unsigned* masks) {
 
 /// Puts a counted tile in order in shared memory. Thread d has what count_tile() returned, and
 /// learns where in the tile the keys with digit d begin.
-template <class Key, bool kPairs>
+template <class Key>
 __device__ unsigned order_tile(const pass<Key>& job, tile_of_thread<Key>& mine, unsigned in_tile,
                                tile_memory<Key>& memory) {
   // TODO(8): 1. Thread d: the counts of digit d, warp by warp, become positions in the tile.
@@ -253,10 +246,10 @@ __device__ unsigned order_tile(const pass<Key>& job, tile_of_thread<Key>& mine, 
   unsigned* masks = memory.masks[threadIdx.x / 32];
 #pragma unroll
   for (unsigned j = 0; j < kItems; ++j) {
-    const unsigned digit = digit_in(job, mine, j);
+    const unsigned digit = digit_of(mine.key[j], job.first_bit);
     const unsigned same = lanes_with(digit, masks);
     const unsigned first = position[digit];
-    mine.place[j] = first + static_cast<unsigned>(__popc(same & lanes_below));
+    mine.set_place(j, first + static_cast<unsigned>(__popc(same & lanes_below)));
     __syncwarp();                     // all lanes have read
     if ((same & lanes_below) == 0) {  // the first of them writes for all
       position[digit] = first + static_cast<unsigned>(__popc(same));
@@ -266,10 +259,7 @@ __device__ unsigned order_tile(const pass<Key>& job, tile_of_thread<Key>& mine, 
   }
   __syncthreads();  // all warps are done with the masks, which are where the keys will be
 #pragma unroll
-  for (unsigned j = 0; j < kItems; ++j) memory.keys[mine.place[j]] = mine.key[j];
-#pragma unroll
-  for (unsigned j = 0; kPairs && j < kItems; ++j)
-    mine.value[j] = mine.has(j) ? job.values[mine.at(j)] : 0;
+  for (unsigned j = 0; j < kItems; ++j) memory.keys[mine.place(j)] = mine.key[j];
   return start;
   // END SOLUTION
 }
@@ -296,9 +286,11 @@ __device__ void leave_tile(const pass<Key>& job, const tile_of_thread<Key>& mine
     }
   }
   if constexpr (kPairs) {
+    unsigned value[kItems];
+    mine.load(value, job.values, 0U);
     __syncthreads();  // all keys have left
 #pragma unroll
-    for (unsigned j = 0; j < kItems; ++j) memory.values[mine.place[j]] = mine.value[j];
+    for (unsigned j = 0; j < kItems; ++j) memory.values[mine.place(j)] = value[j];
     __syncthreads();  // the values are sorted
 #pragma unroll
     for (unsigned j = 0; j < kItems; ++j) {
@@ -316,7 +308,7 @@ __device__ void leave_tile(const pass<Key>& job, const tile_of_thread<Key>& mine
 template <class Key, bool kPairs>
 __global__ void __launch_bounds__(kThreads, kBlocks)
     scatter(pass<Key> job, const std::size_t* table, const std::size_t* totals) {
-  __shared__ tile_memory<Key> memory;
+  tile_memory<Key>& memory = memory_of_block<Key>();
   __shared__ std::size_t of_warps[kWarps];
   // TODO(10): `next` of thread d is the place of the block's next key with digit d. Then one tile
   //           after the other: count, order, leave. All keys of the tile move `next` on.
@@ -329,7 +321,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
   for (std::size_t tile = of_block.first; tile < of_block.last; ++tile) {
     tile_of_thread<Key> mine(job.n, tile);
     const unsigned in_tile = count_tile(job, mine, memory);
-    const unsigned start = order_tile<Key, kPairs>(job, mine, in_tile, memory);
+    const unsigned start = order_tile(job, mine, in_tile, memory);
     leave_tile<Key, kPairs>(job, mine, next - start, memory);
     next += in_tile;
   }
@@ -346,8 +338,10 @@ struct on_device {
     int device = 0, processors = 0, resident = 0;
     CUDA_CHECK(cudaGetDevice(&device));
     CUDA_CHECK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
-    CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, scatter<Key, true>,
-                                                             static_cast<int>(kThreads), 0));
+    allow_memory<Key>(scatter<Key, false>);
+    allow_memory<Key>(scatter<Key, true>);
+    CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+        &resident, scatter<Key, true>, static_cast<int>(kThreads), sizeof(tile_memory<Key>)));
     const std::size_t all_tiles = (k.size() + kTile - 1) / kTile;
     blocks = static_cast<unsigned>(std::min(
         all_tiles, static_cast<std::size_t>(processors) * static_cast<std::size_t>(resident)));
@@ -381,7 +375,8 @@ void sort_by_digit(on_device<Key>& data, unsigned first_bit) {
   CUDA_CHECK(cudaGetLastError());
   scan<<<kDigits, kThreads>>>(table, blocks, totals);
   CUDA_CHECK(cudaGetLastError());
-  (data.values.empty() ? scatter<Key, false> : scatter<Key, true>)<<<blocks, kThreads>>>(
+  (data.values.empty() ? scatter<Key, false>
+                       : scatter<Key, true>)<<<blocks, kThreads, sizeof(tile_memory<Key>)>>>(
       data.job(first_bit), table, totals);
   CUDA_CHECK(cudaGetLastError());
   data.swap();
@@ -461,7 +456,7 @@ template <class Key, bool kPairs>
 __global__ void __launch_bounds__(kThreads, kBlocks)
     sweep(pass<Key> job, unsigned number, const tile_word* totals, tile_word* words,
           tile_word* next) {
-  __shared__ tile_memory<Key> memory;
+  tile_memory<Key>& memory = memory_of_block<Key>();
   __shared__ tile_word of_warps[kWarps], drawn;
   // TODO(14, bonus): 1. The block draws its tile from *next.
   //           2. Count the tile. Thread d publishes its keys with digit d as the aggregate.
@@ -478,7 +473,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
   tile_of_thread<Key> mine(job.n, tile);
   const unsigned in_tile = count_tile(job, mine, memory);
   if (has_digit && tile > 0) publish(word, pack(number, known::aggregate, in_tile));
-  const unsigned start = order_tile<Key, kPairs>(job, mine, in_tile, memory);
+  const unsigned start = order_tile(job, mine, in_tile, memory);
 
   tile_word place = 0, all = 0;
   if (tile == 0)
@@ -501,7 +496,8 @@ void sweep_all_digits(on_device<Key>& data, notes& shared) {
   count_all<Key><<<data.blocks, kThreads>>>(data.keys.data(), n, shared.totals(0));
   CUDA_CHECK(cudaGetLastError());
   for (unsigned p = 0; p < kPasses; ++p) {
-    (data.values.empty() ? sweep<Key, false> : sweep<Key, true>)<<<shared.tiles, kThreads>>>(
+    (data.values.empty() ? sweep<Key, false>
+                         : sweep<Key, true>)<<<shared.tiles, kThreads, sizeof(tile_memory<Key>)>>>(
         data.job(p * kDigitBits), p, shared.totals(p), shared.words(), shared.next(p));
     CUDA_CHECK(cudaGetLastError());
     data.swap();
@@ -558,6 +554,8 @@ result<Key> sort_keys(step which, std::span<const Key> keys,
   if (which == step::thrust) return with_thrust(keys, values);
   if (which == step::digits)
     return by_hand(keys, values, [](on_device<Key>& data) { sort_by_all_digits(data); });
+  allow_memory<Key>(sweep<Key, false>);
+  allow_memory<Key>(sweep<Key, true>);
   notes shared(keys.size());
   return by_hand(keys, values, [&](on_device<Key>& data) { sweep_all_digits(data, shared); });
 }
