@@ -179,6 +179,7 @@ def _static(
     found.update(rules.check_metadata(root, exercises))
     found.update(rules.check_vocabulary(root, exercises))
     found.update(rules.check_benchmarks(root))
+    found.update(rules.check_steps(root))
     found.update(rules.check_version(root))
     found.update(rules.check_translations(root))
     for exercise in chosen:

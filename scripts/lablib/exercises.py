@@ -47,6 +47,10 @@ class Exercise:
         return self.root / "labs" / self._place
 
     @property
+    def contract_file(self) -> Path:
+        return self.folder / f"{self.name}.hpp"
+
+    @property
     def lab_file(self) -> Path:
         return self.folder / f"{self.name}.cu"
 

@@ -6,6 +6,7 @@
     minutes = 60               # for somebody who has done the exercises before it
     prerequisites = ["03.1"]   # only those that no other one of the list builds on
     bench = ["--size 1M"]      # what `scripts/lab bench` runs each step with; nothing: the defaults
+    profile = "--size 64K"     # what `scripts/lab profile` runs it with: enough to see all accesses
     [points]                   # only if the steps do not weigh the same
     static_shared = 60
     dynamic_shared = 40
@@ -33,7 +34,7 @@ else:
         raise LabError("reading TOML files needs Python 3.11 or later.")
 
 
-_KEYS = ("minutes", "prerequisites", "bench", "points")
+_KEYS = ("minutes", "prerequisites", "bench", "profile", "points")
 _MOST_MINUTES = 600
 _STRING = r'"(?:[^"\\]|\\.)*"'
 _SUMMARY = re.compile(r"\*About \d+ minutes?\..*\*$")
@@ -44,6 +45,7 @@ class Metadata:
     minutes: int
     prerequisites: Tuple[str, ...] = ()
     bench: Tuple[str, ...] = ()
+    profile: Optional[str] = None  # arguments; "": its defaults are small enough
     points: Dict[str, int] = field(default_factory=dict)  # of each step; empty: all the same
 
 
@@ -83,14 +85,17 @@ def read(exercise: Exercise) -> Metadata:
         isinstance(each, str) and each.startswith("--") for each in bench
     ):
         raise refuse("bench", 'bench must be a list of arguments, such as ["--size 1M"]')
+    profile: Any = values.get("profile")
+    if not (profile is None or profile == "" or str(profile).startswith("--")):
+        raise refuse("profile", 'profile must be arguments, such as "--size 64K", or ""')
     points = values.get("points", {})
     if not isinstance(points, dict) or not all(_whole(each, 100) for each in points.values()):
         raise refuse("points", "points must be a table of steps, each with 1 to 100 points")
-    steps = steps_of(exercise.folder / f"{exercise.name}.hpp") if points else []
+    steps = steps_of(exercise.contract_file) if points else []
     if points and sorted(points) != sorted(steps):
         known = ", ".join(steps) or "none"
         raise refuse("points", f"points must name each step of the contract once: {known}")
-    return Metadata(minutes, tuple(before), tuple(bench), points)
+    return Metadata(minutes, tuple(before), tuple(bench), profile, points)
 
 
 def _whole(value: object, most: int) -> bool:
@@ -147,7 +152,7 @@ def _built_on(ids: Sequence[str], known: Dict[str, Metadata]) -> List[str]:
 def weights(exercise: Exercise) -> Dict[str, int]:
     """How much each step of an exercise counts; what has no points of its own counts 1."""
     data = find(exercise)
-    steps = steps_of(exercise.folder / f"{exercise.name}.hpp")
+    steps = steps_of(exercise.contract_file)
     return {step: data.points.get(step, 1) if data else 1 for step in steps}
 
 

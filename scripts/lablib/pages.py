@@ -10,6 +10,7 @@ from lablib.errors import LabError
 
 _NUMBERED = re.compile(r"(\d+)\. ")
 
+STEPS = "The steps side by side"  # a table, if the exercises have steps
 LIBRARIES = "How a professional does it"  # the section after the exercises
 
 
@@ -81,7 +82,7 @@ def insert_section(text: str, exercise_id: str, section: str) -> str:
         if level != 2:
             continue
         other = _number(words)
-        if (other and own and other > own) or words in (LIBRARIES, "Questions"):
+        if (other and own and other > own) or words in (STEPS, LIBRARIES, "Questions"):
             place = number - 1
             break
     head = "\n".join(lines[:place]).rstrip("\n")
@@ -91,14 +92,16 @@ def insert_section(text: str, exercise_id: str, section: str) -> str:
 
 
 def without_libraries(text: str) -> str:
-    """The text without its section on libraries, which names much and explains nothing."""
-    all_headings = [(n, words) for n, level, words in headings(text) if level <= 2]
-    begin = next((n for n, words in all_headings if words == LIBRARIES), 0)
-    if not begin:
-        return text
-    lines = text.splitlines()
-    end = next((n for n, _ in all_headings if n > begin), len(lines) + 1)
-    return "\n".join(lines[: begin - 1] + lines[end - 1 :]) + "\n"
+    """The text without its sections on steps and libraries, which name much and explain nothing."""
+    for heading in (STEPS, LIBRARIES):
+        all_headings = [(n, words) for n, level, words in headings(text) if level <= 2]
+        begin = next((n for n, words in all_headings if words == heading), 0)
+        if not begin:
+            continue
+        lines = text.splitlines()
+        end = next((n for n, _ in all_headings if n > begin), len(lines) + 1)
+        text = "\n".join(lines[: begin - 1] + lines[end - 1 :]) + "\n"
+    return text
 
 
 def cut_section(text: str, exercise_id: str) -> Tuple[str, str]:

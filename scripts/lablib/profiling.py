@@ -4,11 +4,12 @@
 """scripts/lab profile: what the accesses of an exercise's kernels cost."""
 
 import os
+import shlex
 import tempfile
 from pathlib import Path
 from typing import List, Optional
 
-from lablib import counters, ncu, profile_page, programs
+from lablib import counters, metadata, ncu, profile_page, programs
 from lablib.console import say
 from lablib.device import Device
 from lablib.errors import USAGE, LabError
@@ -36,6 +37,11 @@ def profile(
             f" `scripts/lab profile {exercise.id} --device cpu --html {html}`.",
             USAGE,
         )
+    if not arguments:
+        data = metadata.find(exercise)
+        arguments = shlex.split(data.profile or "") if data else []
+        if arguments:
+            say(f"arguments: {' '.join(arguments)} (enough to count; yours go after --)")
     tool = ncu.find_ncu(device.nvcc) if device.name == "gpu" else None
     program = programs.build_program(
         root, exercise, device, solution, "gpu" if tool else "cpu", "profile", watched=not tool

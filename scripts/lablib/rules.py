@@ -24,6 +24,7 @@ from lablib import (
     mutations,
     pages,
     starters,
+    step_tables,
     translations,
     version,
     vocabulary,
@@ -273,6 +274,18 @@ def check_benchmarks(root: Path) -> Iterator[Finding]:
     for path in stale:
         message = "not made from docs/benchmarks/*.json: run `scripts/lab dev benchmarks`"
         yield Finding(path, 1, "benchmarks", message)
+
+
+def check_steps(root: Path) -> Iterator[Finding]:
+    """The chapters' tables of steps are made from contracts, benchmarks and counters."""
+    try:
+        stale = step_tables.files(root)
+    except LabError as error:
+        yield Finding(step_tables.COUNTERS, 1, "steps", str(error).rstrip("."))
+        return
+    for path in stale:
+        message = "its table of steps is not what it is made from: run `scripts/lab dev steps`"
+        yield Finding(path, 1, "steps", message)
 
 
 def check_translations(root: Path) -> Iterator[Finding]:

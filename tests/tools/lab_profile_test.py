@@ -323,6 +323,16 @@ class ProfileTest(LabTest):
         self.assertIn("dot_product.cu:1: // What this file is about.", done.stdout)
         self.assertIn("32.0 sectors per request where 4.0 would do", done.stdout)
 
+    def test_without_arguments_it_runs_with_those_of_its_metadata(self):
+        self.counting_program("watched_lab.05.1")
+        metadata = self.lab_file().parent / "exercise.toml"
+        metadata.write_text('minutes = 30\nprerequisites = []\nprofile = "--size 64K"\n')
+        done = self.lab("profile", "05.1")
+        self.assertTrue(done.stdout.startswith("got:--size 64K\n"), done.stdout)
+        self.assertIn("arguments: --size 64K (enough to count; yours go after --)", done.stderr)
+        done = self.lab("profile", "05.1", "--", "--size", "3")
+        self.assertTrue(done.stdout.startswith("got:--size 3\n"), done.stdout)
+
     def test_a_page(self):
         self.counting_program("watched_lab.05.1")
         page = self.root / "new" / "page.html"

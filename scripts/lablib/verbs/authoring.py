@@ -5,6 +5,7 @@
 
 import argparse
 from pathlib import Path
+from typing import List
 
 from lablib import (
     authoring,
@@ -15,10 +16,12 @@ from lablib import (
     metadata,
     mutate,
     starters,
+    step_tables,
     translations,
     verify,
 )
-from lablib.errors import OK, USAGE, LabError
+from lablib.console import say
+from lablib.errors import FAILED, OK, USAGE, LabError
 from lablib.exercises import find_exercises, resolve_all
 from lablib.files import short_path, write_atomically
 from lablib.state import is_starter
@@ -203,6 +206,31 @@ def _benchmarks(root: Path, options: argparse.Namespace) -> int:
     return OK
 
 
+def _steps_arguments(parser: Parser) -> None:
+    verb.exercises(parser)
+    verb.jobs(parser)
+    parser.add_argument(
+        "--count", action="store_true", help="run the steps and count their accesses again"
+    )
+
+
+def _steps(root: Path, options: argparse.Namespace) -> int:
+    failed: List[str] = []
+    if options.count or options.id:
+        exercises = resolve_all(root, options.id) if options.id else find_exercises(root)
+        build.require_packages(root)
+        jobs = options.jobs or verify.cores()
+        failed = step_tables.measure(root, exercises, device.choose("cpu"), jobs)
+        for each in failed:
+            say(f"left out: {each}.")
+    changed = step_tables.write(root)
+    for path in changed:
+        print(f"written: {path}")
+    if not changed:
+        print("The tables of steps are as contracts, benchmarks and counters have them.")
+    return FAILED if failed else OK
+
+
 def _translations_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--record",
@@ -264,6 +292,13 @@ PARTS = (
         " docs/benchmarks/.",
         verb.no_arguments,
         _benchmarks,
+    ),
+    Verb(
+        "steps",
+        "Write the chapters' tables of steps; with --count or an ID, count accesses first.",
+        _steps_arguments,
+        _steps,
+        takes_exercises=True,
     ),
     Verb(
         "translations",

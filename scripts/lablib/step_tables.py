@@ -1,0 +1,258 @@
+# SPDX-FileCopyrightText: The CUDA Labs authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""The table near the end of a chapter: each step, its idea, what it is worth on a GPU, and what the
+counters of the CPU device say about its memory accesses.
+
+Ideas come from the contracts, times from docs/benchmarks/, counters from docs/counters.json, which
+`scripts/lab dev steps` writes.
+"""
+
+import json
+import os
+import re
+import shlex
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
+
+from lablib import benchmark_page, benchmarks, build, counters, metadata, pages, processes
+from lablib.device import Device
+from lablib.errors import LabError
+from lablib.exercises import Exercise, find_exercises
+from lablib.files import write_atomically
+from lablib.grading.points import steps_of
+
+COUNTERS = "docs/counters.json"
+VERSION = 1
+LIMIT = 120.0  # seconds for one program
+BEGIN = "<!-- Steps: written by `scripts/lab dev steps`. -->"
+END = "<!-- Steps end. -->"
+
+_LEGEND = {
+    "on a GPU": "*On a GPU*: the time of the kernel.",
+    "global memory": "*Global memory*: how many sectors of 32 bytes a request of a warp costs on"
+    " average, and in brackets the least that it could (`scripts/lab profile`, CPU device); atomic"
+    " operations of a request on one address take turns.",
+    "shared memory": "*Shared memory*: the same in wavefronts, passes over the banks.",
+}
+_Sums = Dict[str, List[int]]  # by access: the numbers below, added up over all lines and launches
+_SUMMED = (
+    *("requests", "sectors", "ideal_sectors", "bytes_used"),
+    *("wavefronts", "ideal_wavefronts", "turns"),
+)
+_ACCESSES = re.compile(r"(global|shared) (load|store|atomic)")
+
+
+# --- measuring -----------------------------------------------------------------------------------
+
+
+def measure(root: Path, exercises: Sequence[Exercise], chosen: Device, jobs: int) -> List[str]:
+    """Runs each step of the solutions in the check build, with `profile` of its exercise.toml, and
+    writes down what was counted. Returns those that gave nothing, each with the reason."""
+    with_steps = [each for each in exercises if profile_arguments(each) is not None]
+    targets = [f"{build.kind(True, True)}.{each.id}" for each in with_steps]
+    if targets:
+        build.build(root, "cpu", chosen, targets, "the solutions of all steps", jobs=jobs)
+    runs = [(each, step) for each in with_steps for step in steps_of(each.contract_file)]
+    with ThreadPoolExecutor(jobs) as pool:
+        counted = list(pool.map(lambda run: _counted(root, *run), runs))
+    found = _read(root)
+    failed: List[str] = []
+    for (exercise, step), result in zip(runs, counted):
+        arguments = profile_arguments(exercise)
+        own = found.setdefault(exercise.full_name, {"arguments": arguments, "steps": {}})
+        if isinstance(result, str):
+            own["steps"].pop(step, None)
+            failed.append(f"{exercise.full_name} {step}: {result}")
+            continue
+        own["arguments"] = arguments
+        own["steps"][step] = result
+    names = {each.full_name: each for each in find_exercises(root)}
+    kept = {name: found[name] for name in names if name in found}  # in the order of the course
+    write_atomically(
+        root / COUNTERS, json.dumps({"version": VERSION, "exercises": kept}, indent=1) + "\n"
+    )
+    return failed
+
+
+def profile_arguments(exercise: Exercise) -> Optional[str]:
+    """Nothing for an exercise without steps, or whose steps are about something else."""
+    data = metadata.find(exercise)
+    return data.profile if data and steps_of(exercise.contract_file) else None
+
+
+def _counted(root: Path, exercise: Exercise, step: str) -> Any:
+    """The sums by access, or a sentence that says why there are none."""
+    with tempfile.TemporaryDirectory(prefix="lab-steps-") as folder:
+        file = Path(folder) / "counters"
+        program = build.program_path(root, "cpu", exercise, solution=True, watched=True)
+        arguments = shlex.split(profile_arguments(exercise) or "")
+        output: List[str] = []
+        outcome = processes.run(
+            [str(program), *arguments, "--step", step],
+            time_limit=LIMIT,
+            on_line=output.append,
+            cwd=Path(folder),
+            env={**os.environ, "CPU_DEVICE_COUNTERS": str(file)},
+        )
+        if outcome.timed_out:
+            return f"not done in {LIMIT:g} s; a smaller `profile` in its exercise.toml would do"
+        if outcome.returncode != 0:
+            return f"its program failed: {output[-1].strip() if output else 'without a word'}"
+        return _sums(counters.read_table(file) if file.is_file() else [])
+
+
+def _sums(rows: Iterable[counters.Row]) -> _Sums:
+    found: _Sums = {}
+    for row in rows:
+        if row.requests and _ACCESSES.fullmatch(row.access):
+            sums = found.setdefault(row.access, [0] * len(_SUMMED))
+            for i, name in enumerate(_SUMMED):
+                sums[i] += getattr(row, name)
+    return dict(sorted(found.items()))
+
+
+def _read(root: Path) -> Dict[str, Any]:
+    path = root / COUNTERS
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        if data["version"] != VERSION:
+            raise ValueError(f"version {data['version']}")
+        return dict(data["exercises"])
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise LabError(f"{path} is not what `scripts/lab dev steps` writes: {error}.") from error
+
+
+# --- the table -----------------------------------------------------------------------------------
+
+
+def ideas(contract: Path) -> Dict[str, str]:
+    """What the contract says of each step, behind `///<`."""
+    text = contract.read_text(encoding="utf-8")
+    match = re.search(r"enum class step\s*\{(.*?)\};", text, re.DOTALL)
+    found: Dict[str, str] = {}
+    step = ""
+    for line in match[1].splitlines() if match else []:
+        code, _, comment = line.partition("///<")
+        step = code.strip(" ,\t") or step
+        if step.isidentifier():
+            found[step] = " ".join(filter(None, (found.get(step, ""), comment.strip())))
+    return found
+
+
+def _access(sums: _Sums, memory: str) -> str:
+    """What a request costs in this memory, and in brackets the least it could."""
+    rows = [dict(zip(_SUMMED, sums.get(f"{memory} {what}", ()))) for what in ("load", "store")]
+    total = {name: sum(row.get(name, 0) for row in rows) for name in _SUMMED}
+    parts = []
+    cost, ideal, unit = ("sectors", "ideal_sectors", "sectors")
+    if memory == "shared":
+        cost, ideal, unit = ("wavefronts", "ideal_wavefronts", "wavefronts")
+    if total["requests"] and total[cost]:
+        least = f" ({total[ideal] / total['requests']:.1f})" if total[ideal] else ""
+        parts.append(f"{total[cost] / total['requests']:.1f}{least} {unit}")
+    atomic = dict(zip(_SUMMED, sums.get(f"{memory} atomic", ())))
+    if atomic and atomic["turns"]:
+        parts.append(f"atomics {atomic['turns'] / atomic['requests']:.1f} turns")
+    elif atomic:
+        parts.append("atomics")
+    return ", ".join(parts)
+
+
+def _newest(root: Path) -> Dict[str, Tuple[benchmarks.Report, List[benchmarks.Result]]]:
+    """For each exercise the last report that has it, and there the largest size."""
+    found: Dict[str, Tuple[benchmarks.Report, List[benchmarks.Result]]] = {}
+    for report in sorted(benchmark_page.reports(root).values(), key=lambda each: each.date):
+        for name, results in benchmarks.by_exercise(report.results).items():
+            found[name] = (report, [r for r in results if r.arguments == results[-1].arguments])
+    return found
+
+
+def _worth(result: benchmarks.Result) -> str:
+    parts = [f"{benchmarks.milliseconds(result.median_ms)} ms"]
+    if result.of_library is not None:
+        parts.append(f"{benchmarks.percent(result.of_library)} of {result.library}")
+    elif result.of_limit is not None:
+        parts.append(f"{benchmarks.percent(result.of_limit)} of a copy's rate")
+    return ", ".join(parts)
+
+
+def _section(
+    exercises: Sequence[Exercise],
+    measured: Dict[str, Tuple[benchmarks.Report, List[benchmarks.Result]]],
+    counted: Dict[str, Any],
+) -> str:
+    rows: List[List[str]] = [["step", "idea", "on a GPU", "global memory", "shared memory"]]
+    notes: List[str] = []
+    for exercise in exercises:
+        about = ideas(exercise.contract_file)
+        report, results = measured.get(exercise.full_name, (None, []))
+        times = {result.step: result for result in results}
+        own = counted.get(exercise.full_name, {"arguments": "", "steps": {}})
+        for step in steps_of(exercise.contract_file):
+            sums = own["steps"].get(step, {})
+            rows.append(
+                [
+                    f"{exercise.id} `{step}`",
+                    about.get(step, "").replace("|", "\\|"),
+                    _worth(times[step]) if step in times else "",
+                    _access(sums, "global"),
+                    _access(sums, "shared"),
+                ]
+            )
+        if report and results:
+            size = results[0].arguments or "the default size"
+            notes.append(f"{exercise.id}: {report.device}, {report.date[:10]}, `{size}`.")
+    columns = [column for column in zip(*rows) if any(column[1:])]
+    table = [f"| {' | '.join(cells)} |" for cells in zip(*columns)]
+    head = [
+        BEGIN,
+        "",
+        f"## {pages.STEPS}",
+        "",
+        " ".join(_LEGEND[name] for name in (column[0] for column in columns) if name in _LEGEND),
+        "",
+        table[0],
+        "|" + " --- |" * len(columns),
+    ]
+    tail = ["", f"Measured with `scripts/lab bench`: {' '.join(notes)}"] if notes else []
+    return "\n".join([*head, *table[1:], *tail, "", END])
+
+
+def files(root: Path) -> Dict[str, str]:
+    """The chapters as they should be: path and text, where that differs."""
+    measured, counted = _newest(root), _read(root)
+    found: Dict[str, str] = {}
+    by_page: Dict[Path, List[Exercise]] = {}
+    for exercise in find_exercises(root):
+        if profile_arguments(exercise) is not None:
+            by_page.setdefault(exercise.chapter_page, []).append(exercise)
+    for page, exercises in by_page.items():
+        text = page.read_text(encoding="utf-8")
+        wanted = _with_table(text, _section(exercises, measured, counted))
+        if wanted != text:
+            found[page.relative_to(root).as_posix()] = wanted
+    return found
+
+
+def _with_table(text: str, section: str) -> str:
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        heading = f"## {pages.LIBRARIES}"
+        before, found, after = text.partition(f"\n{heading}\n")
+        if not found:
+            return text
+        after = f"{heading}\n{after}"
+    return f"{before.rstrip()}\n\n{section}\n\n{after.lstrip()}"
+
+
+def write(root: Path) -> List[str]:
+    changed = files(root)
+    for path, text in changed.items():
+        write_atomically(root / path, text)
+    return list(changed)
