@@ -23,6 +23,7 @@
 #include <fstream>
 #include <map>
 #include <mutex>
+#include <span>
 #include <sstream>
 #include <string_view>
 #include <thread>
@@ -99,8 +100,8 @@ double processor_time(pid_t process) {
 
 class worker {
  public:
-  std::vector<std::byte> ask(message kind, const std::string& what, std::uint64_t number,
-                             wire::writer& arguments) {
+  wire::answer ask(message kind, const std::string& what, std::uint64_t number,
+                   wire::writer& arguments) {
     const std::lock_guard lock(mutex_);
     require();
     // A step that never ends costs its own cases, and not the time of all others.
@@ -116,16 +117,15 @@ class worker {
       wire::put(to, what);
     else
       wire::put(to, number);
-    to.bytes(arguments.data().data(), arguments.data().size());
     printed_ = 0;
     began_ = clock::now();
     deadline_ = began_ + as_duration(call_limit());
     period_ = call_limit();
     used_before_ = used_lately_ = processor_time(pid_);
     what_ = what;
-    send(to);
+    send(to, arguments.data());
     for (;;) {
-      const std::vector<std::byte> heard = receive();
+      std::vector<std::byte> heard = receive();
       wire::reader from(heard);
       try {
         wire::arena memory;
@@ -139,8 +139,8 @@ class worker {
         if (wire::get<std::uint64_t>(from, memory) != serial_)
           throw wire::malformed("an answer to another question");
         if (answer == message::exception) throw_what_came(from);
-        const auto rest = from.bytes(from.left());
-        return {rest.begin(), rest.end()};
+        const std::size_t begin = heard.size() - from.left();
+        return {std::move(heard), begin};
       } catch (const wire::malformed& error) {
         babbles(error.what());
       }
@@ -403,15 +403,19 @@ class worker {
     }
   }
 
-  void send(wire::writer& to) {
-    const std::uint64_t length = to.data().size();
+  void send(wire::writer& to, std::span<const std::byte> more = {}) {
+    const std::uint64_t length = to.data().size() + more.size();
     if (length > wire::kLongestMessage)
       throw std::length_error("a test passes more than can cross to a worker");
-    std::vector<std::byte> all(sizeof length);
-    std::memcpy(all.data(), &length, sizeof length);
-    all.insert(all.end(), to.data().begin(), to.data().end());
-    for (std::size_t done = 0; done < all.size();) {
-      const ssize_t sent = ::send(socket_, all.data() + done, all.size() - done, MSG_NOSIGNAL);
+    send_bytes(&length, sizeof length);
+    send_bytes(to.data().data(), to.data().size());
+    send_bytes(more.data(), more.size());
+  }
+
+  void send_bytes(const void* from, std::size_t n) {
+    for (std::size_t done = 0; done < n;) {
+      const ssize_t sent =
+          ::send(socket_, static_cast<const std::byte*>(from) + done, n - done, MSG_NOSIGNAL);
       if (sent >= 0)
         done += static_cast<std::size_t>(sent);
       else if (errno == EAGAIN)
@@ -422,8 +426,9 @@ class worker {
   }
 
   void receive_bytes(std::vector<std::byte>& to, std::size_t n) {
-    // As it comes: a length is only what the worker says.
+    // As it comes: a length is only what the worker says. (Memory that is reserved costs nothing.)
     constexpr std::size_t kPart = std::size_t{1} << 20U;
+    to.reserve(n);
     for (std::size_t done = 0; done < n;) {
       to.resize(std::min(n, done + kPart));
       const ssize_t got = ::recv(socket_, to.data() + done, to.size() - done, 0);
@@ -441,7 +446,7 @@ class worker {
     receive_bytes(heard, sizeof(std::uint64_t));
     std::uint64_t length = 0;
     std::memcpy(&length, heard.data(), sizeof length);
-    if (length == 0 || length > wire::kLongestMessage)
+    if (length == 0 || length > wire::kLongestAnswer)
       lose("sent a message of " + std::to_string(length) + " bytes");
     heard.clear();
     receive_bytes(heard, length);

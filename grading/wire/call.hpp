@@ -18,8 +18,13 @@ namespace wire {
 
 /// Reads arguments, calls, writes what comes back. Exceptions of the function pass through.
 using handler = std::function<void(reader&, writer&)>;
+/// A message, of which the first bytes are about itself.
+struct answer {
+  std::vector<std::byte> message;
+  std::size_t begin = 0;
+};
 /// Carries arguments to the other side and returns what comes back, or throws what was thrown.
-using carrier = std::function<std::vector<std::byte>(writer&)>;
+using carrier = std::function<answer(writer&)>;
 
 /// What the two ends do differently. Each sets its own.
 struct side {
@@ -79,9 +84,10 @@ template <class R, class... P>
 R call(const carrier& carry, std::type_identity_t<P>... arguments) {
   writer to;
   (wire::put(to, arguments), ...);
-  const std::vector<std::byte> answer = carry(to);
-  reader from(answer);
-  arena memory;
+  const answer came = carry(to);
+  to = {};  // may be long, and so may the answer
+  reader from(std::span(came.message).subspan(came.begin));
+  arena memory(2 * kLongestAnswer);
   try {
     const auto get_back = [&]<class Q>(auto& value) {
       if constexpr (parameter<Q>::comes_back) parameter<Q>::get_back(from, memory, value);
@@ -128,6 +134,8 @@ struct codec<lab::bitmap> {
         static_cast<std::size_t>(width) >
             from.left() / sizeof(lab::rgba) / static_cast<std::size_t>(height))
       throw malformed("a picture is larger than its message");
+    memory.take(static_cast<std::size_t>(width) * static_cast<std::size_t>(height),
+                sizeof(lab::rgba));
     lab::bitmap picture(width, height);
     const auto bytes = from.bytes(picture.pixels().size_bytes());
     std::memcpy(picture.pixels().data(), bytes.data(), bytes.size());

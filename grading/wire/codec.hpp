@@ -17,6 +17,7 @@
 #include <cstring>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -31,8 +32,13 @@
 
 namespace wire {
 
-/// Bytes of a message. A worker that says more than this is not believed.
+/// Bytes of a message to a worker.
 inline constexpr std::size_t kLongestMessage = std::size_t{256} << 20U;
+/// Bytes of an answer. A worker that says more than this is not believed: the grader has room for
+/// 300 MB, of which an answer takes this much, and twice as much when it has been read.
+inline constexpr std::size_t kLongestAnswer = std::size_t{64} << 20U;
+/// Characters of a text, which a failure repeats several times.
+inline constexpr std::size_t kLongestText = std::size_t{256} << 10U;
 
 /// Bytes that are no message of ours.
 class malformed : public std::runtime_error {
@@ -71,9 +77,15 @@ class reader {
   std::span<const std::byte> rest_;
 };
 
-/// Memory that spans refer to, for as long as a call takes.
+/// Memory that spans refer to, for as long as a call takes; and how much memory may be taken for
+/// what is read. (An empty list is eight bytes of a message, and three times that in memory.)
 class arena {
  public:
+  explicit arena(std::size_t most = std::numeric_limits<std::size_t>::max()) : left_(most) {}
+  void take(std::size_t n, std::size_t bytes_each) {
+    if (n > left_ / bytes_each) throw malformed("an answer takes more memory than there is for it");
+    left_ -= n * bytes_each;
+  }
   template <class T>
   std::vector<T>& keep(std::vector<T>&& values) {
     auto kept = std::make_shared<std::vector<T>>(std::move(values));
@@ -85,6 +97,7 @@ class arena {
 
  private:
   std::deque<std::shared_ptr<void>> kept_;
+  std::size_t left_;
 };
 
 /// What a span's memory is like. Host memory that CUDA has pinned is pinned on the other side, too:
@@ -157,14 +170,17 @@ struct codec<std::vector<T>> {
   static std::vector<T> get(reader& from, arena& memory) {
     if constexpr (plain<T>) {
       const std::size_t n = get_length(from, memory, sizeof(T));
+      memory.take(n, sizeof(T));
       const auto bytes = from.bytes(n * sizeof(T));
       std::vector<T> values(n);
       if (n != 0) std::memcpy(values.data(), bytes.data(), bytes.size());
       return values;
     } else {
+      std::size_t n = get_length(from, memory);
+      memory.take(n, sizeof(T));
       std::vector<T> values;
-      for (std::size_t n = get_length(from, memory); n != 0; --n)
-        values.push_back(wire::get<T>(from, memory));
+      values.reserve(n);
+      for (; n != 0; --n) values.push_back(wire::get<T>(from, memory));
       return values;
     }
   }
@@ -177,6 +193,8 @@ struct codec<std::string> {
   }
   static std::string get(reader& from, arena& memory) {
     const auto bytes = from.bytes(get_length(from, memory));
+    if (bytes.size() > kLongestText) throw malformed("a text is longer than any should be");
+    memory.take(1, sizeof(std::string) + bytes.size());
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }
 };

@@ -7,10 +7,12 @@ says, and the submission after it is graded as if it had not been there.
     attacks_test.py BUILD_FOLDER [NAME…]
     attacks_test.py --table      the table of docs/instructors.md, made of the heads of the files
 
-Each file of attacks/ is one. `base` says what it is added to: `solution`, `starter`, or `alone`.
+Each file of attacks/ is one. `base` says what it is added to: `solution`, `starter`, or `alone`, of
+01.2 or another `exercise`. `change` says what becomes of a line of it.
 """
 
 import concurrent.futures
+import contextlib
 import dataclasses
 import os
 import re
@@ -38,7 +40,11 @@ MOST_MEBIBYTES = 300  # of whatever reads what a submission says, be it a text o
 
 def head(text):
     return dict(
-        re.findall(r"^// (attack|stopped by|base|state|points|says): (.*)$", text, re.MULTILINE)
+        re.findall(
+            r"^// (attack|stopped by|exercise|base|change|state|points|says): (.*)$",
+            text,
+            re.MULTILINE,
+        )
     )
 
 
@@ -60,6 +66,37 @@ def table():
     return "\n".join(rows)
 
 
+class GraderMemory(threading.Thread):
+    """The most memory that a grader of this process takes, in MiB."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.most, self.ended = 0, threading.Event()
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.ended.set()
+        self.join()
+
+    def run(self):
+        while not self.ended.wait(0.02):
+            self.look_at("self")
+
+    def look_at(self, process):
+        """At its children, and theirs: a grader has another one watch it."""
+        for children in Path(f"/proc/{process}/task").glob("*/children"):
+            with contextlib.suppress(OSError):
+                for child in children.read_text().split():
+                    if "/graders/" in os.readlink(f"/proc/{child}/exe"):
+                        status = Path(f"/proc/{child}/status").read_text()
+                        peak = re.search(r"VmHWM:\s+(\d+) kB", status)
+                        self.most = max(self.most, int(peak[1]) >> 10 if peak else 0)
+                        self.look_at(child)
+
+
 class AttacksTest(unittest.TestCase):
     only = []
 
@@ -70,37 +107,55 @@ class AttacksTest(unittest.TestCase):
         cls.addClassCleanup(cls.folder.cleanup)
         (Path(cls.folder.name) / "secret").write_text("another student's work")
         os.environ["LAB_DEVICE"] = "cpu"
-        exercise = resolve_one(ROOT, "01.2")
         work = Path(cls.folder.name)
+        ids = {"01.2", *(head(file.read_text()).get("exercise", "01.2") for file in cls.chosen())}
         plan = dataclasses.replace(
-            rubric.of_exercises([exercise]), limits=rubric.Limits(call=CALL_SECONDS)
+            rubric.of_exercises([resolve_one(ROOT, id) for id in sorted(ids)]),
+            limits=rubric.Limits(call=CALL_SECONDS),
         )
-        (cls.one,) = grade.prepare(ROOT, device.choose("cpu"), plan, cls.place, work)
-        cls.solution = exercise.solution_file.read_text()
-        cls.starter = starters.generate_file(exercise.solution_file)
+        prepared = grade.prepare(ROOT, device.choose("cpu"), plan, cls.place, work)
+        cls.prepared = {one.exercise.id: one for one in prepared}
+        cls.solution = resolve_one(ROOT, "01.2").solution_file.read_text()
+        cls.starter = starters.generate_file(resolve_one(ROOT, "01.2").solution_file)
 
-    def judge(self, text):
+    @classmethod
+    def chosen(cls):
+        return [file for file in files() if not cls.only or file.stem in cls.only]
+
+    def judge(self, text, id="01.2"):
         source = collect.Source(text, True)
-        verdict = grade.judge(self.one, source, self.place, lambda: False)
-        return grade.scored(verdict, self.one.steps, Rules())
+        one = self.prepared[id]
+        verdict = grade.judge(one, source, self.place, lambda: False)
+        return grade.scored(verdict, one.steps, Rules())
 
     def test_each_attack_gets_the_record_that_its_head_says(self):
         self.assertGreater(len(files()), 30)
-        chosen = [file for file in files() if not self.only or file.stem in self.only]
+        chosen = self.chosen()
         self.assertTrue(chosen)
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            for file, record in zip(chosen, pool.map(self.attack, chosen)):
-                with self.subTest(file.stem):
-                    self.check(record, head(file.read_text()))
+        with GraderMemory() as graders:
+            with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+                for file, record in zip(chosen, pool.map(self.attack, chosen)):
+                    with self.subTest(file.stem):
+                        self.check(record, head(file.read_text()))
         self.assertEqual(self.left_behind(), [])
-        mebibytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
-        self.assertLess(mebibytes, MOST_MEBIBYTES, "of memory were used to look at hostile files")
+        own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+        self.assertLess(own, MOST_MEBIBYTES, "MiB were used to look at hostile files")
+        self.assertLess(graders.most, MOST_MEBIBYTES, "MiB were used to look at hostile answers")
+        print(f"memory in MiB: {own} to look at files, {graders.most} in a grader")
 
     def attack(self, file):
         text = file.read_text()
-        base = {"solution": self.solution, "starter": self.starter, "alone": ""}
+        told = head(text)
+        solution = resolve_one(ROOT, told.get("exercise", "01.2")).solution_file
+        base = {"solution": solution.read_text, "alone": str}.get(
+            told["base"], lambda: starters.generate_file(solution)
+        )()
+        before, _, after = told.get("change", "").partition(" => ")
+        self.assertTrue(not before or base.count(before) == 1, before)
+        if before:
+            base = base.replace(before, after)
         text = text.replace("@ROOT@", str(ROOT)).replace("@FOLDER@", self.folder.name)
-        return self.judge(base[head(text)["base"]] + text)
+        return self.judge(base + text, told.get("exercise", "01.2"))
 
     def check(self, record, expected):
         problem, failures = record["problem"], record["failures"]
