@@ -35,6 +35,7 @@ namespace {
 
 using lab::matrix_multiply::multiply;
 using lab::matrix_multiply::shape;
+using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
@@ -63,11 +64,14 @@ lab::comparison check(const std::vector<T>& c, const std::vector<T>& a, const st
 }
 
 template <class T>
-void expect_right_product(shape size, std::uint64_t seed) {
+::testing::AssertionResult is_right(shape size, std::uint64_t seed) {
   const auto a = random_matrix<T>(size.m * size.k, seed, -1, 3);
   const auto b = random_matrix<T>(size.k * size.n, seed + 1, -20, 10);
-  EXPECT_TRUE(matches(check(multiply(view(a), view(b), size).c, a, b, size)))
-      << ::testing::PrintToString(size);
+  return matches(check(multiply(view(a), view(b), size).c, a, b, size));
+}
+template <class T>
+void expect_right_product(shape size, std::uint64_t seed) {
+  EXPECT_TRUE(is_right<T>(size, seed)) << ::testing::PrintToString(size);
 }
 
 /// Whole numbers: nothing is rounded, so every order of the sums gives the same.
@@ -95,16 +99,16 @@ std::string name_of(shape size) {
 
 REQUIRED_WORK(AThreadForEachElement) {
   const shape size{33, 47, 20};
-  const auto a = random_matrix<float>(size.m * size.k, 1, -1, 3);
-  const auto b = random_matrix<float>(size.k * size.n, 2, -20, 10);
-  EXPECT_TRUE(as_required(
-      work_of([&] { return matches(check(multiply(view(a), view(b), size).c, a, b, size)); }),
-      {.threads = size.m * size.n,
-       .blocks = 4,
-       .sent = bytes_of(a) + bytes_of(b),
-       .fetched = size.m * size.n * sizeof(float),
-       .reads = bytes_of(a) + bytes_of(b),
-       .writes = size.m * size.n * sizeof(float)}));
+  const std::size_t sent = (size.m + size.n) * size.k * sizeof(float);
+  EXPECT_TRUE(as_required(work_of([&] { return is_right<float>(size, 1); }),
+                          {.threads = size.m * size.n,
+                           .blocks = 4,
+                           .sent = sent,
+                           .fetched = size.m * size.n * sizeof(float),
+                           .reads = sent,
+                           .writes = size.m * size.n * sizeof(float)}));
+  EXPECT_TRUE(at_other_sizes([](std::size_t n) { return is_right<float>({n, n + 1, n}, 1); }));
+  EXPECT_TRUE(at_other_sizes([](std::size_t n) { return is_right<double>({n, n + 1, n}, 1); }));
 }
 
 // --- every shape, in both precisions -------------------------------------------------------------

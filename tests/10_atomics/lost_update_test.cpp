@@ -42,6 +42,7 @@ using lab::lost_update::operation;
 using lab::lost_update::reference;
 using lab::lost_update::replay;
 using lab::lost_update::turn;
+using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::expect_failures_reported;
 using lab::testing::work_of;
@@ -86,8 +87,12 @@ REQUIRED_WORK(ThreadsThatTakeTurnsAndThreadsThatDoNot) {
                            .sent = bytes_of(turns),
                            .fetched = turns.size() * sizeof(moment),
                            .writes = turns.size() * sizeof(moment)}));
-  EXPECT_TRUE(as_required(work_of([&] { EXPECT_EQ(count(4, 64, 3).count, 4U * 64 * 3); }),
+  EXPECT_TRUE(as_required(work_of([&] { return count(4, 64, 3).count == 4U * 64 * 3; }),
                           {.threads = 4 * 64, .blocks = 4, .fetched = 4, .atomics = true}));
+  EXPECT_TRUE(
+      at_other_sizes([](std::size_t n) { return is_as_scheduled(random_turns(n, 5, 1), 5, 7); }));
+  EXPECT_TRUE(
+      at_other_sizes([](unsigned n) { return count(n, n + 1, 3).count == n * (n + 1) * 3; }));
 }
 
 // --- slow motion ---------------------------------------------------------------------------------

@@ -39,6 +39,7 @@ using lab::monte_carlo_pi::reference_hits;
 using lab::monte_carlo_pi::reference_number;
 using lab::monte_carlo_pi::sigma;
 using lab::monte_carlo_pi::step;
+using lab::testing::at_other_sizes;
 using lab::testing::expect_failures_reported;
 using lab::testing::work_of;
 using numbers = std::vector<std::uint64_t>;
@@ -50,12 +51,18 @@ constexpr named_step kSteps[] = {
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(AtomicsOfTheKindThatEachStepIsNamedFor) {
-  EXPECT_TRUE(
-      as_required(work_of([] { draw(1, 0, 5000); }), {.threads = 1024,
-                                                      .blocks = 4,
-                                                      .fetched = 5000 * sizeof(std::uint64_t),
-                                                      .writes = 5000 * sizeof(std::uint64_t),
-                                                      .sectors = 1.1}));
+  const auto are_drawn = [](std::size_t n) {
+    numbers expected;
+    for (std::size_t i = 0; i < n; ++i) expected.push_back(reference_number(1, i));
+    return lab::testing::matches(lab::compare_exact(draw(1, 0, n), expected));
+  };
+  EXPECT_TRUE(at_other_sizes(are_drawn));
+  EXPECT_TRUE(as_required(work_of([&] { return are_drawn(5000); }),
+                          {.threads = 1024,
+                           .blocks = 4,
+                           .fetched = 5000 * sizeof(std::uint64_t),
+                           .writes = 5000 * sizeof(std::uint64_t),
+                           .sectors = 1.1}));
   // With 700 points there are warps that have none: they add their 0.
   for (const std::uint64_t points : {700U, 20'000U})
     for (const auto& [which, name] : kSteps) {
@@ -81,6 +88,10 @@ REQUIRED_WORK(AtomicsOfTheKindThatEachStepIsNamedFor) {
         EXPECT_EQ(atomics, claimed_atomics(which, {.hits = hits, .launched = launched})) << name;
       }
     }
+  for (const auto& [which, name] : kSteps)
+    EXPECT_TRUE(at_other_sizes([which = which](std::uint64_t n) {
+      return count_hits(which, n, 2, {.blocks = 2, .threads = 64}).hits == reference_hits(n, 2);
+    })) << name;
 }
 
 // --- the random numbers --------------------------------------------------------------------------

@@ -26,6 +26,7 @@ using lab::compaction::compact;
 using lab::compaction::reference_compact;
 using lab::compaction::step;
 using lab::testing::as_required;
+using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
@@ -90,6 +91,9 @@ REQUIRED_WORK(WarpsThatFindOutByVotesWhereTheirElementsGo) {
       EXPECT_LE(atomics, values.size() / 32 + 1)
           << name << ": more than one atomic addition for 32 elements";
     }
+    EXPECT_TRUE(at_other_sizes([which = which](int n) {
+      return is_compacted(which, shuffled(static_cast<std::size_t>(n) + 1, 1), n);
+    })) << name;
   }
 }
 

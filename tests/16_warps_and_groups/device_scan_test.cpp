@@ -29,6 +29,7 @@ using lab::device_scan::reference_scan;
 using lab::device_scan::scan;
 using lab::device_scan::step;
 using lab::testing::as_required;
+using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
@@ -63,6 +64,10 @@ constexpr std::size_t per_thread(step which) { return which == step::vectorized 
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(BlocksThatTellEachOtherTheirSums) {
+  for (const auto& [which, name] : kSteps)
+    EXPECT_TRUE(at_other_sizes([which = which](std::size_t n) {
+      return is_scanned(which, kind::inclusive, random_words(n, 1), 256);
+    })) << name;
   // 20 tiles, the last one not full.
   constexpr unsigned kThreads = 256, kTiles = 20;
   for (const auto& [which, name] : kSteps)

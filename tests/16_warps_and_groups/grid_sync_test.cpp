@@ -36,6 +36,7 @@ using lab::grid_sync::rounding;
 using lab::grid_sync::solve;
 using lab::grid_sync::step;
 using lab::testing::as_required;
+using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
@@ -137,6 +138,11 @@ REQUIRED_WORK(BlocksThatWaitForEachOtherByLaunchesOrBarriers) {
       EXPECT_GE(done.kernels.empty() ? 0 : done.kernels[0].grid_barriers, 2 * iterations)
           << name << ": all blocks wait for each other at least twice for each iteration";
     }
+    EXPECT_TRUE(at_other_sizes([which = which](std::size_t n) {
+      const shape small{n, n + 1};
+      const vector side = random_side(small, 1);
+      return is_solution(solve_it(which, side, small, kTolerance), side, small, kTolerance);
+    })) << name;
   }
 }
 

@@ -31,6 +31,7 @@ using lab::graph_of_steps::reference;
 using lab::graph_of_steps::simulate;
 using lab::graph_of_steps::step;
 using lab::testing::as_required;
+using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
@@ -85,6 +86,10 @@ struct plan {
 REQUIRED_WORK(KernelsOfGraphsAndOfLaunchesAsTheContractHasThem) {
   const scene s = random_scene(33, 20, 1);
   const floats strengths = {1, 2, 0.5F, -1};
+  for (const auto& [which, name] : kSteps)
+    EXPECT_TRUE(at_other_sizes([&, which = which](int n) {
+      return is_right(which, random_scene(n, n + 1, 1), strengths, 3, 2);
+    })) << name;
   for (const auto& [which, name] : kSteps)
     for (const plan& p : {plan{1, 12, 4}, plan{4, 13, 4}, plan{3, 9, 2}, plan{2, 3, 4},
                           plan{4, 6, 6}, plan{3, 11, 10}}) {
