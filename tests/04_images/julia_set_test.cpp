@@ -24,6 +24,7 @@ using lab::julia_set::compute;
 using lab::julia_set::reference;
 using lab::julia_set::step;
 using lab::julia_set::view;
+using lab::testing::at_other_sizes;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
@@ -53,6 +54,9 @@ REQUIRED_WORK(AThreadForEachPixel) {
       EXPECT_EQ(std::pair(k.block_x, k.block_y),
                 which == step::blocks_16x16 ? std::pair(16U, 16U) : std::pair(1U, 1U))
           << name << ": the threads of a block";
+    EXPECT_TRUE(at_other_sizes([which = which](int n) {
+      return is_exact(which, {.width = n, .height = n + 1});
+    })) << name;
   }
 }
 

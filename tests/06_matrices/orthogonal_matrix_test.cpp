@@ -49,6 +49,7 @@ using lab::orthogonal_matrix::reflection;
 using lab::orthogonal_matrix::result;
 using lab::orthogonal_matrix::rotation;
 using lab::orthogonal_matrix::tolerance;
+using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
@@ -74,6 +75,11 @@ REQUIRED_WORK(AKernelWhoseThreadsShareTheEntries) {
                                   [&](std::size_t bytes) { return bytes >= bytes_of(a); }),
             1)
       << "neither the transpose nor the product is stored";
+  EXPECT_TRUE(at_other_sizes([](std::size_t n) {
+    auto small = rotation(n, 1);
+    small[0] += 1;
+    return matches(check(examine(small, n, n), small, n));
+  }));
 }
 
 class EachSize : public ::testing::TestWithParam<std::size_t> {

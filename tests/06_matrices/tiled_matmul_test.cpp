@@ -35,6 +35,7 @@ void PrintTo(const shape& size, std::ostream* out) {
 
 namespace {
 
+using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::expect_exact_product;
 using lab::testing::expect_failures_reported;
@@ -95,6 +96,11 @@ REQUIRED_WORK(TilesThatAreReadOnce) {
                             }),
                             what))
         << name;
+    EXPECT_TRUE(at_other_sizes([&, which = which](std::size_t n) {
+      const lab::testing::factors given(n, n + 1, n, 1);
+      const shape small{n, n + 1, n};
+      return matches(check(multiply(which, given.a, given.b, small).c, given.a, given.b, small));
+    })) << name;
   }
 }
 

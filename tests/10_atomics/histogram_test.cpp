@@ -32,6 +32,7 @@ using lab::histogram::kBins;
 using lab::histogram::kDefaultSize;
 using lab::histogram::make_bytes;
 using lab::histogram::step;
+using lab::testing::at_other_sizes;
 using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
@@ -78,6 +79,10 @@ REQUIRED_WORK(CountersOfTheKindThatEachStepIsNamedFor) {
                                    .atomics = true,
                                    .shared_atomics = which != step::global_atomics}))
         << name;
+    EXPECT_TRUE(at_other_sizes([which = which](std::size_t n) {
+      const auto some = make_bytes(data::random, n, 1);
+      return matches(check(count(which, some).count, some));
+    })) << name;
     if (which != step::lane_copies || !done.costs.contains("shared atomic")) continue;
     const auto& atomics = done.costs.at("shared atomic");
     EXPECT_LE(atomics.turns, atomics.requests * 11 / 10)
