@@ -26,6 +26,7 @@
 
 namespace {
 
+using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
@@ -75,6 +76,10 @@ REQUIRED_WORK(StreamsThatTakeTurns) {
     queued.erase(0, queued.find_first_not_of('w'));
     EXPECT_EQ(queued, which == step::breadth_first ? "cccckkcccccckkcc" : "cckccckccckccckc")
         << name << ": the order of copies (c) and kernels (k), with no wait (w) among them";
+    EXPECT_TRUE(at_other_sizes([which = which](std::size_t n) {
+      return is_right(which, lab::random_ints(n, 1, 100, 900), lab::random_ints(n, 2, 100, 900),
+                      512);
+    })) << name;
   }
 }
 

@@ -30,6 +30,7 @@ using lab::dot_with_lock::kThreads;
 using lab::dot_with_lock::reference;
 using lab::dot_with_lock::step;
 using lab::dot_with_lock::sum_in_order;
+using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::matches;
 using lab::testing::setting;
@@ -79,6 +80,9 @@ REQUIRED_WORK(AGridThatEndsWithTheSum) {
     }
     EXPECT_LT(done.bytes_copied(cudaMemcpyDeviceToHost), 12 * sizeof(float))
         << name << ": the sums of the blocks came to the host";
+    EXPECT_TRUE(at_other_sizes([which = which](std::size_t n) {
+      return is_exact(which, whole_numbers(n, 1, 1, 4), whole_numbers(n, 2, 1, 4), 12);
+    })) << name;
   }
 }
 

@@ -32,6 +32,7 @@ using lab::hash_table_gpu::kDefaultBuckets;
 using lab::hash_table_gpu::kDefaultSize;
 using lab::hash_table_gpu::kEnd;
 using lab::hash_table_gpu::step;
+using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
@@ -60,11 +61,13 @@ void expect_right_table(step which, const numbers& keys, const numbers& values,
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(AKernelWhoseThreadsInsert) {
-  const numbers keys = random_words(2003, 1), values = random_words(2003, 2);
+  const numbers keys = random_words(2003, 1);
   for (const auto& [which, name] : kSteps) {
-    const lab::testing::work done = work_of([&, which = which] {
-      return matches(check(build(which, keys, values, 64).built, keys, values, 64));
-    });
+    const auto is_right = [which = which](std::size_t n) {
+      const numbers some = random_words(n, 1), values = random_words(n, 2);
+      return matches(check(build(which, some, values, 64).built, some, values, 64));
+    };
+    const lab::testing::work done = work_of([&] { return is_right(2003); });
     EXPECT_TRUE(as_required(done, {.threads = 512,
                                    .blocks = 2,
                                    .sent = 2 * bytes_of(keys),
@@ -73,6 +76,7 @@ REQUIRED_WORK(AKernelWhoseThreadsInsert) {
                                    .writes = 3 * bytes_of(keys),
                                    .atomics = true}))
         << name;
+    EXPECT_TRUE(at_other_sizes(is_right)) << name;
     if (!done.watched) continue;
     for (const auto& k : done.kernels) {
       EXPECT_GE(k.atomic_places, 64U) << name << ": each of 64 buckets has a lock or a head";
