@@ -31,6 +31,7 @@ using lab::block_scan::reference_scan;
 using lab::block_scan::scan;
 using lab::block_scan::step;
 using lab::testing::as_required;
+using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
@@ -84,6 +85,10 @@ REQUIRED_WORK(BlocksWhoseThreadsShareTheSumsOfARow) {
     EXPECT_LE(shared, most * in_tiles)
         << name << ": more than " << most << " accesses to shared memory for each element";
   }
+  for (const auto& [which, name] : kSteps)
+    EXPECT_TRUE(at_other_sizes([which = which](std::size_t n) {
+      return is_scanned(which, kind::inclusive, random_words(2 * n, 1), n, 64);
+    })) << name;
 }
 
 // --- every step, every block and row -------------------------------------------------------------

@@ -31,6 +31,7 @@ using lab::group_reduce::reference_sums;
 using lab::group_reduce::step;
 using lab::group_reduce::sum_rows;
 using lab::testing::as_required;
+using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
@@ -56,6 +57,10 @@ REQUIRED_WORK(GroupsThatAddUpRowsWithoutSharedMemory) {
   constexpr std::size_t kRows = 300, kLength = 96;
   vector values = random_words(kRows * kLength, 1);
   std::ranges::replace(values, kMost, 0U);  // every element counts
+  for (const auto& [which, name] : kSteps)
+    EXPECT_TRUE(at_other_sizes([which = which](std::size_t n) {
+      return has_sums(which, random_words(n * 5, 1), 5, kMost, 8);
+    })) << name;
   for (const auto& [which, name] : kSteps)
     for (const unsigned tile : {4U, 8U, 32U}) {
       const auto done =

@@ -25,6 +25,7 @@ namespace {
 
 using lab::random_words;
 using lab::testing::as_required;
+using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
@@ -89,6 +90,12 @@ REQUIRED_WORK(LanesThatExchangeRegistersAndOneAtomicForEachWarp) {
         else
           EXPECT_GE(k.warp_functions, 5 * warps) << name << ": five levels of shuffles";
       }
+    EXPECT_TRUE(at_other_sizes([which = which](std::size_t n) {
+      return has_warp_sums(which, random_words(n, 1), 100);
+    })) << name;
+    EXPECT_TRUE(at_other_sizes([which = which](std::size_t n) {
+      return has_sum(which, random_words(n, 1), 128);
+    })) << name;
   }
 }
 
