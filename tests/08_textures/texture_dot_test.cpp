@@ -20,6 +20,7 @@
 
 namespace {
 
+using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::matches;
 using lab::testing::whole_numbers;
@@ -55,6 +56,9 @@ REQUIRED_WORK(AKernelThatReadsTextures) {
     (which == step::linear_linear ? what.not_called : what.calls).push_back(array);
     EXPECT_TRUE(as_required(work_of([&, which = which] { return is_exact(which, a, b); }), what))
         << name;
+    EXPECT_TRUE(at_other_sizes([which = which](std::size_t n) {
+      return is_exact(which, whole_numbers(n, 1, 1, 4), whole_numbers(n, 2, 1, 4));
+    })) << name;
   }
 }
 

@@ -39,6 +39,7 @@ using lab::async_copy::check;
 using lab::async_copy::multiply;
 using lab::async_copy::shape;
 using lab::async_copy::step;
+using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::expect_exact_product;
 using lab::testing::expect_failures_reported;
@@ -68,10 +69,13 @@ auto by(step which, int stages = 3) {
 
 // --- who does the work ---------------------------------------------------------------------------
 
-lab::testing::work work_with(step which, shape size, int stages) {
+::testing::AssertionResult is_right(step which, shape size, int stages) {
   const auto a = lab::random_floats(size.m * size.k, 1, -1, 3);
   const auto b = lab::random_floats(size.k * size.n, 2, -20, 10);
-  return work_of([&] { return matches(check(multiply(which, a, b, size, stages).c, a, b, size)); });
+  return matches(check(multiply(which, a, b, size, stages).c, a, b, size));
+}
+lab::testing::work work_with(step which, shape size, int stages) {
+  return work_of([&] { return is_right(which, size, stages); });
 }
 
 lab::testing::required tiles_for(shape size) {
@@ -97,6 +101,9 @@ REQUIRED_WORK(TilesThatAreReadOnce) {
     // One for each tile, and two to spare. With two for each there would be ten.
     if (which == step::two_stages) what.barriers = size.k / kTile + 2;
     EXPECT_TRUE(as_required(work_with(which, size, 3), what)) << name;
+    EXPECT_TRUE(at_other_sizes([which = which](std::size_t n) {
+      return is_right(which, {n, n + 1, n}, 3);
+    })) << name;
   }
 }
 
