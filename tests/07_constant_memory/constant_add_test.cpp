@@ -22,10 +22,12 @@ using lab::constant_add::add_each;
 using lab::constant_add::current_addend;
 using lab::constant_add::reference;
 using lab::constant_add::reference_each;
+using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
+using lab::testing::work_without_values;
 using vector = std::vector<int>;
 
 constexpr int kLeast = std::numeric_limits<int>::min();
@@ -53,12 +55,17 @@ REQUIRED_WORK(AKernelThatReadsTheConstant) {
                    .writes = bytes_of(a),
                    .constant_memory = true,
                    .sectors = 1.1}));
+  EXPECT_TRUE(at_other_sizes(
+      [&](std::size_t n) {
+        return is_right(lab::random_ints(n, 1, 1, 9), lab::random_ints(n, 2, 1, 9), 77);
+      },
+      {.threads = 1, .fetched = 1, .constant_memory = true}));
 }
 
 TEST(LongVectors, AreAddedToTheEnd) {
   // More than 65,535 blocks of 256 threads, and more elements than a float can count. (Not where
   // every access is watched: there it would take a minute.)
-  const bool watched = work_of([] { add(vector(1), vector(1), 0); }).watched;
+  const bool watched = work_without_values([] { add(vector(1), vector(1), 0); }).watched;
   const std::size_t size = watched ? 100'003 : (std::size_t{1} << 24) + 257;
   vector a(size, 5);
   a.back() = -9;
