@@ -38,10 +38,6 @@ __device__ void compare(unsigned* keys, unsigned* values, std::size_t left, std:
 // --- shared_tiles --------------------------------------------------------------------------------
 // Requires kThreads threads per block: one for each comparator of a tile.
 
-constexpr unsigned kTileBits = 10;
-constexpr unsigned kTile = 1U << kTileBits;  // elements that a block keeps in shared memory
-constexpr unsigned kThreads = kTile / 2;
-
 /// The levels first, …, last, as far as they happen within a tile: of a level above kTileBits, the
 /// stages from kTileBits - 1 on.
 __global__ void __launch_bounds__(kThreads)
@@ -50,7 +46,7 @@ __global__ void __launch_bounds__(kThreads)
   const std::size_t begin = std::size_t{blockIdx.x} * kTile;  // the tile's first element
 
   // TODO(3): bring the tile into shared memory, do the stages, put it back. The last tile may
-  //          overhang: touch nothing behind n. (Its arrays are whole: if the left end of a
+  //          overhang: touch nothing past n. (Its arrays are whole: if the left end of a
   //          comparator is there, so is the right one.)
   //          Invariant: no thread begins a stage before all have finished the one before.
   compare(keys, values, 0, 0, falls(data, 0, 0));
@@ -73,19 +69,8 @@ unsigned sort_in_shared_tiles(const arrays_on_device& data, unsigned levels) {
 // --- registers: four stages for one trip to memory -----------------------------------------------
 // The 16 places that differ in four bits next to each other are joined by the four stages of these
 // bits with each other, and with no others. So a thread can take the 16 elements into registers, do
-// the four stages without asking anybody, and put them back. Registers have no addresses: every
+// the four stages on its own, and put them back. Registers have no addresses: every
 // index into `held` must be known when the program is compiled, which #pragma unroll sees to.
-
-constexpr unsigned kBits = 4;
-constexpr unsigned kHeld = 1U << kBits;  // elements of a thread
-constexpr unsigned kWideBits = 12;
-constexpr unsigned kWide = 1U << kWideBits;  // elements of a block, in shared memory
-constexpr unsigned kWideThreads = kWide / kHeld;
-static_assert(kWideBits % kBits == 0, "a tile's bits are groups of kBits");
-
-struct held {
-  unsigned key[kHeld], value[kHeld];
-};
 
 /// The stages low + kBits - 1, …, low of `level`, without those from `bits` on, which are done.
 /// Element i of the thread is that at `place` + i * 2^low.
@@ -94,10 +79,6 @@ __device__ void stages_in_registers(held& mine, const arrays_on_device& data, un
   // TODO(6, bonus): unrolled loops over the four bits and, for each, the eight comparators among
   //          the 16 elements. Exchange by `swap ? a : b` rather than `if`: it costs no jump.
 }
-
-/// Where element i of a tile is in shared memory: a word is left out after 32, so that threads
-/// that walk along 16 neighbours each are in different banks.
-__host__ __device__ constexpr unsigned padded(unsigned i) { return i + i / 32; }
 
 /// As tile_stages(), with wide tiles, and only the stages below `most`.
 __global__ void __launch_bounds__(kWideThreads)
@@ -131,30 +112,10 @@ unsigned sort_in_registers(const arrays_on_device& data, unsigned levels) {
 
 }  // namespace
 
-// --- given ---------------------------------------------------------------------------------------
-
 result sort(step which, std::span<const std::uint32_t> keys, std::span<const std::uint32_t> values,
             batch arrays, direction way) {
-  require_network_input("bitonic_sort", keys, values, arrays);
-  result out{{{keys.begin(), keys.end()}, {values.begin(), values.end()}}};
-  const auto levels = static_cast<unsigned>(std::countr_zero(arrays.length));
-  if (keys.empty() || levels == 0) return out;  // an array of one element is sorted
-
-  device_buffer<unsigned> device_keys(keys.size()), device_values(values.size());
-  const arrays_on_device data{device_keys.data(), device_values.data(), keys.size(),
-                              static_cast<unsigned>(arrays.length), way == direction::descending};
-  out.kernel_ms = time_kernel(
-      [&] {
-        out.launches = which == step::shared_tiles ? sort_in_shared_tiles(data, levels)
-                                                   : sort_in_registers(data, levels);
-      },
-      [&] {
-        device_keys.copy_from(keys);
-        device_values.copy_from(values);
-      });
-  device_keys.copy_to(out.sorted.keys);  // waits until the kernels are done
-  device_values.copy_to(out.sorted.values);
-  return out;
+  return host_part_of_sort(which == step::shared_tiles ? sort_in_shared_tiles : sort_in_registers,
+                           keys, values, arrays, way);
 }
 
 }  // namespace lab::bitonic_sort

@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <bit>
 #include <cstddef>
+#include <cstdint>
+#include <span>
 
 #include "bitonic_sort.hpp"
 #include "lab/cuda_check.hpp"
@@ -38,6 +40,54 @@ __host__ __device__ constexpr Number with_zeros(Number number, unsigned at, unsi
 /// Blocks for n elements, of which each block does `of_block`.
 inline unsigned blocks_for(std::size_t n, std::size_t of_block) {
   return static_cast<unsigned>((n + of_block - 1) / of_block);
+}
+
+// --- shared_tiles --------------------------------------------------------------------------------
+
+constexpr unsigned kTileBits = 10;
+constexpr unsigned kTile = 1U << kTileBits;  // elements that a block keeps in shared memory
+constexpr unsigned kThreads = kTile / 2;
+
+// --- registers -----------------------------------------------------------------------------------
+
+constexpr unsigned kBits = 4;
+constexpr unsigned kHeld = 1U << kBits;  // elements of a thread
+constexpr unsigned kWideBits = 12;
+constexpr unsigned kWide = 1U << kWideBits;  // elements of a block, in shared memory
+constexpr unsigned kWideThreads = kWide / kHeld;
+static_assert(kWideBits % kBits == 0, "a tile's bits are groups of kBits");
+
+struct held {
+  unsigned key[kHeld], value[kHeld];
+};
+
+/// Where element i of a tile is in shared memory: a word is left out after 32, so that threads
+/// that walk along 16 neighbours each are in different banks.
+__host__ __device__ constexpr unsigned padded(unsigned i) { return i + i / 32; }
+
+// --- the host ------------------------------------------------------------------------------------
+
+/// sort(), where sort_on_device(data, levels) sorts and returns how many launches that took.
+inline result host_part_of_sort(unsigned (*sort_on_device)(const arrays_on_device&, unsigned),
+                                std::span<const std::uint32_t> keys,
+                                std::span<const std::uint32_t> values, batch arrays,
+                                direction way) {
+  require_network_input("bitonic_sort", keys, values, arrays);
+  result out{{{keys.begin(), keys.end()}, {values.begin(), values.end()}}};
+  const auto levels = static_cast<unsigned>(std::countr_zero(arrays.length));
+  if (keys.empty() || levels == 0) return out;  // an array of one element is sorted
+
+  device_buffer<unsigned> device_keys(keys.size()), device_values(values.size());
+  const arrays_on_device data{device_keys.data(), device_values.data(), keys.size(),
+                              static_cast<unsigned>(arrays.length), way == direction::descending};
+  out.kernel_ms = time_kernel([&] { out.launches = sort_on_device(data, levels); },
+                              [&] {
+                                device_keys.copy_from(keys);
+                                device_values.copy_from(values);
+                              });
+  device_keys.copy_to(out.sorted.keys);  // waits until the kernels are done
+  device_values.copy_to(out.sorted.values);
+  return out;
 }
 
 }  // namespace lab::bitonic_sort

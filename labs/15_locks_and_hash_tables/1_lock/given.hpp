@@ -6,6 +6,8 @@
 
 #include <cuda_runtime.h>
 
+#include <array>
+#include <cstddef>
 #include <cuda/atomic>
 #include <type_traits>
 
@@ -23,13 +25,45 @@ struct tally {
   unsigned long long entries;
 };
 
-/// The critical section. Plain reads and writes, and a break between them that gives everybody
-/// else the time to spoil the count. Only a lock around it keeps it right.
+/// The critical section. Plain reads and writes, and a break between them that gives other
+/// threads the time to spoil the count. Only a lock around it keeps it right.
 __device__ inline void enter(tally* t, unsigned amount) {
   const unsigned long long seen = t->count;
   __nanosleep(20);
   t->count = seen + amount;
   t->entries += 1;
+}
+
+/// What a kernel gets. It may be copied as often as you like: it owns nothing, so no copy frees
+/// anything. (A launch copies its arguments; a struct whose destructor called cudaFree would free
+/// the lock when the *launch* is over, which is before the kernel is.)
+struct lock_handle {
+  int* mutex = nullptr;
+};
+static_assert(std::is_trivially_copyable_v<lock_handle>,
+              "a kernel's arguments are copied as bytes: no destructor, no copy constructor");
+
+using kernel_of_lock = void (*)(lock_handle lock, tally* t, unsigned times);
+
+/// count(), with the kernels of lock.cu, in the order of the steps, and its owner of a lock.
+template <class Lock>
+result host_part_of_count(const std::array<kernel_of_lock, 3>& kernels, step which,
+                          const work& what) {
+  require_at_most(cudaDevAttrMaxGridDimX, what.blocks, "blocks");
+  require_at_most(cudaDevAttrMaxThreadsPerBlock, what.threads, "threads in a block");
+  if (what.blocks == 0 || what.threads == 0) return {};  // such a launch would be an error
+
+  const kernel_of_lock kernel = kernels.at(static_cast<std::size_t>(which));
+  Lock lock;
+  device_buffer<tally> device_tally(1);
+  const float kernel_ms = time_kernel(
+      [&] {
+        kernel<<<what.blocks, what.threads>>>(lock.handle(), device_tally.data(), what.times);
+      },
+      [&] { CUDA_CHECK(cudaMemset(device_tally.data(), 0, sizeof(tally))); });
+
+  const tally counted = device_tally.to_vector().front();  // waits until the kernel is done
+  return {counted.count, counted.entries, kernel_ms};
 }
 
 }  // namespace lab::lock

@@ -129,4 +129,18 @@ inline void check(int width, int height, std::span<const float> initial,
             batch, " time steps; take an even number from 2 to ", kLongestBatch);
 }
 
+/// simulate(), where run(stream, t, b) puts all the work into the stream.
+template <class Run>
+result host_part_of_simulate(task t, std::span<const float> initial, std::span<const float> heaters,
+                             const Run& run) {
+  if (initial.empty()) return {};
+  const device_buffer<float> device_heaters(heaters);
+  t.p.heaters = device_heaters.data();
+  device_buffer<float> one(initial), other(initial.size());
+  buffers b{one.data(), other.data()};
+  const stream queue;  // made last, so its end is the first: all work is done before memory goes
+  const float total_ms = time_in(queue, [&] { run(queue, t, b); });
+  return {(b.input == one.data() ? one : other).to_vector(), total_ms};
+}
+
 }  // namespace lab::graph_of_steps

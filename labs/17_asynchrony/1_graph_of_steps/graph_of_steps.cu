@@ -29,7 +29,7 @@ void enqueue(cudaStream_t stream, const plate& p, float strength, int steps, buf
 graph_owner capture(cudaStream_t stream, const plate& p, float strength, int steps, buffers b) {
   // TODO(2): capture what enqueue() puts into the stream. cudaStreamCaptureModeThreadLocal will do.
   //          Invariant: whether enqueue() returns or throws, afterwards the stream is not being
-  //          captured, and nobody has lost a graph.
+  //          captured, and no graph has been lost.
   throw not_written("step captured", 2);  // 2 and 3
 }
 
@@ -75,26 +75,19 @@ void run_built(cudaStream_t stream, const task& t, buffers& b) {
 
 }  // namespace
 
-// --- given ---------------------------------------------------------------------------------------
-
 result simulate(step which, int width, int height, std::span<const float> initial,
                 std::span<const float> heaters, std::span<const float> strengths, int steps,
                 int batch) {
   check(width, height, initial, heaters, strengths, steps, batch);
-  if (initial.empty()) return {};
-  const device_buffer<float> device_heaters(heaters);
-  device_buffer<float> one(initial), other(initial.size());
-  const task t{{width, height, device_heaters.data()}, strengths, steps, batch};
-  buffers b{one.data(), other.data()};
-  const stream queue;  // made last, so its end is the first: all work is done before memory goes
-  const float total_ms = time_in(queue, [&] {
+  const auto run = [&](cudaStream_t stream, const task& t, buffers& b) {
     if (which == step::launches)
-      for (const float strength : strengths) enqueue(queue, t.p, strength, steps, b);
-    if (which == step::captured) run_captured(queue, t, b);
-    if (which == step::updated) run_updated(queue, t, b);
-    if (which == step::built) run_built(queue, t, b);
-  });
-  return {(b.input == one.data() ? one : other).to_vector(), total_ms};
+      for (const float strength : strengths) enqueue(stream, t.p, strength, steps, b);
+    if (which == step::captured) run_captured(stream, t, b);
+    if (which == step::updated) run_updated(stream, t, b);
+    if (which == step::built) run_built(stream, t, b);
+  };
+  return host_part_of_simulate({{width, height, nullptr}, strengths, steps, batch}, initial,
+                               heaters, run);
 }
 
 }  // namespace lab::graph_of_steps

@@ -16,18 +16,7 @@
 namespace lab::lock {
 namespace {
 
-// --- given: what the lock protects ---------------------------------------------------------------
-
-// --- the lock: an int, 0 when it is free and 1 when somebody has it ------------------------------
-
-/// What a kernel gets. It may be copied as often as anyone likes: it owns nothing, so no copy
-/// frees anything. (A launch copies its arguments; a struct whose destructor called cudaFree would
-/// free the lock when the *launch* is over, which is before the kernel is.)
-struct lock_handle {
-  int* mutex = nullptr;
-};
-static_assert(std::is_trivially_copyable_v<lock_handle>,
-              "a kernel's arguments are copied as bytes: no destructor, no copy constructor");
+// --- the lock: an int, 0 when it is free and 1 when a thread has it ------------------------------
 
 /// The lock's owner, on the host. It lives until the kernels that use it are done.
 class device_lock {
@@ -52,16 +41,16 @@ class device_lock {
 
 __device__ void acquire(lock_handle lock) {
   // TODO(2): wait until the lock is free and take it, *in one step*: between a look and a write
-  //          of its own somebody else fits. Then a __threadfence(): nothing that comes after
+  //          of its own another thread may get in. Then a __threadfence(): nothing that comes after
   //          acquire() may be done before the lock is ours.
   // BEGIN SOLUTION
-  while (atomicCAS(lock.mutex, 0, 1) != 0) __nanosleep(20);  // it said 1: somebody has it
+  while (atomicCAS(lock.mutex, 0, 1) != 0) __nanosleep(20);  // it said 1: it is taken
   __threadfence();  // reads below see what the last owner wrote
   // END SOLUTION
 }
 
 __device__ void release(lock_handle lock) {
-  // TODO(3): a __threadfence(): everybody sees what we did before they see the lock free. Then
+  // TODO(3): a __threadfence(): others see what we did before they see the lock free. Then
   //          free it, by an atomic function: a plain write next to others' atomicCAS is a race.
   // BEGIN SOLUTION
   __threadfence();  // writes above are seen by the next owner
@@ -136,38 +125,11 @@ __global__ void with_atomic_ref(lock_handle lock, tally* t, unsigned times) {
   // END SOLUTION
 }
 
-// --- given ---------------------------------------------------------------------------------------
-
-void launch(step which, const work& what, lock_handle lock, tally* t) {
-  switch (which) {
-    case step::one_per_block:
-      one_per_block<<<what.blocks, what.threads>>>(lock, t, what.times);
-      return;
-    case step::lanes_in_turn:
-      lanes_in_turn<<<what.blocks, what.threads>>>(lock, t, what.times);
-      return;
-    case step::atomic_ref:
-      with_atomic_ref<<<what.blocks, what.threads>>>(lock, t, what.times);
-      return;
-  }
-  throw invalid_input("lock: there is no such step");
-}
-
 }  // namespace
 
 result count(step which, const work& what) {
-  require_at_most(cudaDevAttrMaxGridDimX, what.blocks, "blocks");
-  require_at_most(cudaDevAttrMaxThreadsPerBlock, what.threads, "threads in a block");
-  if (what.blocks == 0 || what.threads == 0) return {};  // such a launch would be an error
-
-  device_lock lock;
-  device_buffer<tally> device_tally(1);
-  const float kernel_ms =
-      time_kernel([&] { launch(which, what, lock.handle(), device_tally.data()); },
-                  [&] { CUDA_CHECK(cudaMemset(device_tally.data(), 0, sizeof(tally))); });
-
-  const tally counted = device_tally.to_vector().front();  // waits until the kernel is done
-  return {counted.count, counted.entries, kernel_ms};
+  return host_part_of_count<device_lock>({one_per_block, lanes_in_turn, with_atomic_ref}, which,
+                                         what);
 }
 
 }  // namespace lab::lock
