@@ -48,37 +48,12 @@ __global__ void fill(function f, std::size_t first, number<p>* values, std::size
   //          Invariant: numbers beyond 2^32 still have the right degrees.
 }
 
-// --- given ---------------------------------------------------------------------------------------
-
-template <precision p>
-result evaluate_as(function f, std::size_t first, std::size_t n) {
-  constexpr unsigned kThreads = 256;
-  constexpr std::size_t kMaxBlocks = 8192;  // more than any device runs at once; threads stride
-  const auto blocks = static_cast<unsigned>(std::min((n + kThreads - 1) / kThreads, kMaxBlocks));
-  device_buffer<number<p>> values(n);
-
-  const float kernel_ms =
-      time_kernel([&] { fill<p><<<blocks, kThreads>>>(f, first, values.data(), n); });
-
-  const auto computed = values.to_vector();
-  return {std::vector<double>(computed.begin(), computed.end()), kernel_ms};
-}
-
 }  // namespace
 
 result evaluate(function f, precision p, std::size_t first, std::size_t n) {
-  refuse_if(first + n < first, "math_functions: there are no ", n, " elements from element ", first,
-            " on");
-  if (n == 0) return {};  // a grid of no blocks would be an error
-  switch (p) {
-    case precision::intrinsic:
-      return evaluate_as<precision::intrinsic>(f, first, n);
-    case precision::single:
-      return evaluate_as<precision::single>(f, first, n);
-    case precision::full:
-      return evaluate_as<precision::full>(f, first, n);
-  }
-  throw invalid_input("math_functions: there is no such precision");
+  return host_part_of_evaluate(p, first, n, [&](auto each, unsigned blocks, auto* values) {
+    fill<each.value><<<blocks, kThreads>>>(f, first, values, n);
+  });
 }
 
 errors measure(std::span<const double> values, std::span<const long double> exact) {

@@ -8,7 +8,7 @@
 //     nvcc -arch=sm_90 -cubin kernels.cu             the machine code, …
 //     cuobjdump -sass kernels.cubin                  … as SASS
 //
-// Left out are comments, the encoding of the instructions, and the NOPs behind the last one.
+// Left out are comments, the encoding of the instructions, and the NOPs after the last one.
 #pragma once
 
 namespace lab::ptx_and_sass {

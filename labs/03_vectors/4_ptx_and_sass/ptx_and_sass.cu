@@ -60,24 +60,15 @@ extern "C" __global__ void ptx_saxpy(float s, const float* x, float* y, int n) {
 
 namespace lab::ptx_and_sass {
 std::vector<float> add(std::span<const float> a, std::span<const float> b) {
-  const int n = length_of(a, b);
-  if (n == 0) return {};
-  const device_buffer device_a(a), device_b(b);
-  device_buffer<float> sum(a.size());
-  ptx_add<<<(n + kThreads - 1) / kThreads, kThreads>>>(device_a.data(), device_b.data(), sum.data(),
-                                                       n);
-  CUDA_CHECK(cudaGetLastError());
-  return sum.to_vector();
+  return host_part_of_add(a, b, [](int blocks, const float* a, const float* b, float* sum, int n) {
+    ptx_add<<<blocks, kThreads>>>(a, b, sum, n);
+  });
 }
 
 std::vector<float> saxpy(float s, std::span<const float> x, std::span<const float> y) {
-  const int n = length_of(x, y);
-  if (n == 0) return {};
-  const device_buffer device_x(x);
-  device_buffer device_y(y);
-  ptx_saxpy<<<(n + kThreads - 1) / kThreads, kThreads>>>(s, device_x.data(), device_y.data(), n);
-  CUDA_CHECK(cudaGetLastError());
-  return device_y.to_vector();
+  return host_part_of_saxpy(x, y, [=](int blocks, const float* x, float* y, int n) {
+    ptx_saxpy<<<blocks, kThreads>>>(s, x, y, n);
+  });
 }
 
 }  // namespace lab::ptx_and_sass

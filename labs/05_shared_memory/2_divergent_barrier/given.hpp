@@ -7,6 +7,7 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
+#include <span>
 #include <string>
 
 #include "divergent_barrier.hpp"
@@ -24,6 +25,34 @@ inline unsigned blocks_for(std::size_t n, std::size_t size) {
   refuse_if(blocks > kMost, "divergent_barrier: ", blocks,
             " blocks are needed, and a grid has at most ", kMost);
   return static_cast<unsigned>(blocks);
+}
+
+constexpr unsigned kColumns = 32;  // of a block: a row of its threads is a warp
+
+/// sums_of_blocks() and minus_column_means(), which launch their kernels by `launch`.
+template <class Launch>
+result host_part_of_sums(std::span<const float> values, const Launch& launch) {
+  const unsigned blocks = blocks_for(values.size(), kBlock);
+  if (blocks == 0) return {};  // a grid of no blocks would be an error
+  const device_buffer device_values(values);
+  device_buffer<float> sums(blocks);
+  const float kernel_ms =
+      time_kernel([&] { launch(blocks, device_values.data(), sums.data(), values.size()); });
+  return {sums.to_vector(), kernel_ms};
+}
+
+template <class Launch>
+result host_part_of_means(std::span<const float> table, const Launch& launch) {
+  refuse_if(table.size() % kRows != 0, "divergent_barrier: a table of ", table.size(),
+            " numbers cannot have ", kRows, " rows of equal length");
+  const std::size_t columns = table.size() / kRows;
+  const unsigned blocks = blocks_for(columns, kColumns);
+  if (blocks == 0) return {};
+  const device_buffer device_table(table);
+  device_buffer<float> less(table.size());
+  const float kernel_ms =
+      time_kernel([&] { launch(blocks, device_table.data(), less.data(), columns); });
+  return {less.to_vector(), kernel_ms};
 }
 
 }  // namespace lab::divergent_barrier

@@ -8,6 +8,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,14 @@ __host__ __device__ inline candidate farther(const candidate& a, const candidate
 __device__ inline float element(const float* a, std::size_t n, std::size_t row,
                                 std::size_t column) {
   return row < n && column < n ? a[row * n + column] : 0.0F;
+}
+
+inline void require_good(std::span<const float> a, std::size_t rows, std::size_t columns) {
+  refuse_if(rows != columns, "orthogonal_matrix: a matrix with ", rows, " rows and ", columns,
+            " columns is not square");
+  const std::size_t n = rows;
+  refuse_if(n == 0 ? !a.empty() : a.size() / n != n || a.size() % n != 0,  // n * n may overflow
+            "orthogonal_matrix: A has ", a.size(), " elements, and ", n, " x ", n, " are needed");
 }
 
 }  // namespace lab::orthogonal_matrix

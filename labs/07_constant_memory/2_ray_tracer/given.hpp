@@ -53,4 +53,26 @@ struct hit {
   float shade;
 };
 
+constexpr int kTile = 16;  // a block is kTile x kTile threads, one for each pixel
+constexpr float kMiss = -std::numeric_limits<float>::infinity();  // the depth of nothing
+
+/// render(), where `draw` brings the scene to the device, launches, and returns the kernel's time.
+inline result host_part_of_render(float (*draw)(std::span<const sphere> scene, uchar4* picture,
+                                                int width, int height, dim3 blocks, dim3 threads),
+                                  std::span<const sphere> scene, int width, int height) {
+  require_good(scene, width, height);
+  const dim3 threads(kTile, kTile);
+  const dim3 blocks((static_cast<unsigned>(width) + kTile - 1) / kTile,
+                    (static_cast<unsigned>(height) + kTile - 1) / kTile);
+  require_fits(blocks);
+
+  bitmap picture(width, height);
+  device_buffer<uchar4> pixels(picture.pixels().size());
+  const float kernel_ms = draw(scene, pixels.data(), width, height, blocks, threads);
+  static_assert(sizeof(rgba) == sizeof(uchar4));
+  CUDA_CHECK(cudaMemcpy(picture.pixels().data(), pixels.data(), pixels.size_bytes(),
+                        cudaMemcpyDeviceToHost));
+  return {std::move(picture), kernel_ms};
+}
+
 }  // namespace lab::ray_tracer

@@ -14,9 +14,6 @@
 namespace lab::ray_tracer {
 namespace {
 
-constexpr int kTile = 16;  // a block is kTile x kTile threads, one for each pixel
-constexpr float kMiss = -std::numeric_limits<float>::infinity();  // the depth of nothing
-
 // --- what one ray needs --------------------------------------------------------------------------
 
 // __fmul_rn, __fadd_rn and __fsub_rn are *, + and - that the compiler keeps apart. It may otherwise
@@ -28,8 +25,8 @@ __device__ hit hit_of(const sphere& ball, float ox, float oy) {
   return {kMiss, 0};
 }
 
-/// The colour that the ray of pixel (x, y) brings back from the `count` spheres of `scene`: red,
-/// green, blue, 255. (CUDA's uchar4 is four bytes that are stored in one piece.)
+/// The colour that the ray of pixel (x, y) brings back from the `count` spheres of `scene`. (CUDA's
+/// uchar4 is four bytes that are stored in one piece: red, green, blue, 255.)
 __device__ uchar4 colour_at(const sphere* scene, std::size_t count, int x, int y, int width,
                             int height) {
   const float ox = static_cast<float>(x) - static_cast<float>(width) / 2;
@@ -75,24 +72,10 @@ float render_from_constant_memory(std::span<const sphere> scene, uchar4* picture
 
 }  // namespace
 
-// --- given ---------------------------------------------------------------------------------------
-
 result render(step which, std::span<const sphere> scene, int width, int height) {
-  require_good(scene, width, height);
-  const dim3 threads(kTile, kTile);
-  const dim3 blocks((static_cast<unsigned>(width) + kTile - 1) / kTile,
-                    (static_cast<unsigned>(height) + kTile - 1) / kTile);
-  require_fits(blocks);
-
-  bitmap picture(width, height);
-  device_buffer<uchar4> pixels(picture.pixels().size());
-  const auto render_step =
-      which == step::global_memory ? render_from_global_memory : render_from_constant_memory;
-  const float kernel_ms = render_step(scene, pixels.data(), width, height, blocks, threads);
-  static_assert(sizeof(rgba) == sizeof(uchar4));
-  CUDA_CHECK(cudaMemcpy(picture.pixels().data(), pixels.data(), pixels.size_bytes(),
-                        cudaMemcpyDeviceToHost));
-  return {std::move(picture), kernel_ms};
+  return host_part_of_render(
+      which == step::global_memory ? render_from_global_memory : render_from_constant_memory, scene,
+      width, height);
 }
 
 }  // namespace lab::ray_tracer

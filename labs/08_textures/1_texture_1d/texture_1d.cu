@@ -12,10 +12,6 @@
 namespace lab::texture_1d {
 namespace {
 
-constexpr unsigned kThreads = 256;
-
-unsigned blocks_for(std::size_t n) { return static_cast<unsigned>((n + kThreads - 1) / kThreads); }
-
 // --- linear memory: an index, and no rules -------------------------------------------------------
 
 /// A view of floats in ordinary device memory. (texture_view, in lab/texture.hpp, owns the object.)
@@ -28,7 +24,7 @@ texture_view view_of(const device_buffer<float>& texels) {
 __global__ void fetch_each(cudaTextureObject_t view, const int* indices, float* values,
                            std::size_t n) {
   // TODO(2): this thread's value: what tex1Dfetch<float>(object, index) gives for its index. An
-  //          index outside of the texture needs no care; a thread beyond n does.
+  //          index outside of the texture needs no care; a thread past n does.
 }
 
 // --- a CUDA array: a place, and rules for what is between and outside ----------------------------
@@ -52,20 +48,13 @@ __global__ void sample_each(cudaTextureObject_t view, const float* places, float
 
 }  // namespace
 
-// --- given ---------------------------------------------------------------------------------------
-
 result fetch(std::span<const float> texels, std::span<const int> indices) {
   require_texels(texels.size(), most_texels_in_linear_memory());
   const device_buffer memory(texels);
-  const texture_view view = view_of(memory);  // behind the memory: destroyed before it
-  if (indices.empty()) return {};
-  const device_buffer device_indices(indices);
-  device_buffer<float> values(indices.size());
-  const float kernel_ms = time_kernel([&] {
-    fetch_each<<<blocks_for(indices.size()), kThreads>>>(view.object(), device_indices.data(),
-                                                         values.data(), values.size());
+  const texture_view view = view_of(memory);  // made after the memory, destroyed before it
+  return values_at(indices, [&](unsigned blocks, const int* at, float* values, std::size_t n) {
+    fetch_each<<<blocks, kThreads>>>(view.object(), at, values, n);
   });
-  return {values.to_vector(), kernel_ms};
 }
 
 result sample(std::span<const float> texels, const settings& how, std::span<const float> places) {
@@ -75,14 +64,9 @@ result sample(std::span<const float> texels, const settings& how, std::span<cons
   //          Refuse that: throw invalid_input, with a sentence.
   const array_owner array = array_of(texels);
   const texture_view view = view_of(array, how);
-  if (places.empty()) return {};
-  const device_buffer device_places(places);
-  device_buffer<float> values(places.size());
-  const float kernel_ms = time_kernel([&] {
-    sample_each<<<blocks_for(places.size()), kThreads>>>(view.object(), device_places.data(),
-                                                         values.data(), values.size());
+  return values_at(places, [&](unsigned blocks, const float* at, float* values, std::size_t n) {
+    sample_each<<<blocks, kThreads>>>(view.object(), at, values, n);
   });
-  return {values.to_vector(), kernel_ms};
 }
 
 }  // namespace lab::texture_1d

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -118,6 +119,49 @@ inline void enqueue(cudaStream_t stream, host_arrays& host, buffers& memory, pie
 inline void one_stream(cudaStream_t stream, host_arrays& host, buffers& memory, std::size_t chunk) {
   for (std::size_t first = 0; first < host.n; first += chunk)
     enqueue(stream, host, memory, piece_at(first, chunk, host.n));
+}
+
+/// What a call of process() works with. The streams are made last, so destroyed first: before what
+/// their work uses.
+struct work {
+  work(std::size_t n, std::size_t chunk, std::size_t chunk1)
+      : host(n), memory0(chunk), memory1(chunk1) {}
+  host_arrays host;
+  buffers memory0, memory1;
+  event begun, done;
+  stream stream0, stream1;
+};
+
+/// process(), where queue(all, chunk) queues the work of the steps with two streams.
+template <class Queue>
+result host_part_of_process(step which, std::span<const int> a, std::span<const int> b,
+                            std::size_t chunk, const Queue& queue) {
+  const std::size_t n = a.size();
+  refuse_if(n != b.size(), "two_streams: a has ", n, " elements and b has ", b.size(),
+            "; they must be equally long");
+  refuse_if(chunk == 0 || chunk % kGroup != 0, "two_streams: a chunk of ", chunk,
+            " elements is not a positive multiple of ", kGroup);
+  if (n == 0) return {};
+  chunk = std::min(chunk, (n + kGroup - 1) / kGroup * kGroup);  // no more memory than there is use
+
+  work all(n, chunk, which == step::one_stream ? 0 : chunk);
+  std::copy(a.begin(), a.end(), all.host.a.data());
+  std::copy(b.begin(), b.end(), all.host.b.data());
+  std::fill_n(all.host.c.data(), n, -1);  // not an older result, which may be right by chance
+
+  event_timer timer;
+  timer.start(all.stream0);
+  if (which == step::one_stream)
+    one_stream(all.stream0, all.host, all.memory0, chunk);
+  else
+    queue(all, chunk);
+  timer.stop();
+  CUDA_CHECK(cudaStreamSynchronize(all.stream0));
+
+  result r;
+  r.c.assign(all.host.c.data(), all.host.c.data() + n);
+  r.total_ms = timer.milliseconds();
+  return r;
 }
 
 }  // namespace lab::two_streams

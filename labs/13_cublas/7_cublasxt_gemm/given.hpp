@@ -55,4 +55,34 @@ inline std::vector<int> devices_of(const plan& how) {
   return devices;
 }
 
+/// That op(A) · B is possible.
+inline void require_product(op first, const matrix& a, const matrix& b) {
+  require_whole("A", a);
+  require_whole("B", b);
+  const std::size_t terms = first == op::none ? a.columns : a.rows;
+  refuse_if(terms != b.rows, "cublasxt_gemm: op(A) has ", terms, " columns and B has ", b.rows,
+            " rows; for a product these must be the same");
+}
+
+/// That A + B and A · B are.
+inline void require_square(const matrix& a, const matrix& b) {
+  require_whole("A", a);
+  require_whole("B", b);
+  refuse_if(a.rows != b.rows || a.columns != b.columns || a.columns != b.rows,
+            "cublasxt_gemm: A is ", name_of(a), " and B is ", name_of(b),
+            "; A + B and A · B are both possible only for square matrices of one size");
+}
+
+/// A matrix without any values yet: NaN, not 0.
+inline matrix unwritten(std::size_t rows, std::size_t columns) {
+  return {rows, columns,
+          std::vector<float>(rows * columns, std::numeric_limits<float>::quiet_NaN())};
+}
+
+/// The product of matrices without elements: zeros, if it has any elements itself.
+inline result nothing_to_add(matrix c) {
+  std::ranges::fill(c.elements, 0.0F);
+  return {std::move(c), 0};
+}
+
 }  // namespace lab::cublasxt_gemm

@@ -9,29 +9,9 @@
 
 #include <cuda_runtime.h>
 
-#include <cstdint>
-#include <string>
-
-#include "choose_device.hpp"
-#include "lab/cuda_check.hpp"
-#include "lab/errors.hpp"
+#include "given.hpp"
 
 namespace lab::choose_device {
-namespace {
-
-int count_devices() {
-  int count = 0;
-  CUDA_CHECK(cudaGetDeviceCount(&count));
-  return count;
-}
-
-int attribute(cudaDeviceAttr which, int device) {
-  int value = 0;
-  CUDA_CHECK(cudaDeviceGetAttribute(&value, which, device));
-  return value;
-}
-
-}  // namespace
 
 std::vector<candidate> list_candidates() {
   std::vector<candidate> list;
@@ -104,10 +84,7 @@ std::optional<int> best(std::span<const candidate> list, const requirement& need
 // --- the choice takes effect ---------------------------------------------------------------------
 
 int select(int device) {
-  const int count = count_devices();
-  if (device < 0 || device >= count)
-    throw invalid_input("choose_device: there is no device " + std::to_string(device) +
-                        "; this machine has " + std::to_string(count) + ", counted from 0");
+  require_device(device);
   // TODO(4): make it the current device. Then ask CUDA for the current device, and return that.
   // BEGIN SOLUTION
   // STUB: throw not_written("selecting a device", 4);

@@ -73,33 +73,8 @@ float time_copies(direction which, std::span<std::uint8_t> host, std::uint8_t* d
 
 }  // namespace
 
-// --- given: the source holds the bytes, the destination holds something else ---------------------
-
 result copy(memory where, direction which, std::span<const std::uint8_t> bytes, unsigned copies) {
-  refuse_if(copies == 0, "copy_rates: 0 copies take no time; ask for at least one");
-  const std::size_t n = bytes.size();
-  if (n == 0) return {};
-
-  std::vector<std::uint8_t> ordinary(where == memory::pageable ? n : 0);
-  pinned_bytes pinned(where == memory::pinned ? n : 0);
-  const std::span<std::uint8_t> host = where == memory::pageable ? ordinary : pinned.span();
-  device_buffer<std::uint8_t> device(n);  // filled with 0xFF
-
-  result r;
-  r.pinned = is_pinned(host.data());
-  r.arrived.resize(n);
-  if (which == direction::to_device) {
-    std::copy(bytes.begin(), bytes.end(), host.begin());
-    r.milliseconds = time_copies(which, host, device.data(), copies);
-    device.copy_to(r.arrived);
-  } else {
-    device.copy_from(bytes);
-    // Writing to it also makes the system find the pages, which would be in the time otherwise.
-    std::fill(host.begin(), host.end(), std::uint8_t{0xFF});
-    r.milliseconds = time_copies(which, host, device.data(), copies);
-    std::copy(host.begin(), host.end(), r.arrived.begin());
-  }
-  return r;
+  return host_part_of_copy<pinned_bytes>(time_copies, where, which, bytes, copies);
 }
 
 // --- from a time to a rate -----------------------------------------------------------------------

@@ -16,7 +16,7 @@ namespace {
 
 // --- a sum for each block ------------------------------------------------------------------------
 
-// TODO(1): somebody wanted to save time: in a level of the tree most threads add nothing, so why
+// TODO(1): this was meant to save time: in a level of the tree most threads add nothing, so why
 //          should they wait? Run this kernel on the CPU device, read the report, and repair it.
 //          Invariant: every thread of the block reaches every __syncthreads(), and reaches it as
 //          often as all the others.
@@ -41,8 +41,6 @@ __global__ void sum_each_block(const float* values, float* sums, std::size_t n) 
 }
 
 // --- each number less the mean of its column -----------------------------------------------------
-
-constexpr unsigned kColumns = 32;  // of a block: a row of its threads is a warp
 
 // TODO(2): the same idea once more, in a tree that goes down the columns: row y adds row y + half.
 //          This time *all* threads need the result. Run it: the report has two lines of this file.
@@ -70,34 +68,18 @@ __global__ void subtract_column_means(const float* table, float* result, std::si
 
 }  // namespace
 
-// --- given: the grids ----------------------------------------------------------------------------
-
 result sums_of_blocks(std::span<const float> values) {
-  const unsigned blocks = blocks_for(values.size(), kBlock);
-  if (blocks == 0) return {};  // a grid of no blocks would be an error
-
-  const device_buffer device_values(values);
-  device_buffer<float> device_sums(blocks);
-  const float kernel_ms = time_kernel([&] {
-    sum_each_block<<<blocks, kBlock>>>(device_values.data(), device_sums.data(), values.size());
-  });
-  return {device_sums.to_vector(), kernel_ms};
+  return host_part_of_sums(values,
+                           [](unsigned blocks, const float* in, float* sums, std::size_t n) {
+                             sum_each_block<<<blocks, kBlock>>>(in, sums, n);
+                           });
 }
 
 result minus_column_means(std::span<const float> table) {
-  refuse_if(table.size() % kRows != 0, "divergent_barrier: a table of ", table.size(),
-            " numbers cannot have ", kRows, " rows of equal length");
-  const std::size_t columns = table.size() / kRows;
-  const unsigned blocks = blocks_for(columns, kColumns);
-  if (blocks == 0) return {};
-
-  const device_buffer device_table(table);
-  device_buffer<float> device_result(table.size());
-  const float kernel_ms = time_kernel([&] {
-    subtract_column_means<<<blocks, dim3(kColumns, kRows)>>>(device_table.data(),
-                                                             device_result.data(), columns);
-  });
-  return {device_result.to_vector(), kernel_ms};
+  const auto launch = [](unsigned blocks, const float* in, float* out, std::size_t columns) {
+    subtract_column_means<<<blocks, dim3(kColumns, kRows)>>>(in, out, columns);
+  };
+  return host_part_of_means(table, launch);
 }
 
 }  // namespace lab::divergent_barrier

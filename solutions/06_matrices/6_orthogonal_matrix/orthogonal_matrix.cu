@@ -115,11 +115,8 @@ result conclude(const std::vector<candidate>& of_block, std::size_t n) {
 }  // namespace
 
 result examine(std::span<const float> a, std::size_t rows, std::size_t columns) {
-  refuse_if(rows != columns, "orthogonal_matrix: a matrix with ", rows, " rows and ", columns,
-            " columns is not square");
+  require_good(a, rows, columns);
   const std::size_t n = rows;
-  refuse_if(n == 0 ? !a.empty() : a.size() / n != n || a.size() % n != 0,  // n * n may overflow
-            "orthogonal_matrix: A has ", a.size(), " elements, and ", n, " x ", n, " are needed");
   if (n == 0) return {};  // a grid of no blocks would be an error
 
   const dim3 grid(tiles_for(n), tiles_for(n)), block(kTile, kTile);

@@ -9,16 +9,7 @@
 
 #include <cuda_runtime.h>
 
-#include <cstddef>
-#include <vector>
-
-#include "lab/cuda_check.hpp"
-#include "lab/device_buffer.hpp"
-#include "lab/errors.hpp"
-#include "lab/launch_limits.hpp"
-#include "lab/refuse_if.hpp"
-#include "lab/time_kernel.hpp"
-#include "lost_update.hpp"
+#include "given.hpp"
 
 namespace lab::lost_update {
 namespace {
@@ -51,16 +42,16 @@ __global__ void replay_turns(const turn* schedule, std::size_t turns, int* x, mo
 using counter = unsigned long long;  // CUDA's name for 64 bits that atomicAdd takes
 static_assert(sizeof(counter) == sizeof(std::uint64_t));
 
-// TODO(2): this kernel is finished, compiles, and is wrong. Somebody knew that an increment has
+// TODO(2): this kernel is finished, compiles, and is wrong. Its author knew that an increment has
 //          three steps, and thought that a barrier would keep them apart. How much is lost, and
 //          why? Run it, then `scripts/lab check 10.2`, and repair it.
 __global__ void count_everybody(counter* count, unsigned rounds) {
   for (unsigned round = 0; round < rounds; ++round) {
     // BEGIN SOLUTION
     // STUB: const counter mine = *count;
-    // STUB: __syncthreads();  // "now nobody is in the middle of reading"
+    // STUB: __syncthreads();  // "now no thread is in the middle of reading"
     // STUB: *count = mine + 1;
-    // STUB: __syncthreads();  // "now nobody is in the middle of writing"
+    // STUB: __syncthreads();  // "now no thread is in the middle of writing"
     atomicAdd(count, 1ULL);
     // END SOLUTION
   }
@@ -71,12 +62,7 @@ __global__ void count_everybody(counter* count, unsigned rounds) {
 // --- the host's part -----------------------------------------------------------------------------
 
 std::vector<moment> replay(std::span<const turn> schedule, unsigned threads, std::int32_t start) {
-  refuse_if(threads == 0 || threads > kMostThreads, "lost_update: a replay has 1 to ", kMostThreads,
-            " threads, not ", threads);
-  for (const turn& now : schedule)
-    refuse_if(now.thread >= threads, "lost_update: it is the turn of thread ", now.thread,
-              ", and there are only ", threads, ", which are counted from 0");
-
+  require_good(schedule, threads);
   const device_buffer device_schedule(schedule);
   device_buffer device_x(std::span<const int>(&start, 1));
   device_buffer<moment> device_moments(schedule.size());
@@ -91,8 +77,7 @@ std::vector<moment> replay(std::span<const turn> schedule, unsigned threads, std
 }
 
 result count(unsigned blocks, unsigned threads, unsigned rounds) {
-  require_at_most(cudaDevAttrMaxGridDimX, blocks, "blocks");
-  require_at_most(cudaDevAttrMaxThreadsPerBlock, threads, "threads in a block");
+  require_possible(blocks, threads);
   if (blocks == 0 || threads == 0 || rounds == 0) return {};
 
   device_buffer<counter> device_count(1);

@@ -17,7 +17,7 @@ namespace {
 // given.hpp has what 11.1 was about: stream and event, copy_up(), launch_average() and copy_down(),
 // each of which puts one piece of work into a stream and does not wait for it, and one_stream().
 
-// --- two streams that know nothing of each other -------------------------------------------------
+// --- two streams that do not wait for each other -------------------------------------------------
 
 /// From here on, `later` waits for all that is in `earlier` now. The host waits for nothing.
 /// `mark` is this call's own, and lives until the work is done.
@@ -75,50 +75,18 @@ void breadth_first(cudaStream_t stream0, cudaStream_t stream1, host_arrays& host
 
 }  // namespace
 
-// --- the frame around the steps ------------------------------------------------------------------
-
 result process(step which, std::span<const int> a, std::span<const int> b, std::size_t chunk) {
-  const std::size_t n = a.size();
-  refuse_if(n != b.size(), "two_streams: a has ", n, " elements and b has ", b.size(),
-            "; they must be equally long");
-  refuse_if(chunk == 0 || chunk % kGroup != 0, "two_streams: a chunk of ", chunk,
-            " elements is not a positive multiple of ", kGroup);
-  if (n == 0) return {};
-  chunk = std::min(chunk, (n + kGroup - 1) / kGroup * kGroup);  // no more memory than there is use
-
-  host_arrays host(n);
-  std::copy(a.begin(), a.end(), host.a.data());
-  std::copy(b.begin(), b.end(), host.b.data());
-  std::fill_n(host.c.data(), n, -1);  // not an older result, which may be right by chance
-  buffers memory0(chunk);
-  buffers memory1(which == step::one_stream ? 0 : chunk);
-
-  const event begun, done;
-  const stream stream0, stream1;  // made last, so destroyed first: before what their work uses
-  event_timer timer;
-  timer.start(stream0);
-  if (which == step::one_stream) {
-    one_stream(stream0, host, memory0, chunk);
-  } else {
-    let_wait(stream1, stream0, begun);  // nothing begins before the clock
-    if (which == step::depth_first)
-      depth_first(stream0, stream1, host, memory0, memory1, chunk);
-    else
-      breadth_first(stream0, stream1, host, memory0, memory1, chunk);
-    // TODO(4): below, the clock is stopped in stream0, and the host waits for stream0 alone. Both
-    //          must come after the work of stream1, too. You have written what does it.
+  return host_part_of_process(which, a, b, chunk, [&](work& all, std::size_t size) {
+    let_wait(all.stream1, all.stream0, all.begun);  // nothing begins before the clock
+    const auto run = which == step::depth_first ? depth_first : breadth_first;
+    run(all.stream0, all.stream1, all.host, all.memory0, all.memory1, size);
+    // TODO(4): after this, the clock is stopped in stream0, and the host waits for stream0 alone.
+    //          Both must come after the work of stream1, too. You have written what does it.
     // BEGIN SOLUTION
     // STUB: throw not_written("bringing the streams together", 4);
-    let_wait(stream0, stream1, done);
+    let_wait(all.stream0, all.stream1, all.done);
     // END SOLUTION
-  }
-  timer.stop();
-  CUDA_CHECK(cudaStreamSynchronize(stream0));
-
-  result r;
-  r.c.assign(host.c.data(), host.c.data() + n);
-  r.total_ms = timer.milliseconds();
-  return r;
+  });
 }
 
 }  // namespace lab::two_streams

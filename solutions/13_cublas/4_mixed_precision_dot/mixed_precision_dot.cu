@@ -15,9 +15,6 @@
 namespace lab::mixed_precision_dot {
 namespace {
 
-constexpr unsigned kThreads = 256;
-constexpr int kPiece = 1 << 18;  // as many elements are double at the same time
-
 // cublasDotEx(handle, n, x, type of x, incx, y, type of y, incy, result, type of result, type of
 // the arithmetic): the pointers are void*, and the types are arguments, CUDA_R_32F (float) and
 // CUDA_R_64F (double) among them. Which combinations there are is in its documentation.
@@ -38,7 +35,7 @@ float dot_in_float(cublasHandle_t handle, int n, const float* x, const float* y)
 // --- step in_double: what goes in must be double, too --------------------------------------------
 
 __global__ void widen(const float* from, double* to, std::size_t n) {
-  // TODO(2): to[i] = from[i] for i < n. Nothing at or behind n is touched.
+  // TODO(2): to[i] = from[i] for i < n. Nothing at or past n is touched.
   // BEGIN SOLUTION
   const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (i < n) to[i] = from[i];  // exact: every float is a double
@@ -95,23 +92,8 @@ std::optional<double> dot_of_mixed_types(cublasHandle_t handle, int n, const flo
 
 }  // namespace
 
-// --- given ---------------------------------------------------------------------------------------
-
 result dot(step which, std::span<const float> x, std::span<const float> y) {
-  const int n = common_length(x, y);
-  if (n == 0) return {};
-  const device_buffer device_x(x), device_y(y);
-  const auto longest = static_cast<std::size_t>(std::min(n, kPiece));
-  device_buffer<double> wide_x(longest), wide_y(longest);
-  const cublas_handle handle;
-  double value = 0;
-  const float kernel_ms = time_kernel([&] {
-    value = which == step::in_float
-                ? static_cast<double>(dot_in_float(handle, n, device_x.data(), device_y.data()))
-                : dot_in_double(handle, n, device_x.data(), device_y.data(), wide_x.data(),
-                                wide_y.data());
-  });
-  return {value, kernel_ms};
+  return host_part_of_dot(dot_in_float, dot_in_double, which, x, y);
 }
 
 std::optional<double> ask_for_mixed_types(std::span<const float> x, std::span<const float> y) {
