@@ -17,6 +17,7 @@
 #endif
 
 #include "fault_tests.hpp"
+#include "full_size.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
@@ -25,11 +26,16 @@
 
 namespace {
 
+using lab::single_stream::kDefaultChunk;
+using lab::single_stream::kDefaultSize;
+using lab::single_stream::kGroup;
 using lab::single_stream::process;
 using lab::single_stream::reference;
 using lab::testing::bytes_of;
+using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
+using lab::testing::repeated;
 using lab::testing::work_of;
 using vector = std::vector<int>;
 
@@ -156,6 +162,22 @@ TEST(Refusal, OfAChunkThatTearsGroupsApart) {
 FAULT_TEST(Refusal, OfEveryCallThatFails) {
   const vector a = lab::random_ints(1000, 1, 0, 99), b = lab::random_ints(1000, 2, 0, 99);
   expect_failures_reported([&] { return process(a, b, 256).c; }, a, b);
+}
+
+::testing::AssertionResult is_right_at(std::size_t n, std::size_t chunk) {
+  const vector a = lab::random_ints(1009 * kGroup, 1, 0, 1 << 20),
+               b = lab::random_ints(1009 * kGroup, 2, 5, 1 << 19);
+  return matches(lab::compare_exact(process(repeated(a, n), repeated(b, n), chunk).c,
+                                    repeated(reference(a, b), n)));
+}
+
+TEST(SingleStream, IsExactAtTheProgramsSize) {
+  expect_at_full_size([] { return is_right_at(kDefaultSize, kDefaultChunk); });
+}
+
+TEST(SingleStream, IsExactInAChunkOfManyBlocks) {
+  constexpr std::size_t kMany = lab::testing::kManyBlocks * kGroup;
+  expect_at_full_size([] { return is_right_at(kMany, kMany); });
 }
 
 }  // namespace

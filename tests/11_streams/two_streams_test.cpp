@@ -17,6 +17,7 @@
 #endif
 
 #include "fault_tests.hpp"
+#include "full_size.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
@@ -28,9 +29,14 @@ namespace {
 
 using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
+using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
+using lab::testing::repeated;
 using lab::testing::work_of;
+using lab::two_streams::kDefaultChunk;
+using lab::two_streams::kDefaultSize;
+using lab::two_streams::kGroup;
 using lab::two_streams::process;
 using lab::two_streams::reference;
 using lab::two_streams::step;
@@ -179,6 +185,16 @@ TEST_P(EachStep, RefusesAChunkThatTearsGroupsApart) {
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
   const vector a = lab::random_ints(1000, 1, 0, 99), b = lab::random_ints(1000, 2, 0, 99);
   expect_failures_reported([&] { return process(which(), a, b, 256).c; }, a, b);
+}
+
+TEST_P(EachStep, IsExactAtTheProgramsSize) {
+  expect_at_full_size([&] {
+    const vector a = lab::random_ints(1009 * kGroup, 1, 0, 1 << 20),
+                 b = lab::random_ints(1009 * kGroup, 2, 5, 1 << 19);
+    const auto result =
+        process(which(), repeated(a, kDefaultSize), repeated(b, kDefaultSize), kDefaultChunk);
+    return matches(lab::compare_exact(result.c, repeated(reference(a, b), kDefaultSize)));
+  });
 }
 
 }  // namespace

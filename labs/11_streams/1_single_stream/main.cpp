@@ -17,9 +17,8 @@
 
 int main(int argc, char** argv) {
   lab::program program("11.1_single_stream", "Averages neighbours, chunk by chunk in one stream.");
-  constexpr std::size_t kMi = std::size_t{1} << 20;
-  std::size_t size = 20 * kMi;
-  std::size_t chunk = kMi;
+  std::size_t size = lab::single_stream::kDefaultSize;
+  std::size_t chunk = lab::single_stream::kDefaultChunk;
   program.add_size("--size", size, "number of elements; the default is the book's");
   program.add_size("--chunk", chunk, "elements in a chunk, a multiple of 256");
 

@@ -10,6 +10,9 @@
 
 namespace lab::single_stream {
 
+/// What the program works on unless it is told otherwise: the book's vectors, in the book's chunks.
+inline constexpr std::size_t kDefaultSize = std::size_t{20} << 20, kDefaultChunk = 1 << 20;
+
 /// Neighbours are averaged within groups of this many elements.
 inline constexpr std::size_t kGroup = 256;
 

@@ -34,9 +34,8 @@ lab::timing measure(step which, const std::vector<int>& a, const std::vector<int
 int main(int argc, char** argv) {
   lab::program program("11.2_two_streams",
                        "Averages neighbours, chunk by chunk in two streams that overlap.");
-  constexpr std::size_t kMi = std::size_t{1} << 20;
-  std::size_t size = 20 * kMi;
-  std::size_t chunk = kMi;
+  std::size_t size = lab::two_streams::kDefaultSize;
+  std::size_t chunk = lab::two_streams::kDefaultChunk;
   program.add_size("--size", size, "number of elements; the default is the book's");
   program.add_size("--chunk", chunk, "elements in a chunk, a multiple of 256");
   const auto& chosen_step = program.add_step<step>(
