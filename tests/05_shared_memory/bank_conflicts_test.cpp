@@ -12,6 +12,7 @@
 
 #include "counted.hpp"
 #include "fault_tests.hpp"
+#include "full_size.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
@@ -24,6 +25,7 @@ namespace {
 
 using lab::bank_conflicts::conflict_free_pitch;
 using lab::bank_conflicts::count_shared_reads;
+using lab::bank_conflicts::kDefaultRows;
 using lab::bank_conflicts::kMostColumns;
 using lab::bank_conflicts::kMostRounds;
 using lab::bank_conflicts::layout;
@@ -34,6 +36,7 @@ using lab::bank_conflicts::row_sums;
 using lab::bank_conflicts::wavefronts;
 using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
+using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
@@ -285,6 +288,13 @@ FAULT_TEST(RowSums, ReportEveryCallThatFails) {
   sums_of(numbers<signed char>(33 * 5, 1));
   sums_of(numbers<short>(33 * 5, 2));
   sums_of(numbers<float>(33 * 5, 3));
+}
+
+TEST(RowSums, AreExactAtTheProgramsSize) {
+  expect_at_full_size([] {
+    for (const std::size_t columns : {std::size_t{33}, kMostColumns})
+      expect_right_in_all_types(kDefaultRows, columns, 4, columns);
+  });
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "fault_tests.hpp"
+#include "full_size.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
@@ -22,10 +23,12 @@ namespace {
 
 using lab::euclidean_norm::as_float;
 using lab::euclidean_norm::error_bound;
+using lab::euclidean_norm::kDefaultSize;
 using lab::euclidean_norm::norm;
 using lab::euclidean_norm::reference;
 using lab::euclidean_norm::step;
 using lab::testing::bytes_of;
+using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
@@ -277,6 +280,13 @@ TEST_P(SafeStep, IsInfiniteOnlyWhereTheNormIsNoFloat) {
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
   const vector x = lab::random_floats(1000, 1, -1, 1);
   expect_failures_reported([&] { return is_within_the_bound(which(), x); }, x);
+}
+
+TEST_P(EachStep, CountsEveryElementOnceAtTheProgramsSize) {
+  expect_at_full_size([&] {
+    const vector x = powers_of_two(kDefaultSize, 3);  // one less, and the norm is another float
+    return matches(lab::compare(norm(which(), x).value, as_float(reference(x)), lab::tolerance{}));
+  });
 }
 
 }  // namespace

@@ -10,11 +10,12 @@
 
 namespace lab::bank_conflicts {
 
-constexpr std::size_t kLanes = 32;        ///< threads of a warp
-constexpr std::size_t kBanks = 32;        ///< of shared memory
-constexpr std::size_t kWordBytes = 4;     ///< neighbouring words lie in neighbouring banks
-constexpr std::size_t kMostColumns = 64;  ///< of a table, so that a block's part of it fits
-constexpr unsigned kMostRounds = 1000;    ///< so that sums of small types stay exact
+constexpr std::size_t kLanes = 32;          ///< threads of a warp
+constexpr std::size_t kBanks = 32;          ///< of shared memory
+constexpr std::size_t kWordBytes = 4;       ///< neighbouring words lie in neighbouring banks
+constexpr std::size_t kMostColumns = 64;    ///< of a table, so that a block's part of it fits
+constexpr unsigned kMostRounds = 1000;      ///< so that sums of small types stay exact
+constexpr std::size_t kDefaultRows = 2048;  ///< of the program's tables unless it is told otherwise
 
 /// How many passes over the banks (wavefronts) it takes when lane i of a full warp reads the
 /// element first + i * stride of an array that begins in bank 0. The bank of a byte is (its address

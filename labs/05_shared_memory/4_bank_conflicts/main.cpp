@@ -104,7 +104,7 @@ int main(int argc, char** argv) {
   enum class element { all, chars, shorts, floats };
   lab::program program("05.4_bank_conflicts",
                        "Adds up rows in shared memory, with and without bank conflicts.");
-  std::size_t rows = 2048, only = 0, rounds = 4;
+  std::size_t rows = lab::bank_conflicts::kDefaultRows, only = 0, rounds = 4;
   program.add_size("--size", rows, "number of rows");
   program.add_size("--columns", only, "of the table; 0 tries many")
       .at_most(lab::bank_conflicts::kMostColumns);

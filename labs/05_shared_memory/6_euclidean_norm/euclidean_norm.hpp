@@ -4,9 +4,13 @@
 // 05.6 euclidean_norm: the contract. What the program and the tests expect of euclidean_norm.cu.
 #pragma once
 
+#include <cstddef>
 #include <span>
 
 namespace lab::euclidean_norm {
+
+/// How many elements the program takes unless it is told otherwise.
+inline constexpr std::size_t kDefaultSize = 1'000'000;
 
 enum class step {
   by_dot_product,  ///< √(x · x), in floats: wrong where squares leave the range of floats

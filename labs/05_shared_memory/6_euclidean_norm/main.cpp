@@ -44,7 +44,7 @@ std::vector<float> make(data kind, std::size_t size, std::uint64_t seed) {
 int main(int argc, char** argv) {
   using lab::euclidean_norm::step;
   lab::program program("05.6_euclidean_norm", "The Euclidean norm of a vector of floats.");
-  std::size_t size = 1'000'000;
+  std::size_t size = lab::euclidean_norm::kDefaultSize;
   program.add_size("--size", size, "number of elements");
   const auto& chosen_step = program.add_step<step>(
       {{"dot", step::by_dot_product, "the root of the sum of squares"},
