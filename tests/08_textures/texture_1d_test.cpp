@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "fault_tests.hpp"
+#include "full_size.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab/texture.hpp"
@@ -25,11 +26,13 @@ namespace {
 
 using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
+using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
 using lab::texture_1d::compare_samples;
 using lab::texture_1d::fetch;
+using lab::texture_1d::kDefaultSamples;
 using lab::texture_1d::reference_fetch;
 using lab::texture_1d::sample;
 using lab::texture_1d::settings;
@@ -300,6 +303,24 @@ FAULT_TEST(Textures, ReportEveryCallThatFails) {
   const std::vector<int> indices = {0, 4, 2, 9};
   expect_failures_reported([&] { return fetch(texels, indices).values; }, texels, indices);
   expect_failures_reported([&] { return sample(texels, {}, places).values; }, texels, places);
+}
+
+TEST(Sample, IsRightForAsManyPlacesAsTheProgramReads) {
+  expect_at_full_size([] {
+    const vector texels = lab::random_floats(4, 1, -9, 20),
+                 places = lab::random_floats(kDefaultSamples, 2, 0, 4);
+    const settings linear{.filter = cudaFilterModeLinear};
+    return matches(compare_samples(texels, linear, places, sample(texels, linear, places).values));
+  });
+}
+
+TEST(Fetch, GivesEachTexelWithManyBlocks) {
+  expect_at_full_size([] {
+    const vector texels = lab::random_floats(5000, 3, -9, 20);
+    const auto indices = lab::random_ints(256 * lab::testing::kManyBlocks, 4, 0, 4999);
+    return matches(
+        lab::compare_exact(fetch(texels, indices).values, reference_fetch(texels, indices)));
+  });
 }
 
 }  // namespace

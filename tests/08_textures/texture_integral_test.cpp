@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "fault_tests.hpp"
+#include "full_size.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab/texture.hpp"
@@ -27,12 +28,14 @@
 namespace {
 
 using lab::testing::bytes_of;
+using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
 using lab::texture_integral::exact;
 using lab::texture_integral::integrand;
 using lab::texture_integral::integrate;
+using lab::texture_integral::kDefaultSize;
 using lab::texture_integral::reference;
 using lab::texture_integral::samples_of;
 using vector = std::vector<float>;
@@ -223,6 +226,15 @@ TEST(Midpoint, IsAsGoodAsItsSamplesInTheEnd) {
 FAULT_TEST(Integral, ReportsEveryCallThatFails) {
   const vector samples = lab::random_floats(1000, 1, -1, 1);
   expect_failures_reported([&] { return is_the_rule(samples, 0, 1); }, samples);
+}
+
+TEST(Integral, AddsEverySampleOnceAtTheProgramsSize) {
+  expect_at_full_size([] {
+    const std::vector<int> whole = lab::random_ints(kDefaultSize, 1, -9'000'000, 12'000'000);
+    const vector samples(whole.begin(), whole.end());
+    const double sum = std::accumulate(samples.begin(), samples.end(), 0.0);
+    return matches(lab::compare(integrate(samples, 0, kDefaultSize).value, sum, lab::tolerance{}));
+  });
 }
 
 }  // namespace

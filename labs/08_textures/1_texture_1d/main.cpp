@@ -86,7 +86,7 @@ bool show_samples(lab::program& program, const std::vector<float>& texels, setti
 
 int main(int argc, char** argv) {
   lab::program program("08.1_texture_1d", "Reads textures of one dimension: at, between, outside.");
-  std::size_t size = 4, samples = 1'000'000;
+  std::size_t size = 4, samples = lab::texture_1d::kDefaultSamples;
   settings how;
   how.border = -1;
   program.add_size("--size", size, "number of texels").positive().at_most(1000);

@@ -6,10 +6,14 @@
 
 #include <cuda_runtime.h>
 
+#include <cstddef>
 #include <span>
 #include <vector>
 
 namespace lab::texture_1d {
+
+/// How many reads the program times unless it is told otherwise.
+inline constexpr std::size_t kDefaultSamples = 1'000'000;
 
 /// How an array is read. The enumerations are CUDA's own.
 struct settings {

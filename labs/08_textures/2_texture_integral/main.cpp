@@ -69,7 +69,7 @@ bool show_convergence(lab::program& program, integrand f, double from, double to
 int main(int argc, char** argv) {
   lab::program program("08.2_texture_integral",
                        "Midpoint rule on samples that are read through a texture.");
-  std::size_t size = 1'000'000;
+  std::size_t size = lab::texture_integral::kDefaultSize;
   double from = 0, to = 1;
   program.add_size("--size", size, "number of samples").positive();
   program.add_number("--from", from, "where to begin");

@@ -5,9 +5,13 @@
 // texture_integral.cu.
 #pragma once
 
+#include <cstddef>
 #include <span>
 
 namespace lab::texture_integral {
+
+/// How many samples the program takes unless it is told otherwise.
+inline constexpr std::size_t kDefaultSize = 1'000'000;
 
 struct result {
   double value = 0;
