@@ -100,6 +100,8 @@ class EachStep : public lab::testing::each_step<named_step> {
   float sum(const vector& a, const vector& b) const { return dot(which(), a, b).value; }
   double bound(const vector& a, const vector& b) const { return error_bound(a, b); }
   static std::size_t most() { return 1'000'007; }
+  // More than a float can count one by one; the program's 33 * 1024 are among the sizes below.
+  static std::size_t full_size() { return (std::size_t{1} << 24) + 1; }
 };
 INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 

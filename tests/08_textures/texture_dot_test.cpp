@@ -83,6 +83,7 @@ class EachStep : public lab::testing::each_step<named_step> {
   float sum(const vector& a, const vector& b) const { return dot(which(), a, b).value; }
   double bound(const vector& a, const vector& b) const { return error_bound(a, b); }
   std::size_t most() const { return longest(which()); }
+  std::size_t full_size() const { return std::min(most(), lab::texture_dot::kDefaultSize); }
 };
 INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 

@@ -202,6 +202,10 @@ class EachStep : public lab::testing::each_step<named_step> {
   float sum(const vector& a, const vector& b) const { return dot(which(), a, b).value; }
   double bound(const vector& a, const vector& b) const { return error_bound(a, b); }
   static std::size_t most() { return 1'000'007; }
+  // The CPU device has 16 MiB for each device here: see full_device.hpp.
+  static std::size_t full_size() {
+    return lab::on_cpu_device() ? 5'000'011 : lab::multi_gpu_dot::kDefaultSize;
+  }
 };
 INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 

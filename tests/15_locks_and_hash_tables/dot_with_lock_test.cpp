@@ -134,6 +134,7 @@ class EachStep : public lab::testing::each_step<named_step> {
   float sum(const vector& a, const vector& b) const { return dot(which(), a, b, kBlocks).value; }
   double bound(const vector& a, const vector& b) const { return error_bound(a, b, kBlocks); }
   static std::size_t most() { return 1'000'007; }
+  static std::size_t full_size() { return lab::dot_with_lock::kDefaultSize; }
 };
 INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 

@@ -8,6 +8,7 @@
 //   float sum(const vector& a, const vector& b) const;     what the contract returns
 //   double bound(const vector& a, const vector& b) const;  how far that may be from the exact sum
 //   std::size_t most() const;                              elements that it takes, at least 100,000
+//   std::size_t full_size() const;                         the program's size, where it has room
 #pragma once
 
 #include <algorithm>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "fault_tests.hpp"
+#include "full_size.hpp"
 #include "lab/dot_reference.hpp"
 #include "lab/errors.hpp"
 #include "lab/launch_limits.hpp"
@@ -42,6 +44,13 @@ TEST_P(EachStep, CountsEveryProductOnce) {
       EXPECT_TRUE(lab::testing::matches(
           lab::check_exact_dot(n, n, [&](const vector& a, const vector& b) { return sum(a, b); })));
     }
+}
+
+TEST_P(EachStep, CountsEveryProductOnceAtTheProgramsSize) {
+  lab::testing::expect_at_full_size([&] {
+    return lab::testing::matches(lab::check_exact_dot(
+        full_size(), 1, [&](const vector& a, const vector& b) { return sum(a, b); }));
+  });
 }
 
 TEST_P(EachStep, IsWithinTheBoundForRandomNumbers) {

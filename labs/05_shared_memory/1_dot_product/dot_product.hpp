@@ -4,9 +4,13 @@
 // 05.1 dot_product: the contract. What the program and the tests expect of dot_product.cu.
 #pragma once
 
+#include <cstddef>
 #include <span>
 
 namespace lab::dot_product {
+
+/// How many elements the program takes unless it is told otherwise.
+inline constexpr std::size_t kDefaultSize = 33 * 1024;
 
 enum class step {
   static_shared,   ///< at most 32 blocks of 256 threads; `__shared__ float x[256]`

@@ -31,7 +31,7 @@ double closed_form(std::size_t n) {
 int main(int argc, char** argv) {
   using lab::dot_product::step;
   lab::program program("05.1_dot_product", "Dot product by sums in shared memory.");
-  std::size_t size = 33 * 1024;
+  std::size_t size = lab::dot_product::kDefaultSize;
   program.add_size("--size", size, "number of elements");
   const auto& chosen_step =
       program.add_step<step>({{"static", step::static_shared, "at most 32 blocks of 256 threads"},

@@ -9,6 +9,9 @@
 
 namespace lab::constant_dot {
 
+/// How many elements the program takes unless it is told otherwise.
+inline constexpr std::size_t kDefaultSize = 100'000;
+
 enum class step {
   global_memory,    ///< both vectors are arrays in device memory; one launch
   constant_memory,  ///< b comes through a __constant__ array, in as many passes as it takes

@@ -19,7 +19,7 @@ int main(int argc, char** argv) {
   using lab::constant_dot::kMostInAPass;
   using lab::constant_dot::step;
   lab::program program("07.3_constant_dot", "Dot product with one vector in constant memory.");
-  std::size_t size = 100'000;
+  std::size_t size = lab::constant_dot::kDefaultSize;
   program.add_size("--size", size, "number of elements; 16384 are a pass");
   const auto& chosen_step = program.add_step<step>(
       {{"global_memory", step::global_memory, "both vectors are ordinary arrays"},

@@ -81,7 +81,8 @@ bool compare_steps(lab::program& program, std::span<const float> a, std::span<co
 
 int main(int argc, char** argv) {
   lab::program program("08.3_texture_dot", "Dot product of vectors that are read as textures.");
-  std::size_t size = 100'000, up_to = std::size_t{1} << (lab::on_cpu_device() ? 18 : 26);
+  std::size_t size = lab::texture_dot::kDefaultSize,
+              up_to = std::size_t{1} << (lab::on_cpu_device() ? 18 : 26);
   program.add_size("--size", size, "number of elements");
   program.add_size("--up-to", up_to, "the largest size of the table; 0: no table");
   const auto& chosen_step = program.add_step<step>(

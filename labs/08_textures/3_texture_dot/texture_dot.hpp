@@ -9,6 +9,9 @@
 
 namespace lab::texture_dot {
 
+/// How many elements the program takes unless it is told otherwise.
+inline constexpr std::size_t kDefaultSize = 100'000;
+
 /// Where the texture of a lies, and where that of b.
 enum class step {
   array_array,    ///< both in CUDA arrays

@@ -26,7 +26,7 @@ int main(int argc, char** argv) {
   using lab::zero_copy_dot::step;
   lab::program program("12.1_zero_copy_dot",
                        "Dot product of vectors that stay in the host's memory.");
-  std::size_t size = 33 * 1024 * 1024;
+  std::size_t size = lab::zero_copy_dot::kDefaultSize;
   program.add_size("--size", size, "number of elements");
   const auto& chosen_step = program.add_step<step>(
       {{"copies", step::copies, "through device memory"},

@@ -4,9 +4,13 @@
 // 12.1 zero_copy_dot: the contract. What the program and the tests expect of zero_copy_dot.cu.
 #pragma once
 
+#include <cstddef>
 #include <span>
 
 namespace lab::zero_copy_dot {
+
+/// How many elements the program takes unless it is told otherwise.
+inline constexpr std::size_t kDefaultSize = 33 * 1024 * 1024;
 
 enum class step {
   copies,     ///< the vectors are copied into device memory, and the partial sums back

@@ -44,7 +44,7 @@ std::vector<double> read_shares(const std::string& text) {
 int main(int argc, char** argv) {
   using lab::multi_gpu_dot::step;
   lab::program program("12.2_multi_gpu_dot", "Dot product by all devices together.");
-  std::size_t size = 33 * 1024 * 1024;
+  std::size_t size = lab::multi_gpu_dot::kDefaultSize;
   std::string share_list;
   program.add_size("--size", size, "number of elements");
   program.add_text("--shares", share_list,

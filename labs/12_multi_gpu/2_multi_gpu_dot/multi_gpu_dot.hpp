@@ -10,6 +10,9 @@
 
 namespace lab::multi_gpu_dot {
 
+/// How many elements the program takes unless it is told otherwise.
+inline constexpr std::size_t kDefaultSize = 33 * 1024 * 1024;
+
 enum class step {
   thread_per_device,  ///< a host thread for each device, which does what one device needs
   one_thread,         ///< one host thread gives all devices their work, each in a stream

@@ -63,7 +63,7 @@ int main(int argc, char** argv) {
   using lab::portable_pinned::step;
   lab::program program("12.3_portable_pinned",
                        "Dot product by all devices, from one piece of pinned host memory.");
-  std::size_t size = 33 * 1024 * 1024;
+  std::size_t size = lab::portable_pinned::kDefaultSize;
   int devices = 0;
   program.add_size("--size", size, "number of elements");
   program.add_number("--devices", devices, "how many devices work; 0: all of them").at_least(0);

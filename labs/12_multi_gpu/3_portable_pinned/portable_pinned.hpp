@@ -10,6 +10,9 @@
 
 namespace lab::portable_pinned {
 
+/// How many elements the program takes unless it is told otherwise.
+inline constexpr std::size_t kDefaultSize = 33 * 1024 * 1024;
+
 enum class step {
   zero_copy,  ///< all devices' kernels read the same host memory, each its part; a host thread for
               ///< each device

@@ -4,9 +4,13 @@
 // 15.2 dot_with_lock: the contract. What the program and the tests expect of dot_with_lock.cu.
 #pragma once
 
+#include <cstddef>
 #include <span>
 
 namespace lab::dot_with_lock {
+
+/// How many elements the program takes unless it is told otherwise.
+inline constexpr std::size_t kDefaultSize = 33 * 1024 * 1024;
 
 /// Threads of a block.
 inline constexpr unsigned kThreads = 256;

@@ -72,7 +72,7 @@ std::string compare_steps(std::span<const float> a, std::span<const float> b, do
 
 int main(int argc, char** argv) {
   lab::program program("15.2_dot_with_lock", "Dot product whose last additions are the device's.");
-  std::size_t size = 33 * 1024 * 1024;
+  std::size_t size = lab::dot_with_lock::kDefaultSize;
   int blocks = 1024;
   bool sweep = false;
   program.add_size("--size", size, "number of elements");
