@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "fault_tests.hpp"
+#include "full_size.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
@@ -31,6 +32,7 @@ using lab::ripple::compare_with_reference;
 using lab::ripple::frame;
 using lab::ripple::frame_callback;
 using lab::ripple::step;
+using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
@@ -271,6 +273,21 @@ FAULT_TEST_P(EachStep, AnimationReportsEveryCallThatFails) {
     bitmap picture(17, 5);
     animate(which(), 17, 5)(picture, 3);
     return matches(compare_with_reference(picture, 17, 5, 3));
+  });
+}
+
+TEST(Flat256, DrawsThePixelsOfManyBlocks) {
+  // The rings are the same above the middle and below it: row y is row kHeight - y.
+  expect_at_full_size([] {
+    constexpr int kWidth = 256 * 16, kHeight = lab::testing::kManyBlocks / 16 + 4;
+    const bitmap picture = frame(step::flat_256, kWidth, kHeight, 3).picture;
+    EXPECT_EQ(picture.at(kWidth / 2, kHeight / 2).a, 255);
+    for (int y = 1; y <= kHeight / 2; ++y)
+      for (int x = 0; x < kWidth; ++x)
+        if (picture.at(x, y) != picture.at(x, kHeight - y))
+          return ::testing::AssertionFailure() << "column " << x << ", rows " << y << " and "
+                                               << kHeight - y << ": they should be equal";
+    return ::testing::AssertionSuccess();
   });
 }
 

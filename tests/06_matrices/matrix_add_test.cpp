@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "fault_tests.hpp"
+#include "full_size.hpp"
 #include "lab/closeness.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
@@ -27,10 +28,12 @@
 namespace {
 
 using lab::matrix_add::add;
+using lab::matrix_add::kDefaultSize;
 using lab::matrix_add::reference;
 using lab::matrix_add::step;
 using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
+using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
@@ -236,6 +239,10 @@ TEST_P(EachStep, SaysHowLongItTook) {
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
   const operands of({17, 33}, 1);
   expect_failures_reported([&] { return of.sum(which()).sum; }, of.a, of.b);
+}
+
+TEST_P(EachStep, IsExactAtTheProgramsSize) {
+  expect_at_full_size([&] { expect_right_sum(which(), {kDefaultSize, kDefaultSize}, 8); });
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "fault_tests.hpp"
+#include "full_size.hpp"
 #include "lab/errors.hpp"
 #include "lab/opengl.hpp"
 #include "lab/random.hpp"
@@ -36,10 +37,13 @@ using lab::heat_interop::animate;
 using lab::heat_interop::compare_with;
 using lab::heat_interop::frame_callback;
 using lab::heat_interop::heat_colours;
+using lab::heat_interop::kDefaultSize;
+using lab::heat_interop::kDefaultSteps;
 using lab::heat_interop::kHottest;
 using lab::heat_interop::kLongestSide;
 using lab::heat_interop::reference;
 using lab::heat_interop::step;
+using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
@@ -347,6 +351,12 @@ TEST(Colours, AreThoseOf084) {
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
   const plate p = random_plate(17, 5, 1);
   expect_failures_reported([&] { return is_right(which(), p, 2, 2); }, p.initial, p.heaters);
+}
+
+TEST_P(EachStep, IsRightAtTheProgramsSize) {
+  expect_at_full_size([&] {
+    return is_right(which(), random_plate(kDefaultSize, kDefaultSize, 4), kDefaultSteps);
+  });
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "fault_tests.hpp"
+#include "full_size.hpp"
 #include "lab/errors.hpp"
 #include "lab/opengl.hpp"
 #include "lab/random.hpp"
@@ -34,7 +35,9 @@ using lab::ripple_interop::animate;
 using lab::ripple_interop::compare_with_reference;
 using lab::ripple_interop::frame;
 using lab::ripple_interop::frame_callback;
+using lab::ripple_interop::kDefaultSize;
 using lab::ripple_interop::step;
+using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
@@ -272,6 +275,10 @@ FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
 FAULT_TEST_P(EachStep, AnimationReportsEveryCallThatFails) {
   const gl_canvas canvas(17, 5);
   expect_failures_reported([&] { return draws(animate(which(), 17, 5), canvas, 17, 5, 3); });
+}
+
+TEST_P(EachStep, IsRightAtTheProgramsSize) {
+  expect_at_full_size([&] { return is_right(which(), kDefaultSize, kDefaultSize, 11); });
 }
 
 }  // namespace

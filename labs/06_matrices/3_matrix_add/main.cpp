@@ -35,7 +35,8 @@ int main(int argc, char** argv) {
   using lab::matrix_add::step;
   lab::program program("06.3_matrix_add", "Adds two matrices, with and without gaps between rows.");
   constexpr std::size_t kMost = std::size_t{1} << 24;  // so that no product overflows
-  std::size_t size = lab::on_cpu_device() ? 1001 : 8191, rows = 0, columns = 0;
+  std::size_t size = lab::on_cpu_device() ? lab::matrix_add::kDefaultSize : 8191, rows = 0,
+              columns = 0;
   program.add_size("--size", size, "rows and columns, where they are not given").at_most(kMost);
   program.add_size("--rows", rows, "rows of the matrices; 0: as --size").at_most(kMost);
   program.add_size("--columns", columns, "columns of the matrices; 0: as --size").at_most(kMost);

@@ -10,6 +10,9 @@
 
 namespace lab::matrix_add {
 
+/// Rows and columns of the program's matrices on the CPU device unless it is told otherwise.
+inline constexpr std::size_t kDefaultSize = 1001;
+
 /// Two ways to lay a matrix out in device memory, in the order in which they are written.
 enum class step {
   flat,     ///< row after row without a gap, from cudaMalloc

@@ -22,7 +22,7 @@ int main(int argc, char** argv) {
   constexpr int kDelayMs = 33;  // 30 frames a second
 
   lab::program program("09.2_ripple_interop", "Draws rings on a pond, in a buffer of OpenGL.");
-  int width = lab::on_cpu_device() ? 512 : 1024, height = width;
+  int width = lab::on_cpu_device() ? lab::ripple_interop::kDefaultSize : 1024, height = width;
   program.add_number("--width", width, "of the picture, in pixels; 1024 in the book").at_least(1);
   program.add_number("--height", height, "of the picture, in pixels; 1024 in the book").at_least(1);
   const auto& chosen_step = program.add_step<step>(

@@ -15,6 +15,9 @@ enum class step {
   interop,       ///< the kernel draws into a buffer of OpenGL
 };
 
+/// Width and height of the program's picture on the CPU device unless it is told otherwise.
+inline constexpr int kDefaultSize = 512;
+
 inline constexpr int kLongestSide = 8192;  ///< of a picture: what any OpenGL of today can draw
 
 /// Has OpenGL draw the pond at a tick, where OpenGL draws at the moment and over the whole

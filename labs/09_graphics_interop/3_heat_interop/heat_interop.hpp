@@ -12,6 +12,10 @@
 
 namespace lab::heat_interop {
 
+/// Width and height of the program's plate on the CPU device, and time steps from one frame to the
+/// next, unless it is told otherwise.
+inline constexpr int kDefaultSize = 256, kDefaultSteps = 90;
+
 enum class step {
   through_host,  ///< the colours are made in CUDA's memory, and go to OpenGL by way of the host
   interop,       ///< the colours are made in a buffer of OpenGL

@@ -23,7 +23,8 @@ int main(int argc, char** argv) {
   constexpr int kDelayMs = 50;  // 20 frames a second
 
   lab::program program("09.3_heat_interop", "Heat flows through a plate in a buffer of OpenGL.");
-  int width = lab::on_cpu_device() ? 256 : 1024, height = width, steps = 90;
+  int width = lab::on_cpu_device() ? lab::heat_interop::kDefaultSize : 1024, height = width;
+  int steps = lab::heat_interop::kDefaultSteps;
   program.add_number("--width", width, "of the plate, in cells; 1024 in the book").at_least(1);
   program.add_number("--height", height, "of the plate, in cells; 1024 in the book").at_least(1);
   program.add_number("--steps", steps, "time steps from one frame to the next").at_least(1);
