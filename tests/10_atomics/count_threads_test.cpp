@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "fault_tests.hpp"
+#include "full_size.hpp"
 #include "lab/errors.hpp"
 #include "lab/launch_limits.hpp"
 #include "lab_testing.hpp"
@@ -25,8 +26,10 @@ using lab::count_threads::closed_form;
 using lab::count_threads::condition;
 using lab::count_threads::count;
 using lab::count_threads::extent;
+using lab::count_threads::kDefaultGrid;
 using lab::count_threads::shape;
 using lab::testing::at_other_sizes;
+using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::work_of;
 
@@ -178,6 +181,11 @@ TEST(CountThreads, RefusesWhatTheDeviceCannotLaunchAndNamesTheLimit) {
 
 FAULT_TEST_P(EachCondition, ReportsEveryCallThatFails) {
   expect_failures_reported([] { return count(GetParam().value, {{3, 2}, {5, 7}}).count; });
+}
+
+TEST_P(EachCondition, CountsTheProgramsGrid) {
+  expect_at_full_size(
+      [&] { return count(which(), kDefaultGrid).count == closed_form(which(), kDefaultGrid); });
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "fault_tests.hpp"
+#include "full_size.hpp"
 #include "lab/closeness.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
@@ -36,6 +37,9 @@ namespace {
 
 using lab::lost_update::all_interleavings;
 using lab::lost_update::count;
+using lab::lost_update::kDefaultBlocks;
+using lab::lost_update::kDefaultRounds;
+using lab::lost_update::kDefaultThreads;
 using lab::lost_update::kMostThreads;
 using lab::lost_update::moment;
 using lab::lost_update::operation;
@@ -44,6 +48,7 @@ using lab::lost_update::replay;
 using lab::lost_update::turn;
 using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
+using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::work_of;
 
@@ -231,6 +236,13 @@ FAULT_TEST(Replay, ReportsEveryCallThatFails) {
 
 FAULT_TEST(CountEverybody, ReportsEveryCallThatFails) {
   expect_failures_reported([] { return count(3, 33, 2).count; });
+}
+
+TEST(Count, IsThatOfTheProgramsThreads) {
+  expect_at_full_size([] {
+    return count(kDefaultBlocks, kDefaultThreads, kDefaultRounds).count ==
+           std::uint64_t{kDefaultBlocks} * kDefaultThreads * kDefaultRounds;
+  });
 }
 
 }  // namespace

@@ -27,6 +27,9 @@ struct shape {
   extent threads;  ///< of a block
 };
 
+/// The program's unless it is told otherwise.
+inline constexpr shape kDefaultGrid = {{100, 100}, {32, 8}};
+
 struct result {
   std::uint64_t count = 0;
   float kernel_ms = 0;  ///< the time of the kernel alone; 0 where nothing was launched

@@ -36,7 +36,9 @@ void print_map(condition which, const shape& grid) {
 int main(int argc, char** argv) {
   lab::program program("10.1_count_threads",
                        "The threads of a grid count those of them that fulfil a condition.");
-  std::size_t size = 100, threads_x = 32, threads_y = 8;
+  using lab::count_threads::kDefaultGrid;
+  std::size_t size = kDefaultGrid.blocks.x;
+  std::size_t threads_x = kDefaultGrid.threads.x, threads_y = kDefaultGrid.threads.y;
   constexpr std::size_t kMost = 0xFFFF'FFFF;  // what an unsigned holds; the device says the rest
   program.add_size("--size", size, "blocks in each direction").at_most(kMost);
   program.add_size("--threads-x", threads_x, "threads of a block along x").at_most(kMost);

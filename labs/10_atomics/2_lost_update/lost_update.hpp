@@ -50,6 +50,10 @@ std::vector<moment> replay(std::span<const turn> schedule, unsigned threads, std
 
 // --- full speed ----------------------------------------------------------------------------------
 
+/// The program's unless it is told otherwise: blocks, threads of a block, and how often each of
+/// these counts itself.
+inline constexpr unsigned kDefaultBlocks = 64, kDefaultThreads = 256, kDefaultRounds = 10;
+
 struct result {
   std::uint64_t count = 0;
   float kernel_ms = 0;  ///< the time of the kernel alone; 0 where nothing was launched

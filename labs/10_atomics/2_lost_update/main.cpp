@@ -70,7 +70,9 @@ bool show_all_orders(unsigned threads) {
 int main(int argc, char** argv) {
   lab::program program("10.2_lost_update",
                        "Threads that do x++ at the same time, in slow motion and at full speed.");
-  std::size_t size = 64, threads = 256, rounds = 10;
+  std::size_t size = lab::lost_update::kDefaultBlocks;
+  std::size_t threads = lab::lost_update::kDefaultThreads;
+  std::size_t rounds = lab::lost_update::kDefaultRounds;
   constexpr std::size_t kMost = 0xFFFF'FFFF;  // what an unsigned holds; the device says the rest
   program.add_size("--size", size, "number of blocks").at_most(kMost);
   program.add_size("--threads", threads, "threads of a block").at_most(kMost);
