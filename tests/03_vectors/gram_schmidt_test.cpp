@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "fault_tests.hpp"
+#include "full_size.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
@@ -23,6 +24,7 @@
 namespace {
 
 using lab::gram_schmidt::check;
+using lab::gram_schmidt::kDefaultSize;
 using lab::gram_schmidt::largest_cosine;
 using lab::gram_schmidt::nearly_parallel;
 using lab::gram_schmidt::orthogonalize;
@@ -30,6 +32,7 @@ using lab::gram_schmidt::staircase;
 using lab::gram_schmidt::staircase_result;
 using lab::gram_schmidt::step;
 using lab::testing::bytes_of;
+using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
@@ -325,6 +328,13 @@ TEST_F(Check, RejectsVectorsThatAreTurnedScaledOrInAnotherOrder) {
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
   const vector a = lab::random_floats(3 * 33, 1, -1, 1);
   expect_failures_reported([&] { return is_right(which(), a, 3, 33); }, a);
+}
+
+TEST_P(EachStep, IsRightAtTheProgramsSize) {
+  expect_at_full_size([&] {
+    return is_right(which(), lab::random_floats(kDefaultSize * kDefaultSize, 1, -3, 5),
+                    kDefaultSize, kDefaultSize);
+  });
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "fault_tests.hpp"
+#include "full_size.hpp"
 #include "lab/errors.hpp"
 #include "lab/launch_limits.hpp"
 #include "lab_testing.hpp"
@@ -22,9 +23,11 @@ using lab::device_limit;
 using lab::lock::count;
 using lab::lock::expected_count;
 using lab::lock::expected_entries;
+using lab::lock::kDefaultWork;
 using lab::lock::step;
 using lab::lock::work;
 using lab::testing::at_other_sizes;
+using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::work_of;
 
@@ -139,6 +142,10 @@ TEST_P(EachStep, SaysHowLongItTook) {
 
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
   expect_failures_reported([&] { return count(which(), {3, 33, 2}).count; });
+}
+
+TEST_P(EachStep, IsExactAtTheProgramsSize) {
+  expect_at_full_size([&] { expect_exact(which(), kDefaultWork); });
 }
 
 }  // namespace

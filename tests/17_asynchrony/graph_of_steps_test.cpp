@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "fault_tests.hpp"
+#include "full_size.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
@@ -24,6 +25,11 @@
 
 namespace {
 
+using lab::graph_of_steps::kDefaultBatch;
+using lab::graph_of_steps::kDefaultHeight;
+using lab::graph_of_steps::kDefaultPhases;
+using lab::graph_of_steps::kDefaultSteps;
+using lab::graph_of_steps::kDefaultWidth;
 using lab::graph_of_steps::kHottest;
 using lab::graph_of_steps::kLongestBatch;
 using lab::graph_of_steps::kLongestSide;
@@ -33,6 +39,7 @@ using lab::graph_of_steps::step;
 using lab::testing::as_required;
 using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
+using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
@@ -316,6 +323,13 @@ FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
         return is_right(which(), s, {1, 2}, 5, 2);
       },
       s.initial, s.heaters);
+}
+
+TEST_P(EachStep, IsRightAtTheProgramsSize) {
+  expect_at_full_size([&] {
+    return is_right(which(), random_scene(kDefaultWidth, kDefaultHeight, 13),
+                    lab::random_floats(kDefaultPhases, 14, -1, 1), kDefaultSteps, kDefaultBatch);
+  });
 }
 
 }  // namespace

@@ -10,6 +10,9 @@
 
 namespace lab::gram_schmidt {
 
+/// How many vectors the program takes, and components of each, unless it is told otherwise.
+inline constexpr std::size_t kDefaultSize = 256;
+
 /// Two orders of the same operations. In numbers without rounding they would agree.
 enum class step {
   classical,  ///< each vector: all its projections, computed from it as it was given, at once

@@ -34,7 +34,7 @@ void print_corner(const char* name, const std::vector<float>& vectors, std::size
 int main(int argc, char** argv) {
   using lab::gram_schmidt::step;
   lab::program program("03.3_gram_schmidt", "Makes vectors orthogonal, in two orders.");
-  std::size_t count = 256, length = 0;
+  std::size_t count = lab::gram_schmidt::kDefaultSize, length = 0;
   program.add_size("--size", count, "number of vectors").at_most(1 << 16);
   program.add_size("--length", length, "components of each, with --data random (0: as --size)")
       .at_most(std::size_t{1} << 32);

@@ -22,6 +22,9 @@ struct work {
   unsigned times = 0;
 };
 
+/// The program's unless it is told otherwise.
+inline constexpr work kDefaultWork = {.blocks = 64, .threads = 256, .times = 1};
+
 struct result {
   std::uint64_t count = 0;    ///< blocks * threads * times
   std::uint64_t entries = 0;  ///< how often the lock was taken for it

@@ -14,7 +14,8 @@
 int main(int argc, char** argv) {
   using lab::lock::step;
   lab::program program("15.1_lock", "Counts the threads of a grid in one number behind a lock.");
-  int blocks = 64, threads = 256, times = 1;
+  using lab::lock::kDefaultWork;
+  int blocks{kDefaultWork.blocks}, threads{kDefaultWork.threads}, times{kDefaultWork.times};
   program.add_number("--blocks", blocks, "blocks of the grid").at_least(0);
   program.add_number("--threads", threads, "threads of a block").at_least(0);
   program.add_number("--times", times, "how often each thread is counted").at_least(0);

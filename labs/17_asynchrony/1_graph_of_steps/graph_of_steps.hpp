@@ -9,6 +9,11 @@
 
 namespace lab::graph_of_steps {
 
+/// The program's plate, its phases, time steps of a phase (on the CPU device), and of a graph,
+/// unless it is told otherwise.
+inline constexpr int kDefaultWidth = 96, kDefaultHeight = 64, kDefaultPhases = 4,
+                     kDefaultSteps = 101, kDefaultBatch = 20;
+
 enum class step {
   launches,  ///< a kernel launch for each time step
   captured,  ///< a graph of `batch` time steps, captured for each phase, launched again and again

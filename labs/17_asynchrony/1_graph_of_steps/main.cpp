@@ -16,7 +16,9 @@
 int main(int argc, char** argv) {
   using lab::graph_of_steps::step;
   lab::program program("17.1_graph_of_steps", "Launches many short kernels by graphs.");
-  int width = 96, height = 64, phases = 4, steps = lab::on_cpu_device() ? 101 : 1001, batch = 20;
+  using namespace lab::graph_of_steps;
+  int width = kDefaultWidth, height = kDefaultHeight, phases = kDefaultPhases;
+  int steps = lab::on_cpu_device() ? kDefaultSteps : 1001, batch = kDefaultBatch;
   program.add_number("--width", width, "of the plate, in cells").at_least(1);
   program.add_number("--height", height, "of the plate, in cells").at_least(1);
   program.add_number("--phases", phases, "each with another strength of the heaters").at_least(1);
