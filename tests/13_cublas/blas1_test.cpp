@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "fault_tests.hpp"
+#include "full_size.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
@@ -23,6 +24,7 @@ namespace {
 using lab::testing::at_other_sizes;
 using lab::testing::by_library;
 using lab::testing::bytes_of;
+using lab::testing::expect_at_full_size;
 using lab::testing::work_of;
 using namespace lab::blas1;
 using lab::testing::expect_failures_reported;
@@ -261,6 +263,21 @@ FAULT_TEST(Errors, OfEveryCallAreReported) {
   for (const step where : {step::host_result, step::device_result})
     expect_failures_reported([&] { return dot(where, 4, {x, 2}, {y, 3}).value; }, x, y);
   expect_failures_reported([&] { return norm(4, {x, 2}).value; }, x);
+}
+
+TEST(Blas1, IsExactAtTheProgramsSize) {
+  expect_at_full_size([] {
+    const array a = whole_numbers(kDefaultSize, 1, -9, 14),
+                b = whole_numbers(kDefaultSize, 2, 1, 29);
+    const strided x{a, 1}, y{b, 1};
+    EXPECT_TRUE(matches(lab::compare_exact(copy(kDefaultSize, x, y).data, a)));
+    EXPECT_TRUE(matches(
+        lab::compare_exact(scale(kDefaultSize, -2, x).data, scale_reference(kDefaultSize, -2, x))));
+    for (const step where : {step::host_result, step::device_result})
+      EXPECT_EQ(dot(where, kDefaultSize, x, y).value, dot_reference(kDefaultSize, x, y));
+    EXPECT_TRUE(matches(lab::compare(norm(kDefaultSize, x).value, norm_reference(kDefaultSize, x),
+                                     {.absolute = norm_bound(kDefaultSize, x)})));
+  });
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "fault_tests.hpp"
+#include "full_size.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
@@ -23,6 +24,8 @@ namespace {
 
 using lab::testing::at_other_sizes;
 using lab::testing::by_library;
+using lab::testing::bytes_of;
+using lab::testing::expect_at_full_size;
 using lab::testing::work_of;
 using namespace lab::gemm;
 using lab::testing::expect_failures_reported;
@@ -282,6 +285,18 @@ FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
         return multiply(which(), 3, a(left, 2, 4), b(right, 4, 3), -2, {c, 2, 3, 3}).c;
       },
       left, right, c);
+}
+
+TEST_P(EachStep, IsExactAtTheProgramsSize) {
+  expect_at_full_size([&] {
+    const auto square = [](std::uint64_t seed) {
+      return whole_numbers(kDefaultSize, kDefaultSize, 0, seed, -9, 14);
+    };
+    const matrix left = square(1), right = square(2), old = square(3);
+    // 500 products of at most 14 * 14, three times that, and 28: below 2^24.
+    return matches(check(multiply(which(), 3, left.view(), right.view(), -2, old.view()).c, which(),
+                         3, left.view(), right.view(), -2, old.view(), true));
+  });
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "fault_tests.hpp"
+#include "full_size.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
@@ -24,6 +25,7 @@ namespace {
 using lab::testing::at_other_sizes;
 using lab::testing::by_library;
 using lab::testing::bytes_of;
+using lab::testing::expect_at_full_size;
 using lab::testing::work_of;
 using namespace lab::gemv;
 using lab::testing::expect_failures_reported;
@@ -234,6 +236,19 @@ FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
   const row_major m{a, 2, 3, 3};
   const vector &x = normal ? three : two, &y = normal ? two : three;
   expect_failures_reported([&] { return multiply(which(), 3, m, x, -2, y).y; }, a, two, three);
+}
+
+TEST_P(EachStep, IsExactAtTheProgramsSize) {
+  expect_at_full_size([&] {
+    constexpr std::size_t kRows = kDefaultSize, kCols = kDefaultSize + kDefaultSize / 2;
+    const vector a = whole_numbers(kRows * kCols, 1, -9, 14);
+    const vector x = whole_numbers(x_length(which(), kRows, kCols), 2, -5, 9);
+    const vector y = whole_numbers(y_length(which(), kRows, kCols), 3, -50, 90);
+    const row_major m{a, kRows, kCols, kCols};
+    // 3000 products of at most 14 * 9, three times that, and 180: below 2^24.
+    return matches(lab::compare_exact(multiply(which(), 3, m, x, -2, y).y,
+                                      reference(which(), 3, m, x, -2, y).value));
+  });
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "fault_tests.hpp"
+#include "full_size.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
@@ -23,6 +24,7 @@ namespace {
 
 using lab::lu_solve::check;
 using lab::lu_solve::eliminate;
+using lab::lu_solve::kDefaultShape;
 using lab::lu_solve::make_right_hand_side;
 using lab::lu_solve::random_numbers;
 using lab::lu_solve::shape;
@@ -30,6 +32,7 @@ using lab::lu_solve::solution;
 using lab::lu_solve::solve;
 using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
+using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
@@ -347,6 +350,14 @@ FAULT_TEST(Solve, ReportsEveryCallThatFails) {
         return std::pair(result.solutions[0].x, result.solutions[1].x);
       },
       a, b);
+}
+
+TEST(Solve, SolvesTheProgramsBatch) {
+  expect_at_full_size([] {
+    const auto [systems, n, right_sides] = kDefaultShape;
+    expect_solved(random_numbers(systems * n * n, 1), random_numbers(systems * n * right_sides, 2),
+                  kDefaultShape);
+  });
 }
 
 }  // namespace

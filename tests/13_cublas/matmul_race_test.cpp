@@ -12,6 +12,7 @@
 
 #include "fault_tests.hpp"
 #include "full_device.hpp"
+#include "full_size.hpp"
 #include "lab/cublas_check.hpp"
 #include "lab/errors.hpp"
 #include "lab/known_product.hpp"
@@ -24,6 +25,7 @@ namespace {
 
 using lab::make_known_product;
 using lab::matmul_race::check;
+using lab::matmul_race::kDefaultLargest;
 using lab::matmul_race::kRacers;
 using lab::matmul_race::race;
 using lab::matmul_race::racer;
@@ -31,6 +33,7 @@ using lab::matmul_race::shape;
 using lab::testing::at_other_sizes;
 using lab::testing::by_library;
 using lab::testing::bytes_of;
+using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::full_device;
 using lab::testing::matches;
@@ -244,6 +247,14 @@ FAULT_TEST_P(EachRacer, ReportsEveryCallThatFails) {
         return race(GetParam(), given.a, given.b, {5, 3, 7}, 2).c;
       },
       given.a, given.b);
+}
+
+TEST_P(EachRacer, IsExactAtTheProgramsSize) {
+  expect_at_full_size([&] {
+    constexpr shape kSize = {kDefaultLargest, kDefaultLargest, kDefaultLargest};
+    const auto given = make_known_product(kSize.m, kSize.n, kSize.k, 1);
+    return matches(lab::compare_exact(race(GetParam(), given.a, given.b, kSize, 1).c, given.c));
+  });
 }
 
 }  // namespace

@@ -10,6 +10,9 @@
 
 namespace lab::blas1 {
 
+/// How many elements the program takes unless it is told otherwise.
+inline constexpr std::size_t kDefaultSize = 100'000;
+
 /// A vector within an array: its element i is data[i * increment].
 struct strided {
   std::span<const double> data;

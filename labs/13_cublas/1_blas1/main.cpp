@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
   lab::program program("13.1_blas1", "Copies and scales a vector, its dot product and its norm.");
   constexpr std::size_t kMost = std::size_t{1} << 30;  // cuBLAS counts in int
   constexpr double kAlpha = 2;
-  std::size_t size = 100'000, increment = 1;
+  std::size_t size = kDefaultSize, increment = 1;
   program.add_size("--size", size, "number of elements").at_most(kMost);
   program.add_size("--increment", increment, "distance of the elements in their arrays")
       .positive()

@@ -10,6 +10,9 @@
 
 namespace lab::gemv {
 
+/// Rows of the program's matrix unless it is told otherwise; it has 3/2 as many columns.
+inline constexpr std::size_t kDefaultSize = 2000;
+
 /// A matrix as C and C++ store it, row after row: the element in row r and column c is
 /// data[r * pitch + c]. Rows may lie further apart than they are long; what is between them does
 /// not belong to the matrix, and may be anything, NaN too.

@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
   using namespace lab::gemv;
   lab::program program("13.2_gemv", "A row-major matrix times a vector: y = alpha A x + beta y.");
   constexpr std::size_t kMost = std::size_t{1} << 20;
-  std::size_t size = 2000, rows = 0, cols = 0, padding = 0;
+  std::size_t size = kDefaultSize, rows = 0, cols = 0, padding = 0;
   float alpha = 2, beta = 0;
   program.add_size("--size", size, "rows, and 3/2 as many columns, where they are not given")
       .at_most(kMost / 2);

@@ -10,6 +10,9 @@
 
 namespace lab::gemm {
 
+/// m, n and k of the program's product on the CPU device unless it is told otherwise.
+inline constexpr std::size_t kDefaultSize = 500;
+
 /// A row-major matrix: the element in row r and column c is data[r * pitch + c]. What lies between
 /// the rows does not belong to it, and may be anything, NaN too.
 struct row_major {

@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
   using namespace lab::gemm;
   lab::program program("13.3_gemm", "Multiplies row-major matrices: C = alpha A B + beta C.");
   constexpr std::size_t kMost = std::size_t{1} << 16;
-  std::size_t size = lab::on_cpu_device() ? 500 : 4000, m = 0, n = 0, k = 0, padding = 0;
+  std::size_t size = lab::on_cpu_device() ? kDefaultSize : 4000, m = 0, n = 0, k = 0, padding = 0;
   float alpha = 1, beta = 0;
   program.add_size("--size", size, "m, n and k, where they are not given").at_most(kMost);
   program.add_size("--m", m, "rows of C; 0: as --size").at_most(kMost);

@@ -18,6 +18,9 @@ struct shape {
   std::size_t right_sides = 0;
 };
 
+/// What the program solves unless it is told otherwise.
+inline constexpr shape kDefaultShape = {.systems = 100, .n = 64, .right_sides = 2};
+
 /// What became of one system.
 struct solution {
   /// 0: the system is solved. k: pivot k, counted from 1, is exactly 0. A is singular, and the

@@ -34,7 +34,9 @@ std::vector<double> make_matrix(kind which, std::size_t n, std::uint64_t seed) {
 
 int main(int argc, char** argv) {
   lab::program program("13.6_lu_solve", "Solves a batch of linear systems by LU factorization.");
-  std::size_t n = 64, systems = 100, right_sides = 2;
+  using lab::lu_solve::kDefaultShape;
+  std::size_t n = kDefaultShape.n, systems = kDefaultShape.systems;
+  std::size_t right_sides = kDefaultShape.right_sides;
   program.add_size("--size", n, "equations and unknowns of a system").at_most(1U << 12);
   program.add_size("--systems", systems, "how many systems").at_most(1U << 16);
   program.add_size("--right-sides", right_sides, "right-hand sides of a system").at_most(1U << 14);

@@ -55,7 +55,8 @@ int main(int argc, char** argv) {
                        "Times one matrix product, made by a kernel, by libraries and by the host.");
   constexpr std::size_t kMost = std::size_t{1} << 15;
   const bool on_cpu = lab::on_cpu_device();
-  std::size_t smallest = on_cpu ? 32 : 128, largest = on_cpu ? 256 : 4096;
+  std::size_t smallest = on_cpu ? 32 : 128,
+              largest = on_cpu ? lab::matmul_race::kDefaultLargest : 4096;
   double seconds = on_cpu ? 0.3 : 2;
   program.add_size("--smallest", smallest, "m, n and k of the first product")
       .positive()

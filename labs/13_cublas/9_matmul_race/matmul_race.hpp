@@ -10,6 +10,9 @@
 
 namespace lab::matmul_race {
 
+/// m, n and k of the program's last product on the CPU device unless it is told otherwise.
+inline constexpr std::size_t kDefaultLargest = 256;
+
 /// Who multiplies.
 enum class racer {
   own_kernel,  ///< a kernel with tiles in shared memory
