@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "fault_tests.hpp"
+#include "full_size.hpp"
+#include "lab/dot_reference.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
@@ -25,6 +27,7 @@ namespace {
 
 using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
+using lab::testing::expect_at_full_size;
 using lab::testing::work_of;
 using namespace lab::mixed_precision_dot;
 using lab::testing::expect_failures_reported;
@@ -242,6 +245,14 @@ FAULT_TEST(MixedTypes, ReportEveryCallThatFails) {
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
   const vector x = whole_numbers(1000, 1, -9, 9), y = whole_numbers(1000, 2, -9, 9);
   expect_failures_reported([&] { return dot(GetParam(), x, y).value; }, x, y);
+}
+
+TEST_P(EachStep, AddsEveryProductOnceAtTheProgramsSizeAndBeyondWhatAFloatCanCount) {
+  for (const std::size_t n : {kDefaultSize, (std::size_t{1} << 24) + 1})
+    expect_at_full_size([&] {
+      return matches(lab::check_exact_dot(
+          n, n, [&](const vector& x, const vector& y) { return dot(GetParam(), x, y).value; }));
+    });
 }
 
 }  // namespace

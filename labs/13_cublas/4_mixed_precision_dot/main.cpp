@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
   using namespace lab::mixed_precision_dot;
   lab::program program("13.4_mixed_precision_dot",
                        "Dot product of float vectors, with the sum in float and in double.");
-  std::size_t size = 1'000'001;
+  std::size_t size = kDefaultSize;
   program.add_size("--size", size, "number of elements").at_most(std::size_t{1} << 30);
   const auto& which = program.add_step<step>({{"in_float", step::in_float, "all in float"},
                                               {"in_double", step::in_double, "the sum in double"}},

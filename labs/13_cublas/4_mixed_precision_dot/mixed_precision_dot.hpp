@@ -5,10 +5,14 @@
 // mixed_precision_dot.cu.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <span>
 
 namespace lab::mixed_precision_dot {
+
+/// How many elements the program takes unless it is told otherwise.
+inline constexpr std::size_t kDefaultSize = 1'000'001;
 
 enum class step {
   in_float,   ///< cublasDotEx with vectors, result and arithmetic in float
