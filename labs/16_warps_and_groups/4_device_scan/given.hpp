@@ -129,6 +129,7 @@ __device__ inline void store_tile(const job& array, std::size_t tile, const scan
 }
 
 // --- one tile of step vectorized -----------------------------------------------------------------
+// __ldcs() and __stcs() tell the caches that nobody needs these elements again: so they leave room.
 
 // A thread has a row of 44 neighbours: an odd number of fours, so that lanes which access the same
 // four of their rows access different banks.
@@ -159,7 +160,7 @@ __device__ inline uint4 plus(uint4 four, unsigned number) {
 /// does not have are 0.
 __device__ inline uint4 load_four(const part& of_array, unsigned number) {
   const unsigned i = 4 * number;
-  if (i + 4 <= of_array.there) return *reinterpret_cast<const uint4*>(of_array.values + i);
+  if (i + 4 <= of_array.there) return __ldcs(reinterpret_cast<const uint4*>(of_array.values + i));
   const auto at = [&](unsigned k) { return k < of_array.there ? of_array.values[k] : 0; };
   return {at(i), at(i + 1), at(i + 2), 0};
 }
@@ -168,7 +169,7 @@ __device__ inline uint4 load_four(const part& of_array, unsigned number) {
 __device__ inline void store_four(const part& of_array, unsigned number, uint4 four) {
   const unsigned i = 4 * number;
   if (i + 4 <= of_array.there) {
-    *reinterpret_cast<uint4*>(of_array.out + i) = four;
+    __stcs(reinterpret_cast<uint4*>(of_array.out + i), four);
   } else {
     if (i < of_array.there) of_array.out[i] = four.x;
     if (i + 1 < of_array.there) of_array.out[i + 1] = four.y;
