@@ -203,7 +203,8 @@ struct on_device {
 template <class Key>
 void sort_by_digit(on_device<Key>& data, unsigned first_bit) {
   // TODO(11): the three launches. count() and scatter() must have the same grid: they deal the
-  //           tiles out alike. With values it is scatter<Key, true>, else scatter<Key, false>.
+  //           tiles out alike. With values it is scatter<Key, true>, else scatter<Key, false>. Each
+  //           of its blocks has sizeof(tile_memory<Key>) bytes of dynamic shared memory.
   throw not_written("step digits", 1);  // 1, and 3 to 11
 }
 
@@ -251,7 +252,8 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
 template <class Key>
 void sweep_all_digits(on_device<Key>& data, notes& shared) {
   // TODO(15, bonus): all notes are 0 before each sort: cudaMemsetAsync(). Then count_all(), and a
-  //           sweep() for each pass, with a block for each tile.
+  //           sweep() for each pass, with a block for each tile and as much shared memory as that
+  //           of scatter().
   throw not_written("step one_sweep", 12);  // 12 to 15
 }
 
