@@ -6,7 +6,8 @@
 // exercise: 10.4
 // base: alone
 // state: graded
-// points: 0
+// points: 0..50
+// says: std::bad_alloc
 
 #include <cstdlib>
 #include <cstring>
