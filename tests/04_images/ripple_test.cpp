@@ -32,10 +32,12 @@ using lab::ripple::compare_with_reference;
 using lab::ripple::frame;
 using lab::ripple::frame_callback;
 using lab::ripple::step;
+using lab::testing::at_other_sizes;
 using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
+using lab::testing::work_without_values;
 
 using named_step = lab::testing::named<step>;
 constexpr named_step kSteps[] = {{step::blocks_16x16, "blocks_16x16"},
@@ -63,6 +65,8 @@ REQUIRED_WORK(AThreadForEachPixel) {
       EXPECT_EQ(std::pair(k.block_x, k.block_y),
                 which == step::blocks_16x16 ? std::pair(16U, 16U) : std::pair(256U, 1U))
           << name << ": the threads of a block";
+    EXPECT_TRUE(at_other_sizes([which = which](int n) { return is_right(which, n, n + 1, 5); }))
+        << name;
   }
 }
 
@@ -194,7 +198,7 @@ TEST_P(EachStep, AnimatesInOneBlockOfDeviceMemory) {
   EXPECT_EQ(cpu_device::live_allocations(), before + 1);
   frame_callback copy = draw;
   bitmap picture(32, 20);
-  const lab::testing::work drawing = work_of([&] {
+  const lab::testing::work drawing = work_without_values([&] {
     for (int tick = 0; tick < 4; ++tick) draw(picture, tick);
     copy(picture, 4);
   });

@@ -26,6 +26,7 @@ using lab::constant_dot::error_bound;
 using lab::constant_dot::kMostInAPass;
 using lab::constant_dot::reference;
 using lab::constant_dot::step;
+using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::matches;
 using lab::testing::whole_numbers;
@@ -51,7 +52,6 @@ REQUIRED_WORK(PassesThroughConstantMemory) {
                                 .kernels = constant ? std::size_t{2} : 1,
                                 .sent = (constant ? 1 : 2) * bytes_of(a),
                                 .reads = (constant ? 1 : 2) * bytes_of(a),
-
                                 .constant_memory = constant,
                                 .sectors = 1.1};
     const lab::testing::work done = work_of([&, which = which] { return is_exact(which, a, b); });
@@ -60,6 +60,12 @@ REQUIRED_WORK(PassesThroughConstantMemory) {
                                     [&](std::size_t bytes) { return bytes >= bytes_of(b); }),
               constant ? 1 : 2)
         << name << ": vectors in device memory";
+    EXPECT_TRUE(at_other_sizes(
+        [which = which](std::size_t n) {
+          return is_exact(which, whole_numbers(n, 1, 1, 4), whole_numbers(n, 2, 1, 4));
+        },
+        {.threads = 1, .fetched = 1, .constant_memory = constant}))
+        << name;
   }
 }
 

@@ -38,6 +38,7 @@ using lab::open_addressing::largest;
 using lab::open_addressing::operation;
 using lab::open_addressing::step;
 using lab::open_addressing::to_be_found;
+using lab::testing::at_other_sizes;
 using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::setting;
@@ -123,6 +124,10 @@ REQUIRED_WORK(KernelsThatInsertFindAndErase) {
                                    .reads_at_most = 4 * (2 + 2 * 2 * kSlotsOfAWindow) * bytes,
                                    .atomics = true}))
         << name;
+    EXPECT_TRUE(at_other_sizes([which = which](std::size_t n) {
+      const numbers some = different_numbers(which, n + 1, 1);
+      return finds_what_it_should(which, 2 * n + 10, {insert(some, some), find(some)});
+    })) << name;
   }
 }
 
