@@ -31,6 +31,7 @@ using lab::gram_schmidt::orthogonalize;
 using lab::gram_schmidt::staircase;
 using lab::gram_schmidt::staircase_result;
 using lab::gram_schmidt::step;
+using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
@@ -60,7 +61,7 @@ vector orthogonal_vectors(std::size_t length) {
 
 REQUIRED_WORK(KernelsForProductsAndSubtractions) {
   const vector a = lab::random_floats(8 * 1021, 1, -9, 4);
-  for (const auto& [which, name] : kSteps)
+  for (const auto& [which, name] : kSteps) {
     EXPECT_TRUE(as_required(work_of([&, which = which] { return is_right(which, a, 8, 1021); }),
                             {.threads = 256,
                              .blocks = 2,
@@ -70,6 +71,10 @@ REQUIRED_WORK(KernelsForProductsAndSubtractions) {
                              .reads = 7 * bytes_of(a),
                              .writes = bytes_of(a)}))
         << name;
+    EXPECT_TRUE(at_other_sizes([which = which](unsigned n) {
+      return is_right(which, lab::random_floats(2 * (n + 1), n, -9, 4), 2, n + 1);
+    })) << name;
+  }
 }
 
 // --- every step, at every shape -----------------------------------------------------------------

@@ -27,6 +27,7 @@ using lab::euclidean_norm::kDefaultSize;
 using lab::euclidean_norm::norm;
 using lab::euclidean_norm::reference;
 using lab::euclidean_norm::step;
+using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
@@ -80,6 +81,9 @@ REQUIRED_WORK(ReductionsInSharedMemory) {
                              .shared_memory = true,
                              .sectors = 1.1}))
         << name;
+    EXPECT_TRUE(at_other_sizes([which = which](std::size_t n) {
+      return is_within_the_bound(which, powers_of_two(n, 3));
+    })) << name;
   }
 }
 

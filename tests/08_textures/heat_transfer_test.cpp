@@ -34,6 +34,7 @@ using lab::heat_transfer::kRounding;
 using lab::heat_transfer::reference;
 using lab::heat_transfer::simulate;
 using lab::heat_transfer::step;
+using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
@@ -104,6 +105,10 @@ REQUIRED_WORK(KernelsForEveryStep) {
       EXPECT_LT(done.kernels.size(), 2U * kTimes) << name << ": one kernel per step";
     }
   }
+  for (const auto& [which, name] : kSteps)
+    EXPECT_TRUE(at_other_sizes([which = which](int n) {
+      return is_right(which, random_plate(n, n + 1, 1), 5);
+    })) << name;
 }
 
 REQUIRED_WORK(OneKernelForSeveralSteps) {
