@@ -37,6 +37,7 @@ using lab::multi_gpu_dot::error_bound;
 using lab::multi_gpu_dot::reference;
 using lab::multi_gpu_dot::split;
 using lab::multi_gpu_dot::step;
+using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::current_device;
 using lab::testing::finish_before_the_end;
@@ -100,6 +101,9 @@ REQUIRED_WORK(AKernelOnEveryDevice) {
     } else {
       EXPECT_GE(done.host_threads, count) << name;
     }
+    EXPECT_TRUE(at_other_sizes([which = which](std::size_t n) {
+      return is_exact(which, whole_numbers(n, 1, 1, 4), whole_numbers(n, 2, 1, 4));
+    })) << name;
   }
 }
 

@@ -32,6 +32,7 @@ using lab::portable_pinned::error_bound;
 using lab::portable_pinned::pinning;
 using lab::portable_pinned::reference;
 using lab::portable_pinned::step;
+using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::current_device;
 using lab::testing::finish_before_the_end;
@@ -89,6 +90,9 @@ REQUIRED_WORK(AKernelOnEveryDevice) {
       EXPECT_EQ(done.host_threads, 1U) << version.name;
     else
       EXPECT_GE(done.host_threads, count) << version.name;
+    EXPECT_TRUE(at_other_sizes([&](std::size_t n) {
+      return is_exact(version, whole_numbers(n, 1, 1, 4), whole_numbers(n, 2, 1, 4));
+    })) << version.name;
   }
 }
 
