@@ -23,6 +23,7 @@ using lab::integrals::integrand;
 using lab::integrals::integrate;
 using lab::integrals::reference;
 using lab::integrals::rule;
+using lab::testing::at_other_sizes;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
@@ -60,7 +61,7 @@ double error_of(rule how, integrand f, double a, double b, std::size_t n) {
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(AKernelWhoseThreadsSharePanels) {
-  for (const auto& [how, name] : kRules)
+  for (const auto& [how, name] : kRules) {
     EXPECT_TRUE(as_required(
         work_of([&, how = how] { return is_the_rule(how, integrand::sine, -0.7, 2.9, 10'241); }),
         {.threads = 1024,
@@ -69,6 +70,10 @@ REQUIRED_WORK(AKernelWhoseThreadsSharePanels) {
          .writes = sizeof(double),
          .shared_memory = true}))
         << name;
+    EXPECT_TRUE(at_other_sizes([how = how](std::size_t n) {
+      return is_the_rule(how, integrand::sine, -0.7, 2.9, n);
+    })) << name;
+  }
 }
 
 class Integral

@@ -21,6 +21,7 @@ namespace {
 using lab::jacobi::kMaxSide;
 using lab::jacobi::reference;
 using lab::jacobi::relax;
+using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
@@ -47,11 +48,11 @@ matrix filled(std::size_t side, Function value) {
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(AThreadForEachCellAndTheMatrixInSharedMemory) {
+  const auto is_right = [](const matrix& start, std::size_t side) {
+    return matches(lab::compare_exact(relax(start, side, 6).matrix, reference(start, side, 6)));
+  };
   const matrix start = random_matrix(22, 1);
-  EXPECT_TRUE(as_required(work_of([&] {
-                            return matches(lab::compare_exact(relax(start, 22, 6).matrix,
-                                                              reference(start, 22, 6)));
-                          }),
+  EXPECT_TRUE(as_required(work_of([&] { return is_right(start, 22); }),
                           {.threads = 22 * 22,
                            .sent = bytes_of(start),
                            .fetched = bytes_of(start),
@@ -59,6 +60,8 @@ REQUIRED_WORK(AThreadForEachCellAndTheMatrixInSharedMemory) {
                            .writes = 22 * 22 * sizeof(float),
                            .reads_at_most = 3 * bytes_of(start),
                            .shared_memory = true}));
+  EXPECT_TRUE(at_other_sizes([&](std::size_t n) { return is_right(random_matrix(n, n), n); },
+                             {.threads = 1, .fetched = 1, .writes = 1}, {1, 3, 21}));
 }
 
 class Jacobi : public ::testing::TestWithParam<std::size_t> {
