@@ -28,6 +28,7 @@ using lab::math_functions::kExponent;
 using lab::math_functions::measure;
 using lab::math_functions::precision;
 using lab::math_functions::reference;
+using lab::testing::at_other_sizes;
 using lab::testing::expect_failures_reported;
 using lab::testing::work_of;
 
@@ -74,7 +75,7 @@ constexpr named_precision kPrecisions[] = {
 
 REQUIRED_WORK(AKernelWhoseThreadsShareTheArguments) {
   for (const auto& [f, its_name] : kFunctions)
-    for (const auto& [p, name] : kPrecisions)
+    for (const auto& [p, name] : kPrecisions) {
       EXPECT_TRUE(
           as_required(work_of([&, f = f, p = p] { return is_within_the_bounds(f, p, 0, 5000); }),
                       {.threads = 1024,
@@ -83,6 +84,11 @@ REQUIRED_WORK(AKernelWhoseThreadsShareTheArguments) {
                        .writes = 5000 * sizeof(float),
                        .sectors = 1.1}))
           << its_name << ", " << name;
+      EXPECT_TRUE(at_other_sizes([f = f, p = p](std::size_t n) {
+        return is_within_the_bounds(f, p, 40, n);  // (at 0 a sine is 0, whoever says so)
+      })) << its_name
+          << ", " << name;
+    }
 }
 
 // --- every function in every precision ----------------------------------------------------------

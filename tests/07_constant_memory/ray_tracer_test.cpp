@@ -30,6 +30,7 @@ using lab::ray_tracer::reference;
 using lab::ray_tracer::render;
 using lab::ray_tracer::sphere;
 using lab::ray_tracer::step;
+using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
@@ -95,6 +96,9 @@ REQUIRED_WORK(SpheresInMemoryOfTheKindThatWasAskedFor) {
       EXPECT_EQ(std::ranges::count(done.device_memory, bytes_of(scene)), 0)
           << name << ": the spheres are in device memory, too";
     }
+    EXPECT_TRUE(at_other_sizes([which = which](int n) {
+      return is_exact(which, scene_for(n, n + 1, 3, 1), n, n + 1);
+    })) << name;
   }
 }
 

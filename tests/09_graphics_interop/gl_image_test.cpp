@@ -29,6 +29,7 @@ using lab::bitmap;
 using lab::rgba;
 using lab::gl_image::compare_with_reference;
 using lab::gl_image::draw;
+using lab::testing::at_other_sizes;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
@@ -56,6 +57,8 @@ REQUIRED_WORK(AKernelThatDrawsIntoTheBufferOfOpenGl) {
              .writes = 150 * 47 * sizeof(rgba)}));
   EXPECT_LT(done.bytes_copied(cudaMemcpyDeviceToHost), 150 * 47 * sizeof(rgba))
       << "the pixels came to the host";
+  EXPECT_TRUE(at_other_sizes([](int n) { return is_right(n, n + 1); },
+                             {.threads = 1, .writes = sizeof(rgba)}));
 }
 
 class Pixels : public ::testing::TestWithParam<size> {};

@@ -43,6 +43,7 @@ using lab::heat_interop::kHottest;
 using lab::heat_interop::kLongestSide;
 using lab::heat_interop::reference;
 using lab::heat_interop::step;
+using lab::testing::at_other_sizes;
 using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
@@ -116,6 +117,10 @@ REQUIRED_WORK(APathForThePixels) {
     EXPECT_TRUE(as_required(done, what)) << name;
     EXPECT_EQ(done.bytes_copied(cudaMemcpyDeviceToHost) >= kBytes, which == step::through_host)
         << name << ": do the pixels come to the host?";
+    EXPECT_TRUE(at_other_sizes(
+        [which = which](int n) { return is_right(which, random_plate(n, n + 1, 1), 3, 2); },
+        {.threads = 1, .fetched = which == step::through_host ? 1U : 0, .writes = 1}))
+        << name;
   }
 }
 

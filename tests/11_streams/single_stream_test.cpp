@@ -31,6 +31,7 @@ using lab::single_stream::kDefaultSize;
 using lab::single_stream::kGroup;
 using lab::single_stream::process;
 using lab::single_stream::reference;
+using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
@@ -65,6 +66,9 @@ REQUIRED_WORK(ChunksInOneStream) {
     EXPECT_LE(c.bytes, 512 * sizeof(int)) << "more than a chunk";
   }
   for (const std::size_t bytes : done.device_memory) EXPECT_LE(bytes, 3 * 512 * sizeof(int));
+  EXPECT_TRUE(at_other_sizes([](std::size_t n) {
+    return is_right(lab::random_ints(n, 1, 100, 900), lab::random_ints(n, 2, 100, 900), 512);
+  }));
 }
 
 // --- what the reference says, by hand ------------------------------------------------------------
