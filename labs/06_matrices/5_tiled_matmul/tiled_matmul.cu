@@ -30,8 +30,8 @@ __global__ void __launch_bounds__(kTile* kTile)
   //          in slices of kTile. For each slice the block's threads bring one tile of A and one of
   //          B into shared memory, each thread one element of either; then each thread adds the
   //          slice's kTile products to its sum.
-  //          Invariants: nobody reads a tile that is not complete, and nobody overwrites a tile
-  //          that somebody still reads. Every thread reaches every barrier.
+  //          Invariants: no thread reads a tile that is not complete, and none overwrites a tile
+  //          that another thread still reads. Every thread reaches every barrier.
   //          Where a tile sticks out of its matrix it holds zeros: they add nothing to a sum.
 }
 
@@ -166,7 +166,7 @@ __global__ void __launch_bounds__(Tiling::kThreads, Tiling::kResident)
   // TODO(10, bonus): for each slice: start loading the *next* one into registers, then
   //          multiply_slice() this one, and only then put() the next: by that time it has arrived.
   //          Two slices in turn make one barrier enough. (Which of the two barriers of `vectorized`
-  //          is it?) A slice behind the end of k loads as zeros: it needs no `if`.
+  //          is it?) A slice past the end of k loads as zeros: it needs no `if`.
   store<Tiling, kAligned>(sum, mine, c, size);
 }
 

@@ -106,7 +106,7 @@ struct tile_of_thread {
         first(threadIdx.x / 32 * (32 * kItems) + threadIdx.x % 32),
         there(n - begin < kTile ? static_cast<unsigned>(n - begin) : kTile) {}
 
-  /// The thread's elements of the tile, of keys or of values; `rest` for those behind n. In a full
+  /// The thread's elements of the tile, of keys or of values; `rest` for those past n. In a full
   /// tile no load has a condition, and the addresses differ by constants, which saves registers.
   template <class T>
   __device__ void load(T (&mine)[kItems], const T* from, T rest) const {

@@ -61,8 +61,8 @@ void thrust_sort(thrust::device_vector<float>& keys, thrust::device_vector<unsig
 }
 
 // --- digits: what is shared by the kernels of a pass ---------------------------------------------
-// A pass sorts by one digit of 8 bits: where does each key go? Behind all keys with smaller digits,
-// and behind those with the same digit that come before it. Keys are dealt to blocks in tiles: a
+// A pass sorts by one digit of 8 bits: where does each key go? After all keys with smaller digits,
+// and after those with the same digit that come before it. Keys are dealt to blocks in tiles: a
 // block has some tiles that lie side by side.
 
 template <class Key>
@@ -87,8 +87,8 @@ template <class Key>
 __global__ void __launch_bounds__(kThreads)
     count(const Key* __restrict__ keys, std::size_t n, unsigned first_bit, std::size_t* table) {
   // TODO(4): counters in shared memory (as in 10.4), here a set for each warp: then only a warp's
-  //          own lanes are in each other's way. Invariants: nobody counts before all counters are
-  //          0, and nobody adds them up before all have counted.
+  //          own lanes are in each other's way. Invariants: no thread counts before all counters
+  //          are 0, and none adds them up before all have counted.
 }
 
 // --- scan: where do a block's keys with digit d begin, among all with digit d? -------------------
@@ -106,7 +106,7 @@ __global__ void __launch_bounds__(kThreads)
 // --- a tile: its keys are counted, put in order in shared memory, and leave it -------------------
 
 /// Loads the keys of a tile and counts their digits: after that, memory.position[w][d] is how many
-/// keys with digit d warp w has. Thread d returns how many of them the tile has. Behind n are keys
+/// keys with digit d warp w has. Thread d returns how many of them the tile has. Past n are keys
 /// with the highest digits: they come last in their tile, and are never written.
 template <class Key>
 __device__ unsigned count_tile(const pass<Key>& job, tile_of_thread<Key>& mine,
@@ -149,7 +149,7 @@ __device__ void leave_tile(const pass<Key>& job, const tile_of_thread<Key>& mine
   if (threadIdx.x < kDigits) memory.target[threadIdx.x] = target;
   __syncthreads();  // the tile is sorted, and all targets are there
   // TODO(9): thread after thread, place after place: key i of the tile goes to i + the target of
-  //          its digit. What is from behind n is not written: it is at the end of the tile. Then
+  //          its digit. What is from past n is not written: it is at the end of the tile. Then
   //          the values take the same way, through the memory that the keys have left.
 }
 
@@ -245,7 +245,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
   //           2. Count the tile. Thread d publishes its keys with digit d as the aggregate.
   //           3. Order it, and look back. For tile 0 the place of the first key with digit d is
   //              the number of keys with smaller digits: `totals`.
-  //           4. Thread d publishes its prefix: the place behind the tile's keys with digit d.
+  //           4. Thread d publishes its prefix: the place after the tile's keys with digit d.
   //           5. Leave.
 }
 

@@ -30,8 +30,8 @@ __global__ void __launch_bounds__(kTile* kTile)
   //          in slices of kTile. For each slice the block's threads bring one tile of A and one of
   //          B into shared memory, each thread one element of either; then each thread adds the
   //          slice's kTile products to its sum.
-  //          Invariants: nobody reads a tile that is not complete, and nobody overwrites a tile
-  //          that somebody still reads. Every thread reaches every barrier.
+  //          Invariants: no thread reads a tile that is not complete, and none overwrites a tile
+  //          that another thread still reads. Every thread reaches every barrier.
   //          Where a tile sticks out of its matrix it holds zeros: they add nothing to a sum.
   // BEGIN SOLUTION
   const unsigned x = threadIdx.x, y = threadIdx.y;
@@ -230,8 +230,8 @@ __device__ void multiply_slice(const slice<Tiling>& from, place mine,
 #pragma unroll
     for (unsigned s = 0; s < Tiling::TN; s += 4)
       read_four(&from.b[i][mine.column + s / 4 * kPieceColumns], of_b + s);
-      // Like a snake, to and fro: where one row of products ends, the next one begins, with the
-      // same number of B, which need not be fetched from the registers once more.
+      // Like a snake, in both directions: where one row of products ends, the next one begins, with
+      // the same number of B, which need not be fetched from the registers once more.
 #pragma unroll
     for (unsigned r = 0; r < Tiling::TM; ++r) {
 #pragma unroll
@@ -282,7 +282,7 @@ __global__ void __launch_bounds__(Tiling::kThreads, Tiling::kResident)
   // TODO(10, bonus): for each slice: start loading the *next* one into registers, then
   //          multiply_slice() this one, and only then put() the next: by that time it has arrived.
   //          Two slices in turn make one barrier enough. (Which of the two barriers of `vectorized`
-  //          is it?) A slice behind the end of k loads as zeros: it needs no `if`.
+  //          is it?) A slice past the end of k loads as zeros: it needs no `if`.
   // BEGIN SOLUTION
   put(load<Tiling, kAligned>(a, b, size, 0), slices[0]);
   __syncthreads();  // the first slice is complete
@@ -292,7 +292,7 @@ __global__ void __launch_bounds__(Tiling::kThreads, Tiling::kResident)
     const auto next = load<Tiling, kAligned>(a, b, size, first + Tiling::BK);
     multiply_slice(slices[current], mine, sum);
     put(next, slices[current ^ 1U]);  // which all left before the last barrier
-    __syncthreads();  // the next slice is complete, and nobody reads the current one any more
+    __syncthreads();  // the next slice is complete, and no thread reads the current one any more
     current ^= 1U;
   }
   // END SOLUTION
