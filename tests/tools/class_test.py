@@ -208,7 +208,7 @@ class ClassTest(unittest.TestCase):
                 self.assertIn("of 1\n" if passes else "0% tests passed", ran.stdout)
                 self.assertIn(said, ran.stdout)
 
-    def test_gradescopes_harness_gets_the_points(self):
+    def test_the_harness_of_gradescope_gets_the_points(self):
         """run_autograder as it is exported, but for where things lie."""
         text = resolve_one(ROOT, "01.2").solution_file.read_text()
         with tempfile.TemporaryDirectory(prefix="lab_class_") as place:
