@@ -15,7 +15,8 @@ import shlex
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
+from types import MappingProxyType
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from lablib import benchmark_page, benchmarks, build, counters, metadata, pages, processes
 from lablib.device import Device
@@ -30,11 +31,12 @@ LIMIT = 120.0  # seconds for one program
 BEGIN = "<!-- Steps: written by `scripts/lab dev steps`. -->"
 END = "<!-- Steps end. -->"
 
+_HEADING = f"## {pages.STEPS}"
+_ATOMIC = "Atomic operations of a request on one address take turns."
 _LEGEND = {
     "on a GPU": "*On a GPU*: the time of the kernel.",
     "global memory": "*Global memory*: how many sectors of 32 bytes a request of a warp costs on"
-    " average, and in brackets the least that it could (`scripts/lab profile`, CPU device); atomic"
-    " operations of a request on one address take turns.",
+    " average, and in brackets the least that it could (`scripts/lab profile`, CPU device).",
     "shared memory": "*Shared memory*: the same in wavefronts, passes over the banks.",
 }
 _Sums = Dict[str, List[int]]  # by access: the numbers below, added up over all lines and launches
@@ -55,20 +57,25 @@ def measure(root: Path, exercises: Sequence[Exercise], chosen: Device, jobs: int
     targets = [f"{build.kind(True, True)}.{each.id}" for each in with_steps]
     if targets:
         build.build(root, "cpu", chosen, targets, "the solutions of all steps", jobs=jobs)
-    runs = [(each, step) for each in with_steps for step in steps_of(each.contract_file)]
-    with ThreadPoolExecutor(jobs) as pool:
-        counted = list(pool.map(lambda run: _counted(root, *run), runs))
     found = _read(root)
     failed: List[str] = []
-    for (exercise, step), result in zip(runs, counted):
-        arguments = profile_arguments(exercise)
-        own = found.setdefault(exercise.full_name, {"arguments": arguments, "steps": {}})
-        if isinstance(result, str):
-            own["steps"].pop(step, None)
-            failed.append(f"{exercise.full_name} {step}: {result}")
+    with ThreadPoolExecutor(jobs) as pool:
+        options = dict(zip(with_steps, pool.map(lambda each: _options(root, each), with_steps)))
+        runs = [(each, option) for each in with_steps for option in options[each]]
+        counted = dict(zip(runs, pool.map(lambda run: _counted(root, *run), runs)))
+    for exercise in with_steps:
+        steps = steps_of(exercise.contract_file)
+        own: Dict[str, Any] = {"arguments": profile_arguments(exercise), "steps": {}}
+        found[exercise.full_name] = own
+        if len(steps) != len(options[exercise]):
+            failed.append(f"{exercise.full_name}: its program does not name the contract's steps")
             continue
-        own["arguments"] = arguments
-        own["steps"][step] = result
+        for step, option in zip(steps, options[exercise]):
+            result = counted[exercise, option]
+            if isinstance(result, str):
+                failed.append(f"{exercise.full_name} {step}: {result}")
+            else:
+                own["steps"][step] = {"option": option, "accesses": result}
     names = {each.full_name: each for each in find_exercises(root)}
     kept = {name: found[name] for name in names if name in found}  # in the order of the course
     write_atomically(
@@ -83,25 +90,50 @@ def profile_arguments(exercise: Exercise) -> Optional[str]:
     return data.profile if data and steps_of(exercise.contract_file) else None
 
 
-def _counted(root: Path, exercise: Exercise, step: str) -> Any:
+def _options(root: Path, exercise: Exercise) -> List[str]:
+    """What --step calls the steps, in the order of the contract's. The program says it first."""
+    with tempfile.TemporaryDirectory(prefix="lab-steps-") as folder:
+        file = Path(folder) / "measurements"
+        _run(root, exercise, ["--repeat", "1", "--measurements", str(file)], Path(folder))
+        try:
+            with open(file, encoding="utf-8") as events:
+                return list(json.loads(events.readline())["steps"])
+        except (OSError, ValueError, KeyError):
+            return []
+
+
+def _counted(root: Path, exercise: Exercise, option: str) -> Any:
     """The sums by access, or a sentence that says why there are none."""
     with tempfile.TemporaryDirectory(prefix="lab-steps-") as folder:
         file = Path(folder) / "counters"
-        program = build.program_path(root, "cpu", exercise, solution=True, watched=True)
-        arguments = shlex.split(profile_arguments(exercise) or "")
-        output: List[str] = []
-        outcome = processes.run(
-            [str(program), *arguments, "--step", step],
-            time_limit=LIMIT,
-            on_line=output.append,
-            cwd=Path(folder),
-            env={**os.environ, "CPU_DEVICE_COUNTERS": str(file)},
-        )
-        if outcome.timed_out:
-            return f"not done in {LIMIT:g} s; a smaller `profile` in its exercise.toml would do"
-        if outcome.returncode != 0:
-            return f"its program failed: {output[-1].strip() if output else 'without a word'}"
-        return _sums(counters.read_table(file) if file.is_file() else [])
+        counting = {"CPU_DEVICE_COUNTERS": str(file)}
+        problem = _run(root, exercise, ["--step", option], Path(folder), counting)
+        return problem or _sums(counters.read_table(file) if file.is_file() else [])
+
+
+def _run(
+    root: Path,
+    exercise: Exercise,
+    arguments: List[str],
+    folder: Path,
+    variables: Mapping[str, str] = MappingProxyType({}),
+) -> str:
+    """What is wrong with how the program ended; "" if nothing is."""
+    program = build.program_path(root, "cpu", exercise, solution=True, watched=True)
+    output: List[str] = []
+    outcome = processes.run(
+        [str(program), *shlex.split(profile_arguments(exercise) or ""), *arguments],
+        time_limit=LIMIT,
+        on_line=output.append,
+        cwd=folder,
+        env={**os.environ, **variables},
+    )
+    if outcome.timed_out:
+        return f"not done in {LIMIT:g} s; a smaller `profile` in its exercise.toml would do"
+    if outcome.returncode != 0:
+        said = [line for line in output if line.strip() and not line.startswith("Try ")]
+        return f"its program failed: {said[-1].strip() if said else 'without a word'}"
+    return ""
 
 
 def _sums(rows: Iterable[counters.Row]) -> _Sums:
@@ -194,12 +226,13 @@ def _section(
         times = {result.step: result for result in results}
         own = counted.get(exercise.full_name, {"arguments": "", "steps": {}})
         for step in steps_of(exercise.contract_file):
-            sums = own["steps"].get(step, {})
+            known = own["steps"].get(step, {"option": step, "accesses": {}})
+            sums, option = known["accesses"], known["option"]
             rows.append(
                 [
                     f"{exercise.id} `{step}`",
                     about.get(step, "").replace("|", "\\|"),
-                    _worth(times[step]) if step in times else "",
+                    _worth(times[option]) if option in times else "",
                     _access(sums, "global"),
                     _access(sums, "shared"),
                 ]
@@ -209,12 +242,15 @@ def _section(
             notes.append(f"{exercise.id}: {report.device}, {report.date[:10]}, `{size}`.")
     columns = [column for column in zip(*rows) if any(column[1:])]
     table = [f"| {' | '.join(cells)} |" for cells in zip(*columns)]
+    legend = [_LEGEND[column[0]] for column in columns if column[0] in _LEGEND]
+    if any("atomics" in cell for column in columns for cell in column):
+        legend.append(_ATOMIC)
     head = [
+        _HEADING,
+        "",
         BEGIN,
         "",
-        f"## {pages.STEPS}",
-        "",
-        " ".join(_LEGEND[name] for name in (column[0] for column in columns) if name in _LEGEND),
+        " ".join(legend),
         "",
         table[0],
         "|" + " --- |" * len(columns),
@@ -229,9 +265,11 @@ def files(root: Path) -> Dict[str, str]:
     found: Dict[str, str] = {}
     by_page: Dict[Path, List[Exercise]] = {}
     for exercise in find_exercises(root):
-        if profile_arguments(exercise) is not None:
+        if exercise.contract_file.is_file() and steps_of(exercise.contract_file):
             by_page.setdefault(exercise.chapter_page, []).append(exercise)
     for page, exercises in by_page.items():
+        if all(profile_arguments(each) is None for each in exercises):
+            continue
         text = page.read_text(encoding="utf-8")
         wanted = _with_table(text, _section(exercises, measured, counted))
         if wanted != text:
@@ -240,7 +278,7 @@ def files(root: Path) -> Dict[str, str]:
 
 
 def _with_table(text: str, section: str) -> str:
-    before, begin, rest = text.partition(BEGIN)
+    before, begin, rest = text.partition(f"\n{_HEADING}\n")
     _, end, after = rest.partition(END)
     if not (begin and end):
         heading = f"## {pages.LIBRARIES}"

@@ -22,9 +22,9 @@ PAGE = (
     "# 5 Shared memory\n\n## 05.1 dot_product\n\ntext\n\n## How a professional does it\n\n> CUB.\n"
 )
 NAMES = "kernel access requests sectors ideal_sectors bytes_used wavefronts ideal_wavefronts turns"
-ROWS = {  # by step: what its program counts
-    "first": [("sum", "global load", 8, 256, 32, 1024, 0, 0, 0)],
-    "second": [
+ROWS = {  # by what --step calls the step: what its program counts
+    "one": [("sum", "global load", 8, 256, 32, 1024, 0, 0, 0)],
+    "two": [
         ("sum", "global load", 6, 24, 24, 768, 0, 0, 0),
         ("sum", "global store", 2, 8, 8, 256, 0, 0, 0),
         ("sum", "shared load", 4, 0, 0, 0, 8, 4, 0),
@@ -50,7 +50,11 @@ class StepsTest(LabTest):
         self.exercise.metadata_file.write_text(f"minutes = 30\nprerequisites = []\n{more}")
 
     def write_program(self, body: str) -> None:
-        check = '[ "$1 $2 $3" = "--size 64 --step" ] || exit 3\n'
+        events = '{"event": "program", "steps": ["one", "two"]}'
+        check = (
+            f"[ $3 = --repeat ] && echo '{events}' > $6 && exit\n"
+            '[ "$1 $2 $3" = "--size 64 --step" ] || exit 3\n'
+        )
         self.program("watched_solution.05.1", check + body.format(root=self.root))
 
     def test_idea_time_and_cost_of_each_step(self) -> None:
@@ -58,10 +62,10 @@ class StepsTest(LabTest):
         folder.mkdir()
         name = self.exercise.full_name
         report = Report("H200", False, "", "", "", "2026-11-23", 1)
-        report.results = [Result(name, "first", "--size 1M", [9.0])]
+        report.results = [Result(name, "one", "--size 1M", [9.0])]
         report.results += [
-            Result(name, "first", "--size 9M", [2.0], library="cublasSdot", library_ms=1.5),
-            Result(name, "second", "--size 9M", [1.0], bytes=1e9, limit=2e12),
+            Result(name, "one", "--size 9M", [2.0], library="cublasSdot", library_ms=1.5),
+            Result(name, "two", "--size 9M", [1.0], bytes=1e9, limit=2e12),
         ]
         (folder / "h200.json").write_text(report.text())
         done = self.lab("dev", "steps", "--count")
@@ -83,7 +87,7 @@ class StepsTest(LabTest):
     def test_the_table_stands_before_the_libraries_and_is_written_once(self) -> None:
         self.assert_status(0, self.lab("dev", "steps", "05.1"))
         text = self.exercise.chapter_page.read_text()
-        self.assertEqual(PAGE, text.replace(text[text.index("<!--") : text.index("## How")], ""))
+        self.assertEqual(PAGE, text.replace(text[text.index("## The") : text.index("## How")], ""))
         self.assertIn("as contracts, benchmarks", self.lab("dev", "steps").stdout)
         self.exercise.contract_file.write_text(CONTRACT.replace("a tree", "a bush"))
         found = [finding.message for finding in rules.check_steps(self.root)]
@@ -102,7 +106,7 @@ class StepsTest(LabTest):
 
     def test_a_step_that_fails_is_named_and_the_others_are_counted(self) -> None:
         self.write_program(
-            '[ $4 = first ] && echo "no memory" && exit 1; cp "{root}/$4" "$CPU_DEVICE_COUNTERS"'
+            '[ $4 = one ] && echo "no memory" && exit 1; cp "{root}/$4" "$CPU_DEVICE_COUNTERS"'
         )
         done = self.lab("dev", "steps", "05.1")
         self.assert_status(1, done)
