@@ -11,11 +11,10 @@
 namespace lab::radix_sort {
 
 enum class step {
-  thrust,  ///< thrust::sort, and thrust::stable_sort_by_key where there are values
-  digits,  ///< four passes by hand, for 8 bits each: count, scan, scatter
-  /// The digits are counted once for all passes. Each pass is then one launch, whose tiles learn
-  /// from each other where their keys go.
-  one_sweep,
+  thrust,     ///< thrust::sort, and thrust::stable_sort_by_key where there are values
+  digits,     ///< four passes by hand, for 8 bits each: count, scan, scatter
+  one_sweep,  ///< the digits are counted once for all passes; each pass is then one launch, whose
+              ///< tiles learn from each other where their keys go
 };
 
 template <class Key>
