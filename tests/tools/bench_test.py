@@ -386,6 +386,28 @@ class ChartTest(unittest.TestCase):
         for word in (">1M</text>", ">4M</text>", ">16M</text>", ">--size</text>"):
             self.assertIn(word, sweep)
 
+    def test_no_words_run_out_of_it_at_the_left(self):
+        charts = self.charts(
+            *(
+                result(
+                    step,
+                    [n / speed],
+                    items=n * 5e9,
+                    item_name="pairs",
+                    bytes=n * 1e9,
+                    limit=1e12,
+                    arguments=f"--size {n}M",
+                )
+                for n in (1, 4)
+                for step, speed in (("one", 1), ("many_at_once", 9))
+            )
+        )
+        self.assertEqual(2, len(charts))
+        for chart in charts:
+            for text in self.elements(chart, "text", "small"):
+                width = 7.9 * len(text.text) if text.get("text-anchor") == "end" else 0
+                self.assertGreater(float(text.get("x")), width, text.text)
+
     def test_data_of_other_kinds_are_lines_of_their_own(self):
         ladder, sweep = self.charts(
             *(

@@ -168,20 +168,16 @@ def _ladder(name: str, exercise: str, data: _Data, report: Report) -> Picture:
     if limit:
         x = left + limit / top * (right - left)
         c.line(x, 38, x, bottom + 2, "orange dashed")
-        c.text(
-            x,
-            bottom + 18,
-            f"copy in device memory: {short(limit, data.unit)}, 100 %",
-            "orange small",
-            "end",
-        )
+        label = f"copy in device memory: {short(limit, data.unit)}, 100 %"
+        beyond = x < 20 + len(label) * _CHARACTER  # it has no room to the left of its line
+        c.text(x, bottom + 18, label, "orange small", "start" if beyond else "end")
         words.append(f"a copy in device memory reaches {short(limit, data.unit)}")
     c.text(20, c.height - 12, f"{_source(report)}; medians", "small muted")
     text = f"Bars, a longer one is faster: {'; '.join(words)}. Measured on {_source(report)}."
     return Picture(name, heading, text, c)
 
 
-_LEFT, _RIGHT, _TOP, _BOTTOM = 96, 210, 44, 300  # the plotted area
+_RIGHT, _TOP, _BOTTOM = 210, 44, 300  # the plotted area; its left is behind the rates
 
 
 def _sweep(name: str, exercise: str, data: _Data, report: Report) -> Picture:
@@ -189,10 +185,12 @@ def _sweep(name: str, exercise: str, data: _Data, report: Report) -> Picture:
     least, most = math.log2(min(data.sizes)), math.log2(data.most)
     rates = [rate for series in data.series for rate in series.rates.values()]
     top = 1.05 * max(*rates, *data.limits.values(), 0)
+    marks = [(tick, short(tick, data.unit) if tick else "0") for tick in ticks(top)]
+    left = 28 + max(len(text) for _, text in marks) * _CHARACTER
 
     def x(work: float) -> float:
         return (
-            _LEFT + 16 + (math.log2(work) - least) / (most - least) * (WIDTH - _RIGHT - _LEFT - 32)
+            left + 16 + (math.log2(work) - least) / (most - least) * (WIDTH - _RIGHT - left - 32)
         )
 
     def y(rate: float) -> float:
@@ -201,16 +199,16 @@ def _sweep(name: str, exercise: str, data: _Data, report: Report) -> Picture:
     labels = len(data.series) + bool(data.limits)
     c = Canvas(max(_BOTTOM, _TOP + 17 * labels) + 74)
     c.text(20, 26, heading, "strong")
-    for tick in ticks(top):
-        c.line(_LEFT, y(tick), WIDTH - _RIGHT, y(tick), "grid")
-        c.text(_LEFT - 8, y(tick) + 5, short(tick, data.unit) if tick else "0", "small", "end")
+    for tick, text in marks:
+        c.line(left, y(tick), WIDTH - _RIGHT, y(tick), "grid")
+        c.text(left - 8, y(tick) + 5, text, "small", "end")
     for work in _apart([(work, x(work)) for work in sorted(data.sizes)]):
         c.text(x(work), _BOTTOM + 20, data.word(work), "small", "middle")
-    c.text((_LEFT + WIDTH - _RIGHT) / 2, _BOTTOM + 40, data.option, "small muted", "middle")
+    c.text((left + WIDTH - _RIGHT) / 2, _BOTTOM + 40, data.option, "small muted", "middle")
     ends: List[Tuple[float, float, str, str]] = []  # where a line ends; its name and colour
     if data.limits:
         limit = max(data.limits.values())
-        c.line(_LEFT, y(limit), WIDTH - _RIGHT, y(limit), "dashed")
+        c.line(left, y(limit), WIDTH - _RIGHT, y(limit), "dashed")
         ends.append((WIDTH - _RIGHT, y(limit), "copy in device memory", "muted"))
     words = []
     for number, series in enumerate(data.series):
