@@ -215,8 +215,8 @@ class look_timer {
 
   /// Does nothing if it is there already. A forked process needs a new one.
   void make_for(int os_thread_id);
-  /// Safe in signal handlers.
-  void start(long nanoseconds);
+  /// Safe in signal handlers. False if there is none.
+  bool start(long nanoseconds);
 
  private:
   timer_t timer_{};
@@ -238,6 +238,7 @@ struct turn_notes {
   long pause = 0;                      // until its next look, in nanoseconds
   const thread_position* looked_at = nullptr;
   unsigned looks = 0;        // at this thread, in a row
+  unsigned put_off = 0;      // how often the end of the block was
   const void* pc = nullptr;  // where it stood
 };
 

@@ -56,10 +56,10 @@ void look_timer::make_for(int os_thread_id) {
   process_ = timer_create(CLOCK_MONOTONIC, &event, &timer_) == 0 ? getpid() : 0;
 }
 
-void look_timer::start(long nanoseconds) {
-  if (process_ == 0) return;
+bool look_timer::start(long nanoseconds) {
+  if (process_ == 0) return false;
   const itimerspec once{{0, 0}, {0, nanoseconds}};
-  timer_settime(timer_, 0, &once, nullptr);
+  return timer_settime(timer_, 0, &once, nullptr) == 0;
 }
 
 bool seen_states::add(std::uint64_t state) {
@@ -81,8 +81,9 @@ namespace {
 constexpr std::size_t kStackLooked = 512;  // bytes of a frame that count as a thread's state
 constexpr unsigned kCodeLooked = 64;       // bytes of code that are one place: most loops that spin
 constexpr unsigned kPatience = 16;         // looks at a thread whose state is new each time
-constexpr long kShortPause = 100'000;      // nanoseconds from look to look
-constexpr long kLongPause = 3'200'000;     // ... at a thread that computes
+constexpr unsigned kPutOffs = 8;        // before a block ends where it may be between two threads
+constexpr long kShortPause = 100'000;   // nanoseconds from look to look
+constexpr long kLongPause = 3'200'000;  // ... at a thread that computes
 
 inline std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
   hash = (hash ^ value) * 0x9E3779B97F4A7C15U;
@@ -177,6 +178,14 @@ std::uint64_t state_at_access(worker& w, const void* pc) {
   return hash_stack(w.stacks[w.current->stack], frame.sp, frame.hash);
 }
 
+/// Outside of the kernel's code the block may be on its way from one thread to the next, and would
+/// leave a report without one of them. Moments later it is there; if not, it waits, and may end.
+bool put_off_end(worker& w, const void* pc) {
+  const bool later = !is_kernel_code(pc) && w.notes.put_off < kPutOffs;
+  w.notes.put_off = later ? w.notes.put_off + 1 : 0;
+  return later && w.notes.timer.start(kShortPause);
+}
+
 /// The block goes on nowhere: it is to be given up when the handler returns.
 void end_block(worker& w, ucontext_t& context) {
   w.problem.what = static_cast<failure::kind>(w.launch->ended_as.load());
@@ -203,7 +212,10 @@ void look_at_running_thread(worker& w, std::uint64_t state, const void* pc) {
   notes.pc = pc;
   notes.pause =
       novel && notes.looks > kPatience / 4 ? std::min(2 * notes.pause, kLongPause) : kShortPause;
-  if (novel && ++notes.looks < kPatience) return notes.timer.start(notes.pause);
+  if (novel && ++notes.looks < kPatience) {
+    notes.timer.start(notes.pause);
+    return;
+  }
   notes.looks = 0;
   give_back_blocks(w);
   // All others of the block have had their turns, and nothing was new? Other blocks may know more.
@@ -250,7 +262,7 @@ void on_turn_signal(int, siginfo_t*, void* raw) {
   auto& context = *static_cast<ucontext_t*>(raw);
   const void* pc = pc_of(context);
   if (w->launch->ended_as.load() != 0) {
-    if (!ask_next_access(*w)) end_block(*w, context);
+    if (!ask_next_access(*w) && !put_off_end(*w, pc)) end_block(*w, context);
   } else if (!w->notes.watched.load(std::memory_order_acquire) || w->current == nullptr)
     ;
   else if (const bool asked = ask_next_access(*w); !asked && is_kernel_code(pc))
