@@ -238,8 +238,8 @@ struct turn_notes {
   long pause = 0;                      // until its next look, in nanoseconds
   const thread_position* looked_at = nullptr;
   unsigned looks = 0;        // at this thread, in a row
-  unsigned put_off = 0;      // how often the end of the block was
   const void* pc = nullptr;  // where it stood
+  unsigned put_off = 0;      // how often the end of the block has been put off, in a row
 };
 
 /// The static __shared__ variables that the running block has met, but for many.
