@@ -6,7 +6,9 @@
 
 #include <cpu_device.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -65,6 +67,40 @@ TEST(RaceCheck, IsSilentWithTheBarrier) {
     const device_array<int> out(4 * 128, 0);
     EXPECT_EQ(races_of([&] { neighbour<<<4, 128>>>(out.data(), true); }), "");
   });
+}
+
+/// Bytes that this process may write to, as a limit of them (RLIMIT_DATA) counts.
+std::size_t writable_bytes() {
+  std::size_t pages = 0;
+  std::ifstream statm("/proc/self/statm");  // the sixth number
+  for (int i = 0; i < 6; ++i) statm >> pages;
+  return pages * static_cast<std::size_t>(getpagesize());
+}
+
+__global__ void touch(int* out, std::size_t n) {
+  for (std::size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+    out[i] = 1;
+}
+
+// What is remembered of a word takes sixteen times its room. A class is graded under a limit.
+TEST(RaceCheck, TakesRoomForWhatKernelsTouchOnly) {
+  const std::size_t before = writable_bytes();
+  const device_array<char> untouched(std::size_t{64} << 20, 0);
+  EXPECT_LT(writable_bytes(), before + (std::size_t{128} << 20));
+}
+
+TEST(RaceCheck, UsesTheRoomOfFreedMemoryAgain) {
+  constexpr std::size_t kWords = std::size_t{1} << 18, kPage = std::size_t{1} << 14;
+  const auto touch_some = [](std::size_t n) {
+    const device_array<int> out(n, 0);
+    touch<<<4, 64>>>(out.data(), n);
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  };
+  touch_some(kWords);
+  const std::size_t before = writable_bytes();
+  // Each is larger than all before it, so it does not come to lie where one of them was.
+  for (std::size_t i = 1; i <= 16; ++i) touch_some(kWords + i * kPage);
+  EXPECT_LT(writable_bytes(), before + (std::size_t{128} << 20));
 }
 
 __global__ void tree_sum(const int* in, int* out, int skipped_round) {

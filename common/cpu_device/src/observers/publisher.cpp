@@ -190,12 +190,14 @@ inline std::uint32_t begin_atomic(thread_times& times, const worker& w, std::uin
 [[gnu::always_inline]] inline void look_at_part(worker& w, watch_state& s, std::uintptr_t address,
                                                 std::size_t size, const access& now,
                                                 std::uint8_t flags, const void* pc) {
-  const page* p = s.pages.find(address);
+  page* p = s.pages.find(address);
   if (!is_watched(p, address, size)) [[unlikely]]
     return look_elsewhere(w, s, p, address, size, now, flags, pc);
   if ((flags & (kTexture | kBulk)) == 0 && listening(event_kind::access)) [[unlikely]]
     publish_access(w, address, size, flags, false, pc);
-  cell* cells = p->cells.load(std::memory_order_relaxed);
+  cell* cells = p->cells.load(std::memory_order_acquire);
+  if (cells == nullptr) [[unlikely]]
+    cells = make_cells(*p);
   look_at_words<false>(w, s.times, cells + (address / 4 & (kCellsPerPage - 1)), address, size, now,
                        flags);
 }

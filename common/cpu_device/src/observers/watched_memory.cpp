@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <mutex>
+#include <vector>
 
 #include "base/events.hpp"
 #include "cpu_device/kernel_functions.h"
@@ -49,6 +51,38 @@ T* find_or_map(std::atomic<T*>& slot, std::size_t bytes) {
   return there;
 }
 
+/// The cells of pages that are not watched any more, all zero. They are never unmapped: a kernel
+/// that runs on in freed memory may still look at them.
+class unused_cells {
+ public:
+  static void give(cell* cells) {
+    madvise(cells, kCellsPerPage * sizeof(cell), MADV_DONTNEED);
+    const std::lock_guard lock(mutex());
+    all().push_back(cells);
+  }
+  static cell* take() {
+    {
+      const std::lock_guard lock(mutex());
+      if (!all().empty()) {
+        cell* cells = all().back();
+        all().pop_back();
+        return cells;
+      }
+    }
+    return static_cast<cell*>(map_bytes(kCellsPerPage * sizeof(cell)));
+  }
+
+ private:
+  static std::mutex& mutex() {
+    static auto* one = new std::mutex;  // needed until the end
+    return *one;
+  }
+  static std::vector<cell*>& all() {
+    static auto* one = new std::vector<cell*>;
+    return *one;
+  }
+};
+
 /// Calls visit(page, bits of the parts) for all parts that [begin, end) touches.
 template <class Visit>
 void for_each_page(std::uintptr_t begin, std::uintptr_t end, Visit visit) {
@@ -69,7 +103,6 @@ void for_each_page(std::uintptr_t begin, std::uintptr_t end, Visit visit) {
 /// `exact`: nothing else that kernels may use is in its first and last part.
 void watch(std::uintptr_t begin, std::uintptr_t end, bool device_only, bool exact) {
   for_each_page(begin, end, [&](page& p, std::uint16_t parts) {
-    find_or_map(p.cells, kCellsPerPage * sizeof(cell));
     std::uint16_t cut = 0;  // parts of which it has only some bytes
     if (exact) {
       const auto note = [&](std::uintptr_t edge) {
@@ -97,7 +130,8 @@ void unwatch(std::uintptr_t begin, std::uintptr_t end) {
     p.whole.fetch_and(others, std::memory_order_relaxed);
     const std::uint16_t before = p.watched.fetch_and(others, std::memory_order_relaxed);
     if (before != 0 && (before & others) == 0)
-      madvise(p.cells.load(std::memory_order_relaxed), kCellsPerPage * sizeof(cell), MADV_DONTNEED);
+      if (cell* cells = p.cells.exchange(nullptr, std::memory_order_acq_rel); cells != nullptr)
+        unused_cells::give(cells);
   });
 }
 
@@ -154,6 +188,14 @@ page* find_page(std::uintptr_t address) {
   middle_table* middle = top_table[top].load(std::memory_order_acquire);
   if (middle == nullptr) return nullptr;
   return &middle->pages[(address >> kPageBits) & ((1U << kMiddleBits) - 1)];
+}
+
+cell* make_cells(page& p) {
+  cell* mine = unused_cells::take();
+  cell* there = nullptr;
+  if (p.cells.compare_exchange_strong(there, mine, std::memory_order_acq_rel)) return mine;
+  unused_cells::give(mine);
+  return there;
 }
 
 void ignore(std::uintptr_t begin, std::uintptr_t end) {

@@ -22,7 +22,7 @@ constexpr std::uintptr_t kPartMask = (std::uintptr_t{1} << kPartBits) - 1;
 constexpr std::size_t kCellsPerPage = (std::size_t{1} << kPageBits) / 4;
 
 struct page {
-  std::atomic<cell*> cells;
+  std::atomic<cell*> cells;            // null until a kernel gets there
   std::atomic<std::uint16_t> watched;  // memory that kernels may use
   std::atomic<std::uint16_t> whole;    // of it, parts that one allocation fills
   std::atomic<std::uint16_t> device;   // of it, what the host may not touch
@@ -38,6 +38,9 @@ inline std::uint16_t part_of(std::uintptr_t address) {
 }
 /// Null for a page with no such part.
 page* find_page(std::uintptr_t address);
+/// The cells of a page, which has none yet. They take sixteen times the room of the memory, and a
+/// limit of a process counts what nobody touches, too.
+cell* make_cells(page& p);
 
 /// The pages that a worker used last.
 class recent_pages {
