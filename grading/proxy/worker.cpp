@@ -125,7 +125,7 @@ class worker {
     what_ = what;
     send(to, arguments.data());
     for (;;) {
-      std::vector<std::byte> heard = receive();
+      std::vector<std::byte> heard = receive(wire::longest_answer(arguments.data().size()));
       wire::reader from(heard);
       try {
         wire::arena memory;
@@ -441,12 +441,12 @@ class worker {
     }
   }
 
-  std::vector<std::byte> receive() {
+  std::vector<std::byte> receive(std::size_t most) {
     std::vector<std::byte> heard;
     receive_bytes(heard, sizeof(std::uint64_t));
     std::uint64_t length = 0;
     std::memcpy(&length, heard.data(), sizeof length);
-    if (length == 0 || length > wire::kLongestAnswer)
+    if (length == 0 || length > most)
       lose("sent a message of " + std::to_string(length) + " bytes");
     heard.clear();
     receive_bytes(heard, length);

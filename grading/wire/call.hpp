@@ -84,10 +84,11 @@ template <class R, class... P>
 R call(const carrier& carry, std::type_identity_t<P>... arguments) {
   writer to;
   (wire::put(to, arguments), ...);
+  const std::size_t asked = to.data().size();
   const answer came = carry(to);
   to = {};  // may be long, and so may the answer
   reader from(std::span(came.message).subspan(came.begin));
-  arena memory(2 * kLongestAnswer);
+  arena memory(2 * longest_answer(asked));
   try {
     const auto get_back = [&]<class Q>(auto& value) {
       if constexpr (parameter<Q>::comes_back) parameter<Q>::get_back(from, memory, value);

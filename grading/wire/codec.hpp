@@ -33,10 +33,11 @@
 namespace wire {
 
 /// Bytes of a message to a worker.
-inline constexpr std::size_t kLongestMessage = std::size_t{256} << 20U;
-/// Bytes of an answer. A worker that says more than this is not believed: the grader has room for
-/// 300 MB, of which an answer takes this much, and twice as much when it has been read.
-inline constexpr std::size_t kLongestAnswer = std::size_t{64} << 20U;
+inline constexpr std::size_t kLongestMessage = std::size_t{512} << 20U;
+/// Bytes of an answer to a question of so many bytes. A worker that says more than this is not
+/// believed: the grader has room for 300 MB, of which an answer takes 80 MiB, and twice as much
+/// when it has been read. What asks with large data has as much again for what is made of it.
+constexpr std::size_t longest_answer(std::size_t asked) { return (std::size_t{80} << 20U) + asked; }
 /// Characters of a text, which a failure repeats several times.
 inline constexpr std::size_t kLongestText = std::size_t{256} << 10U;
 
