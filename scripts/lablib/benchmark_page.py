@@ -99,7 +99,8 @@ def _section(name: str, report: benchmarks.Report) -> str:
     where += [f"commit `{report.commit}`" if report.commit else ""]
     where += ["1 round" if report.rounds == 1 else f"{report.rounds} rounds"]
     where += [f"{what}: {low:g} to {high:g}" for what, (low, high) in report.clocks.items()]
-    lines = [f"## {report.device}, {report.date[:10]}", "", "; ".join(filter(None, where)) + "."]
+    lines = [f"## {report.device}, {report.date[:10]}, {name}", ""]
+    lines += ["; ".join(filter(None, where)) + "."]
     for exercise, results, drawn in _exercises(name, report):
         rows = [benchmarks.HEAD, tuple("---" for _ in benchmarks.HEAD)]
         rows += benchmarks.rows(results, cpu_device=False)

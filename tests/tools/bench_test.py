@@ -505,7 +505,7 @@ class PageTest(LabTest):
         self.assert_status(0, self.lab("dev", "benchmarks"))
         page = (self.root / "docs/benchmarks.md").read_text()
         for line in (
-            "## NVIDIA H200, 2026-11-22\n",
+            "## NVIDIA H200, 2026-11-22, h200\n",
             "CUDA 13.0; driver 580.95; commit `abc`; 3 rounds; memory, MHz: 3201 to 3201.\n",
             "### 05.1_dot_product, h200\n",
             "| static | default | 2 | 2 to 2 | 500 GB/s | 25 % | 25 % (L b) |\n",
