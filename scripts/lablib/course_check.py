@@ -178,6 +178,8 @@ def _static(
     found.update(rules.check_tree(root, files, exercises))
     found.update(rules.check_metadata(root, exercises))
     found.update(rules.check_vocabulary(root, exercises))
+    found.update(rules.check_headings(root, changed))
+    found.update(rules.check_quoted_lines(root, files))  # of exercises that have changed
     found.update(rules.check_benchmarks(root))
     found.update(rules.check_steps(root))
     found.update(rules.check_version(root))

@@ -23,6 +23,7 @@ from lablib import (
     metadata,
     mutations,
     pages,
+    quoted_lines,
     starters,
     step_tables,
     translations,
@@ -260,6 +261,27 @@ def check_wording(root: Path, paths: Iterable[str]) -> Iterator[Finding]:
             text = (root / path).read_text(encoding="utf-8", errors="replace")
             for line, message in wording.find(path, text, avoided):
                 yield Finding(path, line, "wording", message)
+
+
+def check_headings(root: Path, paths: Iterable[str]) -> Iterator[Finding]:
+    """A page's headings have names of their own: in the contents and in links."""
+    for path in paths:
+        if not re.match(r"docs/.*\.md$", path):
+            continue
+        first: Dict[str, int] = {}
+        for line, _, words in pages.headings((root / path).read_text(encoding="utf-8")):
+            if first.setdefault(words, line) != line:
+                message = f"line {first[words]} has this heading, too: say what each is about"
+                yield Finding(path, line, "heading", message)
+
+
+def check_quoted_lines(root: Path, paths: Iterable[str]) -> Iterator[Finding]:
+    """Reports that pages quote are of the exercises as they are now."""
+    for path in paths:
+        if path.endswith(".md"):
+            text = (root / path).read_text(encoding="utf-8", errors="replace")
+            for line, message in quoted_lines.wrong(root, text):
+                yield Finding(path, line, "quoted-lines", message)
 
 
 def check_benchmarks(root: Path) -> Iterator[Finding]:

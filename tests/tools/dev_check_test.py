@@ -378,6 +378,27 @@ class ExerciseRulesTest(Course):
         self.edit("hints", "# Hints", "# Hints and cargo")
         self.assert_finds("1_first_sum/hints.md:1: wording: 'cargo' is .*better: tile")
 
+    def test_lines_that_pages_quote(self):
+        written, said = self.line_of("starter", "kThreads ="), "thread 1 writes at first_sum.cu:"
+        shown = self.line_of("solution", "<<<")
+        text = self.path("solution").read_text().splitlines()[shown - 1].strip()
+        gdb = f"first_sum.cu:{shown}\n{shown}   {text}"
+        page = self.root / "docs" / "more.md"
+        page.write_text(f"# A\n\n{said}{written}\n{gdb}\nsomebody.cu:1\n1  int main() {{\n")
+        self.assert_clean()
+        page.write_text(f"# A\n\n{said}1\n")
+        self.assert_finds("docs/more.md:3: quoted-lines: first_sum.cu:1: there is no such thing")
+        page.write_text(f"# A\n\n{gdb} + 1\n")
+        self.assert_finds(f"docs/more.md:3: quoted-lines: first_sum.cu:{shown}: this is not that")
+
+    def line_of(self, tree: str, part: str) -> int:
+        lines = self.path(tree).read_text().splitlines()
+        return next(number for number, line in enumerate(lines, 1) if part in line)
+
+    def test_headings_that_are_there_twice(self):
+        self.edit("page", "\n## Questions", "\n### What\n\n### What\n\n## Questions")
+        self.assert_finds(r"docs/05_sums.md:\d+: heading: line \d+ has this heading, too")
+
     def test_notes_for_the_author(self):
         self.edit("program", "#include <cstddef>", "// AUTHOR: say this\n\n#include <cstddef>")
         self.assert_finds(r"main.cpp:\d+: author-note")
