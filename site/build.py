@@ -21,7 +21,7 @@ import sys
 import urllib.parse
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Dict, List, Union
+from typing import Dict, List, Tuple, Union
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "site")]
@@ -78,6 +78,7 @@ LINKS_TO_BOOKS = """
 
 # What a book has no pages for: what needs a browser, and what only the site shows.
 NOT_IN_BOOKS = r"explorers/|hints/|[a-z]{2}/"
+INVITATION = r"\sTry it: \[[^\]]*\]\(explorers/\w+\.md\)[^.]*\."  # to one of them: a sentence
 
 LEXERS = {".cu": "cuda", ".hpp": "cpp", ".cpp": "cpp", ".h": "cpp", ".py": "python", ".md": "none"}
 
@@ -113,9 +114,12 @@ class Site:
         texts: Dict[str, str] = {}
         for source, name in self.names.items():
             text = (ROOT / f"{source}.md").read_text(encoding="utf-8")
-            if re.fullmatch(r"docs/\d\d_\w+", source) and not self.book:
-                text = self._with_file_links(text)
-            if not self.book:
+            chapter = re.fullmatch(r"docs/(?:(\w\w)/)?\d\d_\w+", source)
+            if chapter and not self.book:
+                text = self._with_file_links(text, words.FILES[chapter[1] or "en"])
+            if self.book:
+                text = re.sub(INVITATION, "", text)
+            else:
                 text = self._with_languages(text, ROOT / f"{source}.md")
             text = self._relinked(text, f"{source}.md", name)
             if name.startswith(("answers/", "hints/")) and not self.book:
@@ -170,7 +174,7 @@ class Site:
             text += f"\n```{{toctree}}\n{shown}\n:caption: {title}\n\n{listed}\n```\n"
         return text
 
-    def _with_file_links(self, text: str) -> str:
+    def _with_file_links(self, text: str, names: Tuple[str, str, str, str]) -> str:
         """Below the heading of each exercise: where its files are."""
         for exercise in self.exercises:
             place = pages.section_line(text, exercise.id)
@@ -178,10 +182,8 @@ class Site:
                 continue
             lines = text.splitlines()
             links = (
-                f"[your file, contract, program](/files/{exercise.full_name}.md)",
-                f"[tests](/tests/{exercise.full_name}.md)",
-                f"[hints](/hints/{exercise.full_name}.md)",
-                f"[solution](/solutions/{exercise.full_name}.md)",
+                f"[{title}](/{folder}/{exercise.full_name}.md)"
+                for title, folder in zip(names, ("files", "tests", "hints", "solutions"))
             )
             lines[place:place] = ["", ":::{container} exercise-files", " · ".join(links), ":::"]
             text = "\n".join(lines) + "\n"

@@ -36,6 +36,7 @@ language = "en"
 
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 6
+smartquotes_action = "qe"  # no dashes: --size is an option
 myst_url_schemes = ["http", "https", "mailto", "lab"]  # lab: what is not in a book
 highlight_language = "none"
 suppress_warnings = ["misc.highlighting_failure"]  # of "…" in code that is shown in part
@@ -89,11 +90,12 @@ PICTURES = {**drawings.pictures(), **benchmark_page.pictures(ROOT)}  # drawings 
 def _pictures_into_pages(app, doctree):
     """A drawing or a chart becomes part of its page, so that it follows the page's colours, and
     its words can be found and read aloud. (Not in EPUB, whose readers want files.)"""
-    if app.builder.name == "epub":
-        return
     for image in list(doctree.findall(nodes.image)):
         path = f"docs/{image['uri'].lstrip('/')}"
         if path not in PICTURES:
+            continue
+        if app.builder.name == "epub":
+            image["alt"] = PICTURES[path].description
             continue
         app.env.note_dependency(str(ROOT / path))
         svg = PICTURES[path].inline()

@@ -9,12 +9,18 @@ into a page is in static/site.js.
 """
 
 import re
-from typing import Dict
+from typing import Dict, Tuple
 
 # What a page says while the English text is ahead of it.
 BEHIND = {
     "pl": "Angielski tekst tego rozdziału zmienił się od czasu tłumaczenia. Liczba akapitów,"
     " których to dotyczy: {count}."
+}
+
+# Below the heading of an exercise: links to its files.
+FILES: Dict[str, Tuple[str, str, str, str]] = {
+    "en": ("your file, contract, program", "tests", "hints", "solution"),
+    "pl": ("twój plik, kontrakt, program", "testy", "wskazówki", "rozwiązanie"),
 }
 
 THEME: Dict[str, Dict[str, str]] = {

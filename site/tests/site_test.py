@@ -157,6 +157,11 @@ class FilesTest(unittest.TestCase):
             text = (SITE / name).read_text(encoding="utf-8")
             self.assertIn(f'<span class="sidebar-version" lang="en">{version.read(ROOT)}', text)
 
+    def test_options_keep_their_two_hyphens(self) -> None:
+        text = (SITE / "benchmarks.html").read_text(encoding="utf-8")
+        self.assertIn("--size 256M", re.sub("<svg.*?</svg>", "", text, flags=re.DOTALL))
+        self.assertNotIn("\u2013size", text)
+
     def test_links_and_anchors_lead_somewhere(self) -> None:
         problems = []
         for name, page in self.pages.items():
@@ -323,6 +328,11 @@ class TranslationsTest(unittest.TestCase):
             self.assertIn(f"../{name}.html", pages[f"{language}/{name}.html"].links)
             self.assertIn(f"{language}/{name}.html", pages[f"{name}.html"].links)
             self.assertEqual("Angielski" in text, bool(translations.behind(path)))
+            files = [
+                set(re.findall(r"(?:files|tests|hints|solutions)/\d\d[.]\w+", t))
+                for t in (text, (SITE / f"{name}.html").read_text(encoding="utf-8"))
+            ]
+            self.assertEqual(*files)
 
 
 class BooksTest(unittest.TestCase):
@@ -348,6 +358,8 @@ class BooksTest(unittest.TestCase):
         self.assertEqual(sorted(items), sorted({*items} & {*files}), "listed, but not there")
         pages = {name: text for name, text in files.items() if name.endswith(".xhtml")}
         self.assertEqual([name for name in pages if "explorers" in name or "hints" in name], [])
+        invited = rb"Try it: (a launch|what an access costs|step by step|the roofline)"
+        self.assertEqual([name for name, text in pages.items() if re.search(invited, text)], [])
         ids, links = {}, []
         for name, text in pages.items():
             page = ElementTree.fromstring(re.sub(rb"&nbsp;", b" ", text))  # which is well-formed
