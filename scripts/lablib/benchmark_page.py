@@ -23,16 +23,18 @@ _INTRO = """\
 How fast the solutions of this course are, measured with
 
 ```
-scripts/lab bench --solution --json docs/benchmarks/NAME.json      # on the GPU
-scripts/lab dev benchmarks                                         # writes this page and all charts
+scripts/lab bench --solution --json docs/benchmarks/NAME.json    # on the GPU
+scripts/lab dev benchmarks    # writes this page and all charts
 ```
 
-`scripts/lab bench` runs all steps of an exercise in turns, in several rounds, there and back, so
-that a clock that drifts favours none. Each program checks its result before it measures, warms up,
-and takes samples of about a millisecond each. The tables show the median of all samples and the
-quartiles around it. *Of copy* is the rate in bytes per second as a share of a plain copy in device
-memory, measured in the same run; *of library* is the library's time as a share of the step's: above
-100 % the step is faster.
+`scripts/lab bench` runs all steps of an exercise in turns, there and back where there are several
+rounds, so that a clock that drifts favours none. The last word of a heading is the name of the file
+in `docs/benchmarks/` that the section is made from.
+
+Each program checks its result before it measures, warms up, and takes samples of about a
+millisecond each. The tables show the median of all samples and the quartiles around it. *Of copy*
+is the rate in bytes per second as a share of a plain copy in device memory, measured in the same
+run; *of library* is the library's time as a share of the step's: above 100 % the step is faster.
 """
 _NOTHING = "Nothing has been measured in this way yet.\n"
 

@@ -364,6 +364,9 @@ class ChartTest(unittest.TestCase):
         places = [ladder.index(f">{name}</text>") for name in ("slow", "fast", "L&lt;b")]
         self.assertEqual(sorted(places), places)
 
+    def test_no_chart_leaves_a_step_out(self):
+        self.assertEqual([], self.charts(result("a", bytes=1e9), result("b")))
+
     def test_it_says_where_when_and_from_what(self):
         (ladder,) = self.charts(result("a", bytes=1e9))
         self.assertIn(">NVIDIA H200, CUDA 13.0, 2026-11-22, commit abc; medians</text>", ladder)

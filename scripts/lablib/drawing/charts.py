@@ -129,9 +129,10 @@ def pictures(
     prefix: str, exercise: str, results: Sequence[Result], report: Report
 ) -> List[Picture]:
     """The charts of an exercise: one of its steps at the largest size, and, where there are several
-    sizes, one of rates by size. None where the program does not say what a run does."""
+    sizes, one of rates by size. None where the program does not say what a run of each step does:
+    a chart without one of the steps would say that the others are all there is."""
     data = _data(results)
-    if not data.series:
+    if not data.series or any(not result.unit for result in results):
         return []
     found = [_ladder(f"{prefix}_ladder", exercise, data, report)]
     if len(data.sizes) > 1:
