@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "fault_tests.hpp"
+#include "full_size.hpp"
 #include "lab/device_limits.hpp"
 #include "lab/errors.hpp"
 #include "lab_testing.hpp"
@@ -20,6 +21,7 @@
 namespace {
 
 using lab::testing::at_other_sizes;
+using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
@@ -144,6 +146,10 @@ TEST_P(EachKind, AddsAsManyTermsAsItCan) {
   const auto& [which, type, name] = GetParam();
   EXPECT_TRUE(matches(lab::compare(sum(which, type, 2, kMostTerms).value, exact(2),
                                    {.absolute = error_bound(which, type, 2, kMostTerms)})));
+}
+
+TEST_P(EachKind, AddsMoreTermsThanAFloatCanCount) {
+  expect_at_full_size([&] { return adds_the_terms(GetParam(), 2, (std::size_t{1} << 24) + 5000); });
 }
 
 TEST_P(EachKind, SaysHowLongItTook) {

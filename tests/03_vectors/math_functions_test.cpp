@@ -76,14 +76,16 @@ constexpr named_precision kPrecisions[] = {
 REQUIRED_WORK(AKernelWhoseThreadsShareTheArguments) {
   for (const auto& [f, its_name] : kFunctions)
     for (const auto& [p, name] : kPrecisions) {
-      EXPECT_TRUE(
-          as_required(work_of([&, f = f, p = p] { return is_within_the_bounds(f, p, 0, 5000); }),
-                      {.threads = 1024,
-                       .blocks = 4,
-                       .fetched = 5000 * sizeof(float),
-                       .writes = 5000 * sizeof(float),
-                       .sectors = 1.1}))
+      const lab::testing::work done =
+          work_of([&, f = f, p = p] { return is_within_the_bounds(f, p, 0, 5000); });
+      EXPECT_TRUE(as_required(done, {.threads = 1024,
+                                     .blocks = 4,
+                                     .fetched = 5000 * sizeof(float),
+                                     .writes = 5000 * sizeof(float),
+                                     .sectors = 1.25}))
           << its_name << ", " << name;
+      EXPECT_LT(done.bytes_copied(cudaMemcpyHostToDevice), 360 * sizeof(float))
+          << "the device computes, it does not look values up: " << its_name << ", " << name;
       EXPECT_TRUE(at_other_sizes([f = f, p = p](std::size_t n) {
         return is_within_the_bounds(f, p, 40, n);  // (at 0 a sine is 0, whoever says so)
       })) << its_name
@@ -237,6 +239,10 @@ TEST(Measure, KeepsSmallErrorsBesideALargeNumberOfOthers) {
   EXPECT_EQ(found.max, 0x1p-40);
   EXPECT_EQ(found.worst, values.size() - 1);
   EXPECT_DOUBLE_EQ(found.mean, 0x1p-40 / 1e5);
+}
+
+TEST(Measure, SeesErrorsThatADoubleCannotHold) {
+  EXPECT_EQ(measured({1, 1}, {1, 1 + 0x1p-60L}).max, 0x1p-60);
 }
 
 TEST(Measure, IsZeroForNothingAndForNoErrors) {

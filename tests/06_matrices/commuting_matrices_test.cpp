@@ -16,6 +16,7 @@
 #include "full_size.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
+#include "lab/time_kernel.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
@@ -55,7 +56,8 @@ REQUIRED_WORK(AKernelWhoseThreadsShareTheEntries) {
   const auto a = whole_numbers(61, 1), b = whole_numbers(61, 2);
   const lab::testing::work done = work_of([&] { return is_right(a, b, 61); });
   EXPECT_TRUE(as_required(
-      done, {.threads = 61 * 61, .blocks = 4, .sent = 2 * bytes_of(a), .reads = 2 * bytes_of(a)}));
+      done,
+      {.threads = 61 * 61 / 8, .blocks = 4, .sent = 2 * bytes_of(a), .reads = 2 * bytes_of(a)}));
   EXPECT_LE(std::ranges::count_if(done.device_memory,
                                   [&](std::size_t bytes) { return bytes >= bytes_of(a); }),
             2)
@@ -161,6 +163,19 @@ TEST(CommutingMatrices, TheAllowanceIsAPartOfTheMagnitudesOfBothProducts) {
 }
 
 // --- what is no number ---------------------------------------------------------------------------
+
+TEST(CommutingMatrices, WholeNumbersDifferByOneBesideLargeSums) {
+  // (2^22 + 1, 0; 0, 0) and (2^22, 2048; 2048, 1)
+  const std::vector<float> a = {2048, 1, 0, 0}, b = {2048, 0, 1, 0};
+  EXPECT_EQ(compare_products(a, b, 2, kExact).differing, 4U);
+}
+
+TEST(CommutingMatrices, CountsAgainWhereTheKernelIsRepeated) {
+  // As a program repeats it to measure its time: with the counter of the launch before.
+  const auto a = whole_numbers(33, 1), b = whole_numbers(33, 2);
+  const lab::repeated_timing samples(3);
+  EXPECT_EQ(compare_products(a, b, 33, kExact).differing, reference(a, b, 33, kExact).least);
+}
 
 TEST_P(EachSize, ANanNeverCommutes) {
   // In row r and column c of A: row r of A · B, column c of B · A are NaN, and for the other

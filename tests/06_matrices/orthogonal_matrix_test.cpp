@@ -70,7 +70,7 @@ REQUIRED_WORK(AKernelWhoseThreadsShareTheEntries) {
   const lab::testing::work done =
       work_of([&] { return matches(check(examine(a, 61, 61), a, 61)); });
   EXPECT_TRUE(as_required(
-      done, {.threads = 61 * 61, .blocks = 4, .sent = bytes_of(a), .reads = bytes_of(a)}));
+      done, {.threads = 61 * 61 / 8, .blocks = 4, .sent = bytes_of(a), .reads = bytes_of(a)}));
   EXPECT_LE(std::ranges::count_if(done.device_memory,
                                   [&](std::size_t bytes) { return bytes >= bytes_of(a); }),
             1)
@@ -227,6 +227,18 @@ TEST(OrthogonalMatrix, LooksAtRowsAndNotAtColumns) {
 }
 
 // --- refusals, and more than once ----------------------------------------------------------------
+
+TEST(OrthogonalMatrix, NamesTheFirstOfEqualEntriesRowAfterRowAndNotBlockAfterBlock) {
+  constexpr std::size_t kN = 18;
+  std::vector<float> a(kN * kN);
+  for (std::size_t i = 0; i < kN; ++i) a[i * kN + i] = 1;
+  a[16 * kN] = 1;      // so rows 0 and 16 have a product of 1,
+  a[1 * kN + 17] = 1;  // and rows 1 and 17, and each of the two is one too long
+  const result found = examine(a, kN, kN);
+  EXPECT_EQ(found.deviation, 1.0F);
+  EXPECT_EQ(found.row, 0U);
+  EXPECT_EQ(found.column, 16U);
+}
 
 TEST(OrthogonalMatrix, RefusesWhatIsNotSquareEvenWithOrthogonalRows) {
   const std::vector<float> wide = {1, 0, 0, 0, 1, 0};  // A · Aᵀ is the identity, Aᵀ · A is not

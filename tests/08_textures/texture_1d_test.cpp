@@ -52,7 +52,7 @@ REQUIRED_WORK(KernelsThatReadTexturesOnly) {
     return matches(compare_samples(texels, {}, asked, sample(texels, {}, asked).values));
   };
   EXPECT_TRUE(as_required(work_of([&] { return are_texels(indices); }),
-                          {.threads = 2000,
+                          {.threads = 2000 / 8,
                            .blocks = 2,
                            .sent = bytes_of(texels) + bytes_of(indices),
                            .fetched = bytes_of(indices),
@@ -64,7 +64,7 @@ REQUIRED_WORK(KernelsThatReadTexturesOnly) {
   for (float& place : places) place = std::floor(place) + 0.25F;  // (not at the edge of a texel)
   EXPECT_TRUE(
       as_required(work_of([&] { return are_samples(places); }),
-                  {.threads = 2000,
+                  {.threads = 2000 / 8,
                    .blocks = 2,
                    .sent = bytes_of(texels) + bytes_of(places),
                    .fetched = bytes_of(places),
