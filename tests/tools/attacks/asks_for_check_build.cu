@@ -6,7 +6,7 @@
 // base: solution
 // state: refused
 // points: 0
-// says: accesses are watched
+// says: talks to the CPU device itself
 
 #include <unistd.h>
 

@@ -5,6 +5,6 @@
 // stopped by: streams are deferred and interleaved, too, as in `lab test`
 // exercise: 11.2
 // base: solution
-// change: buffers memory1(which == step::one_stream ? 0 : chunk); => buffers& memory1 = memory0;
+// change: all.memory0, all.memory1, size); => all.memory0, all.memory0, size);
 // state: graded
 // points: 0..70
