@@ -77,6 +77,18 @@ REQUIRED_WORK(KernelsForProductsAndSubtractions) {
   }
 }
 
+REQUIRED_WORK(TheHostOnlyAddsPartialSumsAndDivides) {
+  // So long that partial sums are next to nothing beside the vectors, which go there and back once.
+  const vector a = lab::random_floats(4 * 70'001, 1, -9, 4);
+  for (const auto& [which, name] : kSteps) {
+    const lab::testing::work done =
+        work_of([&, which = which] { return is_right(which, a, 4, 70'001); });
+    EXPECT_TRUE(as_required(done, {.threads = 256, .kernels = 6})) << name;
+    EXPECT_LT(done.bytes_copied(cudaMemcpyHostToDevice), bytes_of(a) / 2 * 3) << name;
+    EXPECT_LT(done.bytes_copied(cudaMemcpyDeviceToHost), bytes_of(a) / 2 * 3) << name;
+  }
+}
+
 // --- every step, at every shape -----------------------------------------------------------------
 
 struct shape {

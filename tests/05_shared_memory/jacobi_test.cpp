@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "fault_tests.hpp"
+#include "full_size.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
@@ -23,6 +24,7 @@ using lab::jacobi::reference;
 using lab::jacobi::relax;
 using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
+using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
@@ -52,14 +54,15 @@ REQUIRED_WORK(AThreadForEachCellAndTheMatrixInSharedMemory) {
     return matches(lab::compare_exact(relax(start, side, 6).matrix, reference(start, side, 6)));
   };
   const matrix start = random_matrix(22, 1);
-  EXPECT_TRUE(as_required(work_of([&] { return is_right(start, 22); }),
-                          {.threads = 22 * 22,
-                           .sent = bytes_of(start),
-                           .fetched = bytes_of(start),
-                           .reads = 22 * 22 * sizeof(float),
-                           .writes = 22 * 22 * sizeof(float),
-                           .reads_at_most = 3 * bytes_of(start),
-                           .shared_memory = true}));
+  const lab::testing::work done = work_of([&] { return is_right(start, 22); });
+  EXPECT_EQ(done.kernels.size(), 1U) << "the matrix stays in shared memory from sweep to sweep";
+  EXPECT_TRUE(as_required(done, {.threads = 22 * 22,
+                                 .sent = bytes_of(start),
+                                 .fetched = bytes_of(start),
+                                 .reads = 22 * 22 * sizeof(float),
+                                 .writes = 22 * 22 * sizeof(float),
+                                 .reads_at_most = 3 * bytes_of(start),
+                                 .shared_memory = true}));
   EXPECT_TRUE(at_other_sizes([&](std::size_t n) { return is_right(random_matrix(n, n), n); },
                              {.threads = 1, .fetched = 1, .writes = 1}, {1, 3, 21}));
 }
@@ -156,6 +159,26 @@ TEST(JacobiBlock, TellsRowsFromColumns) {
   for (const matrix& edge : edges)
     EXPECT_TRUE(
         matches(lab::compare_exact(relax(edge, kSide, 9).matrix, reference(edge, kSide, 9))));
+}
+
+TEST(JacobiBlock, TakesTheSmallestNumbersAndInfinities) {
+  // Odd multiples of the smallest float: each mean is rounded.
+  const matrix small = filled(6, [](int row, int column) {
+    return static_cast<float>(6 * row * row + 5 * column + 1) * std::numeric_limits<float>::denorm_min();
+  });
+  matrix infinite = random_matrix(6, 1);
+  infinite[3] = -std::numeric_limits<float>::infinity();
+  for (const matrix& start : {small, infinite})
+    EXPECT_TRUE(matches(lab::compare_exact(relax(start, 6, 9).matrix, reference(start, 6, 9))));
+}
+
+TEST(JacobiBlock, DoesEverySweepOfMany) {
+  // In so large a matrix thousands of them still change it.
+  const matrix start = random_matrix(kMaxSide, 1);
+  expect_at_full_size([&] {
+    return matches(
+        lab::compare_exact(relax(start, kMaxSide, 2501).matrix, reference(start, kMaxSide, 2501)));
+  });
 }
 
 TEST(JacobiBlock, RefusesSidesThatNoBlockHas) {

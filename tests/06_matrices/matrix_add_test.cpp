@@ -6,6 +6,7 @@
 #include <cuda_runtime.h>
 
 #include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -162,6 +163,9 @@ TEST_P(EachStep, KeepsInfinitiesAndRoundsOnce) {
   const std::vector<float> a = {kInfinity, kLargest, 16777216.0F, 1.0F, -0.0F, 1e-45F};
   const std::vector<float> b = {1.0F, kLargest, 1.0F, 0x1p-24F, -0.0F, 1e-45F};
   EXPECT_TRUE(matches(lab::compare_exact(add(which(), a, b, 2, 3).sum, reference(a, b))));
+  for (const float zero :
+       add(which(), std::vector{0.0F, -0.0F}, std::vector{-0.0F, 0.0F}, 1, 2).sum)
+    EXPECT_FALSE(std::signbit(zero)) << "zeros of two signs have the sum +0";
 }
 
 // --- where the rows lie --------------------------------------------------------------------------

@@ -5,6 +5,7 @@
 
 #include <cuda_runtime.h>
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "fault_tests.hpp"
+#include "full_size.hpp"
 #include "lab/closeness.hpp"
 #include "lab/errors.hpp"
 #include "lab/launch_limits.hpp"
@@ -38,6 +40,7 @@ using lab::matrix_multiply::shape;
 using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::expect_failures_reported;
+using lab::testing::kManyBlocks;
 using lab::testing::matches;
 using lab::testing::work_of;
 
@@ -162,6 +165,21 @@ TYPED_TEST(Precision, KeepsRowsWithInfinitiesApart) {
   for (std::size_t row = 0; row < size.m; ++row)
     for (std::size_t column = 0; column < size.n; ++column)
       EXPECT_EQ(c[row * size.n + column] == kInfinity, row == 11) << row << ", " << column;
+}
+
+TYPED_TEST(Precision, MultipliesZerosAndWhatIsInfinite) {
+  const TypeParam infinity = std::numeric_limits<TypeParam>::infinity();
+  const std::vector<TypeParam> a = {0, 1}, b = {infinity, 2};  // 0 * infinity is no number
+  EXPECT_TRUE(std::isnan(multiply(view(a), view(b), {1, 1, 2}).c.at(0)));
+}
+
+TYPED_TEST(Precision, HasNoLimitOfColumnsAndOfTerms) {
+  // More columns of blocks than a grid may have rows of them; more terms than 16 bits can count.
+  for (const shape size : {shape{1, kManyBlocks * 16, 1}, shape{1, 1, 70'001}}) {
+    const std::vector<TypeParam> a(size.m * size.k, 1), b(size.k * size.n, 2);
+    const std::vector<TypeParam> expected(size.m * size.n, static_cast<TypeParam>(2 * size.k));
+    EXPECT_TRUE(matches(lab::compare_exact(multiply(view(a), view(b), size).c, expected)));
+  }
 }
 
 TYPED_TEST(Precision, MakesAnEmptyProduct) {

@@ -3,6 +3,7 @@
 
 #include "gemv.hpp"
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -14,6 +15,7 @@
 #include "full_size.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
+#include "lab/time_kernel.hpp"
 #include "lab_testing.hpp"
 #include "matrix_tests.hpp"
 #include "reference.hpp"
@@ -68,6 +70,8 @@ REQUIRED_WORK(OneCallOfCublas) {
                                    .library = true}))
         << name;
     EXPECT_TRUE(done.kernels.empty()) << name;
+    const auto calls = done.calls.find("cublasSgemv");
+    EXPECT_TRUE(calls != done.calls.end() && calls->second == 1) << name << ": one call";
     EXPECT_TRUE(at_other_sizes([&](std::size_t n) { return is_right(n, n + 1); },
                                by_library({"cublasSgemv"})))
         << name;
@@ -159,6 +163,25 @@ TEST_P(EachStep, TakesScalarsOfEverySign) {
         matches(lab::compare_exact(multiply(which(), alpha, {a, 5, 7, 7}, x, beta, y).y,
                                    reference(which(), alpha, {a, 5, 7, 7}, x, beta, y).value)))
         << "alpha = " << alpha << ", beta = " << beta;
+}
+
+TEST_P(EachStep, KeepsWhatIsNoNumber) {
+  const vector a = whole_numbers(3 * 4, 1, 1, 9);
+  vector x = whole_numbers(x_length(which(), 3, 4), 2, 1, 9);
+  x[1] = std::numeric_limits<float>::quiet_NaN();
+  for (const float element :
+       multiply(which(), 1, {a, 3, 4, 4}, x, 1, vector(y_length(which(), 3, 4), 1)).y)
+    EXPECT_TRUE(std::isnan(element));
+}
+
+TEST_P(EachStep, IsRightWhenTheCallIsRepeated) {
+  // As a program repeats it to measure its time: y is not the result of the call before.
+  const vector a = whole_numbers(5 * 7, 1, -9, 14);
+  const vector x = whole_numbers(x_length(which(), 5, 7), 2, -5, 9);
+  const vector y = whole_numbers(y_length(which(), 5, 7), 3, -50, 90);
+  const lab::repeated_timing samples(3);
+  EXPECT_TRUE(matches(lab::compare_exact(multiply(which(), 1, {a, 5, 7, 7}, x, 3, y).y,
+                                         reference(which(), 1, {a, 5, 7, 7}, x, 3, y).value)));
 }
 
 TEST_P(EachStep, ScalesYWhereThereIsNothingToMultiply) {

@@ -140,6 +140,15 @@ TEST(Find, FindsTheValueInsertedLast) {
   EXPECT_EQ(find(t, 25), 4U);
 }
 
+TEST(Find, FindsTheValueZeroAndTheEndOfALongChain) {
+  numbers keys(5000), values(5000);
+  std::iota(keys.begin(), keys.end(), 1U);
+  std::iota(values.begin(), values.end(), 0U);
+  const table t = right_table(keys, values, 1);
+  EXPECT_EQ(find(t, 1), 0U);
+  EXPECT_EQ(find(t, 2500), 2499U);
+}
+
 TEST(Find, FindsNothingWhereNothingIs) {
   const table t = right_table({5, 15, 6}, {1, 2, 3}, 10);
   EXPECT_EQ(find(t, 25), std::nullopt) << "another key of a bucket that is not empty";
