@@ -164,7 +164,8 @@ TEST(JacobiBlock, TellsRowsFromColumns) {
 TEST(JacobiBlock, TakesTheSmallestNumbersAndInfinities) {
   // Odd multiples of the smallest float: each mean is rounded.
   const matrix small = filled(6, [](int row, int column) {
-    return static_cast<float>(6 * row * row + 5 * column + 1) * std::numeric_limits<float>::denorm_min();
+    return static_cast<float>(6 * row * row + 5 * column + 1) *
+           std::numeric_limits<float>::denorm_min();
   });
   matrix infinite = random_matrix(6, 1);
   infinite[3] = -std::numeric_limits<float>::infinity();

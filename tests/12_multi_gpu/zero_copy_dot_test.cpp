@@ -4,6 +4,8 @@
 #include "zero_copy_dot.hpp"
 
 #include <cuda_runtime.h>
+
+#include <cmath>
 #ifdef __CPU_DEVICE__
 #include <cpu_device.h>
 #endif
@@ -11,6 +13,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <thread>
 #include <vector>
 
@@ -108,6 +111,12 @@ INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::test
 #include "sum_tests.hpp"  // needs EachStep
 
 namespace {
+
+TEST_P(EachStep, ReadsBothVectorsAlsoBesideAZero) {
+  const float infinity = std::numeric_limits<float>::infinity();  // and 0 * infinity is no number
+  EXPECT_TRUE(std::isnan(dot(which(), vector{1, 0}, vector{1, infinity}).value));
+  EXPECT_TRUE(std::isnan(dot(which(), vector{1, infinity}, vector{1, 0}).value));
+}
 
 TEST_P(EachStep, ReadsNothingBehindTheEndInItsLastRound) {
   // A thread adds four products at a time, a stride of the grid apart, while all four are there.

@@ -14,6 +14,7 @@
 #include "full_size.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
+#include "lab/time_kernel.hpp"
 #include "lab_testing.hpp"
 #include "matrix_tests.hpp"
 #include "reference.hpp"
@@ -198,6 +199,17 @@ TEST_P(EachStep, TakesScalarsOfEverySign) {
     EXPECT_TRUE(matches(check(multiply(which(), alpha, a(left, 5, 7), b(right, 7, 3), beta, c).c,
                               which(), alpha, a(left, 5, 7), b(right, 7, 3), beta, c, true)))
         << "alpha = " << alpha << ", beta = " << beta;
+}
+
+TEST_P(EachStep, IsRightWhenTheCallIsRepeated) {
+  // As a program repeats it to measure its time: C is not the result of the call before.
+  const vector left = lab::testing::whole_numbers(5 * 7, 1, -9, 14);
+  const vector right = lab::testing::whole_numbers(7 * 3, 2, -5, 9);
+  const vector old = lab::testing::whole_numbers(5 * 3, 3, -50, 90);
+  const row_major c{old, 5, 3, 3};
+  const lab::repeated_timing samples(3);
+  EXPECT_TRUE(matches(check(multiply(which(), 1, a(left, 5, 7), b(right, 7, 3), 3, c).c, which(), 1,
+                            a(left, 5, 7), b(right, 7, 3), 3, c, true)));
 }
 
 TEST_P(EachStep, ScalesCWhereSumsHaveNoTerms) {

@@ -50,7 +50,10 @@ REQUIRED_WORK(TheRoutinesOfCublas) {
   };
   lab::testing::required all = by_library({"cublasDgeam", "cublasDtrsm"});
   all.sent = (2 * 33 + 7) * 33 * sizeof(double), all.fetched = 33 * 7 * sizeof(double);
-  EXPECT_TRUE(as_required(work_of([&] { return is_right({33, 7}); }), all));
+  const lab::testing::work done = work_of([&] { return is_right({33, 7}); });
+  EXPECT_TRUE(as_required(done, all));
+  const auto divisions = done.calls.find("cublasDtrsm");
+  EXPECT_TRUE(divisions != done.calls.end() && divisions->second == 2) << "one for each";
   EXPECT_TRUE(at_other_sizes(
       [&](std::size_t n) {
         return is_right({n, n + 1});
@@ -184,6 +187,14 @@ TEST(Zero, OfAAloneIsNone) {
 
 TEST(Zero, IsReportedWithoutColumnsToSolveFor) {
   EXPECT_EQ(solve(1, vector{0}, vector{0}, {}, {1, 0}).singular, (zero{factor::sum, 0}));
+}
+
+TEST(Zero, IsReportedInTheRowsOfLargeMatricesAndBesideLargeNumbers) {
+  constexpr std::size_t kN = 1100;
+  vector a(kN * kN), c(kN * kN);
+  for (std::size_t i = 0; i < kN; ++i) a[i * kN + i] = c[i * kN + i] = 1e200;
+  a[1050 * kN + 1050] = -1e200;
+  EXPECT_EQ(solve(1, a, c, {}, {kN, 0}).singular, (zero{factor::sum, 1050}));
 }
 
 TEST(Zero, IsNotWhatIsOnlySmall) {
