@@ -94,8 +94,11 @@ REQUIRED_WORK(AThreadForEachElementInMemoryOfItsKind) {
                                 .writes = bytes_of(of.a),
                                 .sectors = 1.5};
     if (!flat) what.calls = {"cudaMallocPitch|cudaMalloc3D", "cudaMemcpy2D|cudaMemcpy2DAsync"};
-    EXPECT_TRUE(as_required(work_of([&, which = which] { return is_right(which, of); }), what))
-        << name;
+    const lab::testing::work done = work_of([&, which = which] { return is_right(which, of); });
+    EXPECT_TRUE(as_required(done, what)) << name;
+    const auto pitched = done.calls.find("cudaMallocPitch");  // or cudaMalloc3D
+    EXPECT_TRUE(flat || pitched == done.calls.end() || pitched->second == 3)
+        << "all three matrices have gaps";
     EXPECT_TRUE(at_other_sizes([which = which](std::size_t n) {
       return is_right(which, {{n, n + 1}, 1});
     })) << name;
@@ -166,6 +169,7 @@ TEST_P(EachStep, KeepsInfinitiesAndRoundsOnce) {
   for (const float zero :
        add(which(), std::vector{0.0F, -0.0F}, std::vector{-0.0F, 0.0F}, 1, 2).sum)
     EXPECT_FALSE(std::signbit(zero)) << "zeros of two signs have the sum +0";
+  EXPECT_TRUE(std::signbit(add(which(), std::vector{-0.0F}, std::vector{-0.0F}, 1, 1).sum.at(0)));
 }
 
 // --- where the rows lie --------------------------------------------------------------------------

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -60,6 +61,10 @@ REQUIRED_WORK(PassesThroughConstantMemory) {
                                     [&](std::size_t bytes) { return bytes >= bytes_of(b); }),
               constant ? 1 : 2)
         << name << ": vectors in device memory";
+    // (The last pass is not full. Of b there is nothing but what constant memory has.)
+    const std::size_t memory =
+        std::accumulate(done.device_memory.begin(), done.device_memory.end(), std::size_t{0});
+    EXPECT_LT(memory, (constant ? 1 : 2) * bytes_of(a) + bytes_of(b) / 8) << name;
     EXPECT_TRUE(at_other_sizes(
         [which = which](std::size_t n) {
           return is_exact(which, whole_numbers(n, 1, 1, 4), whole_numbers(n, 2, 1, 4));

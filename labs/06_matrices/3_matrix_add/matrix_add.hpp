@@ -39,7 +39,7 @@ struct result {
 /// reports an error. Neither leaves device memory behind.
 ///
 /// Requires: a kernel with a thread for each element; in step pitched all three matrices in pitched
-/// memory, filled and fetched row by row.
+/// memory, filled and fetched by cudaMemcpy2D.
 ///
 /// From: the Kazan course on CUDA programming technology, chapter 6 (the sum, and the homework to
 /// add two M x N arrays). cudaMallocPitch is our addition.
