@@ -64,8 +64,10 @@ REQUIRED_WORK(AGridThatTakesALock) {
     for (const auto& k : done.kernels) {
       EXPECT_EQ(std::pair(k.blocks, k.threads_per_block), std::pair(4UL, 64UL)) << name;
       if (done.watched) {
-        EXPECT_GE(k.atomics, expected_entries(which, what))
-            << name << ": each entry takes the lock";
+        EXPECT_GE(k.atomics, 2 * expected_entries(which, what))
+            << name << ": each entry takes the lock, and gives it back";
+        EXPECT_GE(k.plain_writes, 2 * sizeof(std::uint64_t) * expected_entries(which, what))
+            << name << ": what the lock protects is written without atomics";
       }
     }
     EXPECT_TRUE(at_other_sizes([which = which](unsigned n) {

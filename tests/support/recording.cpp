@@ -128,7 +128,9 @@ struct recording::recorder final : cpu_device::observer {
           !e.writes && copies != under_way.end())  // (what is copied is written)
         k.copies_under_way = std::max(k.copies_under_way, copies->second);
     } else {
-      ++its_own.accesses;
+      // (Whoever asks a lock again and again waits, and does not work.)
+      if (!e.atomic || its_own.last_atomic != e.address) ++its_own.accesses;
+      if (e.atomic) its_own.last_atomic = e.address;
       if (!e.atomic) ++its_own.plain;
       (e.writes ? k.writes : k.reads) += e.bytes;
       if (e.writes && !e.atomic) k.plain_writes += e.bytes;
@@ -174,6 +176,7 @@ struct recording::recorder final : cpu_device::observer {
   std::set<std::thread::id> callers;
   struct of_thread {
     std::uint64_t accesses = 0, plain = 0;  // to global memory
+    std::uintptr_t last_atomic = 0;
     std::uint64_t shared = 0;
   };
   std::unordered_map<std::uint64_t, of_thread> by_thread;  // block << 32 | thread
