@@ -6,13 +6,11 @@
 #include <cstddef>
 #include <cub/device/device_histogram.cuh>
 #include <limits>
-#include <vector>
 
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/histogram_baseline.hpp"
-#include "lab/report.hpp"
-#include "lab/timer.hpp"
+#include "lab/time_kernel.hpp"
 
 namespace lab {
 
@@ -20,7 +18,6 @@ std::optional<float> library_histogram_milliseconds(std::span<const std::uint8_t
   if (bytes.empty() || bytes.size() > static_cast<std::size_t>(std::numeric_limits<int>::max()))
     return std::nullopt;
   constexpr int kBins = 256;
-  constexpr int kWarmUp = 3;
   constexpr int kRuns = 20;
   const device_buffer<std::uint8_t> device_bytes(bytes);
   device_buffer<unsigned> counts(kBins);
@@ -34,16 +31,8 @@ std::optional<float> library_histogram_milliseconds(std::span<const std::uint8_t
   run(nullptr);                                             // asks how much memory it needs
   device_buffer<unsigned char> scratch(scratch_bytes + 1);  // with 0 bytes it would ask again
 
-  event_timer timer;
-  std::vector<float> times;
-  for (int i = 0; i < kWarmUp + kRuns; ++i) {
-    timer.start();
-    run(scratch.data());
-    timer.stop();
-    const float elapsed = timer.milliseconds();
-    if (i >= kWarmUp) times.push_back(elapsed);
-  }
-  return static_cast<float>(summarize(times).median_ms);
+  const repeated_timing samples(kRuns);
+  return time_kernel([&] { run(scratch.data()); });
 }
 
 }  // namespace lab

@@ -4,15 +4,13 @@
 #include <cublas_v2.h>
 
 #include <limits>
-#include <vector>
 
 #include "lab/cublas_check.hpp"
 #include "lab/cublas_handle.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/device_limits.hpp"
 #include "lab/errors.hpp"
-#include "lab/report.hpp"
-#include "lab/timer.hpp"
+#include "lab/time_kernel.hpp"
 
 namespace lab {
 
@@ -20,26 +18,18 @@ std::optional<float> library_dot_milliseconds(std::span<const float> a, std::spa
   if (a.size() != b.size()) throw invalid_input("a dot product needs vectors of equal length");
   if (a.empty() || a.size() > static_cast<std::size_t>(std::numeric_limits<int>::max()))
     return std::nullopt;  // cublasSdot counts in int
-  constexpr int kWarmUp = 3;
   constexpr int kRuns = 20;
   const device_buffer<float> device_a(a);
   const device_buffer<float> device_b(b);
   device_buffer<float> result(1);
   const cublas_handle handle;
-  // With the result left on the device, the call does not wait, and the events measure the kernels
-  // alone.
+  // With the result left on the device, the call does not wait, and the kernels alone are measured.
   CUBLAS_CHECK(cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_DEVICE));
-  event_timer timer;
-  std::vector<float> times;
-  for (int run = 0; run < kWarmUp + kRuns; ++run) {
-    timer.start();
+  const repeated_timing samples(kRuns);
+  return time_kernel([&] {
     CUBLAS_CHECK(cublasSdot(handle, static_cast<int>(a.size()), device_a.data(), 1, device_b.data(),
                             1, result.data()));
-    timer.stop();
-    const float elapsed = timer.milliseconds();
-    if (run >= kWarmUp) times.push_back(elapsed);
-  }
-  return static_cast<float>(summarize(times).median_ms);
+  });
 }
 
 }  // namespace lab

@@ -7,14 +7,12 @@
 
 #include <algorithm>
 #include <limits>
-#include <vector>
 
 #include "lab/cublas_check.hpp"
 #include "lab/cublas_handle.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
-#include "lab/report.hpp"
-#include "lab/timer.hpp"
+#include "lab/time_kernel.hpp"
 
 namespace lab {
 
@@ -26,29 +24,22 @@ std::optional<float> library_matmul_milliseconds(std::span<const float> a, std::
   if (std::min({m, n, k}) == 0 ||
       largest > static_cast<std::size_t>(std::numeric_limits<int>::max()))
     return std::nullopt;  // cublasSgemm counts in int
-  constexpr int kWarmUp = 3;
   constexpr int kRuns = 20;
   const device_buffer<float> device_a(a);
   const device_buffer<float> device_b(b);
   device_buffer<float> device_c(m * n);
   const cublas_handle handle;
-  CUBLAS_CHECK(cublasSetMathMode(handle, CUBLAS_DEFAULT_MATH));  // FP32
+  CUBLAS_CHECK(cublasSetMathMode(handle, CUBLAS_PEDANTIC_MATH));  // FP32 and nothing faster
 
   // cuBLAS is column-major. Read that way, our row-major C is its own transpose, and
   // (A B) transposed is B transposed times A transposed: swap the operands, and all is in place.
   const float one = 1, zero = 0;
   const int im = static_cast<int>(m), in = static_cast<int>(n), ik = static_cast<int>(k);
-  event_timer timer;
-  std::vector<float> times;
-  for (int run = 0; run < kWarmUp + kRuns; ++run) {
-    timer.start();
+  const repeated_timing samples(kRuns);
+  return time_kernel([&] {
     CUBLAS_CHECK(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, in, im, ik, &one, device_b.data(),
                              in, device_a.data(), ik, &zero, device_c.data(), in));
-    timer.stop();
-    const float elapsed = timer.milliseconds();
-    if (run >= kWarmUp) times.push_back(elapsed);
-  }
-  return static_cast<float>(summarize(times).median_ms);
+  });
 }
 
 }  // namespace lab

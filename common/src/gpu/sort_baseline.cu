@@ -11,9 +11,8 @@
 
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
-#include "lab/report.hpp"
 #include "lab/sort_baseline.hpp"
-#include "lab/timer.hpp"
+#include "lab/time_kernel.hpp"
 
 namespace lab {
 
@@ -22,7 +21,6 @@ std::optional<float> library_sort_milliseconds(std::span<const std::uint32_t> ke
                                                batch arrays) {
   if (keys.empty() || keys.size() > static_cast<std::size_t>(std::numeric_limits<int>::max()))
     return std::nullopt;
-  constexpr int kWarmUp = 3;
   constexpr int kRuns = 20;
   const int n = static_cast<int>(keys.size());
   const int segments = static_cast<int>(arrays.count);
@@ -53,16 +51,9 @@ std::optional<float> library_sort_milliseconds(std::span<const std::uint32_t> ke
   run(nullptr);                                             // asks how much memory it needs
   device_buffer<unsigned char> scratch(scratch_bytes + 1);  // with 0 bytes it would ask again
 
-  event_timer timer;
-  std::vector<float> times;
-  for (int i = 0; i < kWarmUp + kRuns; ++i) {
-    timer.start();
-    run(scratch.data());
-    timer.stop();
-    const float elapsed = timer.milliseconds();
-    if (i >= kWarmUp) times.push_back(elapsed);
-  }
-  return static_cast<float>(summarize(times).median_ms);
+  // Our sorts work in place and so begin each sample anew: CUB gets single runs like theirs, too.
+  const repeated_timing samples(kRuns);
+  return time_kernel([&] { run(scratch.data()); }, [] {});
 }
 
 }  // namespace lab
