@@ -129,14 +129,49 @@ class CollectTest(Folder):
             "ann/dot_product.cu",
             "ann/labs/05_shared_memory/1_dot_product/dot_product.cu",
             "leeann_4711_88812_dot_product-2.cu",
+            "Ann Lee_123_assignsubmission_file_dot_product.cu",
         ):
             with self.subTest(name):
                 path = self.write(name)
                 self.assertEqual(self.source().text, "// code\n")
+                self.assertEqual(self.source().notes, [])
                 path.unlink()
                 for folder in sorted(path.parents, key=lambda p: -len(p.parts)):
                     if self.folder in folder.parents:
                         folder.rmdir()
+
+    def test_a_name_that_is_nearly_right_is_taken_with_a_note(self):
+        for name in (
+            "ann/dot_product (1).cu",
+            "ann/Dot_Product.cu",
+            "ann/dot-product.cu.txt",
+            "Ann Lee_123_assignsubmission_file_dot_product - Copy.cu",
+            "leeann_4711_88812_dot_product-2.cu.txt",
+        ):
+            with self.subTest(name):
+                path = self.write(name)
+                source = self.source()
+                self.assertEqual(source.text, "// code\n")
+                self.assertIn("was taken for dot_product.cu.", source.notes[0])
+                path.unlink()
+                if path.parent != self.folder:
+                    path.parent.rmdir()
+
+    def test_a_name_that_is_right_comes_before_one_that_is_nearly_right(self):
+        self.write("ann/dot_product.cu", "// right\n")
+        self.write("ann/dot_product (1).cu", "// copy\n")
+        self.assertEqual(self.source().text, "// right\n")
+        self.assertEqual(self.source().notes, [])
+
+    def test_where_nothing_fits_what_is_there_is_named(self):
+        self.write("ann/product.cu")
+        self.write("ann/dot_products.cu")
+        source = self.source()
+        self.assertFalse(source.found)
+        self.assertEqual(
+            source.notes,
+            ["no dot_product.cu was handed in, but 'dot_products.cu', 'product.cu'."],
+        )
 
     def archive(self, kind, members):
         path = self.folder / f"ann.{kind}"
@@ -254,7 +289,7 @@ class CollectTest(Folder):
         self.assertEqual(self.source().text, "// c\n")
 
     def test_none_is_said(self):
-        self.write("ann/product.cu")
+        self.write("ann/product.txt")
         self.assertEqual(self.source().notes, ["no dot_product.cu was handed in."])
 
 

@@ -17,7 +17,7 @@ import tarfile
 import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Dict, Iterator, List, Sequence, Tuple
+from typing import Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
 from lablib.errors import USAGE, LabError
 from lablib.exercises import Exercise
@@ -46,11 +46,11 @@ class Submission:
 
     def sources(self, exercises: Sequence[Exercise]) -> Dict[str, Source]:
         """By the exercises' numbers."""
-        wanted = {f"{exercise.name}.cu" for exercise in exercises}
+        wanted = _Wanted({f"{exercise.name}.cu" for exercise in exercises})
         notes: List[str] = []
         files = list(_files(self.paths, wanted, notes))
         self.notes = list(dict.fromkeys(notes))
-        return {exercise.id: _choose(exercise, files) for exercise in exercises}
+        return {exercise.id: _choose(exercise, files, wanted.others) for exercise in exercises}
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,33 @@ class _File:
     name: str  # as it stands in the submission
     data: bytes
     problem: str = ""
+
+
+# What browsers, editors and copying make of a name: "dot_product (1).cu", "Dot-Product.cu.txt".
+_NEARLY = re.compile(
+    r"(?P<name>[\w -]+?)(?:[ _]?\(\d+\)|-\d+|[ _-]+copy)?\.cu(?:\.txt)?", re.IGNORECASE | re.ASCII
+)
+
+
+@dataclass
+class _Wanted:
+    """The names of the files that are asked for."""
+
+    names: Set[str]
+    others: List[str] = field(default_factory=list)  # CUDA files with names that mean none of them
+
+    def meant(self, name: str) -> Optional[str]:
+        """Which of the names a file's name stands for."""
+        base = _base(name)
+        if base in self.names:
+            return base
+        match = _NEARLY.fullmatch(base)
+        plain = re.sub("[ -]", "_", match["name"].lower()) + ".cu" if match else ""
+        if plain in self.names:
+            return plain
+        if re.search(r"\.cu[^.]*(\.txt)?$", base, re.IGNORECASE):
+            self.others.append(name)
+        return None
 
 
 def submissions(folder: Path) -> List[Submission]:
@@ -94,7 +121,7 @@ def student_of(name: str) -> str:
     return re.sub(r"\.cu$", "", _ARCHIVE.sub("", name))  # Classroom 50: a folder a student
 
 
-def _files(paths: Sequence[Path], wanted: "set[str]", notes: List[str]) -> Iterator[_File]:
+def _files(paths: Sequence[Path], wanted: _Wanted, notes: List[str]) -> Iterator[_File]:
     for path in paths:
         try:
             mode = path.lstat().st_mode
@@ -105,18 +132,21 @@ def _files(paths: Sequence[Path], wanted: "set[str]", notes: List[str]) -> Itera
             yield from _in_folder(path, wanted, notes)
         elif _ARCHIVE.search(path.name) and stat.S_ISREG(mode):
             yield from _in_archive(path, wanted, notes)
-        elif path.name.endswith(".cu"):
-            name = _CANVAS_FILE.sub("", path.name)
-            yield _read(path, _VERSION.sub(".cu", name))
+        elif re.search(r"\.cu(\.txt)?$", path.name, re.IGNORECASE):
+            name = _VERSION.sub(".cu", _SYSTEMS_PREFIX.sub("", path.name))
+            if wanted.meant(name):
+                yield _read(path, name)
         elif stat.S_ISLNK(mode):
             notes.append(f"{path.name} is a link, which is not followed.")
 
 
-_CANVAS_FILE = re.compile(r"^[^_]+?(?:_LATE)?_\d+_\d+_")
+_SYSTEMS_PREFIX = re.compile(  # of Moodle, and of Canvas
+    r"^(?:.+?_\d+_assignsubmission_file_|[^_]+?(?:_LATE)?_\d+_\d+_)"
+)
 _VERSION = re.compile(r"-\d+\.cu$")  # Canvas numbers what is handed in again
 
 
-def _in_folder(folder: Path, wanted: "set[str]", notes: List[str]) -> Iterator[_File]:
+def _in_folder(folder: Path, wanted: _Wanted, notes: List[str]) -> Iterator[_File]:
     count = 0
     for place, folders, names in os.walk(folder, followlinks=False):
         folders[:] = sorted(name for name in folders if name not in (".git", "build"))
@@ -126,7 +156,7 @@ def _in_folder(folder: Path, wanted: "set[str]", notes: List[str]) -> Iterator[_
                 notes.append(f"more than {MOST_FILES} files: the others were not looked at.")
                 return
             path = Path(place) / name
-            if name in wanted:
+            if wanted.meant(name):
                 yield _read(path, str(path.relative_to(folder)))
             elif _ARCHIVE.search(name) and not path.is_symlink() and path.is_file():
                 yield from _in_archive(path, wanted, notes)
@@ -170,7 +200,7 @@ class _Bounded(io.RawIOBase):
         return part
 
 
-def _in_archive(path: Path, wanted: "set[str]", notes: List[str]) -> Iterator[_File]:
+def _in_archive(path: Path, wanted: _Wanted, notes: List[str]) -> Iterator[_File]:
     try:
         with open(path, "rb") as file:
             if path.name.lower().endswith(".zip"):
@@ -181,13 +211,13 @@ def _in_archive(path: Path, wanted: "set[str]", notes: List[str]) -> Iterator[_F
         notes.append(f"{path.name} cannot be unpacked: {error or type(error).__name__}.")
 
 
-def _in_zip(file: "io.BufferedReader", wanted: "set[str]", notes: List[str]) -> Iterator[_File]:
+def _in_zip(file: "io.BufferedReader", wanted: _Wanted, notes: List[str]) -> Iterator[_File]:
     with zipfile.ZipFile(file) as archive:
         for number, member in enumerate(archive.infolist()):
             if number >= MOST_FILES:
                 notes.append(f"more than {MOST_FILES} files: the others were not looked at.")
                 return
-            if _base(member.filename) not in wanted or member.is_dir():
+            if member.is_dir() or not wanted.meant(member.filename):
                 continue
             if stat.S_ISLNK(member.external_attr >> 16):
                 yield _File(member.filename, b"", "is a link, which is not followed")
@@ -198,7 +228,7 @@ def _in_zip(file: "io.BufferedReader", wanted: "set[str]", notes: List[str]) -> 
                     yield _File(member.filename, content.read(SOURCE_BYTES + 1))
 
 
-def _in_tar(file: "io.BufferedReader", wanted: "set[str]", notes: List[str]) -> Iterator[_File]:
+def _in_tar(file: "io.BufferedReader", wanted: _Wanted, notes: List[str]) -> Iterator[_File]:
     is_packed = file.peek(2)[:2] == b"\x1f\x8b"
     inner = _Bounded(gzip.GzipFile(fileobj=file) if is_packed else file)
     with tarfile.open(fileobj=inner, mode="r|") as archive:
@@ -206,7 +236,7 @@ def _in_tar(file: "io.BufferedReader", wanted: "set[str]", notes: List[str]) -> 
             if number >= MOST_FILES:
                 notes.append(f"more than {MOST_FILES} files: the others were not looked at.")
                 return
-            if _base(member.name) not in wanted:
+            if not wanted.meant(member.name):
                 continue
             if member.issym() or member.islnk():
                 yield _File(member.name, b"", "is a link, which is not followed")
@@ -223,12 +253,15 @@ def _base(name: str) -> str:
     return PurePosixPath(name.replace("\\", "/")).name
 
 
-def _choose(exercise: Exercise, files: Sequence[_File]) -> Source:
+def _choose(exercise: Exercise, files: Sequence[_File], others: Sequence[str]) -> Source:
     name = f"{exercise.name}.cu"
-    mine = [file for file in files if _base(file.name) == name]
     source = Source()
+    mine = [file for file in files if _base(file.name) == name] or [
+        file for file in files if _Wanted({name}).meant(file.name)
+    ]
     if not mine:
-        source.notes.append(f"no {name} was handed in.")
+        seen = ", ".join(_shown(other) for other in sorted(set(others))[:5])
+        source.notes.append(f"no {name} was handed in" + (f", but {seen}." if seen else "."))
         return source
     good = [file for file in mine if not file.problem]
     if not good:
@@ -244,6 +277,8 @@ def _choose(exercise: Exercise, files: Sequence[_File]) -> Source:
             return source
         source.notes.append(f"of several files {name}, {_shown(there[0].name)} was graded.")
         good = there
+    if _base(good[0].name) != name:
+        source.notes.append(f"{_shown(good[0].name)} was taken for {name}.")
     if len(good[0].data) > SOURCE_BYTES:
         source.notes.append(f"{name} {_too_long(len(good[0].data))}.")
         return source
