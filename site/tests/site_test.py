@@ -906,6 +906,19 @@ class ExplorersTest(unittest.TestCase):
             )
             self.assertEqual([a // size for a in cost["addresses"] if a is not None], indices, row)
 
+    def test_a_bank_conflict_is_shown_where_there_is_one(self) -> None:
+        self.open("access")
+        words = ".bank .words"
+        for size, index, most in (("8", "i", 1), ("16", "i", 1), ("4", "2 * i", 2), ("8", "2 * i", 2)):
+            Select(self.control("Bytes of an element")).select_by_value(size)
+            field = self.control("Index of lane i")
+            field.clear()
+            field.send_keys(index)
+            shown = [e.text for e in self.browser.find_elements(By.CSS_SELECTOR, words)]
+            self.assertEqual(max(map(int, shown)), most, (size, index))
+            many = self.browser.find_elements(By.CSS_SELECTOR, ".bank.many")
+            self.assertEqual(bool(many), most > 1, (size, index))
+
     def test_an_access_is_typed(self) -> None:
         self.open("access")
         field = self.control("Index of lane i")
@@ -923,6 +936,9 @@ class ExplorersTest(unittest.TestCase):
         field.clear()
         field.send_keys("i - 1")
         self.assertIn("Lane 0 has the index -1", alert.text)
+        field.clear()
+        field.send_keys("010 * i")
+        self.assertIn("base 8", alert.text)
 
     def test_a_launch_is_changed_by_keyboard(self) -> None:
         self.open("launch")
@@ -946,6 +962,10 @@ class ExplorersTest(unittest.TestCase):
         Select(self.control("Kernel")).select_by_value("two")
         self.assertEqual(self.facts()["threads"], "96")  # 3 × 2 blocks of 4 × 4
         self.assertEqual(self.facts()["threads that the guard stops"], "36")  # 10 × 6 pixels
+        first = self.browser.find_element(By.CSS_SELECTOR, ".thread")
+        first.send_keys(Keys.ARROW_DOWN)
+        about = self.browser.find_element(By.CSS_SELECTOR, ".about").text
+        self.assertEqual(about, "block (0, 0), thread (0, 1): x = 0, y = 1; pixel 10")
 
     def test_a_reduction_needs_its_barrier(self) -> None:
         self.open("reduction")

@@ -72,8 +72,10 @@ LabPage.explorers.access = (place) => {
       cost.sectorNumbers.map((s) => [s, `${32 * s} to ${32 * s + 31}`, ranges(lanesOf.get(s))])));
 
     const most = Math.max(...cost.wordsInBank);
+    const together = Math.min(32, 128 / size);
     banks.replaceChildren(
       element("h2", {}, "Shared memory: different words in each bank"),
+      ...(together < 32 ? [element("p", {}, `Elements of ${size} bytes are served for ${together} lanes at a time: a bank's number is the largest of these.`)] : []),
       element(
         "div", {class: "banks", role: "img",
           "aria-label": `Different words in banks 0 to 31: ${cost.wordsInBank.join(", ")}`},

@@ -36,15 +36,15 @@ LabPage.explorers.launch = (place) => {
     element("div", {class: "controls"}, shape.box, one.map((s) => s.box), two.map((s) => s.box)),
     numbers.box, about, picture);
 
-  // Of all threads one can be reached with Tab; arrow keys move from there.
-  function keys(cells) {
+  // Of all threads one can be reached with Tab; arrow keys move from there: up and down by a row.
+  function keys(cells, row = 1) {
     cells.forEach((cell, k) => {
       cell.tabIndex = k === 0 ? 0 : -1;
       const tell = () => { about.textContent = cell.getAttribute("aria-label"); };
       cell.addEventListener("focus", tell);
       cell.addEventListener("mouseenter", tell);
       cell.addEventListener("keydown", (event) => {
-        const step = {ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1}[event.key];
+        const step = {ArrowRight: 1, ArrowDown: row, ArrowLeft: -1, ArrowUp: -row}[event.key];
         const next = cells[k + (step ?? 0)];
         if (!step || !next) return;
         event.preventDefault();
@@ -118,7 +118,7 @@ LabPage.explorers.launch = (place) => {
       }
     }
     picture.replaceChildren(table);
-    keys(cells);
+    keys(cells, columns);
   }
   draw();
 };

@@ -50,6 +50,7 @@ const LabModels = (() => {
         if (words[place++] !== ")") fail("A closing parenthesis is missing.");
         return inner;
       }
+      if (/^0\d/.test(word)) fail(`“${word}” begins with 0, which means base 8 in C: write it in base 10.`);
       if (/^\d/.test(word)) return () => Number(word);
       if (Object.hasOwn(NAMES, word)) return (v) => v[NAMES[word]] ?? 0;
       return fail(`“${word}” is not understood: use i, whole numbers, + - * / % << >> & | ^ ( ).`);
@@ -96,7 +97,7 @@ const LabModels = (() => {
     const together = bytes <= 4 ? WARP : 128 / bytes;
     let wavefronts = 0;
     let idealWavefronts = 0;
-    const wordsOfBank = Array.from({length: WARP}, () => new Set());
+    const wordsInBank = new Array(WARP).fill(0); // at most, of what is served together
     for (let begin = 0; begin < WARP; begin += together) {
       const banks = Array.from({length: WARP}, () => new Set());
       let any = false;
@@ -108,10 +109,12 @@ const LabModels = (() => {
         for (let word = first; word < first + Math.ceil(bytes / 4); ++word) {
           const bank = ((word % WARP) + WARP) % WARP;
           banks[bank].add(word);
-          wordsOfBank[bank].add(word);
         }
       }
       if (!any) continue;
+      banks.forEach((words, bank) => {
+        wordsInBank[bank] = Math.max(wordsInBank[bank], words.size);
+      });
       wavefronts += Math.max(...banks.map((bank) => bank.size));
       idealWavefronts += 1;
     }
@@ -123,7 +126,7 @@ const LabModels = (() => {
       idealSectors: Math.ceil(used / 32),
       wavefronts,
       idealWavefronts,
-      wordsInBank: wordsOfBank.map((bank) => bank.size),
+      wordsInBank,
     };
   }
 
