@@ -20,7 +20,7 @@ need() {
   local tool
   for tool; do
     command -v "$tool" >/dev/null || {
-      echo "$tool is not here: \`scripts/setup --author\` installs it." >&2
+      echo "$tool is not here: \`scripts/setup --all\` installs it." >&2
       exit 1
     }
   done

@@ -909,7 +909,8 @@ class ExplorersTest(unittest.TestCase):
     def test_a_bank_conflict_is_shown_where_there_is_one(self) -> None:
         self.open("access")
         words = ".bank .words"
-        for size, index, most in (("8", "i", 1), ("16", "i", 1), ("4", "2 * i", 2), ("8", "2 * i", 2)):
+        cases = (("8", "i", 1), ("16", "i", 1), ("4", "2 * i", 2), ("8", "2 * i", 2))
+        for size, index, most in cases:
             Select(self.control("Bytes of an element")).select_by_value(size)
             field = self.control("Index of lane i")
             field.clear()

@@ -77,8 +77,8 @@ struct tiling {
   static constexpr unsigned BM = kBM, BN = kBN, BK = kBK, TM = kTM, TN = kTN, kResident = kBlocks;
   static constexpr unsigned kThreads = BM * BN / (TM * TN);
   static constexpr unsigned kWarpRows = TM / 4 * kPieceRows, kWarpColumns = TN / 4 * kPieceColumns;
-  static constexpr unsigned kPad = 4;  // floats behind each row of A in shared memory
-  // A slice is loaded by fours, each thread so many.
+  static constexpr unsigned kPad = 4;  // floats of padding after each row of A in shared memory
+  // A slice is loaded four floats at a time; these are the loads of a thread.
   static constexpr unsigned kFoursOfA = BM * BK / 4 / kThreads, kFoursOfB = BK * BN / 4 / kThreads;
 
   static_assert(TM % 4 == 0 && TN % 4 == 0, "a thread has 4 x 4 elements in each of its pieces");

@@ -272,9 +272,9 @@ __device__ void leave_tile(const pass<Key>& job, const tile_of_thread<Key>& mine
                            std::size_t target, tile_memory<Key>& memory) {
   if (threadIdx.x < kDigits) memory.target[threadIdx.x] = target;
   __syncthreads();  // the tile is sorted, and all targets are there
-  // TODO(9): thread after thread, place after place: key i of the tile goes to i + the target of
-  //          its digit. What is from past n is not written: it is at the end of the tile. Then
-  //          the values take the same way, through the memory that the keys have left.
+  // TODO(9): consecutive threads store consecutive keys: key i of the tile goes to i + the
+  //          target of its digit. Keys that stand for elements past n are at the end of the tile,
+  //          and are not stored. Then the same for the values, in the memory of the keys.
   // BEGIN SOLUTION
   Key moved[kItems];
 #pragma unroll

@@ -7,7 +7,7 @@
 
 namespace cub {
 
-/// What is selected comes first and keeps its order; the rest comes behind it, in reverse order.
+/// What is selected comes first and keeps its order; the rest follows in reverse order.
 struct DevicePartition {
   template <class In, class Out, class Number, class Count, class Predicate>
   requires std::is_integral_v<Count>
