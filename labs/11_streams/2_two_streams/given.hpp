@@ -15,6 +15,7 @@
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
+#include "lab/event.hpp"
 #include "lab/pinned_buffer.hpp"
 #include "lab/refuse_if.hpp"
 #include "lab/stream.hpp"
@@ -22,19 +23,6 @@
 #include "two_streams.hpp"
 
 namespace lab::two_streams {
-
-/// A mark that is put into a stream, for another stream (or the host) to wait for.
-class event {
- public:
-  event() { CUDA_CHECK(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming)); }
-  ~event() { CUDA_CHECK_NOTHROW(cudaEventDestroy(event_)); }
-  event(const event&) = delete;
-  event& operator=(const event&) = delete;
-  cudaEvent_t get() const { return event_; }
-
- private:
-  cudaEvent_t event_ = nullptr;
-};
 
 __device__ inline long long mean_of_neighbours(const int* a, std::size_t first, unsigned size,
                                                unsigned k) {

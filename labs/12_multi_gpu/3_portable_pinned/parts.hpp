@@ -8,12 +8,11 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <exception>
-#include <thread>
 #include <vector>
 
 #include "dot_kernel.hpp"
 #include "lab/cuda_check.hpp"
+#include "lab/host_threads.hpp"
 
 namespace lab::portable_pinned {
 
@@ -50,20 +49,7 @@ inline std::vector<part> parts_of(std::size_t n, std::size_t devices) {
 /// the first one's exception if there is any.
 template <class Work>
 void in_a_thread_each(const std::vector<part>& parts, const Work& work) {
-  std::vector<std::exception_ptr> errors(parts.size());
-  {
-    std::vector<std::jthread> threads;
-    for (std::size_t k = 0; k < parts.size(); ++k)
-      threads.emplace_back([&, k] {
-        try {
-          work(parts[k]);
-        } catch (...) {
-          errors[k] = std::current_exception();
-        }
-      });
-  }  // the destructor of a jthread waits for its thread
-  for (const std::exception_ptr& error : errors)
-    if (error) std::rethrow_exception(error);
+  in_host_threads(parts.size(), [&](std::size_t k) { work(parts[k]); });
 }
 
 /// While it lives, the current device may be changed; then it is what it was.
