@@ -10,6 +10,7 @@
 #include <cpu_device.h>
 #endif
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -40,7 +41,8 @@ using lab::zero_copy_dot::step;
 using vector = std::vector<float>;
 
 using named_step = lab::testing::named<step>;
-constexpr named_step kSteps[] = {{step::copies, "copies"}, {step::zero_copy, "zero_copy"}};
+constexpr named_step kSteps[] = {
+    {step::copies, "copies"}, {step::zero_copy, "zero_copy"}, {step::staged, "staged"}};
 
 ::testing::AssertionResult is_exact(step which, const vector& a, const vector& b) {
   return matches(lab::compare(dot(which, a, b).value, reference(a, b), lab::tolerance{}));
@@ -51,21 +53,38 @@ constexpr named_step kSteps[] = {{step::copies, "copies"}, {step::zero_copy, "ze
 REQUIRED_WORK(VectorsWhereTheStepWantsThem) {
   const vector a = whole_numbers(20'011, 1, -9, 14), b = whole_numbers(20'011, 2, -4, 5);
   for (const auto& [which, name] : kSteps) {
-    const bool copies = which == step::copies;
+    const bool zero_copy = which == step::zero_copy;
     lab::testing::required what{.threads = 1024,
                                 .blocks = 4,
                                 .reads = 2 * bytes_of(a),
                                 .shared_memory = true,
                                 .sectors = 1.1};
-    if (!copies) what.calls = {"cudaHostAlloc|cudaMallocHost|cudaHostRegister"};
+    if (which != step::copies) what.calls = {"cudaHostAlloc|cudaMallocHost|cudaHostRegister"};
     const lab::testing::work done = work_of([&, which = which] { return is_exact(which, a, b); });
     EXPECT_TRUE(as_required(done, what)) << name;
     const std::uint64_t copied = done.bytes_copied(cudaMemcpyHostToDevice);
-    EXPECT_EQ(copied, copies ? 2 * bytes_of(a) : 0) << name << ": bytes copied to the device";
+    EXPECT_EQ(copied, zero_copy ? 0 : 2 * bytes_of(a)) << name << ": bytes copied to the device";
     EXPECT_TRUE(at_other_sizes([which = which](std::size_t n) {
       return is_exact(which, whole_numbers(n, 1, 1, 4), whole_numbers(n, 2, 1, 4));
     })) << name;
   }
+}
+
+REQUIRED_WORK(PiecesFromPinnedMemoryInSeveralStreams) {
+  const std::size_t n = 1'500'000;  // many pieces of whatever size is sensible
+  const vector a = whole_numbers(n, 1, -2, 2), b = whole_numbers(n, 2, -1, 1);
+  const auto whole = work_of([&] { return is_exact(step::staged, a, b); });
+  EXPECT_TRUE(as_required(whole, {.threads = 1024,
+                                  .blocks = 2,
+                                  .kernels = 2,
+                                  .sent = 2 * bytes_of(a),
+                                  .streams = 2,
+                                  .calls = {"cudaHostAlloc|cudaMallocHost", "cudaMemcpyAsync"}}))
+      << "staged";
+  std::size_t largest = 0;
+  for (const auto& copy : whole.copies)
+    if (copy.kind == cudaMemcpyHostToDevice) largest = std::max(largest, copy.bytes);
+  EXPECT_LE(largest, bytes_of(a)) << "staged: that was no piece, but half of it all, or more";
 }
 
 using Dot = lab::testing::each_step_and<named_step, std::size_t>;
@@ -160,6 +179,28 @@ TEST(FullDevice, IsEnoughForZeroCopy) {
   dot(step::zero_copy, vector(10, 1.0F), vector(10, 1.0F));
   const full_device full(0);
   EXPECT_EQ(dot(step::zero_copy, a, b).value, 10.0F);
+}
+
+TEST(FullDevice, HasRoomForPieces) {
+  // 24 MiB of vectors, where the CPU device has 16 and a GPU some MiB left.
+  const std::size_t n = std::size_t{lab::on_cpu_device() ? 3U : 24U} << 20;
+  const vector a = whole_numbers(n, 1, -1, 1), b = whole_numbers(n, 2, -1, 1);
+  if (lab::on_cpu_device()) {
+    EXPECT_TRUE(is_exact(step::staged, a, b));
+  } else {
+    dot(step::staged, vector(10, 1.0F), vector(10, 1.0F));
+    const full_device full(0);
+    EXPECT_TRUE(is_exact(step::staged, a, b));
+  }
+}
+
+TEST(Staged, RunsOnTheCurrentDevice) {
+  if (lab::device_count() < 2) GTEST_SKIP() << "this needs two devices";
+  const lab::testing::on_device second(1);
+  const full_device full(0);  // in a new thread, device 0 is the current one
+  const vector a = whole_numbers(1'000'000, 1, -1, 1), b = whole_numbers(1'000'000, 2, -1, 1);
+  EXPECT_TRUE(is_exact(step::staged, a, b));
+  EXPECT_EQ(lab::testing::current_device(), 1);
 }
 
 // --- when the sums are read ----------------------------------------------------------------------

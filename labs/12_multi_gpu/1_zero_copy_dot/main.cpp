@@ -30,7 +30,8 @@ int main(int argc, char** argv) {
   program.add_size("--size", size, "number of elements");
   const auto& chosen_step = program.add_step<step>(
       {{"copies", step::copies, "through device memory"},
-       {"zero_copy", step::zero_copy, "the kernel reads mapped host memory"}},
+       {"zero_copy", step::zero_copy, "the kernel reads mapped host memory"},
+       {"staged", step::staged, "through rings of pinned buffers, piece by piece"}},
       step::zero_copy);
   const auto& chosen_data =
       program.add_choice<data>("--data",
@@ -41,7 +42,8 @@ int main(int argc, char** argv) {
   return program.run(argc, argv, [&] {
     const std::size_t input_bytes = 2 * size * sizeof(float);
     const bool copies = chosen_step == step::copies;
-    program.require_memory(copies ? input_bytes : 2 * input_bytes, copies ? input_bytes : 0);
+    const bool zero_copy = chosen_step == step::zero_copy;
+    program.require_memory(zero_copy ? 2 * input_bytes : input_bytes, copies ? input_bytes : 0);
     if (!program.verdict(
             lab::check_exact_dot(size, program.seed(), [&](const auto& a, const auto& b) {
               return lab::zero_copy_dot::dot(chosen_step, a, b).value;
