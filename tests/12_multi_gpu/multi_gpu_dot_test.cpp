@@ -51,7 +51,8 @@ using shares = std::vector<double>;
 
 using named_step = lab::testing::named<step>;
 constexpr named_step kSteps[] = {{step::thread_per_device, "thread_per_device"},
-                                 {step::one_thread, "one_thread"}};
+                                 {step::one_thread, "one_thread"},
+                                 {step::staged, "staged"}};
 
 ::testing::AssertionResult is_exact(step which, const vector& a, const vector& b,
                                     const shares& speeds = {}) {
@@ -73,6 +74,28 @@ constexpr named_step kSteps[] = {{step::thread_per_device, "thread_per_device"},
       since_the_launch += call + " ";
     }
   return waits;
+}
+
+REQUIRED_WORK(PiecesFromPinnedMemoryOnEveryDevice) {
+  int devices = 0;
+  CUDA_CHECK(cudaGetDeviceCount(&devices));
+  const auto count = static_cast<std::size_t>(devices);
+  // Several pieces for each device, whatever size is sensible.
+  const std::size_t n = count * 700'000;
+  const vector a = whole_numbers(n, 1, -2, 2), b = whole_numbers(n, 2, -1, 1);
+  const auto done = work_of([&] { return is_exact(step::staged, a, b); });
+  EXPECT_TRUE(as_required(done, {.threads = 1024,
+                                 .blocks = 2,
+                                 .kernels = 2 * count,
+                                 .sent = 2 * bytes_of(a),
+                                 .streams = 2 * count,
+                                 .devices = count,
+                                 .calls = {"cudaHostAlloc|cudaMallocHost", "cudaMemcpyAsync"}}))
+      << "staged";
+  std::size_t largest = 0;
+  for (const auto& copy : done.copies)
+    if (copy.kind == cudaMemcpyHostToDevice) largest = std::max(largest, copy.bytes);
+  EXPECT_LT(largest, bytes_of(a) / count) << "staged: that was no piece, but a device's whole part";
 }
 
 REQUIRED_WORK(AKernelOnEveryDevice) {
@@ -368,10 +391,11 @@ TEST_P(Late, AThreadPerDeviceOrTheCallersDoesTheWork) {
   const vector ones(1000, 1.0F);
   EXPECT_EQ(dot(GetParam().value, ones, ones).value, 1000.0F);
   ASSERT_NE(who, std::thread::id()) << "nobody has used device 0";
-  if (GetParam().value == step::one_thread)
+  if (GetParam().value == step::one_thread) {
     EXPECT_EQ(who, std::this_thread::get_id()) << "a thread was started: this step needs none";
-  else
+  } else if (GetParam().value == step::thread_per_device) {  // staged: perhaps for its memory
     EXPECT_NE(who, std::this_thread::get_id()) << "device 0 has no thread of its own";
+  }
 }
 
 #endif

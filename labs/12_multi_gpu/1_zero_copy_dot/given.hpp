@@ -12,20 +12,16 @@
 #include <numeric>
 #include <span>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "lab/block_sum.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
-#include "lab/device_limits.hpp"
 #include "lab/errors.hpp"
-#include "lab/event.hpp"
 #include "lab/host_threads.hpp"
 #include "lab/launch_limits.hpp"
-#include "lab/pinned_buffer.hpp"
 #include "lab/refuse_if.hpp"
-#include "lab/stream.hpp"
+#include "lab/staging.hpp"
 #include "lab/timer.hpp"
 #include "zero_copy_dot.hpp"
 
@@ -61,31 +57,5 @@ inline void require_mappable() {
   CUDA_CHECK(cudaDeviceGetAttribute(&can_map, cudaDevAttrCanMapHostMemory, device));
   if (can_map == 0) throw not_possible("this device cannot map host memory");
 }
-
-// --- staged --------------------------------------------------------------------------------------
-
-constexpr std::size_t kPiece = std::size_t{1} << 18;  // elements of each vector: 1 MiB
-constexpr unsigned kSlots = 2;                        // pieces that a host thread has in its ring
-
-/// Given: how many host threads share the work. One copies at a fraction of the bus's rate.
-inline std::size_t host_threads(std::size_t n) {
-  // The CPU device's own threads need the processors, too.
-  const unsigned most =
-      on_cpu_device() ? 2 : std::clamp(std::thread::hardware_concurrency() / 2, 2U, 8U);
-  return std::min<std::size_t>(most, (n + kPiece - 1) / kPiece);
-}
-
-/// Given: what one host thread has of its own.
-struct lane {
-  /// For `pieces` pieces.
-  explicit lane(std::size_t pieces) : blocks(blocks_for(kPiece)), partial(pieces * blocks) {}
-
-  unsigned blocks;                                 // of the kernel for a piece
-  pinned_buffer<float> ring{kSlots * 2 * kPiece};  // a slot: a piece of a, then one of b
-  event fetched[kSlots];                           // the device has what was in that slot
-  device_buffer<float> a{kPiece}, b{kPiece};       // a piece of each vector
-  device_buffer<float> partial;                    // `blocks` sums of each piece
-  stream queue;  // destroyed first: what is under way ends before the memory goes
-};
 
 }  // namespace lab::zero_copy_dot

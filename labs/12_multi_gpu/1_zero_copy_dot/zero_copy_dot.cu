@@ -87,8 +87,8 @@ result zero_copy(std::span<const float> a, std::span<const float> b) {
 // Requires that no slot is filled again before the device has fetched what was in it.
 
 /// A host thread's share: piece `first` and every `step`-th one after it.
-void send_pieces(lane& mine, std::span<const float> a, std::span<const float> b, std::size_t first,
-                 std::size_t step) {
+void send_pieces(staging_lane& mine, std::span<const float> a, std::span<const float> b,
+                 std::size_t first, std::size_t step) {
   // TODO(5, bonus): for each piece take the next slot of the ring. Wait for its event (if it was
   //                 never recorded, that takes no time); copy the piece of a and that of b into
   //                 it; queue the copies to mine.a and mine.b, the event, and the kernel.
@@ -97,13 +97,14 @@ void send_pieces(lane& mine, std::span<const float> a, std::span<const float> b,
 }
 
 result staged(std::span<const float> a, std::span<const float> b) {
-  const std::size_t threads = host_threads(a.size());
-  const std::size_t pieces = (a.size() + kPiece - 1) / kPiece;
+  const std::size_t threads = staging_threads(a.size());
+  const std::size_t pieces = staging_pieces(a.size());
   int device = 0;
   CUDA_CHECK(cudaGetDevice(&device));
-  std::vector<std::unique_ptr<lane>> lanes;
+  std::vector<std::unique_ptr<staging_lane>> lanes;
   for (std::size_t k = 0; k < threads; ++k)
-    lanes.push_back(std::make_unique<lane>((pieces - k + threads - 1) / threads));
+    lanes.push_back(std::make_unique<staging_lane>((pieces - k + threads - 1) / threads,
+                                                   blocks_for(kStagingPiece)));
 
   // TODO(6, bonus): with a host_timer running, in_host_threads() that make `device` current and
   //                 send their pieces. Then each stream's sums: to_vector() does not wait for it.

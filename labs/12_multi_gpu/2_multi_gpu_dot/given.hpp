@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <exception>
 #include <list>
+#include <memory>
 #include <numeric>
 #include <string>
 #include <thread>
@@ -21,7 +22,9 @@
 #include "lab/device_buffer.hpp"
 #include "lab/device_limits.hpp"
 #include "lab/errors.hpp"
+#include "lab/host_threads.hpp"
 #include "lab/refuse_if.hpp"
+#include "lab/staging.hpp"
 #include "lab/stream.hpp"
 #include "lab/timer.hpp"
 #include "multi_gpu_dot.hpp"
@@ -61,22 +64,23 @@ inline unsigned blocks_for(std::size_t n, int device) {
 /// What one device found out.
 struct part_result {
   double sum = 0;
-  float kernel_ms = 0;
+  float kernel_ms = 0, total_ms = 0;
 };
 
 inline double sum_of(const std::vector<float>& partial) {
   return std::accumulate(partial.begin(), partial.end(), 0.0);
 }
 
-/// The devices' sums together, and the slowest one's time.
+/// The devices' sums together, and the slowest one's times.
 inline result total_of(std::span<const part_result> parts) {
   double sum = 0;
-  float kernel_ms = 0;
+  float kernel_ms = 0, total_ms = 0;
   for (const part_result& part : parts) {
     sum += part.sum;
     kernel_ms = std::max(kernel_ms, part.kernel_ms);
+    total_ms = std::max(total_ms, part.total_ms);
   }
-  return {static_cast<float>(sum), kernel_ms, 0};
+  return {static_cast<float>(sum), kernel_ms, total_ms};
 }
 
 /// Puts the kernel into a stream of the *current device*, where the pointers have to be, too.
@@ -84,6 +88,50 @@ inline void launch(unsigned blocks, const float* a, const float* b, float* parti
                    cudaStream_t stream) {
   sums_of_blocks<<<blocks, kThreads, 0, stream>>>(a, b, partial, n);
   CUDA_CHECK(cudaGetLastError());
+}
+
+// --- given: staged -------------------------------------------------------------------------------
+
+/// A host thread's share of a device's part: of the elements from `begin` to `end` - 1, piece
+/// `first` and every `step`-th one after it.
+struct share_of_pieces {
+  int device;
+  std::size_t begin, end, first, step;
+  std::size_t pieces() const { return (staging_pieces(end - begin) - first + step - 1) / step; }
+};
+
+/// Several shares for each part that has elements.
+inline std::vector<share_of_pieces> shares_of_pieces(std::span<const std::size_t> cuts) {
+  std::vector<share_of_pieces> all;
+  for (std::size_t k = 0; k + 1 < cuts.size(); ++k) {
+    const std::size_t threads = staging_threads(cuts[k + 1] - cuts[k], cuts.size() - 1);
+    for (std::size_t first = 0; first < threads; ++first)
+      all.push_back({static_cast<int>(k), cuts[k], cuts[k + 1], first, threads});
+  }
+  return all;
+}
+
+/// You wrote this in 12.1: through the ring of pinned buffers to the current device.
+inline void send_pieces(staging_lane& mine, std::span<const float> a, std::span<const float> b,
+                        const share_of_pieces& share) {
+  std::size_t turn = 0;
+  for (std::size_t begin = share.begin + share.first * kStagingPiece; begin < share.end;
+       begin += share.step * kStagingPiece, ++turn) {
+    const std::size_t n = std::min(kStagingPiece, share.end - begin);
+    float* const slot_a = mine.ring.data() + turn % kStagingSlots * 2 * kStagingPiece;
+    float* const slot_b = slot_a + kStagingPiece;
+    const event& fetched = mine.fetched[turn % kStagingSlots];
+    CUDA_CHECK(cudaEventSynchronize(fetched));
+    std::ranges::copy(a.subspan(begin, n), slot_a);
+    std::ranges::copy(b.subspan(begin, n), slot_b);
+    CUDA_CHECK(cudaMemcpyAsync(mine.a.data(), slot_a, n * sizeof(float), cudaMemcpyHostToDevice,
+                               mine.queue));
+    CUDA_CHECK(cudaMemcpyAsync(mine.b.data(), slot_b, n * sizeof(float), cudaMemcpyHostToDevice,
+                               mine.queue));
+    CUDA_CHECK(cudaEventRecord(fetched, mine.queue));
+    launch(mine.blocks, mine.a.data(), mine.b.data(), mine.partial.data() + turn * mine.blocks, n,
+           mine.queue);
+  }
 }
 
 }  // namespace lab::multi_gpu_dot

@@ -51,7 +51,8 @@ int main(int argc, char** argv) {
                    "relative speeds of device 0, 1, …, as in 1,1,0.5; all equal if left out");
   const auto& chosen_step = program.add_step<step>(
       {{"thread_per_device", step::thread_per_device, "a host thread for each device"},
-       {"one_thread", step::one_thread, "one host thread, a stream for each device"}},
+       {"one_thread", step::one_thread, "one host thread, a stream for each device"},
+       {"staged", step::staged, "several host threads for each device, pinned buffers"}},
       step::one_thread);
   const auto& chosen_data =
       program.add_choice<data>("--data",
@@ -104,8 +105,15 @@ int main(int argc, char** argv) {
       return run.kernel_ms;
     });
     const lab::timing total = lab::summarize(std::span(totals).subspan(1));  // the first warms up
-    std::printf("from the call to the sum: %.3g ms (median of %zu, %.3g to %.3g)\n",
+    std::printf("from the vectors to the sum: %.3g ms (median of %zu, %.3g to %.3g)\n",
                 total.median_ms, total.runs, total.min_ms, total.max_ms);
+    if (lab::on_cpu_device() || size == 0) return true;
+    const double rate = static_cast<double>(input_bytes) / (total.median_ms / 1000);
+    const double best = lab::pinned_copy_bandwidth();
+    std::printf(
+        "over all buses: %.3g GB/s; cudaMemcpy to one device from pinned memory: %.3g GB/s"
+        " (%.0f %%)\n",
+        rate / 1e9, best / 1e9, 100 * rate / best);
     return true;
   });
 }

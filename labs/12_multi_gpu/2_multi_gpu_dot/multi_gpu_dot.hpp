@@ -16,12 +16,15 @@ inline constexpr std::size_t kDefaultSize = 33 * 1024 * 1024;
 enum class step {
   thread_per_device,  ///< a host thread for each device, which does what one device needs
   one_thread,         ///< one host thread gives all devices their work, each in a stream
+  staged,             ///< several host threads for each device, through rings of pinned buffers
 };
 
 struct result {
   float value = 0;
-  float kernel_ms = 0;  ///< the time of the slowest device's kernel
-  float total_ms = 0;   ///< from the call to the sum, allocations and copies too
+  float kernel_ms = 0;  ///< the time of the slowest device's kernel; staged, where kernels run
+                        ///< between copies: the same as total_ms
+  float total_ms = 0;   ///< from the vectors to the sum: copies, kernels and additions, without
+                        ///< allocations; of the slowest device, where each has a thread
 };
 
 /// Where n elements are cut so that part k, the elements from cuts[k] to cuts[k + 1] - 1 of the
@@ -46,7 +49,9 @@ std::vector<std::size_t> split(std::size_t n, std::span<const double> shares);
 /// them leaves device memory behind.
 ///
 /// Requires: a kernel on every device that has a share, for its own part; from a host thread for
-/// each device, or from one that gives each its work in a stream of its own before it waits.
+/// each device, or from one that gives each its work in a stream of its own before it waits. In
+/// step staged each device's part comes in pieces from pinned memory, asynchronously, in at least
+/// two streams where it has more than one piece.
 ///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, 11.3; shares are the exercise that it suggests.
 result dot(step which, std::span<const float> a, std::span<const float> b,
