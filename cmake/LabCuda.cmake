@@ -120,6 +120,13 @@ function(lab_uses_opengl variable)
   set(${variable} ${uses} PARENT_SCOPE)
 endfunction()
 
+# lab_uses_mpi(<variable> <file>...)
+# Whether one of the files includes MPI, be it through lab/mpi_job.hpp.
+function(lab_uses_mpi variable)
+  lab_includes(uses "lab/mpi_(job|check)|mpi\\.h" ${ARGN})
+  set(${variable} ${uses} PARENT_SCOPE)
+endfunction()
+
 # lab_cuda_sources(<target> <file.cu>... [CHECK] [CONTRACT] [QUICK] [UNFINISHED] [FORGIVING]
 #                  [HEADERS <other target>])
 #

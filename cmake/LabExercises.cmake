@@ -100,6 +100,12 @@ function(lab_add_exercise folder)
     return()
   endif()
 
+  lab_uses_mpi(uses_mpi "${model}" "${test_file}")
+  if(uses_mpi AND NOT LAB_HAVE_MPI)
+    message(STATUS "Exercise ${id} ${name} is left out: it needs Open MPI (libopenmpi-dev, openmpi-bin)")
+    return()
+  endif()
+
   lab_uses_libraries(uses_libraries ${given} "${lab_file}" "${model}" "${test_file}")
   set(libraries)
   if(uses_libraries)
@@ -114,12 +120,17 @@ function(lab_add_exercise folder)
     set(opengl lab_opengl)
     list(APPEND libraries lab_opengl)
   endif()
+  set(mpi)
+  if(uses_mpi)
+    set(mpi lab_mpi)
+    list(APPEND libraries lab_mpi)
+  endif()
 
   # The test is compiled once and linked with the student's file, the solution and each bug.
   add_library(test_objects.${id} OBJECT EXCLUDE_FROM_ALL "${test_file}")
   target_include_directories(test_objects.${id} PRIVATE "${folder}")
   target_link_libraries(test_objects.${id} PRIVATE
-    lab_common lab_test_main lab_strict ${opengl})
+    lab_common lab_test_main lab_strict ${opengl} ${mpi})
   if(NOT uses_opengl)  # whose definitions are not those of the shared headers
     lab_test_options(test_objects.${id})
   endif()
@@ -127,7 +138,7 @@ function(lab_add_exercise folder)
   # So is the program around the CUDA file.
   add_library(program_objects.${id} OBJECT EXCLUDE_FROM_ALL ${given})
   target_include_directories(program_objects.${id} PRIVATE "${folder}")
-  target_link_libraries(program_objects.${id} PRIVATE lab_common lab_strict ${opengl})
+  target_link_libraries(program_objects.${id} PRIVATE lab_common lab_strict ${opengl} ${mpi})
 
   set(alone)
   lab_includes(fills_devices "full_device.hpp" "${test_file}")
@@ -168,7 +179,7 @@ function(lab_add_exercise folder)
     add_library(${kind}_code.${id} OBJECT EXCLUDE_FROM_ALL)
     target_include_directories(${kind}_code.${id} PRIVATE "${folder}")
     lab_cuda_sources(${kind}_code.${id} "${file}" ${how})
-    target_link_libraries(${kind}_code.${id} PRIVATE lab_common ${opengl})
+    target_link_libraries(${kind}_code.${id} PRIVATE lab_common ${opengl} ${mpi})
 
     lab_program(${kind}.${id}
       SOURCES $<TARGET_OBJECTS:program_objects.${id}> $<TARGET_OBJECTS:${kind}_code.${id}>

@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What goes to the ranks of an MPI job beside the work (lab/mpi_job.hpp): tests write down what the
+// ranks' devices do, and have their calls fail. There is no MPI in here.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace lab::mpi {
+
+using bytes = std::vector<std::byte>;
+
+class companion {
+ public:
+  companion() = default;
+  companion(const companion&) = delete;
+  companion& operator=(const companion&) = delete;
+  virtual ~companion() = default;
+  /// In the process that starts the job: what this rank is told before its work.
+  virtual bytes before(int rank) = 0;
+  /// In the rank.
+  virtual void work_begins(std::span<const std::byte> told) = 0;
+  virtual bytes work_ends() = 0;
+  /// In the process that started the job, with what work_ends() has returned; also after an
+  /// exception.
+  virtual void after(int rank, std::span<const std::byte> heard) = 0;
+};
+
+/// The one of this program, or nullptr. It lives until the program ends.
+inline companion*& the_companion() {
+  static companion* one = nullptr;
+  return one;
+}
+
+}  // namespace lab::mpi
