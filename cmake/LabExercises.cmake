@@ -100,7 +100,7 @@ function(lab_add_exercise folder)
     return()
   endif()
 
-  lab_uses_mpi(uses_mpi "${model}" "${test_file}")
+  lab_uses_mpi(uses_mpi "${lab_file}" "${model}" "${test_file}")
   if(uses_mpi AND NOT LAB_HAVE_MPI)
     message(STATUS "Exercise ${id} ${name} is left out: it needs Open MPI (libopenmpi-dev, openmpi-bin)")
     return()

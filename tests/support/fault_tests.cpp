@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <array>
 #include <exception>
+#include <map>
 #include <random>
 #include <string>
 #include <string_view>
@@ -22,6 +23,7 @@
 #include "lab/cublas_check.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
+#include "recording.hpp"
 
 namespace lab::testing::detail {
 namespace {
@@ -307,6 +309,62 @@ std::vector<std::size_t> choose(std::size_t count) {
   return all;
 }
 
+// --- the ranks of an MPI job ---------------------------------------------------------------------
+
+/// What comes out of a call of ranks that fails; empty where it is as it should be.
+std::string fail_one_of_ranks(const fault_subject& subject, const std::vector<call>& calls,
+                              std::size_t n, int rank) {
+  const std::string failure =
+      "When " + what_failed(n, calls.size(), calls[n]) +
+      (rank == rank_fault::kEachRank ? " in each rank, " : " in the last rank, ");
+  std::string complaint;
+  try {
+    const rank_fault injected(n, rank);
+    const bool right = subject.is_right();
+    if (!right || !may_be_survived(calls, n))
+      complaint = (right ? "the ranks answered as if nothing had happened. "
+                         : "the result was wrong instead of an error. ") +
+                  how_to_check(calls[n]);
+  } catch (const cuda_error& error) {
+    if (error.code() != kCudaFault) complaint = another_error(error);
+  } catch (const not_possible& error) {
+    if (calls[n].name != "cudaGetDeviceCount") complaint = another_exception(error);
+  } catch (const std::exception& error) {
+    complaint = another_exception(error);
+  }
+  if (!complaint.empty()) return failure + complaint;
+  try {
+    if (!subject.is_right()) return failure + "the next call, without a fault, was wrong.";
+  } catch (const std::exception& error) {
+    return failure + "the next call, without a fault, failed as well: " + error.what();
+  }
+  return {};
+}
+
+void fail_each_call_of_ranks(const fault_subject& subject,
+                             const std::map<int, std::vector<rank_call>>& by_rank) {
+  // Where only some ranks fail, the others wait for them, and the job is started anew: that takes a
+  // while, and so it is not done for every call. Of one rank, each call fails in turn.
+  constexpr std::size_t kOfEachRank = 4, kOfTheLast = 2;
+  const auto& [last, made] = *by_rank.rbegin();
+  std::vector<call> calls;
+  for (const rank_call& one : made)
+    calls.push_back({one.name, one.releases, std::this_thread::get_id()});
+  ASSERT_FALSE(calls.empty()) << "the last rank makes no call of CUDA at all";
+  const auto fail_some = [&](std::size_t most, int rank) {
+    const std::size_t step = std::max<std::size_t>(1, calls.size() / most);
+    for (std::size_t n = step / 2; n < calls.size(); n += step) {
+      const std::string complaint = fail_one_of_ranks(subject, calls, n, rank);
+      if (!complaint.empty()) return complaint;
+    }
+    return std::string();
+  };
+  std::string complaint =
+      fail_some(by_rank.size() == 1 ? calls.size() : kOfEachRank, rank_fault::kEachRank);
+  if (complaint.empty() && by_rank.size() > 1) complaint = fail_some(kOfTheLast, last);
+  EXPECT_TRUE(complaint.empty()) << complaint;
+}
+
 }  // namespace
 
 bool has_the_device() { return true; }
@@ -317,12 +375,17 @@ void fail_each_call(const fault_subject& subject) {
   ASSERT_TRUE(subject.is_right()) << "the result is wrong although no call fails";
   ASSERT_TRUE(subject.inputs_unchanged()) << "the function changed its input";
   std::vector<call> calls;
+  std::map<int, std::vector<rank_call>> calls_of_ranks;
   {
     // The second run: what a program does only once is done.
     const fault none;
+    const rank_fault none_of_ranks;
     ASSERT_TRUE(subject.is_right()) << "a second call gave another result than the first";
     calls = none.calls();
+    calls_of_ranks = none_of_ranks.calls;
   }
+  if (calls.empty() && !calls_of_ranks.empty())
+    return fail_each_call_of_ranks(subject, calls_of_ranks);
   ASSERT_FALSE(calls.empty()) << "the function makes no call of CUDA at all";
   for (const std::size_t n : choose(calls.size())) {
     const std::string complaint = fail_one(subject, calls, n);

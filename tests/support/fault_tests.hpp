@@ -61,6 +61,9 @@ bool has_the_device();
 /// - cudaGetLastError() has nothing to report;
 /// - the next run gives the right result.
 ///
+/// Where an MPI job does the work (lab/mpi_job.hpp), calls of its ranks fail: of all of them, and
+/// then a few calls of the last rank only, while the others wait for it.
+///
 /// Copies and kernels run as late as CUDA allows, so that a wait that has failed unnoticed leaves
 /// a wrong result. Which failures may pass unreported, if only the result is right, is decided in
 /// fault_tests.cpp: those of calls that clean up.

@@ -9,14 +9,22 @@
 #include <cpu_device/events.h>
 #endif
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <thread>
 #include <unordered_map>
+#include <utility>
+
+#include "lab/mpi_companion.hpp"
 
 namespace lab::testing {
 namespace detail {
@@ -45,6 +53,15 @@ std::map<std::string, recorded_work::cost> read_costs(bool& complete) {
   return costs;
 }
 
+void add(recorded_work::cost& sum, const recorded_work::cost& more) {
+  sum.requests += more.requests;
+  sum.sectors += more.sectors;
+  sum.ideal_sectors += more.ideal_sectors;
+  sum.wavefronts += more.wavefronts;
+  sum.ideal_wavefronts += more.ideal_wavefronts;
+  sum.turns += more.turns;
+}
+
 }  // namespace
 
 struct recording::recorder final : cpu_device::observer {
@@ -52,6 +69,7 @@ struct recording::recorder final : cpu_device::observer {
     using cpu_device::event_kind;
     cpu_device::reset_counters();
     cpu_device::count_accesses(true);
+    active = this;
     cpu_device::add_observer(*this, event_kind::launch | event_kind::allocation | event_kind::copy |
                                         event_kind::call | event_kind::access |
                                         event_kind::barrier | event_kind::async_copy);
@@ -59,7 +77,9 @@ struct recording::recorder final : cpu_device::observer {
   ~recorder() override {
     cpu_device::remove_observer(*this);
     cpu_device::count_accesses(false);
+    active = nullptr;
   }
+  static inline recorder* active = nullptr;
 
   void launch_begins(const cpu_device::launch_event& e) override {
     const std::lock_guard lock(mutex);
@@ -190,10 +210,10 @@ struct recording::recorder final : cpu_device::observer {
 
 recorded_work recording::finish() {
   recorded_work done = recorder_->done;
-  done.host_threads = recorder_->callers.size();
+  done.host_threads += recorder_->callers.size();
   recorder_.reset();
   bool complete = true;
-  done.costs = read_costs(complete);
+  for (const auto& [kind, cost] : read_costs(complete)) add(done.costs[kind], cost);
   if (!complete) done.costs.clear();
   return done;
 }
@@ -201,9 +221,14 @@ recorded_work recording::finish() {
 struct nothing_comes_back::eraser final : cpu_device::observer {
   eraser() {
     using cpu_device::event_kind;
+    active = this;
     cpu_device::add_observer(*this, event_kind::copy | event_kind::allocation | event_kind::launch);
   }
-  ~eraser() override { cpu_device::remove_observer(*this); }
+  ~eraser() override {
+    cpu_device::remove_observer(*this);
+    active = nullptr;
+  }
+  static inline eraser* active = nullptr;
 
   void copied(const cpu_device::copy_event& e) override {
     if (e.kind != cudaMemcpyDeviceToHost || e.from == nullptr) return;
@@ -241,7 +266,179 @@ struct nothing_comes_back::eraser final : cpu_device::observer {
 };
 bool nothing_comes_back::made_a_difference() const { return eraser_->made_a_difference; }
 
+// --- the ranks of MPI jobs -----------------------------------------------------------------------
+
+namespace {
+
+rank_fault* the_rank_fault = nullptr;
+
+template <class Visit>
+void visit_parts(recorded_work::kernel& k, const Visit& visit) {
+  visit(k.name), visit(k.blocks), visit(k.threads_per_block), visit(k.shared_bytes);
+  visit(k.block_x), visit(k.block_y), visit(k.device), visit(k.stream), visit(k.of_library);
+  visit(k.barriers), visit(k.grid_barriers), visit(k.warp_functions), visit(k.async_bytes);
+  visit(k.reads), visit(k.writes), visit(k.plain_writes), visit(k.shared), visit(k.atomics);
+  visit(k.shared_atomics), visit(k.bytes_a_load), visit(k.atomic_places), visit(k.accesses);
+  visit(k.busiest), visit(k.plain), visit(k.busiest_of_blocks), visit(k.threads);
+  visit(k.busy_blocks), visit(k.atomic_threads), visit(k.shared_of_busiest);
+  visit(k.copies_under_way);
+}
+
+template <class Visit>
+void visit_parts(recorded_work& w, const Visit& visit) {
+  visit(w.copies), visit(w.device_memory), visit(w.host_memory), visit(w.host_threads);
+  visit(w.watched);
+}
+
+/// Lists the calls that are made, and has one of them fail.
+class rank_calls final : public cpu_device::observer {
+ public:
+  explicit rank_calls(std::size_t fails) : fails_(fails) {
+    cpu_device::add_observer(*this,
+                             static_cast<cpu_device::event_set>(cpu_device::event_kind::call));
+  }
+  ~rank_calls() override { cpu_device::remove_observer(*this); }
+  int call_begins(const cpu_device::call_event& event) override {
+    const std::string_view name = event.function;
+    if (name == "cudaGetLastError" || name == "cudaPeekAtLastError") return 0;
+    made.push_back({event.function, event.number == 0});
+    return made.size() - 1 == fails_ ? cudaErrorOperatingSystem : 0;
+  }
+  std::vector<rank_call> made;
+
+ private:
+  std::size_t fails_;
+};
+
+class companion_of_tests final : public lab::mpi::companion {
+  using bytes = lab::mpi::bytes;
+
+ public:
+  companion_of_tests() { lab::mpi::the_companion() = this; }
+  ~companion_of_tests() override { lab::mpi::the_companion() = nullptr; }
+
+  bytes before(int rank) override {
+    lab::mpi::detail::packer to;
+    to.put(recording::recorder::active != nullptr);
+    to.put(nothing_comes_back::eraser::active != nullptr);
+    to.put(the_rank_fault != nullptr);
+    const bool here =
+        the_rank_fault != nullptr &&
+        (the_rank_fault->rank() == rank || the_rank_fault->rank() == rank_fault::kEachRank);
+    to.put(here ? the_rank_fault->number() : rank_fault::kNone);
+    return to.take();
+  }
+
+  void work_begins(std::span<const std::byte> told) override {
+    if (told.empty()) return;
+    lab::mpi::detail::unpacker from(told);
+    if (from.get<bool>()) recording_.emplace();
+    if (from.get<bool>()) erasing_.emplace();
+    const bool lists_calls = from.get<bool>();
+    const auto fails = from.get<std::size_t>();
+    if (lists_calls) calls_.emplace(fails);
+    if (fails != rank_fault::kNone) keep_quiet();
+  }
+
+  bytes work_ends() override {
+    lab::mpi::detail::packer to;
+    to.put(calls_ ? calls_->made.size() : 0);
+    if (calls_)
+      for (const rank_call& call : calls_->made) to.put(call.name), to.put(call.releases);
+    calls_.reset();
+    if (quiet_ >= 0) {
+      std::fflush(stderr);
+      ::dup2(quiet_, STDERR_FILENO);
+      ::close(std::exchange(quiet_, -1));
+    }
+    to.put(erasing_ && erasing_->made_a_difference());
+    erasing_.reset();
+    to.put(recording_.has_value());
+    if (recording_) {
+      recorded_work done = recording_->finish();
+      const auto put = [&](const auto& part) { to.put(part); };
+      visit_parts(done, put);
+      to.put(done.kernels.size());
+      for (recorded_work::kernel& k : done.kernels) visit_parts(k, put);
+      to.put(done.sequence.size());
+      for (const std::string& name : done.sequence) to.put(name);
+      to.put(done.costs.size());
+      for (const auto& [kind, cost] : done.costs) to.put(kind), to.put(cost);
+    }
+    recording_.reset();
+    return to.take();
+  }
+
+  void after(int rank, std::span<const std::byte> heard) override {
+    if (heard.empty()) return;
+    lab::mpi::detail::unpacker from(heard);
+    std::vector<rank_call> calls(from.get<std::size_t>());
+    for (rank_call& call : calls) {
+      call.name = from.get<std::string>();
+      call.releases = from.get<bool>();
+    }
+    if (the_rank_fault != nullptr) the_rank_fault->calls[rank] = std::move(calls);
+    if (from.get<bool>() && nothing_comes_back::eraser::active != nullptr)
+      nothing_comes_back::eraser::active->made_a_difference = true;
+    if (!from.get<bool>() || recording::recorder::active == nullptr) return;
+    recorded_work work;
+    const auto get = [&](auto& part) { part = from.get<std::remove_cvref_t<decltype(part)>>(); };
+    visit_parts(work, get);
+    recorded_work& all = recording::recorder::active->done;
+    const auto append = [](auto& to, const auto& more) {
+      to.insert(to.end(), more.begin(), more.end());
+    };
+    append(all.copies, work.copies);
+    append(all.device_memory, work.device_memory);
+    append(all.host_memory, work.host_memory);
+    all.host_threads += work.host_threads;
+    all.watched = all.watched || work.watched;
+    for (auto count = from.get<std::size_t>(); count != 0; --count) {
+      recorded_work::kernel k;
+      visit_parts(k, get);
+      k.device += 64 * rank;
+      // A stream of another process: not one of those that have the same address elsewhere.
+      if (k.stream != nullptr) k.stream = static_cast<const char*>(k.stream) + rank;
+      all.kernels.push_back(k);
+    }
+    for (auto count = from.get<std::size_t>(); count != 0; --count) {
+      all.sequence.push_back(from.get<std::string>());
+      std::string_view name = all.sequence.back();
+      ++all.calls[std::string(name.substr(0, name.find(' ')))];
+    }
+    for (auto count = from.get<std::size_t>(); count != 0; --count) {
+      const auto kind = from.get<std::string>();
+      add(all.costs[kind], from.get<recorded_work::cost>());
+    }
+  }
+
+ private:
+  std::optional<recording> recording_;
+  std::optional<nothing_comes_back> erasing_;
+  std::optional<rank_calls> calls_;
+  /// Destructors that cannot throw print, and that is right.
+  void keep_quiet() {
+    const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (nowhere < 0) return;
+    quiet_ = ::dup(STDERR_FILENO);
+    ::dup2(nowhere, STDERR_FILENO);
+    ::close(nowhere);
+  }
+
+  int quiet_ = -1;  // where errors are usually printed
+} the_companion_of_tests;
+
+}  // namespace
+
+rank_fault::rank_fault(std::size_t number, int rank) : number_(number), rank_(rank) {
+  the_rank_fault = this;
+}
+rank_fault::~rank_fault() { the_rank_fault = nullptr; }
+
 #else
+
+rank_fault::rank_fault(std::size_t number, int rank) : number_(number), rank_(rank) {}
+rank_fault::~rank_fault() = default;
 
 struct recording::recorder {};
 recorded_work recording::finish() { return {}; }

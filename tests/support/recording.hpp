@@ -78,8 +78,9 @@ class recording {
   ~recording();
   recorded_work finish();
 
- private:
   struct recorder;
+
+ private:
   std::unique_ptr<recorder> recorder_;
 };
 
@@ -93,9 +94,42 @@ class nothing_comes_back {
   ~nothing_comes_back();
   bool made_a_difference() const;  ///< something else than zeros would have come back
 
- private:
   struct eraser;
+
+ private:
   std::unique_ptr<eraser> eraser_;
+};
+
+// The ranks of an MPI job (lab/mpi_job.hpp) are other processes. What is recorded here includes
+// what their devices do, as if device d of rank r were device 64 * r + d of this process; and
+// nothing comes back to them while nothing comes back to this one.
+
+/// A call of a rank.
+struct rank_call {
+  std::string name;
+  bool releases = false;  ///< it gives something back
+};
+
+/// While it lives, call number `number` of CUDA, counted from 0, fails in each rank with
+/// cudaErrorOperatingSystem, or in one.
+class rank_fault {
+ public:
+  static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+  static constexpr int kEachRank = -1;
+
+  explicit rank_fault(std::size_t number = kNone, int rank = kEachRank);
+  rank_fault(const rank_fault&) = delete;
+  rank_fault& operator=(const rank_fault&) = delete;
+  ~rank_fault();
+
+  std::size_t number() const { return number_; }
+  int rank() const { return rank_; }
+  /// What the ranks have called, once they have answered. By rank.
+  std::map<int, std::vector<rank_call>> calls;
+
+ private:
+  std::size_t number_;
+  int rank_;
 };
 }  // namespace detail
 

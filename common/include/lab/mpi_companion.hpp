@@ -7,11 +7,10 @@
 
 #include <cstddef>
 #include <span>
-#include <vector>
+
+#include "lab/packed.hpp"
 
 namespace lab::mpi {
-
-using bytes = std::vector<std::byte>;
 
 class companion {
  public:

@@ -45,7 +45,7 @@ namespace fs = std::filesystem;
 constexpr double kStartLimit = 60;      // until all ranks have started
 constexpr double kGraceToAnswer = 0.4;  // for the other ranks, after one has failed
 constexpr double kGraceToEnd = 3;       // for mpirun, when its ranks have ended
-constexpr std::size_t kJobsKept = 4;
+constexpr std::size_t kJobsKept = 6;
 
 std::map<std::string, rank_function>& functions() {
   static std::map<std::string, rank_function> all;

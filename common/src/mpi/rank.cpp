@@ -275,3 +275,15 @@ extern "C" int MPI_Abort(MPI_Comm communicator, int code) {
   lab::mpi::detail::report_abort(code);
   return PMPI_Abort(communicator, code);
 }
+
+// So that several nodes can be tried on one machine: with LAB_MPI_RANKS_PER_NODE, ranks share
+// memory with so many others only.
+extern "C" int MPI_Comm_split_type(MPI_Comm communicator, int type, int key, MPI_Info info,
+                                   MPI_Comm* made) {
+  const int ranks_per_node = lab::mpi::detail::number_in("LAB_MPI_RANKS_PER_NODE");
+  if (type != MPI_COMM_TYPE_SHARED || ranks_per_node <= 0)
+    return PMPI_Comm_split_type(communicator, type, key, info, made);
+  int rank = 0;  // in the whole job
+  PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  return PMPI_Comm_split(communicator, rank / ranks_per_node, key, made);
+}

@@ -1,0 +1,248 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "mpi_dot.hpp"
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "lab/device_limits.hpp"
+#include "lab/errors.hpp"
+#include "lab/random.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+#include "required_work.hpp"
+#include "steps.hpp"
+
+namespace {
+
+using lab::mpi_dot::cut;
+using lab::mpi_dot::dot;
+using lab::mpi_dot::error_bound;
+using lab::mpi_dot::kMostRanks;
+using lab::mpi_dot::reference;
+using lab::mpi_dot::result;
+using lab::mpi_dot::step;
+using lab::testing::at_other_sizes;
+using lab::testing::bytes_of;
+using lab::testing::matches;
+using lab::testing::whole_numbers;
+using lab::testing::work_of;
+using vector = std::vector<float>;
+
+using named_step = lab::testing::named<step>;
+constexpr named_step kSteps[] = {{step::reduce, "reduce"},
+                                 {step::allreduce, "allreduce"},
+                                 {step::device_buffers, "device_buffers"}};
+
+// Not a divisor of the ranks on a node, so that numbers in the job and on a node lead to different
+// devices.
+const lab::testing::setting three_devices("CPU_DEVICE_COUNT", "3");
+
+/// Whether each rank that is to have the sum has exactly this one.
+::testing::AssertionResult is_exact(step which, const result& got, const vector& x, const vector& y,
+                                    int ranks) {
+  const std::size_t receivers = which == step::reduce ? 1 : static_cast<std::size_t>(ranks);
+  if (got.sums.size() != receivers)
+    return ::testing::AssertionFailure()
+           << got.sums.size() << " ranks have a sum, and not " << receivers;
+  for (std::size_t rank = 0; rank < receivers; ++rank)
+    if (got.sums[rank] != reference(x, y))
+      return ::testing::AssertionFailure() << "rank " << rank << " has the sum " << got.sums[rank]
+                                           << ", and it is " << reference(x, y);
+  return ::testing::AssertionSuccess();
+}
+::testing::AssertionResult is_exact(step which, const vector& x, const vector& y, int ranks) {
+  return is_exact(which, dot(which, x, y, ranks), x, y, ranks);
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(AKernelOnEveryRankForItsPart) {
+  constexpr int kRanks = 3;
+  const vector x = whole_numbers(60'011, 1, -9, 14), y = whole_numbers(60'011, 2, -4, 5);
+  const std::size_t bytes = 2 * bytes_of(x);
+  for (const auto& [which, name] : kSteps) {
+    const bool on_devices = which == step::device_buffers;
+    bool staged = true;
+    const lab::testing::work done = work_of([&, which = which] {
+      const result got = dot(which, x, y, kRanks);
+      staged = got.staged;
+      return is_exact(which, got, x, y, kRanks);
+    });
+    lab::testing::required what{.threads = 1024,
+                                .blocks = 4,
+                                .kernels = kRanks,
+                                .sent = on_devices && staged ? 2 * bytes : bytes,
+                                .fetched = kRanks * sizeof(double),
+                                .devices = kRanks,
+                                .reads = bytes,
+                                .shared_memory = true};
+    if (on_devices && staged) what.calls = {"cudaHostAlloc|cudaMallocHost"};
+    EXPECT_TRUE(as_required(done, what)) << name;
+    // A few bytes more are sums.
+    EXPECT_LE(done.bytes_copied(cudaMemcpyHostToDevice), what.sent + 1000)
+        << name << ": a rank got more than its part";
+    // As required_work.hpp numbers them: 64 for each rank.
+    std::set<int> devices;
+    for (const auto& k : done.kernels) devices.insert(k.device);
+    EXPECT_EQ(devices, (std::set<int>{0, 64 + 1, 128 + 2})) << name;
+    for (const auto& k : done.kernels)
+      if (k.reads > 0 && k.blocks > 1) {
+        EXPECT_LE(k.reads, bytes / kRanks + 1000) << name << ": a kernel for more than a part";
+      }
+    EXPECT_TRUE(at_other_sizes([which = which](std::size_t n) {
+      return is_exact(which, whole_numbers(n, 1, 1, 4), whole_numbers(n, 2, 1, 4), 2);
+    })) << name;
+  }
+}
+
+// --- the cuts ------------------------------------------------------------------------------------
+
+TEST(Cut, GivesEveryElementToOneRankInEqualParts) {
+  for (const std::size_t n : {std::size_t{0}, std::size_t{1}, std::size_t{2}, std::size_t{3},
+                              std::size_t{7}, std::size_t{8}, std::size_t{9}, std::size_t{1000},
+                              std::size_t{1'000'003}, (std::size_t{1} << 40) + 1})
+    for (const int ranks : {1, 2, 3, 5, 7, 8, 9, kMostRanks}) {
+      const std::vector<std::size_t> cuts = cut(n, ranks);
+      ASSERT_EQ(cuts.size(), static_cast<std::size_t>(ranks) + 1);
+      EXPECT_EQ(cuts.front(), 0U);
+      EXPECT_EQ(cuts.back(), n);
+      std::size_t fewest = n, most = 0;
+      for (std::size_t k = 0; k + 1 < cuts.size(); ++k) {
+        ASSERT_LE(cuts[k], cuts[k + 1]);
+        fewest = std::min(fewest, cuts[k + 1] - cuts[k]);
+        most = std::max(most, cuts[k + 1] - cuts[k]);
+      }
+      EXPECT_LE(most - fewest, 1U) << n << " elements for " << ranks << " ranks";
+    }
+}
+
+TEST(Cut, RefusesNoRanksAndTooMany) {
+  for (const int ranks : {0, -1, kMostRanks + 1}) EXPECT_THROW(cut(10, ranks), lab::invalid_input);
+}
+
+// --- the ranks -----------------------------------------------------------------------------------
+
+class EachStep : public lab::testing::each_step<named_step> {
+ protected:
+  float sum(const vector& x, const vector& y) const {
+    return static_cast<float>(dot(which(), x, y, 3).sums.at(0));
+  }
+  // sum() rounds once more.
+  double bound(const vector& x, const vector& y) const {
+    return error_bound(x, y) + 0x1p-24 * std::fabs(reference(x, y));
+  }
+  static std::size_t most() { return 100'000; }
+  static std::size_t full_size() { return lab::mpi_dot::kDefaultSize; }
+};
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
+
+TEST_P(EachStep, IsExactOnAnyNumberOfRanks) {
+  // None, fewer than ranks, as many, and more; products of -1, 0 and 1, so that one of them shows.
+  for (const int ranks : {1, 2, 3, 8})
+    for (const std::size_t n : {0, 1, 2, 3, 5, 7, 8, 9, 255, 257, 1021, 33 * 1024 + 1}) {
+      const vector x = whole_numbers(n, n + 1, -1, 1), y = whole_numbers(n, n + 2, 1, 1);
+      ASSERT_TRUE(is_exact(which(), x, y, ranks)) << n << " elements on " << ranks << " ranks";
+    }
+}
+
+TEST_P(EachStep, TakesEachVectorForItself) {
+  const vector x = whole_numbers(1021, 5, -9, 14), y = whole_numbers(1021, 6, 1, 29);
+  EXPECT_TRUE(is_exact(which(), x, y, 8));
+  vector first(10), last(10);
+  first[0] = last[9] = 3;  // the two ends, which no neighbour can stand in for
+  EXPECT_TRUE(is_exact(which(), first, vector(10, 5.0F), 8));
+  EXPECT_TRUE(is_exact(which(), vector(10, 5.0F), last, 8));
+}
+
+TEST_P(EachStep, GivesAllRanksTheSameBits) {
+  const vector x = lab::random_floats(5003, 7, -1, 1), y = lab::random_floats(5003, 8, -100, 300);
+  for (const int ranks : {3, 8}) {
+    const result got = dot(which(), x, y, ranks);
+    ASSERT_EQ(got.sums.size(), which() == step::reduce ? 1U : static_cast<std::size_t>(ranks));
+    for (const double sum : got.sums) {
+      EXPECT_EQ(sum, got.sums[0]);
+      EXPECT_TRUE(matches(lab::compare(sum, reference(x, y), {.absolute = error_bound(x, y)})));
+    }
+  }
+}
+
+TEST_P(EachStep, AddsTheRanksSumsInDouble) {
+  // 2^25 at rank 0 and a 1 at each of the others: in float, these would be lost.
+  vector x(8, 1.0F);
+  x[0] = 0x1p25F;
+  EXPECT_EQ(dot(which(), x, vector(8, 1.0F), 8).sums.at(0), 0x1p25 + 7);
+}
+
+// --- devices -------------------------------------------------------------------------------------
+
+TEST_P(EachStep, UsesTheDeviceOfItsLocalRank) {
+  const int devices = lab::device_count();
+  const vector ones(100, 1.0F);
+  for (const int ranks : {1, 3, 8}) {
+    std::vector<int> expected;
+    for (int rank = 0; rank < ranks; ++rank) expected.push_back(rank % devices);
+    EXPECT_EQ(dot(which(), ones, ones, ranks).devices, expected) << ranks << " ranks";
+  }
+}
+
+TEST_P(EachStep, CountsLocalRanksOnEachNodeAnew) {
+  const int devices = lab::device_count();
+  const vector ones(100, 1.0F);
+  const result got = dot(which(), ones, ones, 5, 2);
+  EXPECT_EQ(got.sums.at(0), 100.0);
+  std::vector<int> expected;
+  for (int rank = 0; rank < 5; ++rank) expected.push_back(rank % 2 % devices);
+  EXPECT_EQ(got.devices, expected) << "nodes of 2, 2 and 1 ranks";
+}
+
+TEST_P(EachStep, SaysWhetherDataIsStaged) {
+  const vector ones(100, 1.0F);
+  if (which() != step::device_buffers) {
+    EXPECT_TRUE(dot(which(), ones, ones, 2).staged);
+  }
+  if (lab::on_cpu_device()) {
+    EXPECT_TRUE(dot(which(), ones, ones, 2).staged) << "no MPI knows the memory of the CPU device";
+  }
+}
+
+TEST_P(EachStep, SaysHowLongItTook) {
+  const vector ones(100'000, 1.0F);
+  const result got = dot(which(), ones, ones, 2);
+  for (const float time : {got.scatter_ms, got.kernel_ms, got.reduce_ms}) {
+    EXPECT_GT(time, 0.0F);
+    EXPECT_LT(time, 20'000.0F);
+  }
+  EXPECT_EQ(dot(which(), {}, {}, 2).kernel_ms, 0.0F);
+}
+
+// --- refusals ------------------------------------------------------------------------------------
+
+TEST_P(EachStep, RefusesNumbersOfRanksThatCannotBe) {
+  const vector ones(10, 1.0F);
+  for (const int ranks : {0, -3, kMostRanks + 1})
+    EXPECT_THROW(dot(which(), ones, ones, ranks), lab::invalid_input);
+  EXPECT_THROW(dot(which(), ones, ones, 2, -1), lab::invalid_input);
+}
+
+}  // namespace
+
+#include "sum_tests.hpp"  // needs EachStep
+
+namespace {
+
+// Of several ranks, sum_tests.hpp has only a few calls fail.
+FAULT_TEST_P(EachStep, ReportsEveryCallOfASingleRankThatFails) {
+  const lab::exact_vectors v = lab::make_exact_vectors(1000, 1);
+  lab::testing::expect_failures_reported([&] { return dot(which(), v.a, v.b, 1).sums; }, v.a, v.b);
+}
+
+}  // namespace
