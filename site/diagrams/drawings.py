@@ -11,6 +11,7 @@ from diagrams import (
     asynchrony,
     basics,
     neighbours,
+    nodes,
     parallel,
     products,
     registry,
@@ -21,7 +22,18 @@ from diagrams import (
 from lablib.drawing.picture import Picture
 
 FOLDER = "docs/images/diagrams"
-_MODULES = (arrays, asynchrony, basics, neighbours, parallel, products, shared, systems, warps)
+_MODULES = (
+    arrays,
+    asynchrony,
+    basics,
+    neighbours,
+    nodes,
+    parallel,
+    products,
+    shared,
+    systems,
+    warps,
+)
 
 
 def names() -> List[str]:

@@ -311,6 +311,15 @@ std::vector<std::size_t> choose(std::size_t count) {
 
 // --- the ranks of an MPI job ---------------------------------------------------------------------
 
+/// What a rank did next, after its call number n had failed, that was no cleaning up.
+std::string went_on(const std::vector<rank_call>& made, std::size_t n) {
+  for (std::size_t i = n + 1; i < made.size(); ++i)
+    if (const call next{made[i].name, made[i].releases, {}}; !tidies_up(next))
+      return "the rank went on with " + name_of(next) + " before it reported that. " +
+             how_to_check({made[n].name, made[n].releases, {}});
+  return {};
+}
+
 /// What comes out of a call of ranks that fails; empty where it is as it should be.
 std::string fail_one_of_ranks(const fault_subject& subject, const std::vector<call>& calls,
                               std::size_t n, int rank) {
@@ -318,8 +327,8 @@ std::string fail_one_of_ranks(const fault_subject& subject, const std::vector<ca
       "When " + what_failed(n, calls.size(), calls[n]) +
       (rank == rank_fault::kEachRank ? " in each rank, " : " in the last rank, ");
   std::string complaint;
+  rank_fault injected(n, rank);
   try {
-    const rank_fault injected(n, rank);
     const bool right = subject.is_right();
     if (!right || !may_be_survived(calls, n))
       complaint = (right ? "the ranks answered as if nothing had happened. "
@@ -327,6 +336,11 @@ std::string fail_one_of_ranks(const fault_subject& subject, const std::vector<ca
                   how_to_check(calls[n]);
   } catch (const cuda_error& error) {
     if (error.code() != kCudaFault) complaint = another_error(error);
+    // A launch returns nothing: its error may be asked for after an event that takes the time.
+    if (complaint.empty() && !calls[n].releases && !is_launch(calls[n]))
+      for (const auto& [number, made] : injected.calls)
+        if ((rank == rank_fault::kEachRank || rank == number) && complaint.empty())
+          complaint = went_on(made, n);
   } catch (const not_possible& error) {
     if (calls[n].name != "cudaGetDeviceCount") complaint = another_exception(error);
   } catch (const std::exception& error) {

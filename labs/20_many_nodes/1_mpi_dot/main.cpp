@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
+#include <string>
 #include <vector>
 
 #include "lab/command_line.hpp"
@@ -67,8 +68,12 @@ int main(int argc, char** argv) {
     std::printf("dot product: %.9g\n", last.sums[0]);
     std::printf("off by %.3g from the sum in double; %.3g is allowed\n",
                 std::fabs(last.sums[0] - expected), bound);
-    for (const double sum : last.sums)
-      if (!program.verdict(lab::compare(sum, expected, {.absolute = bound}))) return false;
+    // All that have received it, and not only the first one.
+    for (std::size_t rank = 1; rank < last.sums.size(); ++rank)
+      if (last.sums[rank] != last.sums[0])
+        return program.verdict(false,
+                               "rank " + std::to_string(rank) + " has another sum than rank 0");
+    if (!program.verdict(lab::compare(last.sums[0], expected, {.absolute = bound}))) return false;
 
     // No rate: the limit of one device's memory is not that of several.
     program.report_kernel([&] {
