@@ -14,6 +14,7 @@
 #include <array>
 #include <exception>
 #include <map>
+#include <optional>
 #include <random>
 #include <string>
 #include <string_view>
@@ -327,7 +328,7 @@ std::string fail_one_of_ranks(const fault_subject& subject, const std::vector<ca
       "When " + what_failed(n, calls.size(), calls[n]) +
       (rank == rank_fault::kEachRank ? " in each rank, " : " in the last rank, ");
   std::string complaint;
-  rank_fault injected(n, rank);
+  std::optional<rank_fault> injected(std::in_place, n, rank);
   try {
     const bool right = subject.is_right();
     if (!right || !may_be_survived(calls, n))
@@ -338,7 +339,7 @@ std::string fail_one_of_ranks(const fault_subject& subject, const std::vector<ca
     if (error.code() != kCudaFault) complaint = another_error(error);
     // A launch returns nothing: its error may be asked for after an event that takes the time.
     if (complaint.empty() && !calls[n].releases && !is_launch(calls[n]))
-      for (const auto& [number, made] : injected.calls)
+      for (const auto& [number, made] : injected->calls)
         if ((rank == rank_fault::kEachRank || rank == number) && complaint.empty())
           complaint = went_on(made, n);
   } catch (const not_possible& error) {
@@ -347,6 +348,7 @@ std::string fail_one_of_ranks(const fault_subject& subject, const std::vector<ca
     complaint = another_exception(error);
   }
   if (!complaint.empty()) return failure + complaint;
+  injected.reset();
   try {
     if (!subject.is_right()) return failure + "the next call, without a fault, was wrong.";
   } catch (const std::exception& error) {
@@ -359,7 +361,7 @@ void fail_each_call_of_ranks(const fault_subject& subject,
                              const std::map<int, std::vector<rank_call>>& by_rank) {
   // Where only some ranks fail, the others wait for them, and the job is started anew: that takes a
   // while, and so it is not done for every call. Of one rank, each call fails in turn.
-  constexpr std::size_t kOfEachRank = 4, kOfTheLast = 2;
+  constexpr std::size_t kOfEachRank = 2, kOfTheLast = 1;
   const auto& [last, made] = *by_rank.rbegin();
   std::vector<call> calls;
   for (const rank_call& one : made)
