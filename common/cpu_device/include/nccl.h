@@ -1,13 +1,14 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// NCCL for the devices of one process: host threads with a device each, or one thread with several.
+// NCCL for the devices of one machine: host threads with a device each, one thread with several, or
+// several processes.
 //
 // A call waits until the same call of every other rank has come, and the work is then in the
 // streams. (On a GPU, the call returns before, and the streams wait.)
 //
-// Not there: numbers of 8 bits with a floating point, reductions of one's own, ranks in other
-// processes, calls while a stream is captured, configurations, communicators made from others.
+// Not there: numbers of 8 bits with a floating point, reductions of one's own, other machines, calls
+// while a stream is captured, configurations, communicators made from others.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -4,6 +4,9 @@
 // NCCL. A call of one rank is posted; when those of all ranks have come, the work goes into all of
 // their streams: it runs when each of them has come so far, and what is behind it in any of them
 // waits.
+//
+// Where ranks are in several processes, a call sends its data to the others as messages, and waits
+// for theirs (nccl_processes.hpp). What it receives goes into its stream.
 
 #include <nccl.h>
 
@@ -15,8 +18,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <random>
 #include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "api/streams.hpp"
@@ -27,6 +34,7 @@
 #include "library_calls.hpp"
 #include "library_memory.hpp"
 #include "nccl_numbers.hpp"
+#include "nccl_processes.hpp"
 
 using namespace cpu_device;
 
@@ -47,7 +55,12 @@ struct posted_call {
   int other;  // the root, or the peer
   cudaStream_t stream;
   std::uint64_t number = 0;  // of its rank's collective calls, or of those to or from this peer
-  bool done = false;         // in the streams, or failed
+  bool done = false;         // in the streams
+  // Of ranks in other processes:
+  ncclResult_t failed = ncclSuccess;
+  std::uint64_t piece = 0;  // that is under way
+  std::optional<nccl_segment::sent> sent = {};
+  std::vector<char> received = {};
 };
 using call_pointer = std::shared_ptr<posted_call>;
 
@@ -55,8 +68,10 @@ using call_pointer = std::shared_ptr<posted_call>;
 struct clique {
   explicit clique(int ranks) : members(static_cast<std::size_t>(ranks)) {}
 
-  std::vector<ncclComm_t> members;  // by rank; null: has not come, or has gone
-  int joined = 0;
+  std::vector<ncclComm_t> members;        // by rank; null: has not come, has gone, or is elsewhere
+  int joined = 0;                         // of this process
+  std::shared_ptr<nccl_segment> segment;  // null: all ranks are in this process
+  std::string no_segment;                 // why there cannot be any
   ncclResult_t error = ncclSuccess;
   std::map<std::uint64_t, std::vector<call_pointer>> collectives;  // those that are not complete
   std::map<std::pair<int, int>, std::deque<call_pointer>> sends, receives;  // from, to
@@ -68,6 +83,7 @@ struct ncclComm {
   std::shared_ptr<clique> all;
   int rank = 0, device = 0;
   std::uint64_t calls = 0;
+  std::map<int, std::uint64_t> sends, receives;  // by peer
 };
 
 namespace {
@@ -81,8 +97,8 @@ std::set<ncclComm_t>& comms() {
   static auto* all = new std::set<ncclComm_t>;
   return *all;
 }
-std::map<std::uint64_t, std::shared_ptr<clique>>& cliques_to_join() {
-  static auto* all = new std::map<std::uint64_t, std::shared_ptr<clique>>;
+std::map<std::string, std::shared_ptr<clique>>& cliques_to_join() {
+  static auto* all = new std::map<std::string, std::shared_ptr<clique>>;
   return *all;
 }
 std::string& last_sentence() {
@@ -95,7 +111,7 @@ const object_keeper keeps_comms(object_kind::library_handle, [] { return comms()
 struct joining {
   ncclComm_t* to;
   std::shared_ptr<clique> all;
-  std::uint64_t id;
+  std::string id;
   int rank, device;
 };
 /// Calls between ncclGroupStart() and ncclGroupEnd(); or one.
@@ -118,11 +134,34 @@ ncclResult_t broken(clique& all, ncclResult_t result, const std::string& sentenc
   report(sentence);
   all.error = result;
   something_happened().notify_all();
+  if (all.segment != nullptr) all.segment->fail(result, sentence);
   return result;
+}
+/// What another process has said is so in this one, too.
+ncclResult_t learn_error(clique& all) {
+  if (all.segment == nullptr || all.error != ncclSuccess) return all.error;
+  all.error = all.segment->error();
+  if (all.error != ncclSuccess) {
+    last_sentence() = all.segment->sentence();
+    explain(last_sentence());
+  }
+  return all.error;
 }
 
 std::string list_of(const std::vector<unsigned>& ranks) {
   return (ranks.size() == 1 ? "rank " : "ranks ") + ranges(ranks);
+}
+
+/// Processes have ended in the middle of it.
+ncclResult_t lose(clique& all, const std::vector<unsigned>& dead) {
+  if (dead.empty()) return ncclSuccess;
+  all.segment->fail(ncclRemoteError, "NCCL: the process of " + list_of(dead) +
+                                         " has ended without ncclCommDestroy().");
+  return learn_error(all);
+}
+ncclResult_t look_for_the_dead(clique& all) {
+  if (learn_error(all) != ncclSuccess || all.segment == nullptr) return all.error;
+  return lose(all, all.segment->dead());
 }
 
 // --- the work -----------------------------------------------------------------------------------
@@ -214,31 +253,278 @@ ncclResult_t put_into_streams(const std::vector<call_pointer>& calls) {
 
 // --- calls that meet ----------------------------------------------------------------------------
 
-std::string text_of(const posted_call& c) {
-  std::string text = "rank " + std::to_string(c.comm->rank) + " calls " + c.name + " with " +
+nccl_facts facts_of(const posted_call& c) {
+  nccl_facts facts{static_cast<int>(c.what), {}, c.count, c.type, c.op, c.other};
+  std::string(c.name).copy(facts.name, sizeof facts.name - 1);
+  return facts;
+}
+
+std::string text_of(int rank, const nccl_facts& c) {
+  const auto what = static_cast<kind>(c.what);
+  std::string text = "rank " + std::to_string(rank) + " calls " + c.name + " with " +
                      std::to_string(c.count) + " elements of type " + std::to_string(c.type);
-  if (c.what == kind::all_reduce || c.what == kind::reduce || c.what == kind::reduce_scatter)
+  if (what == kind::all_reduce || what == kind::reduce || what == kind::reduce_scatter)
     text += ", operation " + std::to_string(c.op);
-  if (c.what == kind::reduce || c.what == kind::broadcast)
-    text += ", root " + std::to_string(c.other);
+  if (what == kind::reduce || what == kind::broadcast) text += ", root " + std::to_string(c.other);
   return text;
 }
 
-ncclResult_t check_same(clique& all, const posted_call& mine, const posted_call& other) {
-  const bool pair = mine.what == kind::send || mine.what == kind::receive;
+ncclResult_t check_same(clique& all, const posted_call& c, int other_rank,
+                        const nccl_facts& other) {
+  const nccl_facts mine = facts_of(c);
+  const bool pair = c.what == kind::send || c.what == kind::receive;
   if (mine.count == other.count && mine.type == other.type &&
       (pair || (mine.what == other.what && mine.op == other.op && mine.other == other.other)))
     return ncclSuccess;
   return broken(all, ncclInvalidUsage,
-                "NCCL: " + text_of(mine) + ", and " + text_of(other) +
+                "NCCL: " + text_of(c.comm->rank, mine) + ", and " + text_of(other_rank, other) +
                     (pair ? ".\n  A send and its receive must have the same count and type."
                           : ".\n  All ranks must make the same calls in the same order. On a GPU, "
                             "this hangs or gives wrong data."));
 }
 
+// --- ranks in other processes -------------------------------------------------------------------
+
+/// Elements of one message. A call of many takes several, one after the other, so that little of
+/// /dev/shm is in use.
+std::size_t piece_elements(const posted_call& c) {
+  constexpr std::size_t bytes = 1 << 20;
+  const std::size_t rows = c.what == kind::reduce_scatter ? c.comm->all->members.size() : 1;
+  return std::max<std::size_t>(1, bytes / (nccl_bytes(c.type) * rows));
+}
+bool is_last_piece(const posted_call& c) { return (c.piece + 1) * piece_elements(c) >= c.count; }
+
+nccl_key key_of(const posted_call& c) {
+  const int me = c.comm->rank;
+  if (c.what == kind::send) return {me, c.other, c.number, c.piece};
+  if (c.what == kind::receive) return {c.other, me, c.number, c.piece};
+  return {me, nccl_key::everybody, c.number, c.piece};
+}
+
+ncclResult_t post_to_processes(posted_call& c) {
+  c.number = c.what == kind::send      ? c.comm->sends[c.other]++
+             : c.what == kind::receive ? c.comm->receives[c.other]++
+                                       : c.comm->calls++;
+  // What is sent must have been calculated.
+  const on_device there(c.comm->device);
+  const cudaError_t error = put(c.stream, {.serial = 0, .run = [] {}}, true);
+  if (error != cudaSuccess || pending_error() != cudaSuccess) c.failed = ncclUnhandledCudaError;
+  return c.failed;
+}
+
+/// The part of this call's data that its next message has.
+std::vector<char> outgoing_piece(const posted_call& c) {
+  const std::size_t bytes = nccl_bytes(c.type), first = c.piece * piece_elements(c);
+  const std::size_t count = std::min(piece_elements(c), c.count - first);
+  const auto* const data = static_cast<const char*>(c.send);
+  std::vector<char> piece;
+  const auto append = [&](std::size_t from) {
+    if (count != 0) piece.insert(piece.end(), data + from * bytes, data + (from + count) * bytes);
+  };
+  if (c.what == kind::reduce_scatter)
+    for (std::size_t r = 0; r < c.comm->all->members.size(); ++r) append(r * c.count + first);
+  else if (c.what != kind::broadcast || c.comm->rank == c.other)
+    append(first);
+  return piece;
+}
+
+/// Takes what all ranks have sent, in their order, or for a receive, what one has. False: it cannot
+/// be read.
+bool take_piece(posted_call& c, const std::vector<nccl_segment::message>& messages) {
+  nccl_segment& segment = *c.comm->all->segment;
+  const std::size_t bytes = nccl_bytes(c.type), first = c.piece * piece_elements(c);
+  const std::size_t count = std::min(piece_elements(c), c.count - first);
+  const auto me = static_cast<std::size_t>(c.comm->rank);
+  const bool gathers = c.what == kind::all_gather;
+  const bool is_root = c.comm->rank == c.other;
+  if (c.piece == 0 && (c.what != kind::reduce || is_root))
+    c.received.resize(c.count * bytes * (gathers ? messages.size() : 1));
+  if (count == 0) return true;
+  const auto place = [&](std::size_t rank) {
+    return c.received.data() + ((gathers ? rank * c.count : 0) + first) * bytes;
+  };
+  switch (c.what) {
+    case kind::reduce:
+      if (!is_root) return true;
+      [[fallthrough]];
+    case kind::all_reduce:
+    case kind::reduce_scatter: {
+      std::vector<std::vector<char>> parts;
+      std::vector<const void*> from;
+      for (const nccl_segment::message& m : messages) {
+        parts.emplace_back(count * bytes);
+        if (!segment.read(m, c.what == kind::reduce_scatter ? me * count * bytes : 0, count * bytes,
+                          parts.back().data()))
+          return false;
+        from.push_back(parts.back().data());
+      }
+      nccl_reduce(from, 0, count, c.type, c.op, place(0));
+      return true;
+    }
+    case kind::all_gather:
+      for (std::size_t r = 0; r < messages.size(); ++r)
+        if (!segment.read(messages[r], 0, count * bytes, place(r))) return false;
+      return true;
+    case kind::broadcast:
+      return segment.read(messages[static_cast<std::size_t>(c.other)], 0, count * bytes, place(0));
+    case kind::receive:
+      return segment.read(messages.front(), 0, count * bytes, place(0));
+    case kind::send:
+      break;
+  }
+  return true;
+}
+
+/// The call is complete: what has come goes into the stream.
+ncclResult_t put_received(posted_call& c) {
+  c.done = true;
+  if (c.received.empty()) return ncclSuccess;
+  const on_device there(c.comm->device);
+  const cudaError_t error = put(
+      c.stream,
+      {.serial = 0,
+       .run = [to = c.receive, data = std::make_shared<std::vector<char>>(std::move(
+                                   c.received))] { std::memcpy(to, data->data(), data->size()); },
+       .type = cudaGraphNodeTypeMemcpy},
+      false);
+  return error == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError;
+}
+
+/// The ranks whose message a call waits for.
+std::vector<unsigned> awaited_ranks(const posted_call& c) {
+  const nccl_segment& segment = *c.comm->all->segment;
+  if (c.what == kind::send || c.what == kind::receive) {
+    const bool has_come = c.what == kind::send ? c.sent && segment.was_taken(*c.sent)
+                                               : !segment.find(key_of(c), false).empty();
+    if (has_come) return {};
+    return {static_cast<unsigned>(c.other)};
+  }
+  const auto came = segment.find(key_of(c), true);
+  std::vector<unsigned> ranks;
+  for (unsigned r = 0; r < c.comm->all->members.size(); ++r)
+    if (std::none_of(came.begin(), came.end(),
+                     [&](const nccl_segment::message& m) { return m.from == static_cast<int>(r); }))
+      ranks.push_back(r);
+  return ranks;
+}
+
+/// Goes on as far as the messages that are there allow: also if the communicator has failed since,
+/// so that no call of one rank fails which another rank has seen succeed.
+ncclResult_t advance(posted_call& c) {
+  clique& all = *c.comm->all;
+  nccl_segment& segment = *all.segment;
+  const bool collective = c.what != kind::send && c.what != kind::receive;
+  while (!c.done) {
+    if (c.what != kind::receive && !c.sent) {
+      c.sent = segment.send(key_of(c), facts_of(c), outgoing_piece(c));
+      if (!c.sent) return ncclSuccess;  // no room yet
+    }
+    if (c.what == kind::send) {
+      if (!segment.was_taken(*c.sent)) return ncclSuccess;
+    } else {
+      const auto messages = segment.find(key_of(c), collective);
+      for (const nccl_segment::message& m : messages)
+        if (const ncclResult_t same = check_same(all, c, m.from, m.facts); same != ncclSuccess)
+          return same;
+      if (messages.size() != (collective ? all.members.size() : 1)) return ncclSuccess;
+      if (!take_piece(c, messages)) return learn_error(all);
+      segment.take(messages);
+    }
+    if (is_last_piece(c)) return put_received(c);
+    ++c.piece;
+    c.sent.reset();
+  }
+  return ncclSuccess;
+}
+
+std::string missing_text(const posted_call& c);
+
+/// Whoever a call waits for must be there.
+ncclResult_t look_for_those_who_left(const posted_call& c) {
+  clique& all = *c.comm->all;
+  for (const unsigned r : awaited_ranks(c)) {
+    if (!all.segment->has_left(static_cast<int>(r))) continue;
+    // What it did last, it may have done since.
+    if (const auto still = awaited_ranks(c); std::count(still.begin(), still.end(), r) == 0)
+      continue;
+    all.segment->fail(ncclRemoteError, std::string(c.name) + ": rank " +
+                                           std::to_string(c.comm->rank) + " waits for rank " +
+                                           std::to_string(r) +
+                                           ", which has destroyed its communicator.");
+    return learn_error(all);
+  }
+  return ncclSuccess;
+}
+
+using wait_clock = std::chrono::steady_clock;
+
+/// How long nothing has happened in a communicator or in this process.
+class patience {
+ public:
+  bool is_over(const nccl_segment& segment) {
+    const std::pair now{segment.events(), last_serial()};
+    if (now != seen_) since_ = wait_clock::now();
+    seen_ = now;
+    return wait_clock::now() - since_ > std::chrono::duration<double>(time_limit_seconds());
+  }
+
+ private:
+  std::pair<std::uint32_t, std::uint64_t> seen_{};
+  wait_clock::time_point since_ = wait_clock::now();
+};
+
+constexpr int kLookMilliseconds = 50;  // between two looks for processes that have ended
+
+/// Lets other threads call meanwhile.
+void wait_for_others(std::unique_lock<std::recursive_mutex>& lock, nccl_segment& segment,
+                     std::uint32_t seen, int milliseconds) {
+  lock.unlock();
+  segment.wait(seen, milliseconds);
+  lock.lock();
+}
+
+/// Waits until all of these calls are done or have failed.
+ncclResult_t finish(std::unique_lock<std::recursive_mutex>& lock,
+                    const std::vector<call_pointer>& calls) {
+  ncclResult_t result = ncclSuccess;
+  std::map<nccl_segment*, patience> waiting;
+  wait_clock::time_point looked = wait_clock::now();
+  for (;;) {
+    std::map<std::shared_ptr<nccl_segment>, std::uint32_t> seen;  // before anything is looked at
+    for (const call_pointer& c : calls)
+      if (!c->done && c->failed == ncclSuccess)
+        seen.emplace(c->comm->all->segment, c->comm->all->segment->events());
+    if (seen.empty()) return result;
+    const bool look = wait_clock::now() - looked > std::chrono::milliseconds(kLookMilliseconds);
+    if (look) looked = wait_clock::now();
+    bool moved = false;
+    for (const call_pointer& c : calls) {
+      if (c->done || c->failed != ncclSuccess) continue;
+      clique& all = *c->comm->all;
+      // Before, since a rank may end or fail when it has sent all that this call needs.
+      const bool had_failed = all.segment->error() != ncclSuccess;
+      const auto dead = look ? all.segment->dead() : std::vector<unsigned>();
+      c->failed = advance(*c);
+      moved = moved || c->done;
+      if (!c->done && c->failed == ncclSuccess && had_failed) c->failed = learn_error(all);
+      if (!c->done && c->failed == ncclSuccess) c->failed = look_for_those_who_left(*c);
+      if (!c->done && c->failed == ncclSuccess) c->failed = lose(all, dead);
+      if (!c->done && c->failed == ncclSuccess && waiting[all.segment.get()].is_over(*all.segment))
+        c->failed = broken(all, ncclSystemError, missing_text(*c));
+      if (result == ncclSuccess) result = c->failed;
+    }
+    if (!moved)
+      wait_for_others(lock, *seen.begin()->first, seen.begin()->second,
+                      seen.size() == 1 ? kLookMilliseconds : 1);
+  }
+}
+
+// --- calls that meet in one process -------------------------------------------------------------
+
 ncclResult_t post(const call_pointer& c) {
   clique& all = *c->comm->all;
-  if (all.error != ncclSuccess) return all.error;
+  if (learn_error(all) != ncclSuccess) return c->failed = all.error;
+  if (all.segment != nullptr) return post_to_processes(*c);
   if (c->what == kind::send || c->what == kind::receive) {
     const bool sends = c->what == kind::send;
     const int me = c->comm->rank;
@@ -250,7 +536,8 @@ ncclResult_t post(const call_pointer& c) {
     }
     const call_pointer other = others.front();
     others.pop_front();
-    if (const ncclResult_t result = check_same(all, *c, *other); result != ncclSuccess)
+    if (const ncclResult_t result = check_same(all, *c, other->comm->rank, facts_of(*other));
+        result != ncclSuccess)
       return result;
     return put_into_streams(sends ? std::vector{c, other} : std::vector{other, c});
   }
@@ -259,7 +546,8 @@ ncclResult_t post(const call_pointer& c) {
   calls.resize(all.members.size());
   for (const call_pointer& other : calls)
     if (other != nullptr) {
-      if (const ncclResult_t result = check_same(all, *c, *other); result != ncclSuccess)
+      if (const ncclResult_t result = check_same(all, *c, other->comm->rank, facts_of(*other));
+          result != ncclSuccess)
         return result;
       break;
     }
@@ -293,9 +581,13 @@ std::string missing_text(const posted_call& c) {
           (c.what == kind::send ? "ncclRecv" : "ncclSend");
   } else {
     std::vector<unsigned> ranks;
-    const auto& calls = c.comm->all->collectives[c.number];
-    for (unsigned r = 0; r < calls.size(); ++r)
-      if (calls[r] == nullptr) ranks.push_back(r);
+    if (c.comm->all->segment != nullptr) {
+      ranks = awaited_ranks(c);
+    } else {
+      const auto& calls = c.comm->all->collectives[c.number];
+      for (unsigned r = 0; r < calls.size(); ++r)
+        if (calls[r] == nullptr) ranks.push_back(r);
+    }
     who = list_of(ranks) + (ranks.size() == 1 ? " has" : " have") + " not called it";
   }
   return std::string(c.name) + ": rank " + std::to_string(c.comm->rank) + " waits, and " + who +
@@ -308,24 +600,79 @@ std::string missing_text(const posted_call& c) {
 ncclResult_t join(joining& j) {
   clique& all = *j.all;
   auto& member = all.members[static_cast<std::size_t>(j.rank)];
-  if (member != nullptr)
+  if (all.segment != nullptr) {
+    const bool first_to_fail = all.segment->error() == ncclSuccess;
+    const std::string wrong =
+        all.segment->join(static_cast<int>(all.members.size()), j.rank, device_slot(j.device));
+    if (!wrong.empty())
+      return first_to_fail ? broken(all, ncclInvalidUsage, wrong) : learn_error(all);
+  } else if (member != nullptr) {
     return broken(all, ncclInvalidUsage,
                   "ncclCommInitRank: there are two ranks " + std::to_string(j.rank) + ".");
-  for (const ncclComm_t other : all.members)
-    if (other != nullptr && other->device == j.device)
-      return broken(all, ncclInvalidUsage,
-                    "ncclCommInitRank: ranks " + std::to_string(other->rank) + " and " +
-                        std::to_string(j.rank) + " both have device " + std::to_string(j.device) +
-                        ". Try: cudaSetDevice(rank) in each thread before.");
+  }
+  if (all.segment == nullptr)
+    for (const ncclComm_t other : all.members)
+      if (other != nullptr && other->device == j.device)
+        return broken(all, ncclInvalidUsage,
+                      "ncclCommInitRank: ranks " + std::to_string(other->rank) + " and " +
+                          std::to_string(j.rank) + " both have device " + std::to_string(j.device) +
+                          ". Try: cudaSetDevice(rank) in each thread before.");
   auto made = std::make_unique<ncclComm>();
   made->all = j.all;
   made->rank = j.rank;
   made->device = j.device;
   member = *j.to = made.release();
   comms().insert(*j.to);
-  if (++all.joined == static_cast<int>(all.members.size())) {
-    cliques_to_join().erase(j.id);
-    something_happened().notify_all();
+  ++all.joined;
+  something_happened().notify_all();
+  return ncclSuccess;
+}
+
+/// All ranks have come.
+bool is_complete(const joining& j) {
+  clique& all = *j.all;
+  if (all.segment != nullptr) {
+    if (!all.segment->complete()) return false;
+    if (all.segment->one_process()) all.segment.reset();  // then nothing is shared
+  } else if (all.joined != static_cast<int>(all.members.size())) {
+    return false;
+  }
+  cliques_to_join().erase(j.id);
+  return true;
+}
+
+std::string missing_text(const joining& j) {
+  std::vector<unsigned> ranks;
+  if (j.all->segment != nullptr) {
+    ranks = j.all->segment->absent();
+  } else {
+    for (unsigned r = 0; r < j.all->members.size(); ++r)
+      if (j.all->members[r] == nullptr) ranks.push_back(r);
+  }
+  return "ncclCommInitRank: rank " + std::to_string(j.rank) + " of " +
+         std::to_string(j.all->members.size()) + " waits, and " + list_of(ranks) +
+         (ranks.size() == 1 ? " has" : " have") +
+         " not called it.\n  On a GPU, this hangs. Try: ncclCommInitAll(), a thread or a process "
+         "for "
+         "each rank, or ncclGroupStart() and ncclGroupEnd() around the calls of one thread." +
+         (j.all->no_segment.empty()
+              ? ""
+              : "\n  Other processes cannot be reached: " + j.all->no_segment + ".");
+}
+
+ncclResult_t wait_for_all(std::unique_lock<std::recursive_mutex>& lock, const joining& j) {
+  clique& all = *j.all;
+  if (all.segment == nullptr)
+    return wait_until(
+        lock, all, [&] { return is_complete(j); }, [&] { return missing_text(j); });
+  patience until;
+  while (const std::shared_ptr<nccl_segment> segment = all.segment) {
+    const std::uint32_t seen = segment->events();
+    if (is_complete(j)) break;
+    if (look_for_the_dead(all) != ncclSuccess)  // unless all had come before
+      return is_complete(j) ? ncclSuccess : all.error;
+    if (until.is_over(*segment)) return broken(all, ncclSystemError, missing_text(j));
+    wait_for_others(lock, *segment, seen, kLookMilliseconds);
   }
   return ncclSuccess;
 }
@@ -333,6 +680,7 @@ ncclResult_t join(joining& j) {
 ncclResult_t end_comm(ncclComm_t comm) {
   clique& all = *comm->all;
   all.members[static_cast<std::size_t>(comm->rank)] = nullptr;
+  if (all.segment != nullptr) all.segment->leave(comm->rank);
   comms().erase(comm);
   delete comm;
   return ncclSuccess;
@@ -345,20 +693,7 @@ ncclResult_t make_calls(open_group calls) {
   const auto note = [&](ncclResult_t r) { result = result == ncclSuccess ? r : result; };
   if (result != ncclSuccess) return result;
   for (joining& j : calls.joins) note(join(j));
-  for (const joining& j : calls.joins)
-    note(wait_until(
-        lock, *j.all, [&] { return j.all->joined == static_cast<int>(j.all->members.size()); },
-        [&] {
-          std::vector<unsigned> ranks;
-          for (unsigned r = 0; r < j.all->members.size(); ++r)
-            if (j.all->members[r] == nullptr) ranks.push_back(r);
-          return "ncclCommInitRank: rank " + std::to_string(j.rank) + " of " +
-                 std::to_string(j.all->members.size()) + " waits, and " + list_of(ranks) +
-                 (ranks.size() == 1 ? " has" : " have") +
-                 " not called it.\n  On a GPU, this hangs. Try: ncclCommInitAll(), a thread for "
-                 "each rank, or ncclGroupStart() and ncclGroupEnd() around the calls of one "
-                 "thread.";
-        }));
+  for (const joining& j : calls.joins) note(wait_for_all(lock, j));
   if (result != ncclSuccess) {  // then there are no communicators
     for (const joining& j : calls.joins) {
       cliques_to_join().erase(j.id);
@@ -368,7 +703,11 @@ ncclResult_t make_calls(open_group calls) {
     return result;
   }
   for (const call_pointer& c : calls.calls) note(post(c));
+  std::vector<call_pointer> here, elsewhere;
   for (const call_pointer& c : calls.calls)
+    (c->comm->all->segment == nullptr ? here : elsewhere).push_back(c);
+  note(finish(lock, elsewhere));
+  for (const call_pointer& c : here)
     note(wait_until(
         lock, *c->comm->all, [&] { return c->done; }, [&] { return missing_text(*c); }));
   return result;
@@ -418,6 +757,10 @@ ncclResult_t check(const posted_call& c) {
     return ncclInvalidArgument;
   return ncclSuccess;
 }
+
+// Of a unique id: what all begin with, and how many bytes make it one of its own.
+constexpr std::string_view kIdBegins = "NCCLcpu ";
+constexpr std::size_t kIdBytes = 16;
 
 /// A function that communicates.
 template <function_name Name>
@@ -477,35 +820,38 @@ const char* ncclGetLastError(ncclComm_t) {
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
   return nccl_call<"ncclGetUniqueId">([&] {
-    static std::uint64_t made = 0;
     if (id == nullptr) return ncclInvalidArgument;
     std::memset(id, 0, sizeof *id);
-    ++made;
-    std::memcpy(id->internal, &made, sizeof made);
+    kIdBegins.copy(id->internal, kIdBegins.size());
+    std::random_device random;
+    for (std::size_t i = 0; i < kIdBytes; ++i)
+      id->internal[kIdBegins.size() + i] = static_cast<char>(random());
     return ncclSuccess;
   });
 }
 
 ncclResult_t ncclCommInitRank(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank) {
   const ncclResult_t result = nccl_call<"ncclCommInitRank">([&] {
-    std::uint64_t number = 0;
-    std::memcpy(&number, id.internal, sizeof number);
-    if (comm == nullptr || ranks < 1 || rank < 0 || rank >= ranks || number == 0)
+    const bool is_id = std::string_view(id.internal, kIdBegins.size()) == kIdBegins;
+    const std::string name(id.internal + kIdBegins.size(), kIdBytes);
+    if (comm == nullptr || ranks < 1 || rank < 0 || rank >= ranks || !is_id)
       return failed(ncclInvalidArgument, "ncclCommInitRank: rank " + std::to_string(rank) + " of " +
                                              std::to_string(ranks) +
                                              ", or an id that ncclGetUniqueId() has not made.");
-    if (ranks > device_count())
-      return failed(ncclInvalidUsage, "ncclCommInitRank: " + std::to_string(ranks) +
-                                          " ranks need as many devices, and there are " +
-                                          std::to_string(device_count()) +
-                                          ". Try: CPU_DEVICE_COUNT=" + std::to_string(ranks));
-    std::shared_ptr<clique>& all = cliques_to_join()[number];
-    if (all == nullptr) all = std::make_shared<clique>(ranks);
+    if (ranks > nccl_segment::max_ranks)
+      return failed(ncclInvalidUsage, "ncclCommInitRank: the CPU device takes up to " +
+                                          std::to_string(nccl_segment::max_ranks) + " ranks, not " +
+                                          std::to_string(ranks) + ".");
+    std::shared_ptr<clique>& all = cliques_to_join()[name];
+    if (all == nullptr) {
+      all = std::make_shared<clique>(ranks);
+      all->segment = nccl_segment::open(name, &all->no_segment);
+    }
     if (static_cast<int>(all->members.size()) != ranks)
       return broken(*all, ncclInvalidUsage,
                     "ncclCommInitRank: one rank says that there are " + std::to_string(ranks) +
                         " ranks, another one " + std::to_string(all->members.size()) + ".");
-    group.joins.push_back({comm, all, number, rank, current_device()});
+    group.joins.push_back({comm, all, name, rank, current_device()});
     return ncclSuccess;
   });
   return result == ncclSuccess ? add_or_make() : result;
@@ -525,7 +871,7 @@ ncclResult_t ncclCommInitAll(ncclComm_t* new_comms, int count, const int* device
         if (j.device == device)
           return failed(ncclInvalidUsage,
                         "ncclCommInitAll: device " + std::to_string(device) + " is there twice.");
-      joins.push_back({new_comms + rank, all, 0, rank, device});
+      joins.push_back({new_comms + rank, all, {}, rank, device});
     }
     for (joining& j : joins) join(j);
     return ncclSuccess;
@@ -548,13 +894,16 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
     if (comms().count(comm) == 0) return no_communicator();
     comm->all->error = ncclRemoteError;
     something_happened().notify_all();
+    if (comm->all->segment != nullptr)
+      comm->all->segment->fail(ncclRemoteError, "NCCL: rank " + std::to_string(comm->rank) +
+                                                    " has aborted its communicator.");
     return end_comm(comm);
   });
 }
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
   return nccl_call<"ncclCommGetAsyncError">([&] {
     if (comms().count(comm) == 0 || error == nullptr) return no_communicator();
-    *error = comm->all->error;
+    *error = look_for_the_dead(*comm->all);
     return ncclSuccess;
   });
 }
