@@ -7,8 +7,9 @@ import csv
 import os
 import shutil
 from pathlib import Path
-from typing import Dict, List, Mapping, Optional
+from typing import Dict, List, Mapping, Optional, Sequence
 
+from lablib import roofline
 from lablib.counters import Row
 from lablib.errors import MAY_NOT_INSTALL, LabError
 
@@ -62,11 +63,14 @@ def find_ncu(nvcc: Optional[str], env: Mapping[str, str] = os.environ) -> str:
     return found
 
 
-def command(ncu: str, log: Path, program: List[str]) -> List[str]:
-    """Runs `program` under ncu, which writes a table of all kernels to `log`."""
+def command(
+    ncu: str, log: Path, program: List[str], more: Sequence[str] = (), options: Sequence[str] = ()
+) -> List[str]:
+    """Runs `program` under ncu, which writes a table of all kernels to `log`: the accesses, and
+    `more` metrics."""
     names = [name for kind in METRICS.values() for sums in kind.values() for name in sums]
-    options = ["--csv", "--page", "raw", "--log-file", str(log), "--metrics", ",".join(names)]
-    return [ncu, *options, *program]
+    table = ["--csv", "--page", "raw", "--log-file", str(log)]
+    return [ncu, *table, *options, "--metrics", ",".join([*names, *more]), *program]
 
 
 def _number(text: str) -> int:
@@ -78,6 +82,17 @@ def _number(text: str) -> int:
 
 def read_csv(path: Path) -> List[Row]:
     """What ncu wrote: a row for each kernel and kind of access, over all launches."""
+    return _rows(read_sums(path))
+
+
+def read_roofline(path: Path) -> List[roofline.Kernel]:
+    """The same for a command with roofline.METRICS."""
+    sums = read_sums(path)
+    return roofline.of_ncu({name: dict(values) for name, values in sums.items()}, _rows(sums))
+
+
+def read_sums(path: Path) -> Dict[str, Dict[str, int]]:
+    """What ncu wrote: each kernel's metrics, over all launches."""
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError as error:
@@ -103,6 +118,10 @@ def read_csv(path: Path) -> List[Row]:
             values = {name: value or "" for name, value in cells.items() if name and "__" in name}
         for name, value in values.items():
             sums[name] = sums.get(name, 0) + _number(value)
+    return kernels
+
+
+def _rows(kernels: Mapping[str, Mapping[str, int]]) -> List[Row]:
     rows = []
     for kernel, sums in kernels.items():
         for access, parts in METRICS.items():

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import List, Optional
 
-from lablib import counters, metadata, ncu, profile_page, programs
+from lablib import counters, metadata, ncu, profile_page, programs, roofline
 from lablib.console import say
 from lablib.device import Device
 from lablib.errors import USAGE, LabError
@@ -30,6 +30,7 @@ def profile(
     arguments: List[str],
     time_limit: Optional[float],
     html: Optional[Path] = None,
+    kernels_file: Optional[Path] = None,
 ) -> int:
     if html and device.name == "gpu":
         raise LabError(
@@ -51,7 +52,9 @@ def profile(
         command = [str(program), *arguments]
         env = dict(os.environ)
         if tool:
-            command = ncu.command(tool, file, command)
+            more = roofline.METRICS if kernels_file else ()
+            options = roofline.NCU_OPTIONS if kernels_file else ()
+            command = ncu.command(tool, file, command, more, options)
         else:
             env["CPU_DEVICE_COUNTERS"] = str(file)
         try:
@@ -64,13 +67,23 @@ def profile(
             return status
         say()
         rows = ncu.read_csv(file) if tool else counters.read_table(file)
+        kernels = ncu.read_roofline(file) if tool and kernels_file else roofline.of_rows(rows, "")
     print(counters.table(rows))
+    if kernels_file:
+        _write(kernels_file, roofline.csv_text(kernels))
+        say(f"{kernels_file} has the kernels for `scripts/lab run 21.1 -- --rows {kernels_file}`.")
+        if not tool:
+            say("The CPU device counts bytes only: put the operations into the second column.")
     if html:
         folders = [exercise.folder, exercise.solution_file.parent]
         title = f"{exercise.id} {exercise.name}: what the memory accesses cost"
-        try:
-            write_atomically(html, profile_page.page(rows, title, folders))
-        except OSError as error:
-            raise LabError(f"cannot write {html}: {error.strerror}.") from error
+        _write(html, profile_page.page(rows, title, folders))
         say(f"{html} draws it: open it in a browser.")
     return status
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        write_atomically(file, text)
+    except OSError as error:
+        raise LabError(f"cannot write {file}: {error.strerror}.") from error

@@ -3,41 +3,23 @@
 
 """All drawings: as files for those who read the repository, and as parts of the site's pages."""
 
+import importlib
+import pkgutil
 from pathlib import Path
 from typing import Dict, List
 
-from diagrams import (
-    arrays,
-    asynchrony,
-    basics,
-    neighbours,
-    nodes,
-    parallel,
-    products,
-    registry,
-    shared,
-    systems,
-    warps,
-)
+from diagrams import registry
 from lablib.drawing.picture import Picture
 
 FOLDER = "docs/images/diagrams"
-_MODULES = (
-    arrays,
-    asynchrony,
-    basics,
-    neighbours,
-    nodes,
-    parallel,
-    products,
-    shared,
-    systems,
-    warps,
-)
+
+# Importing a module registers what it draws: each file beside this one is one.
+for _module in pkgutil.iter_modules([str(Path(__file__).parent)]):
+    if f"diagrams.{_module.name}" != __name__:
+        importlib.import_module(f"diagrams.{_module.name}")
 
 
 def names() -> List[str]:
-    assert _MODULES  # importing them has registered what they draw
     return sorted(registry.DRAWINGS)
 
 

@@ -11,7 +11,7 @@ import unittest
 from pathlib import Path
 
 from fakes import REPOSITORY, LabTest, script
-from lablib import counters, ncu, profile_page
+from lablib import counters, ncu, profile_page, roofline
 from lablib.counters import Row
 from lablib.errors import LabError
 
@@ -408,6 +408,46 @@ class ProfileTest(LabTest):
         self.assertIn("got:--size 64", done.stdout)
         self.assertRegex(done.stdout, r"kernel sum\n.*\n +8 +global load +32\.0 sectors")
         self.assertRegex(self.calls()[-1], "^ncu --csv .*--metrics l1tex__t_requests")
+        self.assertNotIn("dram__bytes", self.calls()[-1])
+
+    def test_kernels_for_the_roofline(self):
+        self.counting_program("watched_lab.05.1")
+        table = self.root / "rows.csv"
+        done = self.lab("profile", "05.1", "--roofline", str(table))
+        self.assert_status(0, done)
+        self.assertEqual("name,operations,bytes,ms\nsum,0,8192,0\n", table.read_text())
+        self.assertIn("counts bytes only", done.stderr)
+        self.assertIn(f"--rows {table}", done.stderr)
+
+    def test_kernels_for_the_roofline_of_a_gpu(self):
+        self.gpu()
+        add, fma = (name for name in roofline.OPERATIONS if name.split("_")[7] in ("fadd", "ffma"))
+        names = [NcuTest.SECTORS, add, fma, *roofline.MEMORY, roofline.TIME]
+        head = ",".join(f'\\"{name}\\"' for name in ("ID", "Kernel Name", *names))
+        script(
+            self.bin / "ncu",
+            "#!/bin/sh\n"
+            'echo "ncu $*" >> "$FAKE_LOG"\n'
+            'while [ "$1" != --log-file ]; do shift; done; log=$2\n'
+            'while [ "$1" != --metrics ]; do shift; done; shift 2\n'
+            f'echo "{head}" > "$log"\n'
+            "for i in 0 1; do\n"
+            '  echo "\\"$i\\",\\"sum(int)\\",256,1000,30,4096,64,2500000" >> "$log"\n'
+            "done\n"
+            '"$@"\n',
+        )
+        self.program("lab.05.1", "exit 0")
+        table = self.root / "rows.csv"
+        done = self.lab("profile", "05.1", "--device", "gpu", "--roofline", str(table))
+        self.assert_status(0, done)
+        self.assertEqual(
+            "name,operations,bytes,ms\n"
+            "sum,2120,8320,5\n"  # 2 launches of 1000 + 2 * 30 operations
+            "sum; first-level cache,2120,16384,5\n",
+            table.read_text(),
+        )
+        self.assertIn("--print-units base --clock-control none", self.calls()[-1])
+        self.assertNotIn("counts bytes only", done.stderr)
 
 
 if __name__ == "__main__":

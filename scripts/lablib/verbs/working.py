@@ -36,7 +36,7 @@ def _run(root: Path, options: argparse.Namespace) -> int:
 def _profile_arguments(parser: Parser) -> None:
     _program_arguments(parser)
     assert parser.usage
-    parser.usage = parser.usage.replace("[-- ", "[--html FILE] [-- ")
+    parser.usage = parser.usage.replace("[-- ", "[--html FILE] [--roofline FILE] [-- ")
     parser.add_argument(
         "--html",
         type=Path,
@@ -46,6 +46,15 @@ def _profile_arguments(parser: Parser) -> None:
             " request, and the sectors or banks that they access (CPU device)"
         ),
     )
+    parser.add_argument(
+        "--roofline",
+        type=Path,
+        metavar="FILE",
+        help=(
+            "also write the kernels' bytes, and on a GPU their operations and times, as a table"
+            " (CSV) that the program of 21.1 places under the roof with --rows"
+        ),
+    )
 
 
 def _profile(root: Path, options: argparse.Namespace) -> int:
@@ -53,7 +62,14 @@ def _profile(root: Path, options: argparse.Namespace) -> int:
     chosen = verb.chosen_device(options)
     build.require_packages(root)
     return profiling.profile(
-        root, exercise, chosen, options.solution, options.rest, options.time_limit, options.html
+        root,
+        exercise,
+        chosen,
+        options.solution,
+        options.rest,
+        options.time_limit,
+        options.html,
+        options.roofline,
     )
 
 
