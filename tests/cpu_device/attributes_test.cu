@@ -394,6 +394,44 @@ TEST(MemoryPools, CountWhatIsTakenFromThem) {
   cudaGetLastError();
 }
 
+TEST(MemoryPools, KeepWhatTheirThresholdSaysUntilTheyAreTrimmed) {
+  constexpr std::size_t kBytes = std::size_t{64} << 20;
+  cudaMemPoolProps properties = {};
+  properties.allocType = cudaMemAllocationTypePinned;
+  properties.location.type = cudaMemLocationTypeDevice;
+  cudaStream_t stream = nullptr;
+  ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+  for (const std::uint64_t threshold : {std::uint64_t{0}, ~std::uint64_t{0}}) {
+    cudaMemPool_t pool = nullptr;
+    ASSERT_EQ(cudaMemPoolCreate(&pool, &properties), cudaSuccess);
+    std::uint64_t keep = threshold;
+    ASSERT_EQ(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep), cudaSuccess);
+    int* a = nullptr;
+    ASSERT_EQ(cudaMallocFromPoolAsync(&a, kBytes, pool, stream), cudaSuccess);
+    EXPECT_GE(pool_value(pool, cudaMemPoolAttrReservedMemCurrent), kBytes);
+    ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+    EXPECT_GE(pool_value(pool, cudaMemPoolAttrReservedMemCurrent), kBytes);  // in use
+    EXPECT_EQ(cudaMemPoolTrimTo(pool, 0), cudaSuccess);
+    EXPECT_GE(pool_value(pool, cudaMemPoolAttrReservedMemCurrent), kBytes);
+    ASSERT_EQ(cudaFreeAsync(a, stream), cudaSuccess);
+    ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+    const std::uint64_t kept = pool_value(pool, cudaMemPoolAttrReservedMemCurrent);
+    if (threshold == 0)
+      EXPECT_LT(kept, kBytes);
+    else
+      EXPECT_GE(kept, kBytes);
+    EXPECT_EQ(cudaMemPoolTrimTo(pool, ~std::size_t{0}), cudaSuccess);
+    EXPECT_EQ(pool_value(pool, cudaMemPoolAttrReservedMemCurrent), kept);
+    EXPECT_EQ(cudaMemPoolTrimTo(pool, 0), cudaSuccess);
+    EXPECT_LT(pool_value(pool, cudaMemPoolAttrReservedMemCurrent), kBytes);
+    EXPECT_GE(pool_value(pool, cudaMemPoolAttrReservedMemHigh), kBytes);
+    EXPECT_EQ(cudaMemPoolDestroy(pool), cudaSuccess);
+  }
+  EXPECT_EQ(cudaMemPoolTrimTo(nullptr, 0), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+  cudaGetLastError();
+}
+
 TEST(HostCallbacks, RunInTheStreamsOrder) {
   cudaStream_t stream = nullptr;
   ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);

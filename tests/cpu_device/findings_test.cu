@@ -138,6 +138,30 @@ TEST(Finds, ANullPointerAndAFreedOne) {
                 "It was freed before this kernel ran"});
 }
 
+TEST(Finds, StreamOrderedMemoryThatItsStreamHasNotComeTo) {
+  using cpu_device::stream_policy;
+  cudaStream_t one = nullptr, other = nullptr;
+  cudaEvent_t allocated = nullptr;
+  ASSERT_EQ(cudaStreamCreateWithFlags(&one, cudaStreamNonBlocking), cudaSuccess);
+  ASSERT_EQ(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking), cudaSuccess);
+  ASSERT_EQ(cudaEventCreateWithFlags(&allocated, cudaEventDisableTiming), cudaSuccess);
+  cpu_device::set_stream_policy(stream_policy::deferred);
+  int* memory = nullptr;
+  const auto store_elsewhere = [&](bool waits) {
+    EXPECT_EQ(cudaMallocAsync(&memory, 4096, one), cudaSuccess);
+    EXPECT_EQ(cudaEventRecord(allocated, one), cudaSuccess);
+    if (waits) cudaStreamWaitEvent(other, allocated, 0);
+    store<<<2, 4, 0, other>>>(view{memory}, 5);
+    cudaStreamSynchronize(other);
+    cudaFreeAsync(memory, other);
+    cudaStreamSynchronize(other);
+  };
+  EXPECT_TRUE(is_silent([&] { store_elsewhere(true); }));
+  expect_parts(expect_report([&] { store_elsewhere(false); }, cudaErrorIllegalAddress),
+               {"kernel store", line_of(kStoreLine), "not come to the allocation yet"});
+  cpu_device::set_stream_policy(stream_policy::eager);
+}
+
 #if defined(__x86_64__) && defined(__OPTIMIZE__)  // then a float4 is moved in one piece
 constexpr int kMoveLine = __LINE__ + 2;
 __global__ void move(const float* in, float* out) {

@@ -115,6 +115,32 @@ TEST(Events, AreCountedUntilTheyAreDestroyed) {
   cudaGetLastError();
 }
 
+TEST(Events, AreDestroyedWithoutAWait) {
+  const with_policy set(stream_policy::deferred);
+  const std::size_t before = cpu_device::live_objects(cpu_device::object_kind::event);
+  int* pinned = nullptr;
+  ASSERT_EQ(cudaMallocHost(&pinned, sizeof(int)), cudaSuccess);
+  *pinned = -1;
+  const device_array<int> data(1, 41);
+  cudaStream_t stream = nullptr;
+  ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+  cudaEvent_t event = nullptr, another = nullptr;
+  ASSERT_EQ(cudaEventCreate(&event), cudaSuccess);
+  ASSERT_EQ(cudaMemcpyAsync(pinned, data.data(), sizeof(int), cudaMemcpyDeviceToHost, stream),
+            cudaSuccess);
+  ASSERT_EQ(cudaEventRecord(event, stream), cudaSuccess);
+  EXPECT_EQ(cudaEventDestroy(event), cudaSuccess);
+  EXPECT_EQ(*pinned, -1);
+  ASSERT_EQ(cudaEventCreate(&another), cudaSuccess);
+  EXPECT_NE(another, event) << "the queued record would be taken for the new event's";
+  ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+  EXPECT_EQ(*pinned, 41);
+  EXPECT_EQ(cudaEventDestroy(another), cudaSuccess);
+  EXPECT_EQ(cpu_device::live_objects(cpu_device::object_kind::event), before);
+  EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+  EXPECT_EQ(cudaFreeHost(pinned), cudaSuccess);
+}
+
 TEST(Errors, OfAFailedKernelStayUntilTheReset) {
   const device_array<int> data(1, 0);
   std::vector<int> host(1);

@@ -4,6 +4,7 @@
 // Devices: how many, which one, waiting for one, resetting one, peers; and the last error.
 
 #include "api/calls.hpp"
+#include "api/memory_api.hpp"
 #include "api/stream_queue.hpp"
 #include "context/device.hpp"
 
@@ -61,6 +62,7 @@ cudaError_t cudaDeviceSynchronize() {
   return call(api::cudaDeviceSynchronize, [] {
     if (device_count() == 0) return fail(cudaErrorNoDevice);
     finish_device(current_device());
+    release_unused_of_pools();
     return cudaSuccess;
   });
 }

@@ -6,7 +6,9 @@
 #include <chrono>
 #include <set>
 
+#include "api/memory_api.hpp"
 #include "api/streams.hpp"
+#include "cpu_device/host_work.h"
 
 namespace cpu_device {
 namespace {
@@ -14,6 +16,21 @@ namespace {
 std::set<CUevent_st*>& events() {
   static auto* all = new std::set<CUevent_st*>;
   return *all;
+}
+
+/// Destroyed before they were reached. Work that is still queued names them, so their addresses
+/// must not be those of new events.
+std::set<CUevent_st*>& doomed_events() {
+  static auto* all = new std::set<CUevent_st*>;
+  return *all;
+}
+
+void destroy(CUevent_st* event) {
+  events().erase(event);
+  doomed_events().insert(event);
+  if (unsettled.load(std::memory_order_relaxed) != 0) return;  // some stream still has work
+  for (CUevent_st* doomed : doomed_events()) delete doomed;
+  doomed_events().clear();
 }
 
 const object_keeper keeps_events(object_kind::event, [] { return events().size(); });
@@ -77,9 +94,7 @@ cudaError_t cudaEventCreate(cudaEvent_t* event, unsigned int flags) {
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
   return call(api::cudaEventDestroy, [&] {
     if (!is_event(event)) return bad_event();
-    await_event(event);  // its record must not find it gone
-    events().erase(event);
-    delete event;
+    destroy(event);  // as CUDA says: without waiting for it
     return cudaSuccess;
   });
 }
@@ -124,6 +139,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
     if (!is_event(event)) return bad_event();
     if (event->capture) return refuse_captured(*event);
     await_event(event);
+    release_unused_of_pools();
     return cudaSuccess;
   });
 }

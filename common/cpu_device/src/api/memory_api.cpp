@@ -51,6 +51,7 @@ cudaError_t give_memory_back(void* pointer, bool device_memory) {
   std::string why;
   if (!release(pointer, device_memory, &why))
     return fail(cudaErrorInvalidValue, this_call() + ": " + why + ".");
+  return_to_pool(pointer);
   return cudaSuccess;
 }
 
@@ -265,7 +266,10 @@ cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
       return give_memory_back(pointer, true);
     return enqueue(stream, [pointer] {
       std::string why;
-      if (!release(pointer, true, &why)) fail(cudaErrorInvalidValue, "cudaFreeAsync: " + why + ".");
+      if (release(pointer, true, &why))
+        return_to_pool(pointer);
+      else
+        fail(cudaErrorInvalidValue, "cudaFreeAsync: " + why + ".");
     });
   });
 }

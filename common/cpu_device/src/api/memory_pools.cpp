@@ -23,22 +23,17 @@ struct CUmemPoolHandle_st {
       {cudaMemPoolReuseAllowOpportunistic, 1},
       {cudaMemPoolReuseAllowInternalDependencies, 1},
       {cudaMemPoolAttrReleaseThreshold, 0}};
-  std::map<void*, std::size_t> allocations;  // some may have been freed since
-  std::uint64_t used_high = 0;
+  std::map<void*, std::size_t> allocations;  // that have not been freed
+  std::uint64_t used = 0, used_high = 0;
+  // What a GPU would keep mapped. Here the memory of the host is given back at once: this counts.
+  std::uint64_t reserved = 0, reserved_high = 0;
 
-  std::uint64_t used() {
-    std::uint64_t bytes = 0;
-    for (auto it = allocations.begin(); it != allocations.end();) {
-      const auto a = cpu_device::find_allocation(it->first);
-      if (a && a->begin == it->first) {
-        bytes += it->second;
-        ++it;
-      } else {
-        it = allocations.erase(it);
-      }
-    }
-    return bytes;
+  void reset_allocations() {
+    allocations.clear();
+    used = 0;
   }
+  /// Keeps no more than this of what is not used.
+  void keep(std::uint64_t bytes) { reserved = std::max(used, std::min(reserved, bytes)); }
 };
 
 namespace cpu_device {
@@ -74,10 +69,24 @@ bool is_pool(CUmemPoolHandle_st* pool) {
 }
 
 void note(CUmemPoolHandle_st& pool, void* pointer, std::size_t bytes) {
-  if (pointer == nullptr) return;
   pool.allocations[pointer] = bytes;
-  pool.used_high = std::max(pool.used_high, pool.used());
+  pool.used += bytes;
+  pool.used_high = std::max(pool.used_high, pool.used);
+  pool.reserved = std::max(pool.reserved, pool.used);
+  pool.reserved_high = std::max(pool.reserved_high, pool.reserved);
 }
+
+template <class Do>
+void for_each_pool(const Do& act) {
+  for (auto& entry : pools()) act(entry.second.first);
+  for (CUmemPoolHandle_st* pool : made_pools()) act(*pool);
+}
+
+const bool resets_pools = on_reset(reset_step::pools, [](int device) {
+  for_each_pool([&](CUmemPoolHandle_st& pool) {
+    if (pool.device == device) pool.reset_allocations();
+  });
+});
 
 cudaError_t from_pool(void** pointer, std::size_t bytes, CUmemPoolHandle_st* pool,
                       cudaStream_t stream, const void* made_at) {
@@ -85,8 +94,11 @@ cudaError_t from_pool(void** pointer, std::size_t bytes, CUmemPoolHandle_st* poo
   if (!is_pool(pool)) return fail(cudaErrorInvalidValue);
   if (!is_stream(stream)) return fail(cudaErrorInvalidResourceHandle);
   const cudaError_t status = allocate_async(pointer, bytes, pool->device, made_at);
-  if (status == cudaSuccess) note(*pool, *pointer, bytes);
-  return status;
+  if (status != cudaSuccess || *pointer == nullptr) return status;
+  note(*pool, *pointer, bytes);
+  if (!keeps_work(stream)) return cudaSuccess;
+  close_memory(*pointer);  // nobody may use it before the stream has come to this place
+  return enqueue(stream, [memory = *pointer] { open_memory(memory); });
 }
 
 /// What was said of a managed allocation; places are devices, cudaCpuDeviceId or nowhere.
@@ -132,6 +144,22 @@ cudaMemLocation location_of(int device) {
 }
 
 }  // namespace
+
+void return_to_pool(void* pointer) {
+  for_each_pool([&](CUmemPoolHandle_st& pool) {
+    const auto it = pool.allocations.find(pointer);
+    if (it == pool.allocations.end()) return;
+    pool.used -= it->second;
+    pool.allocations.erase(it);
+  });
+}
+
+void release_unused_of_pools() {
+  for_each_pool([](CUmemPoolHandle_st& pool) {
+    pool.keep(pool.settings.at(cudaMemPoolAttrReleaseThreshold));
+  });
+}
+
 }  // namespace cpu_device
 
 using namespace cpu_device;
@@ -195,7 +223,10 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribut
     const bool high =
         attribute == cudaMemPoolAttrReservedMemHigh || attribute == cudaMemPoolAttrUsedMemHigh;
     if (!high || *static_cast<std::uint64_t*>(value) != 0) return fail(cudaErrorInvalidValue);
-    pool->used_high = pool->used();
+    if (attribute == cudaMemPoolAttrUsedMemHigh)
+      pool->used_high = pool->used;
+    else
+      pool->reserved_high = pool->reserved;
     return cudaSuccess;
   });
 }
@@ -209,23 +240,31 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribut
         *static_cast<int*>(value) = static_cast<int>(it->second);
       return cudaSuccess;
     }
+    auto* number = static_cast<std::uint64_t*>(value);
     switch (attribute) {
-      case cudaMemPoolAttrReservedMemCurrent:  // nothing is kept beyond what is used
-      case cudaMemPoolAttrUsedMemCurrent:
-        *static_cast<std::uint64_t*>(value) = pool->used();
+      case cudaMemPoolAttrReservedMemCurrent:
+        *number = pool->reserved;
         return cudaSuccess;
       case cudaMemPoolAttrReservedMemHigh:
+        *number = pool->reserved_high;
+        return cudaSuccess;
+      case cudaMemPoolAttrUsedMemCurrent:
+        *number = pool->used;
+        return cudaSuccess;
       case cudaMemPoolAttrUsedMemHigh:
-        *static_cast<std::uint64_t*>(value) = pool->used_high;
+        *number = pool->used_high;
         return cudaSuccess;
       default:
         return fail(cudaErrorInvalidValue);
     }
   });
 }
-cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, std::size_t) {
-  return call(api::cudaMemPoolTrimTo,
-              [&] { return is_pool(pool) ? cudaSuccess : fail(cudaErrorInvalidValue); });
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, std::size_t bytes_to_keep) {
+  return call(api::cudaMemPoolTrimTo, [&] {
+    if (!is_pool(pool)) return fail(cudaErrorInvalidValue);
+    pool->keep(bytes_to_keep);
+    return cudaSuccess;
+  });
 }
 cudaError_t cudaMallocFromPoolAsync(void** pointer, std::size_t bytes, cudaMemPool_t pool,
                                     cudaStream_t stream) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "api/memory_api.hpp"
 #include "api/streams.hpp"
 
 using namespace cpu_device;
@@ -61,6 +62,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
     if (stream == nullptr) return bad_stream();
     if (const cudaError_t status = refuse_capturing(*stream); status != cudaSuccess) return status;
     run_until(stream, last_serial());
+    release_unused_of_pools();
     return cudaSuccess;
   });
 }

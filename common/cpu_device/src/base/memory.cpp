@@ -231,6 +231,23 @@ bool release(void* pointer, bool device_memory, std::string* why_not) {
   return true;
 }
 
+namespace {
+/// All of the mapping but its guard pages.
+void protect(const allocation& a, int protection) {
+  mprotect(static_cast<char*>(a.mapping) + kPage, a.mapping_bytes - 2 * kPage, protection);
+}
+void set_closed(void* pointer, bool closed) {
+  const std::unique_lock lock(table_mutex);
+  const auto it = allocations().find(number(pointer));
+  if (it == allocations().end() || it->second.closed == closed) return;
+  it->second.closed = closed;
+  protect(it->second, closed ? PROT_NONE : PROT_READ | PROT_WRITE);
+}
+}  // namespace
+
+void close_memory(void* pointer) { set_closed(pointer, true); }
+void open_memory(void* pointer) { set_closed(pointer, false); }
+
 std::optional<allocation> find_allocation(const void* address) {
   const std::shared_lock lock(table_mutex);
   auto it = allocations().upper_bound(number(address));
@@ -268,7 +285,7 @@ bool check_slack(const char* after_what) {
   {
     const std::shared_lock lock(table_mutex);
     for (const auto& [begin, a] : allocations()) {
-      if (!a.ours() || slack_of(a) == 0) continue;
+      if (!a.ours() || a.closed || slack_of(a) == 0) continue;
       const char* touched = touched_slack(a);
       if (touched == nullptr) continue;
       const auto past = static_cast<std::size_t>(touched - (a.begin + a.bytes));

@@ -23,6 +23,7 @@ struct allocation {
   int device = 0;
   unsigned flags = 0;
   bool freed = false;
+  bool closed = false;      // stream-ordered, and its stream has not come to it
   void* mapping = nullptr;  // with the guard pages
   std::size_t mapping_bytes = 0;
   const void* made_at = nullptr;  // return address of the call that made it
@@ -35,6 +36,11 @@ void* allocate(std::size_t bytes, memory_kind kind, int device, unsigned flags,
 /// False when `pointer` is not the begin of an allocation of one of these kinds. Freed memory
 /// stays unreachable for a while, so that later uses of it are found.
 bool release(void* pointer, bool device_memory, std::string* why_not);
+
+/// Makes an allocation unreachable, and reachable again: memory that a stream has not come to yet.
+/// open_memory() does nothing for one that is not closed, or gone.
+void close_memory(void* pointer);
+void open_memory(void* pointer);
 
 /// The allocation that holds this address.
 std::optional<allocation> find_allocation(const void* address);

@@ -30,7 +30,7 @@ cudaError_t pending_error();
 void break_device(int device, cudaError_t error);
 
 /// What a device has is forgotten in this order.
-enum class reset_step { streams, events, graphics, arrays, settings, count };
+enum class reset_step { streams, events, graphics, arrays, settings, pools, count };
 /// Whoever keeps something for devices says here how it is forgotten, before main() starts.
 bool on_reset(reset_step step, void (*forget)(int device));
 /// Forgets all that belongs to the device, its memory and its error.

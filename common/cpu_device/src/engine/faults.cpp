@@ -338,6 +338,10 @@ std::string describe_fault(worker& w, cudaError_t& error) {
     const char* end = near->begin + near->bytes;
     if (near->freed)
       text += "the address lies in " + describe(*near) + ". It was freed before this kernel ran.";
+    else if (near->closed)
+      text += "the address lies in " + describe(*near) +
+              ". Its stream has not come to the allocation yet.\n  Try: another stream has to wait"
+              " for it, by an event (cudaStreamWaitEvent).";
     else if (address >= end)
       text += std::to_string(address - end) + " bytes past the end of " + describe(*near) +
               ".\n  Try: compare the thread's index with the length before the access.";
