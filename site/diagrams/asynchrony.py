@@ -94,3 +94,63 @@ def pipeline_stages(c: Canvas) -> None:
         "i - 1, whose stage is free for slice i + 1. Not to scale.",
     )
     c.lines(20, 286, meaning, "small muted")
+
+
+@drawing(
+    "Jobs with cudaMalloc, and with memory in stream order",
+    "Above, the host allocates, launches, and waits in cudaFree until the job has finished: the"
+    " device is idle while the host allocates, frees and launches. Below, the host puts the"
+    " allocation, the job and the freeing of three jobs into the stream, and the device runs one"
+    " job after the other.",
+    300,
+)
+def stream_ordered_memory(c: Canvas) -> None:
+    c.text(20, 26, "cudaMalloc, cudaFree", "code")
+    c.text(20, 62, "host", "strong")
+    c.text(20, 108, "device", "strong")
+    allocate, launch, run, free = 50, 20, 76, 36
+    turn = allocate + launch + run + free + 4
+    for i in range(3):
+        x = 90 + turn * i
+        c.label(x, 42, allocate, 30, "malloc", "orange", "small")
+        c.box(x + allocate, 42, launch, 30, "blue")
+        c.label(x + allocate + launch, 42, run, 30, "waits", "empty", "small")
+        c.label(x + allocate + launch + run, 42, free, 30, "free", "orange", "small")
+        c.label(x + allocate + launch, 88, run, 30, f"job {i + 1}", "blue", "small")
+    c.text(20, 166, "cudaMallocAsync, cudaFreeAsync", "code")
+    c.text(20, 202, "host", "strong")
+    c.text(20, 248, "device", "strong")
+    for i in range(3):
+        x = 90 + 44 * i
+        c.box(x, 182, 10, 30, "orange")
+        c.box(x + 10, 182, launch, 30, "blue")
+        c.box(x + 10 + launch, 182, 10, 30, "orange")
+        c.label(104 + launch + (run + 2) * i, 228, run, 30, f"job {i + 1}", "blue", "small")
+    c.label(90 + 44 * 3, 182, 136, 30, "waits once", "empty", "small")
+    c.text(20, 288, "Orange: allocation and freeing. Not to scale.", "small muted")
+
+
+@drawing(
+    "Memory that two streams take turns with",
+    "The first stream writes job 1 into memory A and job 2 into memory B. The second stream reads"
+    " A for job 1, frees it, then reads B. Job 3 begins in the first stream when A has been freed,"
+    " and gets A again. Arrows show the events.",
+    276,
+)
+def memory_of_two_streams(c: Canvas) -> None:
+    wide, step, left = 92, 120, 110
+    c.text(20, 46, "first stream", "small")
+    c.text(20, 136, "second stream", "small")
+    for i in range(4):
+        x = left + step * i
+        c.label(x, 26, wide, 32, f"job {i + 1}, pass 1", "blue", "small")
+        c.label(x + step, 116, wide, 32, f"job {i + 1}, pass 2", "green", "small")
+        c.arrow(x + wide, 58, x + step, 116)
+        if i < 2:
+            c.arrow(x + step + wide, 116, x + 2 * step, 58)
+    for row, name in enumerate(("memory A", "memory B")):
+        y = 174 + 36 * row
+        c.text(20, y + 19, name, "small")
+        for i in (row, row + 2):
+            c.label(left + step * i, y, step + wide, 28, f"of job {i + 1}", "orange", "small")
+    c.text(20, 266, "Down: pass 1 has written. Up: the memory has been freed.", "small muted")

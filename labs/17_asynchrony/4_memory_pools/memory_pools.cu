@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 17.4 memory_pools: memory that is allocated and freed in the order of a stream.
+// Edit:  this file, from TODO(1) to TODO(5); TODO(6) is a bonus. Contract: memory_pools.hpp
+// Run:   scripts/lab run 17.4 -- --step malloc_each     (then malloc_async, kept_pool, two_streams)
+// Test:  scripts/lab test 17.4
+// Hints: scripts/lab hint 17.4                     Chapter: docs/17_asynchrony.md
+
+#include <cuda_runtime.h>
+
+#include "given.hpp"
+
+namespace lab::memory_pools {
+namespace {
+
+// --- malloc_each ---------------------------------------------------------------------------------
+
+void run_malloc_each(cudaStream_t stream, std::span<const batch_of_jobs> batches) {
+  // TODO(1): for each job of each batch: plain_memory, and both passes in `stream` (given.hpp).
+  //          Invariant: memory is freed when nothing in the stream uses it any more.
+  throw not_written("step malloc_each", 1);
+}
+
+// --- malloc_async: allocation and freeing are work in the stream ---------------------------------
+
+/// Memory that belongs to its owner between two places in a stream: those where the constructor and
+/// the destructor were called. The host does not wait for either.
+class stream_memory {
+ public:
+  /// From `pool`, or from the device's current one if there is none.
+  stream_memory(std::size_t bytes, cudaMemPool_t pool, cudaStream_t stream) : stream_(stream) {
+    // TODO(2): allocate (cudaMallocAsync, cudaMallocFromPoolAsync), and free in the destructor.
+    throw not_written("step malloc_async", 2);  // 2 and 3
+  }
+  ~stream_memory() {
+    // A destructor must not throw: CUDA_CHECK_NOTHROW.
+  }
+  stream_memory(const stream_memory&) = delete;
+  void* data() const { return memory_; }
+  /// From now on it belongs to its owner until this place in another stream.
+  void end_in(cudaStream_t stream) { stream_ = stream; }
+
+ private:
+  void* memory_ = nullptr;
+  cudaStream_t stream_;
+};
+
+/// All batches in one stream, with memory from `pool` (or the current one).
+void run_in_order(cudaStream_t stream, cudaMemPool_t pool, std::span<const batch_of_jobs> batches) {
+  // TODO(3): as run_malloc_each(), with stream_memory. The host waits after each batch, and
+  //          nowhere else.
+  throw not_written("step malloc_async", 2);  // 2 and 3
+}
+
+// --- kept_pool: freed memory stays in the pool ---------------------------------------------------
+
+/// A pool of the current device that gives nothing back by itself.
+pool_owner make_pool() {
+  // TODO(4): cudaMemPoolCreate, for pinned memory of the current device that no other process
+  //          shares (cudaMemPoolProps). Then set its release threshold, a std::uint64_t, to the
+  //          largest number.
+  throw not_written("step kept_pool", 4);  // 4 and 5
+}
+
+/// Gives back all memory of a pool that nobody uses.
+pool_figures trim(cudaMemPool_t pool) {
+  // TODO(5): what the pool reserves before (`kept`) and after (`left`) cudaMemPoolTrimTo.
+  throw not_written("step kept_pool", 4);  // 4 and 5
+}
+
+// --- two_streams ---------------------------------------------------------------------------------
+
+/// The first passes in stream `first`, the second passes in `second`.
+void run_two_streams(cudaStream_t first, cudaStream_t second, cudaMemPool_t pool,
+                     std::span<const batch_of_jobs> batches) {
+  // TODO(6, bonus): memory is allocated in `first` and freed in `second`. Invariants: a second pass
+  //          waits for its first pass (cudaStreamWaitEvent); `first` allocates for a job only
+  //          when the memory of the job before the last one has been freed.
+  throw not_written("step two_streams", 6);
+}
+
+}  // namespace
+
+result smooth(step which, std::span<const std::uint32_t> values,
+              std::span<const std::size_t> lengths, int batch) {
+  check(values, lengths, batch);
+  const auto run = [&](cudaStream_t first, cudaStream_t second,
+                       std::span<const batch_of_jobs> batches) -> pool_figures {
+    if (which == step::malloc_each) {
+      run_malloc_each(first, batches);
+      return {};
+    }
+    if (which == step::malloc_async) {
+      run_in_order(first, nullptr, batches);
+      return {reserved_bytes(current_pool()), 0};
+    }
+    const pool_owner pool = make_pool();
+    if (which == step::kept_pool) run_in_order(first, pool.get(), batches);
+    if (which == step::two_streams) run_two_streams(first, second, pool.get(), batches);
+    return trim(pool.get());
+  };
+  return host_part_of_smooth(values, lengths, batch, run);
+}
+
+}  // namespace lab::memory_pools
