@@ -7,8 +7,8 @@
 // A call waits until the same call of every other rank has come, and the work is then in the
 // streams. (On a GPU, the call returns before, and the streams wait.)
 //
-// Not there: numbers of 8 bits with a floating point, reductions of one's own, other machines, calls
-// while a stream is captured, configurations, communicators made from others.
+// Not there: numbers of 8 bits with a floating point, reductions of one's own, other machines,
+// calls while a stream is captured, configurations, communicators made from others.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -18,6 +18,7 @@
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
+#include "lab/event.hpp"
 #include "lab/refuse_if.hpp"
 #include "lab/stream.hpp"
 #include "lab/timer.hpp"
@@ -80,19 +81,6 @@ class plain_memory {
 
  private:
   void* memory_ = nullptr;
-};
-
-/// An event without a time. A stream that waits for it before it was ever recorded goes on at once.
-class event {
- public:
-  event() { CUDA_CHECK(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming)); }
-  ~event() { CUDA_CHECK_NOTHROW(cudaEventDestroy(event_)); }
-  event(const event&) = delete;
-  event& operator=(const event&) = delete;
-  operator cudaEvent_t() const { return event_; }
-
- private:
-  cudaEvent_t event_ = nullptr;
 };
 
 struct destroy_pool {
