@@ -11,8 +11,8 @@
 namespace lab {
 
 /// Owns a mark that is put into a stream of the device that was current when it was made, for
-/// another stream or the host to wait for; who waits before it was ever recorded goes on at once. It
-/// takes no time: an event_timer does. Throws cuda_error if it cannot be made.
+/// another stream or the host to wait for; who waits before it was ever recorded goes on at once.
+/// It takes no time: an event_timer does. Throws cuda_error if it cannot be made.
 class event {
  public:
   event() { CUDA_CHECK(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming)); }
