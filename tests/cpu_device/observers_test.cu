@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cuda/barrier>
 #include <map>
 #include <mutex>
 #include <set>
@@ -219,6 +220,43 @@ TEST(Observers, AreToldOfAsynchronousCopiesWhenTheyStartAndWhenTheyAreDone) {
   ASSERT_EQ(seen.done.size(), 2U) << "nobody waits for the second copy";
   EXPECT_EQ(seen.done[0].to, at[0]);
   EXPECT_EQ(seen.done[1].bytes, 4U);
+}
+
+class bulk_recorder final : public cpu_device::observer {
+ public:
+  bulk_recorder() { add_observer(*this, static_cast<unsigned>(event_kind::async_copy)); }
+  ~bulk_recorder() override { remove_observer(*this); }
+  std::vector<std::string> seen;
+
+ private:
+  void note(const char* what, const cpu_device::bulk_copy_event& e) {
+    seen.push_back(what + std::to_string(e.bytes) + (e.to_global ? " out" : " in") + ", thread " +
+                   std::to_string(e.thread) + ", " + std::to_string(e.dimensions));
+  }
+  void bulk_copy_started(const cpu_device::bulk_copy_event& e) override { note("start ", e); }
+  void bulk_copy_done(const cpu_device::bulk_copy_event& e) override { note("done ", e); }
+};
+
+__global__ void through_shared_memory(const int4* in, int4* out) {
+  __shared__ alignas(16) int4 four[4];
+  __shared__ cuda::barrier<cuda::thread_scope_block> full;
+  if (threadIdx.x != 5) return;
+  init(&full, 1);
+  cuda::device::experimental::cp_async_bulk_global_to_shared(four, in, sizeof four, full);
+  full.wait(cuda::device::barrier_arrive_tx(full, 1, sizeof four));
+  cuda::device::experimental::cp_async_bulk_shared_to_global(out, four, sizeof four / 2);
+  cuda::device::experimental::cp_async_bulk_commit_group();
+  cuda::device::experimental::cp_async_bulk_wait_group_read<0>();
+}
+
+TEST(Observers, AreToldOfBulkCopiesWhenTheyStartAndWhenTheyAreDone) {
+  const device_array<int4> in(4, int4{}), out(4, int4{});
+  bulk_recorder recorder;
+  through_shared_memory<<<1, 8>>>(in.data(), out.data());
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  EXPECT_EQ(recorder.seen,
+            (std::vector<std::string>{"start 64 in, thread 5, 0", "done 64 in, thread 5, 0",
+                                      "start 32 out, thread 5, 0", "done 32 out, thread 5, 0"}));
 }
 
 __global__ void skip_the_barrier() {

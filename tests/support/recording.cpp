@@ -98,6 +98,7 @@ struct recording::recorder final : cpu_device::observer {
     barriers.clear();
     places.clear();
     under_way.clear();
+    bulk_under_way.clear();
   }
   void barrier_passed(const cpu_device::barrier_event& e) override {
     const std::lock_guard lock(mutex);
@@ -147,6 +148,9 @@ struct recording::recorder final : cpu_device::observer {
       if (const auto copies = under_way.find(std::uint64_t{e.block} << 32 | e.thread);
           !e.writes && copies != under_way.end())  // (what is copied is written)
         k.copies_under_way = std::max(k.copies_under_way, copies->second);
+      if (const auto copies = bulk_under_way.find(e.block);
+          !e.writes && copies != bulk_under_way.end())
+        k.bulk_under_way = std::max(k.bulk_under_way, copies->second);
     } else {
       // (Whoever asks a lock again and again waits, and does not work.)
       if (!e.atomic || its_own.last_atomic != e.address) ++its_own.accesses;
@@ -169,6 +173,18 @@ struct recording::recorder final : cpu_device::observer {
   void async_copy_done(const cpu_device::async_copy_event& e) override {
     const std::lock_guard lock(mutex);
     --under_way[std::uint64_t{e.block} << 32 | e.thread];
+  }
+  void bulk_copy_started(const cpu_device::bulk_copy_event& e) override {
+    const std::lock_guard lock(mutex);
+    if (done.kernels.empty() || e.to_global) return;
+    recorded_work::kernel& k = done.kernels.back();
+    (e.dimensions != 0 ? k.tensor_bytes : k.bulk_bytes) += e.bytes;
+    if (e.dimensions != 0) ++k.tensor_copies;
+    ++bulk_under_way[e.block];
+  }
+  void bulk_copy_done(const cpu_device::bulk_copy_event& e) override {
+    const std::lock_guard lock(mutex);
+    if (!e.to_global) --bulk_under_way[e.block];
   }
   void allocated(const cpu_device::allocation_event& e) override {
     const std::lock_guard lock(mutex);
@@ -203,9 +219,10 @@ struct recording::recorder final : cpu_device::observer {
   struct counted {
     std::uint64_t all = 0, of_grid = 0;
   };
-  std::unordered_map<std::uint32_t, counted> barriers;         // that a block has passed
-  std::set<std::uintptr_t> places;                             // of atomics
-  std::unordered_map<std::uint64_t, std::uint64_t> under_way;  // copies of a thread, as above
+  std::unordered_map<std::uint32_t, counted> barriers;              // that a block has passed
+  std::set<std::uintptr_t> places;                                  // of atomics
+  std::unordered_map<std::uint64_t, std::uint64_t> under_way;       // copies of a thread, as above
+  std::unordered_map<std::uint32_t, std::uint64_t> bulk_under_way;  // of a block
 };
 
 recorded_work recording::finish() {

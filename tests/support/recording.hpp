@@ -26,6 +26,9 @@ struct recorded_work {
     std::uint64_t grid_barriers = 0;   ///< of `barriers`: those of the whole grid
     std::uint64_t warp_functions = 0;  ///< shuffles, votes and their like: once for each warp's
     std::uint64_t async_bytes = 0;     ///< copied while the thread goes on, until it waits for them
+    std::uint64_t bulk_bytes = 0;      ///< of bulk copies to shared memory that have no tensor map
+    std::uint64_t tensor_bytes = 0;    ///< of those with one, with what lies outside of its array
+    std::uint64_t tensor_copies = 0;   ///< how many those are
     // Watched:
     std::uint64_t reads = 0, writes = 0;      ///< bytes of global memory
     std::uint64_t plain_writes = 0;           ///< of `writes`: by stores that are no atomics
@@ -39,6 +42,7 @@ struct recorded_work {
     std::uint64_t atomic_threads = 0;                ///< that use atomics in global memory
     std::uint64_t shared_of_busiest = 0;             ///< of `shared`: of the busiest of each block
     std::uint64_t copies_under_way = 0;  ///< a thread's, at most, while it reads shared memory
+    std::uint64_t bulk_under_way = 0;    ///< a block's, at most, while a thread reads shared memory
     std::uint64_t all_threads() const { return blocks * threads_per_block; }
   };
   struct copy {

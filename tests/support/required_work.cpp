@@ -91,6 +91,13 @@ std::string complaint_of_kernels(const work& done, const required& what) {
       copied < what.async_bytes)
     return "asynchronous copies have moved " + number_of(copied, "byte") + ", and this asks for " +
            std::to_string(what.async_bytes) + ": cuda::memcpy_async, for example";
+  if (const auto copied = sum([](const auto& k) { return k.bulk_bytes; }); copied < what.bulk_bytes)
+    return "bulk copies without a tensor map have moved " + number_of(copied, "byte") +
+           ", and this asks for " + std::to_string(what.bulk_bytes);
+  if (const auto copied = sum([](const auto& k) { return k.tensor_bytes; });
+      copied < what.tensor_bytes)
+    return "bulk copies with a tensor map have moved " + number_of(copied, "byte") +
+           ", and this asks for " + std::to_string(what.tensor_bytes);
   const std::size_t streams = done.streams();
   if (streams < what.streams)
     return "everything ran in " + number_of(streams, "stream") + "; this asks for " +
@@ -147,6 +154,12 @@ std::string complaint_of_kernels(const work& done, const required& what) {
            " asynchronous copies" + " under way meanwhile, and this asks for " +
            std::to_string(what.copies_under_way) +
            ": start those of the next tiles before this one is used";
+  if (const auto copies = most([](const auto& k) { return k.bulk_under_way; });
+      copies < what.bulk_under_way)
+    return "a block that reads shared memory has " + std::to_string(copies) +
+           " bulk copies under way meanwhile, and this asks for " +
+           std::to_string(what.bulk_under_way) +
+           ": start those of the next tile before this one is used";
   if (const auto variables = done.costs.find("variable load");
       what.constant_memory && (variables == done.costs.end() || variables->second.requests == 0))
     return "no kernel read a __constant__ variable";

@@ -72,8 +72,10 @@ struct required {
   std::vector<std::string> not_called = {};  ///< functions that would be another exercise
   std::uint64_t barriers = 0;                ///< a block's, at most; 0: as many as it takes
   std::uint64_t warp_functions = 0;  ///< at least so many times the lanes of a warp share something
-  std::size_t async_bytes = 0;  ///< copied asynchronously, by threads that wait for it themselves
-  bool library = false;         ///< cuBLAS or cub may do it (then it is among the calls)
+  std::size_t async_bytes = 0;   ///< copied asynchronously, by threads that wait for it themselves
+  std::size_t bulk_bytes = 0;    ///< copied to shared memory by bulk copies without a tensor map
+  std::size_t tensor_bytes = 0;  ///< the same with one
+  bool library = false;          ///< cuBLAS or cub may do it (then it is among the calls)
   bool only_shape = false;  ///< the threads do nothing that can be seen: print, or look at a clock
   // Watched:
   std::size_t reads = 0;  ///< bytes of global memory that kernels read; a texture is none
@@ -82,6 +84,7 @@ struct required {
   std::size_t bytes_a_load = 0;   ///< some load of global memory has so many: a float4 has 16
   bool shared_memory = false;
   std::uint64_t copies_under_way = 0;  ///< asynchronous ones of a thread that reads shared memory
+  std::uint64_t bulk_under_way = 0;    ///< bulk copies of a block that reads shared memory
   bool constant_memory = false;        ///< or another variable outside of all functions is read
   bool atomics = false;
   bool shared_atomics = false;

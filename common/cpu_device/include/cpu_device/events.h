@@ -28,7 +28,7 @@ enum class event_kind : unsigned {
   call = 1U << 7,         ///< the program calls the API, and the call returns
   work = 1U << 8,         ///< a piece of a stream's work begins to run, and has run
   mark = 1U << 9,         ///< the program names or marks something with NVTX
-  async_copy = 1U << 10,  ///< a thread starts a copy that it waits for later, and finds it done
+  async_copy = 1U << 10,  ///< a copy is started that is waited for later, and found done: bulk ones, too
 };
 using event_set = unsigned;  ///< event_kinds, joined with |
 constexpr event_set operator|(event_kind a, event_kind b) {
@@ -92,6 +92,16 @@ struct async_copy_event {
   const void* to;
   std::size_t bytes;            ///< with those that are filled with zeros
   std::uint32_t block, thread;  ///< the block's serial number, and the thread's in it
+};
+
+/// A bulk copy between global and shared memory: a thread starts it, and the copy engine makes it
+/// while all go on.
+struct bulk_copy_event {
+  const void* shared;
+  std::size_t bytes;  ///< in shared memory, with those that lie outside of the array
+  bool to_global;
+  unsigned dimensions;          ///< of its tensor map; 0: it has none
+  std::uint32_t block, thread;  ///< as above; the thread that started it
 };
 
 /// What memory is, and so who may use it: a device, both sides, or the host and (mapped) devices.
@@ -160,6 +170,8 @@ class observer {
   virtual void fenced(const fence_event&) {}
   virtual void async_copy_started(const async_copy_event&) {}
   virtual void async_copy_done(const async_copy_event&) {}
+  virtual void bulk_copy_started(const bulk_copy_event&) {}
+  virtual void bulk_copy_done(const bulk_copy_event&) {}
   virtual void allocated(const allocation_event&) {}
   virtual void freed(const allocation_event&) {}
   virtual void copied(const copy_event&) {}

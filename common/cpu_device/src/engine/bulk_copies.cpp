@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/events.hpp"
 #include "base/memory.hpp"
 #include "base/report.hpp"
 #include "engine/bulk_copies.hpp"
@@ -175,6 +176,14 @@ void move_row(const bulk_copy& c, const std::int64_t* index, char* shared,
   }
 }
 
+[[gnu::noinline, gnu::cold]] void publish_copy(const bulk_copy& c,
+                                               void (observer::*what)(const bulk_copy_event&)) {
+  worker& w = *progress.self;
+  const engine_work work(w);  // an observer's code may be watched
+  publish(event_kind::async_copy, what,
+          {c.shared, c.bytes, c.to_global, c.rank, w.serial, c.thread});
+}
+
 void move_box(const bulk_copy& c, const access_notes& note) {
   const tensor& t = tensor_of(c);
   std::int64_t index[5] = {};
@@ -210,6 +219,8 @@ void start_bulk_copy(const bulk_copy& given) {
   c.group = all.groups[c.thread];
   all.waiting.push_back(c);
   progress.copies = &all;
+  if (listening(event_kind::async_copy)) [[unlikely]]
+    publish_copy(c, &observer::bulk_copy_started);
 }
 
 bool take_bulk_copy(const std::uint64_t* barrier, bulk_copy& copy) {
@@ -224,6 +235,8 @@ bool take_bulk_copy(const std::uint64_t* barrier, bulk_copy& copy) {
 }
 
 void do_bulk_copy(const bulk_copy& c, look_at look) {
+  if (listening(event_kind::async_copy)) [[unlikely]]
+    publish_copy(c, &observer::bulk_copy_done);
   const access_notes note{c, look};
   if (c.map != nullptr) return move_box(c, note);
   const void* const from = c.to_global ? c.shared : c.global;
