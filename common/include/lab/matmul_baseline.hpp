@@ -10,11 +10,24 @@
 
 namespace lab {
 
+/// What cuBLAS makes of the floats before it multiplies them. It adds the products in float.
+enum class library_arithmetic {
+  fp32,  ///< nothing: no tensor cores
+  tf32,  ///< TF32, on tensor cores
+  half,  ///< they are halves already, on tensor cores
+};
+
+/// How B is stored.
+enum class library_b {
+  k_rows,  ///< k rows of n elements
+  n_rows,  ///< transposed: n rows of k elements
+};
+
 /// The median time of cuBLAS for C(m x n) = A(m x k) B(k x n), row-major and in device memory
-/// already, in plain FP32: no TF32, no tensor cores. Nothing on the CPU device, where there is no
-/// such mark, and for shapes that cublasSgemm does not take. Throws invalid_input when a has not
-/// m * k elements or b not k * n.
-std::optional<float> library_matmul_milliseconds(std::span<const float> a, std::span<const float> b,
-                                                 std::size_t m, std::size_t n, std::size_t k);
+/// already. Nothing on the CPU device, where there is no such mark, and for shapes that cuBLAS does
+/// not take. Throws invalid_input when a has not m * k elements or b not k * n.
+std::optional<float> library_matmul_milliseconds(
+    std::span<const float> a, std::span<const float> b, std::size_t m, std::size_t n, std::size_t k,
+    library_arithmetic arithmetic = library_arithmetic::fp32, library_b stored = library_b::k_rows);
 
 }  // namespace lab

@@ -8,7 +8,8 @@
 namespace lab {
 
 std::optional<float> library_matmul_milliseconds(std::span<const float> a, std::span<const float> b,
-                                                 std::size_t m, std::size_t n, std::size_t k) {
+                                                 std::size_t m, std::size_t n, std::size_t k,
+                                                 library_arithmetic, library_b) {
   if (a.size() != m * k || b.size() != k * n)
     throw invalid_input("a matrix product needs m * k elements of A and k * n of B");
   return std::nullopt;  // a library's time on host threads says nothing about a GPU
