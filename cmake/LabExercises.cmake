@@ -93,6 +93,14 @@ function(lab_add_exercise folder)
     endif()
   endif()
 
+  if(NOT LAB_HAVE_NCCL)
+    lab_includes(needs_nccl "(lab/)?nccl" ${given} "${model}" "${test_file}")
+    if(needs_nccl)
+      message(STATUS "Exercise ${id} ${name} is left out: it needs NCCL (libnccl-dev)")
+      return()
+    endif()
+  endif()
+
   lab_uses_opengl(uses_opengl "${model}" "${test_file}")
   if(uses_opengl AND NOT LAB_HAVE_OPENGL)
     message(STATUS "Exercise ${id} ${name} is left out: it needs OpenGL and EGL "

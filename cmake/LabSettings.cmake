@@ -146,6 +146,17 @@ else()
   message(STATUS "No Thrust: what needs it is left out. Debian's package is libthrust-dev.")
 endif()
 
+# NCCL: the CPU device has its own. On a GPU it is no part of the toolkit, but often beside it.
+set(LAB_HAVE_NCCL ON)
+if(LAB_DEVICE STREQUAL "gpu")
+  find_library(NCCL_LIBRARY nccl HINTS "${CUDAToolkit_LIBRARY_ROOT}" PATH_SUFFIXES lib lib64)
+  find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+  if(NOT (NCCL_LIBRARY AND NCCL_INCLUDE_DIR))
+    set(LAB_HAVE_NCCL OFF)
+    message(STATUS "No NCCL: what needs it is left out. NVIDIA's package is libnccl-dev.")
+  endif()
+endif()
+
 set(OpenGL_GL_PREFERENCE GLVND)
 find_package(OpenGL QUIET OPTIONAL_COMPONENTS EGL)
 find_package(GLUT QUIET)

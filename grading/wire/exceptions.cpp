@@ -12,6 +12,7 @@
 #include "lab/cublas_check.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
+#include "lab/nccl_check.hpp"
 
 namespace wire {
 namespace {
@@ -22,6 +23,7 @@ enum class what : std::uint8_t {
   not_written,
   cuda_error,
   cublas_error,
+  nccl_error,
   bad_alloc,
   out_of_range,
   invalid_argument,
@@ -47,7 +49,7 @@ void put_text(writer& to, what kind, const char* text) {
   put(to, std::string(text));
 }
 
-/// The errors of calls that failed, of CUDA and of cuBLAS.
+/// The errors of calls that failed, of CUDA, cuBLAS and NCCL.
 template <class Code, class Error>
 void put_call(writer& to, what kind, Code code, const Error& error) {
   put(to, kind);
@@ -100,6 +102,8 @@ void put_exception(writer& to) {
     put_call(to, what::cuda_error, error.code(), error);
   } catch (const lab::cublas_error& error) {
     put_call(to, what::cublas_error, error.status(), error);
+  } catch (const lab::nccl_error& error) {
+    put_call(to, what::nccl_error, error.result(), error);
   } catch (const std::bad_alloc& error) {
     put_text(to, what::bad_alloc, error.what());
   } catch (const std::out_of_range& error) {
@@ -125,6 +129,7 @@ void throw_exception(reader& from) {
   }
   if (kind == what::cuda_error) throw_call<lab::cuda_error, cudaError_t>(from, memory);
   if (kind == what::cublas_error) throw_call<lab::cublas_error, cublasStatus_t>(from, memory);
+  if (kind == what::nccl_error) throw_call<lab::nccl_error, ncclResult_t>(from, memory);
   const auto text = get<std::string>(from, memory);
   switch (kind) {
     case what::invalid_input:

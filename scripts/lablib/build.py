@@ -25,7 +25,7 @@ MESSAGES_SHOWN = 3
 LINES_SHOWN = 14  # of one message
 
 
-_COME_LATE = re.compile(r"unknown target|undefined reference to [`'‘](cublas|curand)")
+_COME_LATE = re.compile(r"unknown target|undefined reference to [`'‘](cublas|curand|nccl)")
 
 
 class BuildFailed(LabError):

@@ -32,7 +32,7 @@ OTHER_MEANINGS = {
 }
 
 _NAME = re.compile(
-    r"(cuda|cublas|curand)[A-Z]\w*|__[a-z]\w*|atomic[A-Z]\w*|tex[123]D\w*"
+    r"(cuda|cublas|curand|nccl)[A-Z]\w*|__[a-z]\w*|atomic[A-Z]\w*|tex[123]D\w*"
     r"|(thread|block)Idx|(block|grid)Dim|warpSize"
 )
 _NAMESPACES = ("cuda", "cg", "cooperative_groups")

@@ -38,6 +38,12 @@ class NcclReports : public testing::Test {
   ncclResult_t sum(int rank, std::size_t count, ncclRedOp_t op = ncclSum) {
     return ncclAllReduce(data_[rank], data_[rank], count, ncclFloat, op, comms_[rank], nullptr);
   }
+  /// What the end of a group of all ranks' calls returns.
+  ncclResult_t sum_of_all() {
+    EXPECT_EQ(ncclGroupStart(), ncclSuccess);
+    for (int rank = 0; rank < 3; ++rank) EXPECT_EQ(sum(rank, 100), ncclSuccess);
+    return ncclGroupEnd();
+  }
   /// The clique fails with this, and says so.
   void expect(ncclResult_t result, std::size_t reports, const std::vector<std::string>& parts) {
     EXPECT_EQ(cpu_device::report_count(), reports + 1);
@@ -117,6 +123,26 @@ TEST_F(NcclReports, ARankThatAborts) {
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   EXPECT_EQ(ncclCommAbort(lost), ncclSuccess);
   waiting.join();
+}
+
+// A call of a group that fails, for whatever reason, is nothing that the other ranks wait for.
+TEST_F(NcclReports, NothingOfAGroupInWhichACallFails) {
+  const std::size_t before = cpu_device::report_count();
+  cpu_device::fail_call("ncclAllReduce", 2, ncclInternalError);
+  EXPECT_EQ(ncclGroupStart(), ncclSuccess);
+  EXPECT_EQ(sum(0, 100), ncclSuccess);
+  EXPECT_EQ(sum(1, 100), ncclInternalError);
+  EXPECT_EQ(ncclGroupEnd(), ncclInternalError);
+  EXPECT_EQ(sum_of_all(), ncclSuccess);
+  EXPECT_EQ(cpu_device::report_count(), before);
+}
+
+TEST_F(NcclReports, NothingOfAGroupWhoseEndFails) {
+  const std::size_t before = cpu_device::report_count();
+  cpu_device::fail_call("ncclGroupEnd", 1, ncclInternalError);
+  EXPECT_EQ(sum_of_all(), ncclInternalError);
+  EXPECT_EQ(sum_of_all(), ncclSuccess);  // no group is open any more
+  EXPECT_EQ(cpu_device::report_count(), before);
 }
 
 TEST_F(NcclReports, ABufferThatIsTooSmall) {

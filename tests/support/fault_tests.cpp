@@ -9,6 +9,7 @@
 #include <cpu_device/events.h>
 #include <cuda_runtime.h>
 #include <curand.h>
+#include <nccl.h>
 
 #include <algorithm>
 #include <array>
@@ -24,6 +25,7 @@
 #include "lab/cublas_check.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
+#include "lab/nccl_check.hpp"
 #include "recording.hpp"
 
 namespace lab::testing::detail {
@@ -33,6 +35,7 @@ namespace {
 constexpr cudaError_t kCudaFault = cudaErrorOperatingSystem;
 constexpr cublasStatus_t kCublasFault = CUBLAS_STATUS_LICENSE_ERROR;
 constexpr curandStatus_t kCurandFault = CURAND_STATUS_ARCH_MISMATCH;
+constexpr ncclResult_t kNcclFault = ncclInternalError;
 
 constexpr std::size_t kAll = 40;     // of more calls than this, the first 40 fail in turn,
 constexpr std::size_t kSample = 20;  // and of the others this many
@@ -50,7 +53,8 @@ bool is_one_of(std::string_view name, std::initializer_list<std::string_view> na
 // - cudaFree, cudaStreamDestroy and their like give something back (and do, even when they fail);
 // - at the end of a run, where nothing else follows, a wait lets work come to its end before its
 //   memory goes, and cudaSetDevice goes back to the device that was current;
-// - a capture that an error interrupts has to end: cudaStreamEndCapture, cudaStreamIsCapturing.
+// - what an error interrupts has to end: a capture (cudaStreamEndCapture, cudaStreamIsCapturing), a
+//   group of NCCL (ncclGroupEnd).
 //
 // And where not even devices can be counted, lab::device_count() says that this machine has none:
 // lab::not_possible is right, too.
@@ -71,7 +75,8 @@ bool is_query(std::string_view name) {
 bool tidies_up(const call& c) {
   return c.releases || is_one_of(c.name, {"cudaDeviceSynchronize", "cudaStreamSynchronize",
                                           "cudaEventSynchronize", "cudaGetDevice", "cudaSetDevice",
-                                          "cudaStreamEndCapture", "cudaStreamIsCapturing"});
+                                          "cudaStreamEndCapture", "cudaStreamIsCapturing",
+                                          "ncclGroupEnd"});
 }
 
 bool is_launch(const call& c) {
@@ -123,6 +128,7 @@ class fault : public cpu_device::observer {
   static int status_of(std::string_view function) {
     if (function.starts_with("cublas")) return kCublasFault;
     if (function.starts_with("curand")) return kCurandFault;
+    if (function.starts_with("nccl")) return kNcclFault;
     return kCudaFault;
   }
 
@@ -210,6 +216,7 @@ std::string ordinal(std::size_t n) {
 std::string code_given_to(const call& c) {
   if (c.name.starts_with("cublas")) return cublas_status_name(kCublasFault);
   if (c.name.starts_with("curand")) return "CURAND_STATUS_ARCH_MISMATCH";
+  if (c.name.starts_with("nccl")) return nccl_result_name(kNcclFault);
   return cudaGetErrorName(kCudaFault);
 }
 
@@ -224,6 +231,7 @@ std::string how_to_check(const call& c) {
     return "A launch returns nothing: ask for its error with CUDA_CHECK(cudaGetLastError()), right "
            "after it.";
   if (c.name.starts_with("cublas")) return "Check it: CUBLAS_CHECK(" + c.name + "(...)).";
+  if (c.name.starts_with("nccl")) return "Check it: NCCL_CHECK(" + c.name + "(...)).";
   if (c.name.starts_with("curand")) return "Look at the status that it returns.";
   return "Check it: CUDA_CHECK(" + c.name + "(...)).";
 }
@@ -249,6 +257,8 @@ std::string complain_about_outcome(const fault_subject& subject, const fault& in
     if (error.code() != injected.status()) return another_error(error);
   } catch (const cublas_error& error) {
     if (error.status() != injected.status()) return another_error(error);
+  } catch (const nccl_error& error) {
+    if (error.result() != injected.status()) return another_error(error);
   } catch (const not_possible& error) {
     if (injected.failed().name != "cudaGetDeviceCount") return another_exception(error);
   } catch (const std::exception& error) {

@@ -771,13 +771,12 @@ ncclResult_t communicate(kind what, const void* send, void* receive, std::size_t
     auto call = std::make_shared<posted_call>(posted_call{name_of_this_call(), what, comm, send,
                                                           receive, count, type, op, other, stream});
     const ncclResult_t checked = check(*call);
-    if (checked == ncclSuccess)
-      group.calls.push_back(std::move(call));
-    else if (group.depth != 0)
-      group.error = checked;
+    if (checked == ncclSuccess) group.calls.push_back(std::move(call));
     return checked;
   });
-  return result == ncclSuccess ? add_or_make() : result;
+  if (result == ncclSuccess) return add_or_make();
+  if (group.depth != 0) group.error = result;  // then ncclGroupEnd() makes none of the calls
+  return result;
 }
 
 }  // namespace
@@ -952,7 +951,9 @@ ncclResult_t ncclGroupEnd() {
     --group.depth;
     return ncclSuccess;
   });
-  return result == ncclSuccess ? add_or_make() : result;
+  if (result == ncclSuccess) return add_or_make();
+  group = {};  // it ends nevertheless, and its calls are not made
+  return result;
 }
 
 ncclResult_t ncclAllReduce(const void* send, void* receive, std::size_t count, ncclDataType_t type,
