@@ -97,7 +97,8 @@ std::string own_program() {
 }
 
 /// What mpirun and the ranks find in their environment.
-std::vector<std::string> environment_for(const fs::path& folder, int ranks, const options& how) {
+std::vector<std::string> environment_for(const fs::path& folder, [[maybe_unused]] int ranks,
+                                         const options& how) {
   std::vector<std::string> all;
   const auto name_of = [](const std::string& one) { return one.substr(0, one.find('=') + 1); };
   const auto set = [&](const std::string& one, bool overrule) {
