@@ -600,6 +600,8 @@ def check_tree(
         if tree == "tests" and not re.match(r"\d\d_", parts[0]):
             continue
         folder = path.rsplit("/", 1)[0]
+        if tree == "labs" and folder in folders and path.endswith(".sbatch"):
+            continue  # a job script for Slurm
         if tree != "solutions" and path.endswith((".hpp", ".cpp")):
             sources: List[Path] = []
             if folder in folders and path.endswith(".cpp"):

@@ -374,7 +374,8 @@ def _require_arrows(links: List[List[str]]) -> None:
     "The chapters, and which builds on which",
     "01 leads to 02 and 02 to 03. 03 leads to 04, 05 and 11, and 04 also to 05. 04 and 05 lead to"
     " 07 and 08, and 08 to 09. 05 leads to 06 and 10. 06 leads to 13, 10 to 14, 15 and 16, 15 also"
-    " to 16, 05 with 11 to 12, 06 with 11 to 17 and to 21, and 17 to 18.",
+    " to 16, 05 with 11 to 12, and 06 with 11 to 17 and to 21. 17 leads to 18, and 12 and 08 to 19"
+    " and 20.",
     464,
 )
 def course_map(c: Canvas) -> None:
@@ -390,20 +391,22 @@ def course_map(c: Canvas) -> None:
         "10": (446, 165, "Atomics"),
         "06": (446, 232, "Matrices"),
         "12": (446, 296, "Several GPUs"),
-        "09": (592, 72, "Graphics interop"),
-        "14": (592, 128, "Sorting"),
-        "15": (592, 182, "Locks, hash tables"),
-        "16": (592, 248, "Warps and groups"),
-        "13": (592, 302, "cuBLAS"),
-        "17": (592, 356, "Asynchrony"),
-        "18": (592, 410, "Tensor cores"),
-        "21": (592, 464, "Profiling"),
+        "09": (592, 12, "Graphics interop"),
+        "14": (592, 66, "Sorting"),
+        "15": (592, 120, "Locks, hash tables"),
+        "16": (592, 174, "Warps and groups"),
+        "13": (592, 228, "cuBLAS"),
+        "17": (592, 282, "Asynchrony"),
+        "18": (592, 350, "Tensor cores"),
+        "19": (446, 360, "Many GPUs"),
+        "20": (446, 414, "Many nodes"),
+        "21": (592, 414, "Profiling"),
     }
     width, height = 118.0, 42.0
     fills = {"01": "green", "02": "green", "03": "green", "05": "orange"}
     words = "01 02, 02 03, 03 04, 03 05, 03 11, 04 05, 04 07, 04 08, 05 07, 05 08, 05 06, 05 10,"
     words += " 05 12, 11 12, 08 09, 06 13, 10 14, 10 15, 10 16, 15 16, 06 17, 11 17, 06 21, 11 21,"
-    words += " 17 18"
+    words += " 17 18, 12 19, 11 20, 08 19, 19 20"
     links = [link.split() for link in words.split(", ")]
     _require_arrows(links)
     for a, b in links:

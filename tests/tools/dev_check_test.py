@@ -411,6 +411,7 @@ class TreeRulesTest(Course):
             "labs/05_sums/1_first_sum/nobody.hpp",
             "labs/05_sums/1_first_sum/first_sum.cu.orig",
             "labs/05_sums/picture.txt",
+            "labs/05_sums/first_sum.sbatch",
             "solutions/05_sums/1_first_sum/other.cu",
             "solutions/05_sums/7_gone/gone.cu",
             "tests/05_sums/gone_test.cpp",
@@ -424,11 +425,14 @@ class TreeRulesTest(Course):
                 self.assert_finds(f"^{re.escape(name)}:1: stray: ")
                 path.unlink()
 
-    def test_headers_that_somebody_includes_are_not_stray(self):
+    def test_headers_that_somebody_includes_and_job_scripts_are_not_stray(self):
         header = "// SPDX-FileCopyrightText: x\n// SPDX-License-Identifier: Apache-2.0\n"
         (self.root / "labs/05_sums/1_first_sum/data.hpp").write_text(header)
         (self.root / "labs/05_sums/1_first_sum/data.cpp").write_text(header)
         (self.root / "tests/05_sums/help.hpp").write_text(header)
+        (self.root / "labs/05_sums/1_first_sum/first_sum.sbatch").write_text(
+            header.replace("// ", "# ")
+        )
         self.edit("program", '#include "first', '#include "data.hpp"\n#include "first')
         self.edit("test", '#include "ref', '#include "help.hpp"\n#include "ref')
         done = self.check()
