@@ -73,10 +73,10 @@ bool is_query(std::string_view name) {
 }
 
 bool tidies_up(const call& c) {
-  return c.releases || is_one_of(c.name, {"cudaDeviceSynchronize", "cudaStreamSynchronize",
-                                          "cudaEventSynchronize", "cudaGetDevice", "cudaSetDevice",
-                                          "cudaStreamEndCapture", "cudaStreamIsCapturing",
-                                          "ncclGroupEnd"});
+  return c.releases ||
+         is_one_of(c.name, {"cudaDeviceSynchronize", "cudaStreamSynchronize",
+                            "cudaEventSynchronize", "cudaGetDevice", "cudaSetDevice",
+                            "cudaStreamEndCapture", "cudaStreamIsCapturing", "ncclGroupEnd"});
 }
 
 bool is_launch(const call& c) {

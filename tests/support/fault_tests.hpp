@@ -55,7 +55,8 @@ bool has_the_device();
 /// what all others must equal. Runs it again and again, while the first call that it makes of CUDA,
 /// cuBLAS, cuRAND or NCCL fails, then the second, and so on to the last. Each time:
 ///
-/// - lab::cuda_error (lab::cublas_error, lab::nccl_error) with the code of the failed call comes out of it;
+/// - lab::cuda_error (lab::cublas_error, lab::nccl_error) with the code of the failed call comes
+/// out of it;
 /// - device memory, streams, events, handles … are as many as before, and so is the current device;
 /// - `inputs`, what `call` reads, are what they were;
 /// - cudaGetLastError() has nothing to report;

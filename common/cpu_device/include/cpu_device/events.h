@@ -18,17 +18,18 @@ namespace cpu_device {
 
 /// The kinds of events, as bits of a set.
 enum class event_kind : unsigned {
-  launch = 1U << 0,       ///< a kernel begins to run, and has run
-  block = 1U << 1,        ///< a block begins, and has ended
-  barrier = 1U << 2,      ///< threads of a block, a warp or a grid have met
-  access = 1U << 3,       ///< a kernel reads or writes memory (check build only)
-  fence = 1U << 4,        ///< __threadfence() and its like (check build only)
-  allocation = 1U << 5,   ///< memory is allocated, and freed
-  copy = 1U << 6,         ///< bytes are copied or set; a number that cuBLAS returns is copied, too
-  call = 1U << 7,         ///< the program calls the API, and the call returns
-  work = 1U << 8,         ///< a piece of a stream's work begins to run, and has run
-  mark = 1U << 9,         ///< the program names or marks something with NVTX
-  async_copy = 1U << 10,  ///< a copy is started that is waited for later, and found done: bulk ones, too
+  launch = 1U << 0,      ///< a kernel begins to run, and has run
+  block = 1U << 1,       ///< a block begins, and has ended
+  barrier = 1U << 2,     ///< threads of a block, a warp or a grid have met
+  access = 1U << 3,      ///< a kernel reads or writes memory (check build only)
+  fence = 1U << 4,       ///< __threadfence() and its like (check build only)
+  allocation = 1U << 5,  ///< memory is allocated, and freed
+  copy = 1U << 6,        ///< bytes are copied or set; a number that cuBLAS returns is copied, too
+  call = 1U << 7,        ///< the program calls the API, and the call returns
+  work = 1U << 8,        ///< a piece of a stream's work begins to run, and has run
+  mark = 1U << 9,        ///< the program names or marks something with NVTX
+  async_copy =
+      1U << 10,  ///< a copy is started that is waited for later, and found done: bulk ones, too
 };
 using event_set = unsigned;  ///< event_kinds, joined with |
 constexpr event_set operator|(event_kind a, event_kind b) {
