@@ -69,8 +69,11 @@ class device_buffer {
   /// Copies host values up; as many as the buffer has elements, else throws invalid_input.
   void copy_from(std::span<const T> values) {
     require_same_size("copy_from", values.size());
-    if (size_ != 0)
-      CUDA_CHECK(cudaMemcpy(data_, values.data(), size_bytes(), cudaMemcpyHostToDevice));
+    if (size_ == 0) return;
+    CUDA_CHECK(cudaMemcpy(data_, values.data(), size_bytes(), cudaMemcpyHostToDevice));
+    // Few bytes may still be on their way from memory of the driver's own: later work of the
+    // default stream waits for them, that of a stream made with cudaStreamNonBlocking does not.
+    CUDA_CHECK(cudaStreamSynchronize(nullptr));
   }
 
   /// Copies all elements down, after the work that was queued on the default stream; `values`

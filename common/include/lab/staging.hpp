@@ -18,12 +18,16 @@
 
 namespace lab {
 
-constexpr std::size_t kStagingPiece = std::size_t{1} << 18;  ///< floats of each vector: 1 MiB
-constexpr unsigned kStagingSlots = 2;                        ///< pieces that fit into a ring
+constexpr unsigned kStagingSlots = 2;  ///< pieces that fit into a ring
+
+/// How many floats of each vector a piece has. Every call of CUDA takes some microseconds, and host
+/// threads make such calls one after the other: so pieces should not be short. The CPU device's
+/// memory may be small.
+inline std::size_t staging_piece() { return std::size_t{1} << (on_cpu_device() ? 18 : 20); }
 
 /// How many pieces n elements have.
-constexpr std::size_t staging_pieces(std::size_t n) {
-  return (n + kStagingPiece - 1) / kStagingPiece;
+inline std::size_t staging_pieces(std::size_t n) {
+  return (n + staging_piece() - 1) / staging_piece();
 }
 
 /// How many host threads should share the pieces of n elements, when so many devices are served at
@@ -45,11 +49,11 @@ struct staging_lane {
 
   unsigned blocks;
   /// A slot is a piece of a, and then one of b.
-  pinned_buffer<float> ring{kStagingSlots * 2 * kStagingPiece};
+  pinned_buffer<float> ring{kStagingSlots * 2 * staging_piece()};
   event fetched[kStagingSlots];  ///< the device has what was in that slot
-  device_buffer<float> a{kStagingPiece}, b{kStagingPiece};  ///< a piece of each vector
-  device_buffer<float> partial;                             ///< the blocks' sums, piece after piece
-  stream queue;  ///< destroyed first: what is under way ends before the memory goes
+  device_buffer<float> a{staging_piece()}, b{staging_piece()};  ///< a piece of each vector
+  device_buffer<float> partial;  ///< the blocks' sums, piece after piece
+  stream queue;                  ///< destroyed first: what is under way ends before the memory goes
 };
 
 }  // namespace lab

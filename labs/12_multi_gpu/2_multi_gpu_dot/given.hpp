@@ -114,12 +114,13 @@ inline std::vector<share_of_pieces> shares_of_pieces(std::span<const std::size_t
 /// You wrote this in 12.1: through the ring of pinned buffers to the current device.
 inline void send_pieces(staging_lane& mine, std::span<const float> a, std::span<const float> b,
                         const share_of_pieces& share) {
+  const std::size_t piece = staging_piece();
   std::size_t turn = 0;
-  for (std::size_t begin = share.begin + share.first * kStagingPiece; begin < share.end;
-       begin += share.step * kStagingPiece, ++turn) {
-    const std::size_t n = std::min(kStagingPiece, share.end - begin);
-    float* const slot_a = mine.ring.data() + turn % kStagingSlots * 2 * kStagingPiece;
-    float* const slot_b = slot_a + kStagingPiece;
+  for (std::size_t begin = share.begin + share.first * piece; begin < share.end;
+       begin += share.step * piece, ++turn) {
+    const std::size_t n = std::min(piece, share.end - begin);
+    float* const slot_a = mine.ring.data() + turn % kStagingSlots * 2 * piece;
+    float* const slot_b = slot_a + piece;
     const event& fetched = mine.fetched[turn % kStagingSlots];
     CUDA_CHECK(cudaEventSynchronize(fetched));
     std::ranges::copy(a.subspan(begin, n), slot_a);
