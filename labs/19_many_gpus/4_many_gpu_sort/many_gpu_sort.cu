@@ -1,0 +1,138 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 19.4 many_gpu_sort: sample sort, on all the devices there are.
+// Edit:  this file, from TODO(1) to TODO(7). many_gpu_sort.hpp says what is asked for.
+// Run:   scripts/lab run 19.4 -- --step sort_again     (then --step merge; --keys skewed)
+// Test:  scripts/lab test 19.4
+// Hints: scripts/lab hint 19.4                Chapter: docs/19_many_gpus.md
+
+#include <cuda_runtime.h>
+
+#include "given.hpp"
+
+namespace lab::many_gpu_sort {
+namespace {
+
+// --- each device sorts its own keys --------------------------------------------------------------
+
+/// Puts the sort of p.unsorted into p's stream: its p.count pairs, by their keys, into p.sorted.
+void sort_pairs(part& p) {
+  // TODO(1): cub::DeviceRadixSort::SortPairs, keys with their positions. It is stable. Its memory
+  //          is p.temporary, and its stream has to be said. Invariant: nobody waits, so that all
+  //          devices sort at the same time.
+  throw not_written("the sort of a part", 1);
+}
+
+// --- splitters -----------------------------------------------------------------------------------
+
+/// Sample j of `count` is pair n * j / count of the n sorted ones.
+__global__ void take_samples(const std::uint32_t* keys, const std::uint32_t* positions,
+                             std::size_t n, std::size_t count, std::uint32_t* samples) {
+  // TODO(2): thread j takes sample j: its key into samples[2 * j], its position into the next one.
+}
+
+/// Of all samples, those that divide them into `parts` equal parts.
+std::vector<splitter> choose(std::vector<splitter> samples, std::size_t parts) {
+  // TODO(3): sort them by (key, position), and take the elements samples.size() * k / parts, for
+  //          k from 1 to parts - 1. Two samples are never equal, even if all keys are.
+  throw not_written("the choice of splitters", 2);  // 2 and 3
+}
+
+// --- buckets, and where they go ------------------------------------------------------------------
+
+/// cuts[k + 1] = how many of the n sorted pairs come before splitter k.
+__global__ void find_cuts(const std::uint32_t* keys, const std::uint32_t* positions, std::size_t n,
+                          const splitter* splitters, unsigned count, unsigned long long* cuts) {
+  // TODO(4): a binary search in each of the first `count` threads, by is_before() (given). The
+  //          first thread of all writes cuts[0], which is 0, and cuts[count + 1], which is n.
+}
+
+/// All-to-all: bucket r of every part goes to part r.
+void exchange(part_list& parts, const cut_table& cuts) {
+  // TODO(5): copies from device to device, in the sender's stream, of the keys and positions of
+  //          each bucket that is not empty: from s.sorted to r.unsorted, at place_of(cuts, s, r).
+  //          Then s.sent is recorded. Invariant: what is put into the stream of r from now on comes
+  //          after the copies of all senders; and r.count is what r has received.
+  throw not_written("the exchange", 4);  // 4 and 5
+}
+
+// --- merge: the runs are sorted already ----------------------------------------------------------
+
+/// Merges sorted runs, where run q is from begins[q] to begins[q + 1] - 1: each pair goes where it
+/// belongs. Equal keys stay in the order of their runs.
+__global__ void merge_runs(const std::uint32_t* keys, const std::uint32_t* positions,
+                           const unsigned long long* begins, unsigned runs, std::uint32_t* keys_out,
+                           std::uint32_t* positions_out) {
+  // TODO(6): a thread for each pair. Its place is the number of pairs that come before it: in its
+  //          own run, those to its left; in another run a binary search says how many. Which equal
+  //          keys of the other run come before it, if that run is an earlier one, or a later one?
+}
+
+void merge(part_list& parts) {
+  // TODO(7): merge_runs() for each part that has keys, on its device, in its stream: from
+  // p.unsorted
+  //          to p.sorted. The runs' begins are in p.cuts.
+  throw not_written("step merge", 6);  // 6 and 7
+}
+
+// --- given ---------------------------------------------------------------------------------------
+
+/// Sorts the parts, and says where the splitters are.
+std::vector<splitter> sort_and_split(part_list& parts) {
+  for (part& p : parts) sort_pairs(p);
+  for (part& p : parts) {
+    if (p.count == 0) continue;
+    CUDA_CHECK(cudaSetDevice(p.device));
+    take_samples<<<1, kSamples, 0, p.queue>>>(p.sorted.keys.data(), p.sorted.positions.data(),
+                                              p.count, samples_of(p), p.samples.data());
+    CUDA_CHECK(cudaGetLastError());
+  }
+  return choose(fetch_samples(parts), parts.size());
+}
+
+/// Where the splitters cut each part.
+cut_table cuts_of(part_list& parts, const std::vector<splitter>& splitters) {
+  cut_table cuts;
+  const auto count = static_cast<unsigned>(splitters.size());
+  for (part& p : parts) {
+    send_to(p, splitters, p.splitters);
+    CUDA_CHECK(cudaSetDevice(p.device));
+    find_cuts<<<blocks_for(count + 1), 256, 0, p.queue>>>(p.sorted.keys.data(),
+                                                          p.sorted.positions.data(), p.count,
+                                                          p.splitters.data(), count, p.cuts.data());
+    CUDA_CHECK(cudaGetLastError());
+  }
+  for (part& p : parts) cuts.push_back(fetch(p, p.cuts, parts.size() + 1));
+  return cuts;
+}
+
+}  // namespace
+
+std::vector<splitter> choose_splitters(int devices, std::span<const std::uint32_t> keys) {
+  check(devices, keys);
+  if (keys.empty()) return {};
+  const keep_current_device keep;
+  part_list parts = make_parts(devices, keys);
+  return sort_and_split(parts);
+}
+
+result sort(step which, int devices, std::span<const std::uint32_t> keys) {
+  check(devices, keys);
+  if (keys.empty()) return {{}, {}, std::vector<std::size_t>(static_cast<std::size_t>(devices)), 0};
+  const keep_current_device keep;
+  const peer_access access(devices);
+  part_list parts = make_parts(devices, keys);
+  const host_timer timer;
+  const cut_table cuts = cuts_of(parts, sort_and_split(parts));
+  send_begins_of_runs(parts, cuts);
+  exchange(parts, cuts);
+  if (which == step::merge)
+    merge(parts);
+  else
+    for (part& p : parts) sort_pairs(p);
+  wait_for(parts);
+  return results_of(parts, static_cast<float>(timer.milliseconds()));
+}
+
+}  // namespace lab::many_gpu_sort

@@ -1,0 +1,360 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "many_gpu_sort.hpp"
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "fault_tests.hpp"
+#include "full_size.hpp"
+#include "lab/cuda_check.hpp"
+#include "lab/device_limits.hpp"
+#include "lab/errors.hpp"
+#include "lab/random.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+#include "required_work.hpp"
+#include "steps.hpp"
+
+namespace {
+
+using lab::many_gpu_sort::check_result;
+using lab::many_gpu_sort::choose_splitters;
+using lab::many_gpu_sort::kSamples;
+using lab::many_gpu_sort::most_per_device;
+using lab::many_gpu_sort::places_of;
+using lab::many_gpu_sort::reference;
+using lab::many_gpu_sort::result;
+using lab::many_gpu_sort::sort;
+using lab::many_gpu_sort::splitter;
+using lab::many_gpu_sort::step;
+using lab::testing::as_required;
+using lab::testing::bytes_of;
+using lab::testing::expect_at_full_size;
+using lab::testing::expect_failures_reported;
+using lab::testing::matches;
+using lab::testing::work_of;
+using words = std::vector<std::uint32_t>;
+
+#ifdef __CPU_DEVICE__
+const lab::testing::setting kEight("CPU_DEVICE_COUNT", "8");
+#endif
+
+using named_step = lab::testing::named<step>;
+constexpr named_step kSteps[] = {{step::sort_again, "sort_again"}, {step::merge, "merge"}};
+
+/// Random numbers up to `highest`.
+words random_keys(std::size_t n, std::uint64_t seed, std::uint32_t highest = 0xFFFFFFFF) {
+  words keys = lab::random_words(n, seed);
+  if (highest != 0xFFFFFFFF)
+    for (std::uint32_t& key : keys) key %= highest + 1;
+  return keys;
+}
+
+::testing::AssertionResult sorts(step which, int devices, const words& keys) {
+  return matches(check_result(sort(which, devices, keys), devices, keys));
+}
+
+int most_devices() { return std::min(lab::device_count(), 8); }
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(EachDeviceSortsItsPartAndGetsItsBucketFromTheOthers) {
+  for (const auto& [which, name] : kSteps)
+    for (const int devices : {1, 2, 4, 8}) {
+      const auto count = static_cast<std::size_t>(devices);
+      const words keys = random_keys(20'000 * count / 8, 1);
+      const auto done = work_of([&, which = which] { return sorts(which, devices, keys); });
+      EXPECT_TRUE(as_required(done, {.kernels = 2 * count,
+                                     .sent = bytes_of(keys),
+                                     .fetched = 2 * bytes_of(keys),
+                                     .streams = count,
+                                     .devices = count,
+                                     .library = true}))
+          << name;
+      const std::size_t samples = 3 * count * kSamples * sizeof(splitter);
+      EXPECT_LE(done.bytes_copied(cudaMemcpyDeviceToHost), 2 * bytes_of(keys) + samples)
+          << name << ": between the parts and the result, only samples and cuts come to the host";
+      EXPECT_LE(done.bytes_copied(cudaMemcpyHostToDevice), bytes_of(keys) + samples)
+          << name << ": each device gets its part of the keys, and no other ones";
+      const auto peer_copies = done.calls.find("cudaMemcpyPeerAsync");
+      if (devices > 1) {
+        ASSERT_NE(peer_copies, done.calls.end()) << name << ": no device sends to another one";
+        EXPECT_GE(peer_copies->second, 2 * count * (count - 1)) << name;
+      }
+      const std::size_t most = most_per_device(keys.size(), devices);
+      for (const std::size_t bytes : done.device_memory)
+        EXPECT_LE(bytes, 3 * most * sizeof(std::uint32_t) + 4096)
+            << name << ": a device has memory for more keys than it may ever get";
+      unsigned sorts_begun = 0;
+      for (const auto& kernel : done.kernels) sorts_begun += kernel.of_library ? 1 : 0;
+      EXPECT_GE(sorts_begun, which == step::merge ? count : 2 * count) << name;
+    }
+}
+
+REQUIRED_WORK(MergeSortsNothingTwice) {
+  const words keys = random_keys(5000, 2);
+  for (const int devices : {2, 5}) {
+    const auto done = work_of([&] { return sorts(step::merge, devices, keys); });
+    EXPECT_TRUE(as_required(done, {.threads = 256,
+                                   .blocks = 2,
+                                   .kernels = static_cast<std::size_t>(3 * devices),
+                                   .devices = static_cast<std::size_t>(devices),
+                                   .library = true}))
+        << "merge";
+    EXPECT_EQ(std::ranges::count_if(done.kernels, [](const auto& k) { return k.of_library; }),
+              devices)
+        << "merge: each device sorts once, its own keys";
+  }
+}
+
+REQUIRED_WORK(OnlySamplesComeToTheHost) {
+  const words keys = random_keys(8000, 3);
+  for (const int devices : {1, 3, 8}) {
+    const auto done = work_of([&] {
+      return choose_splitters(devices, keys).size() == static_cast<std::size_t>(devices) - 1
+                 ? ::testing::AssertionSuccess()
+                 : ::testing::AssertionFailure() << "another number of splitters";
+    });
+    EXPECT_LE(done.bytes_copied(cudaMemcpyDeviceToHost),
+              2 * static_cast<std::size_t>(devices) * kSamples * sizeof(splitter))
+        << "sort_again: splitters";
+    EXPECT_EQ(done.devices(), static_cast<std::size_t>(devices)) << "sort_again: splitters";
+  }
+}
+
+// --- every step, every size ----------------------------------------------------------------------
+
+using Sort = lab::testing::each_step_and<named_step, std::size_t>;
+// None, fewer than devices, as many, one more; around a block; around the samples of 8 devices.
+INSTANTIATE_TEST_SUITE_P(Steps, Sort,
+                         ::testing::Combine(::testing::ValuesIn(kSteps),
+                                            ::testing::Values(0, 1, 2, 3, 7, 8, 9, 63, 64, 65, 255,
+                                                              257, 511, 512, 513, 520, 1021, 3001)),
+                         lab::testing::by_step_and{"_n"});
+
+TEST_P(Sort, SortsOnEveryNumberOfDevices) {
+  const auto& [which, n] = GetParam();
+  for (int devices = 1; devices <= most_devices(); ++devices)
+    EXPECT_TRUE(sorts(which.value, devices, random_keys(n, n + 1))) << devices << " devices";
+}
+
+TEST_P(Sort, KeepsTheOrderOfEqualKeys) {
+  const auto& [which, n] = GetParam();
+  for (const std::uint32_t highest : {0U, 1U, 2U, 9U})
+    EXPECT_TRUE(sorts(which.value, most_devices(), random_keys(n, n + 2, highest))) << highest;
+}
+
+using EachStep = lab::testing::each_step<named_step>;
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
+
+TEST_P(EachStep, SplitsEqualKeysOverAllDevices) {
+  for (int devices = 1; devices <= most_devices(); ++devices) {
+    const words keys(6007, 42);
+    const result sorted = sort(which(), devices, keys);
+    EXPECT_TRUE(matches(check_result(sorted, devices, keys))) << devices << " devices";
+    const std::size_t average = keys.size() / static_cast<std::size_t>(devices);
+    for (const std::size_t count : sorted.counts) EXPECT_GT(count, average / 2);
+  }
+}
+
+TEST_P(EachStep, SortsSkewedKeys) {
+  for (int devices = 1; devices <= most_devices(); ++devices) {
+    words mostly_zero = random_keys(5003, 1);
+    for (std::size_t i = 0; i < mostly_zero.size(); ++i)
+      if (i % 10 != 3) mostly_zero[i] = 0;
+    EXPECT_TRUE(sorts(which(), devices, mostly_zero)) << devices << " devices";
+
+    words powers = random_keys(5003, 2);
+    for (std::uint32_t& key : powers) key = 1U << key % 32;
+    EXPECT_TRUE(sorts(which(), devices, powers)) << devices << " devices";
+
+    // All small ones are on the first device, all large ones on the last.
+    words apart = random_keys(5003, 3, 999);
+    for (std::size_t i = 0; i < apart.size(); ++i)
+      apart[i] += static_cast<std::uint32_t>(i / 1000 * 100'000);
+    EXPECT_TRUE(sorts(which(), devices, apart)) << devices << " devices";
+  }
+}
+
+TEST_P(EachStep, SortsWhatIsInOrderAndWhatIsNot) {
+  words up(4001), down(4001), saw(4001);
+  for (std::size_t i = 0; i < up.size(); ++i) {
+    up[i] = static_cast<std::uint32_t>(3 * i);
+    down[i] = static_cast<std::uint32_t>(3 * (up.size() - i));
+    saw[i] = static_cast<std::uint32_t>(i % 61);
+  }
+  for (int devices = 1; devices <= most_devices(); ++devices)
+    for (const words* keys : {&up, &down, &saw}) EXPECT_TRUE(sorts(which(), devices, *keys));
+}
+
+TEST_P(EachStep, SortsTheSmallestAndTheLargestKeys) {
+  words keys = random_keys(2000, 4);
+  for (std::size_t i = 0; i < keys.size(); i += 3) keys[i] = i % 2 == 0 ? 0 : 0xFFFFFFFF;
+  for (int devices = 1; devices <= most_devices(); ++devices)
+    EXPECT_TRUE(sorts(which(), devices, keys)) << devices << " devices";
+  EXPECT_TRUE(sorts(which(), most_devices(), words(777, 0xFFFFFFFF)));
+  EXPECT_TRUE(sorts(which(), most_devices(), {5, 0xFFFFFFFF, 0}));
+}
+
+TEST_P(EachStep, LeavesDevicesWithoutKeysWhereThereAreTooFew) {
+  const int devices = most_devices();
+  for (int n = 0; n < devices; ++n) {
+    const words keys = random_keys(static_cast<std::size_t>(n), 5);
+    const result sorted = sort(which(), devices, keys);
+    EXPECT_TRUE(matches(check_result(sorted, devices, keys)));
+    for (const std::size_t count : sorted.counts) EXPECT_LE(count, 1U);
+  }
+}
+
+TEST_P(EachStep, ForgetsThePreviousCall) {
+  for (const std::size_t n : {3000U, 40U, 3000U})
+    EXPECT_TRUE(sorts(which(), most_devices(), random_keys(n, n)));
+}
+
+TEST_P(EachStep, LeavesItsInputAlone) {
+  const words keys = random_keys(1500, 6), given = keys;
+  sort(which(), most_devices(), given);
+  EXPECT_EQ(given, keys);
+}
+
+TEST_P(EachStep, KeepsTheCurrentDevice) {
+  for (int device = 0; device < lab::device_count(); ++device) {
+    CUDA_CHECK(cudaSetDevice(device));
+    EXPECT_TRUE(sorts(which(), most_devices(), random_keys(100, 7)));
+    int now = -1;
+    CUDA_CHECK(cudaGetDevice(&now));
+    EXPECT_EQ(now, device);
+  }
+  CUDA_CHECK(cudaSetDevice(0));
+}
+
+TEST_P(EachStep, SaysHowLongItTook) {
+  const float milliseconds = sort(which(), most_devices(), random_keys(3000, 8)).milliseconds;
+  EXPECT_GT(milliseconds, 0.0F);
+  EXPECT_LT(milliseconds, 60'000.0F);
+}
+
+TEST_P(EachStep, RefusesDevicesThatAreNotThere) {
+  const words keys = random_keys(10, 9);
+  for (const int devices : {-1, 0, lab::device_count() + 1}) {
+    EXPECT_THROW(sort(which(), devices, keys), lab::invalid_input) << devices;
+    EXPECT_THROW(sort(which(), devices, {}), lab::invalid_input) << devices;
+    EXPECT_THROW(choose_splitters(devices, keys), lab::invalid_input) << devices;
+  }
+  EXPECT_TRUE(sorts(which(), 1, keys));
+}
+
+TEST_P(EachStep, RefusesMoreKeysThanPositionsHaveNumbersFor) {
+  // Nobody reads them.
+  const std::uint32_t one = 0;
+  const std::span<const std::uint32_t> too_many(&one, std::size_t{1} << 32);
+  if (!lab::testing::detail::has_the_device()) GTEST_SKIP() << "all keys would be sent first";
+  EXPECT_THROW(sort(which(), 1, too_many), lab::invalid_input);
+}
+
+// --- splitters -----------------------------------------------------------------------------------
+
+class Splitters : public ::testing::TestWithParam<std::size_t> {};
+INSTANTIATE_TEST_SUITE_P(Sizes, Splitters,
+                         ::testing::Values(1, 2, 7, 8, 9, 63, 64, 65, 511, 512, 513, 2000, 8009),
+                         [](const auto& test) { return "n" + std::to_string(test.param); });
+
+TEST_P(Splitters, LeaveNoDeviceTooManyKeysWhateverTheKeysAre) {
+  const std::size_t n = GetParam();
+  words mostly_one = random_keys(n, 1), up(n), down(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    if (i % 7 != 0) mostly_one[i] = 1;
+    up[i] = static_cast<std::uint32_t>(i);
+    down[i] = static_cast<std::uint32_t>(n - i);
+  }
+  for (const words& keys :
+       {random_keys(n, 2), random_keys(n, 3, 5), words(n, 7), mostly_one, up, down})
+    for (int devices = 1; devices <= most_devices(); ++devices) {
+      const auto splitters = choose_splitters(devices, keys);
+      ASSERT_EQ(splitters.size(), static_cast<std::size_t>(devices) - 1);
+      std::vector<std::size_t> places = places_of(splitters, keys);
+      places.push_back(n);
+      std::size_t before = 0;
+      for (const std::size_t place : places) {
+        ASSERT_LE(before, place) << "the splitters are not in order";
+        EXPECT_LE(place - before, most_per_device(n, devices)) << devices << " devices";
+        before = place;
+      }
+      for (const splitter& s : splitters) {
+        ASSERT_LT(s.position, n);
+        EXPECT_EQ(keys[s.position], s.key) << "a splitter is a sample: a key with its position";
+      }
+    }
+}
+
+TEST(SplittersOfNothing, AreNone) {
+  for (int devices = 1; devices <= most_devices(); ++devices)
+    EXPECT_TRUE(choose_splitters(devices, {}).empty());
+}
+
+TEST(MostPerDevice, IsLittleMoreThanTheAverage) {
+  EXPECT_EQ(most_per_device(0, 4), 0U);
+  EXPECT_EQ(most_per_device(3, 4), 1U);
+  EXPECT_EQ(most_per_device(64 * 4, 4), 64U);
+  // 65 keys are 2 for each of 64 samples, or less, and 1 more of each device.
+  EXPECT_EQ(most_per_device(65 * 4, 4), 132U);
+  EXPECT_EQ(most_per_device(6400 * 4, 4), 6400U + 4 * 99);
+  EXPECT_EQ(most_per_device(640'000, 1), 640'000U + 9'999);
+}
+
+// --- the reference -------------------------------------------------------------------------------
+
+TEST(Reference, IsStable) {
+  EXPECT_EQ(reference(words{5, 3, 5, 3}), (words{1, 3, 0, 2}));
+  EXPECT_EQ(places_of(std::vector<splitter>{{3, 3}, {5, 2}}, words{5, 3, 5, 3}),
+            (std::vector<std::size_t>{1, 3}));
+}
+
+TEST(Check, SeesWhatIsWrong) {
+  const words keys = {5, 3, 5, 3};
+  const auto is_right = [&](const words& k, const words& at, const std::vector<std::size_t>& c) {
+    return check_result({k, at, c}, 2, keys).ok;
+  };
+  EXPECT_TRUE(is_right({3, 3, 5, 5}, {1, 3, 0, 2}, {2, 2}));
+  EXPECT_FALSE(is_right({3, 3, 5, 5}, {3, 1, 0, 2}, {2, 2}));  // not stable
+  EXPECT_FALSE(is_right({3, 3, 5, 5}, {1, 3, 0, 2}, {4, 0}));  // all on one device
+  EXPECT_FALSE(is_right({3, 3, 5, 5}, {1, 3, 0, 2}, {2, 1}));
+  EXPECT_FALSE(is_right({3, 3, 5, 5}, {1, 3, 0, 2}, {4}));
+  EXPECT_FALSE(is_right({3, 5, 3, 5}, {1, 0, 3, 2}, {2, 2}));
+}
+
+// --- errors --------------------------------------------------------------------------------------
+
+FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
+  const words keys = random_keys(200, 10);
+  expect_failures_reported([&] { return sorts(which(), 2, keys); }, keys);
+}
+
+FAULT_TEST(ChoiceOfSplitters, ReportsEveryCallThatFails) {
+  const words keys = random_keys(200, 11);
+  expect_failures_reported(
+      [&] {
+        const auto chosen = choose_splitters(2, keys);
+        return chosen.size() == 1 ? chosen.front().position : 0;
+      },
+      keys);
+}
+
+TEST_P(EachStep, SortsAsManyKeysAsTheProgram) {
+  expect_at_full_size([&] {
+    const std::size_t n = lab::on_cpu_device() ? lab::many_gpu_sort::kDefaultSizeOnCpu
+                                               : lab::many_gpu_sort::kDefaultSize / 4;
+    return sorts(which(), std::min(most_devices(), 4), random_keys(n + 1, 12));
+  });
+}
+
+}  // namespace
