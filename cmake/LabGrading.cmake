@@ -8,7 +8,8 @@ set(grading "${PROJECT_SOURCE_DIR}/grading")
 
 # What a grader has of the course's library. It has no device, so it is linked with none: what it
 # calls of CUDA is in grading/proxy, and what it does not call is left out, function by function.
-file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/common/src/*.cpp")
+file(GLOB sources CONFIGURE_DEPENDS
+  "${PROJECT_SOURCE_DIR}/common/src/*.cpp" "${PROJECT_SOURCE_DIR}/common/src/nccl/*.cpp")
 list(FILTER sources EXCLUDE REGEX "/window\\.cpp$")
 add_library(grading_common STATIC EXCLUDE_FROM_ALL ${sources})
 file(GLOB sources CONFIGURE_DEPENDS "${grading}/proxy/*.cpp" "${grading}/wire/*.cpp")
