@@ -84,13 +84,14 @@ def failing_rank(c: Canvas) -> None:
 )
 def sample_sort(c: Canvas) -> None:
     keys = [[3, 9, 14, 21, 22, 30], [1, 2, 8, 15, 19, 28], [5, 11, 12, 24, 26, 27]]
-    splitters = (11, 22)
+    splitters = (11, 22)  # as the text says
     fills, size = ("blue", "green", "orange"), 32
 
     def bucket(key: int) -> int:
         return sum(key >= splitter for splitter in splitters)
 
-    c.text(20, 26, "each device has sorted its keys, and cuts them at the splitters 11 and 22", "strong")
+    sorted_and_cut = "each device has sorted its keys, and cuts them at the splitters 11 and 22"
+    c.text(20, 26, sorted_and_cut, "strong")
     for device, own in enumerate(keys):
         x = 20 + 236 * device
         c.text(x, 52, f"device {device}", "small muted")
@@ -100,8 +101,13 @@ def sample_sort(c: Canvas) -> None:
             mine = [i for i, k in enumerate(keys[sender]) if bucket(k) == receiver]
             x = 20 + 236 * sender + size * (mine[0] + mine[-1] + 1) / 2
             c.arrow(x, 92, 20 + 236 * receiver + 32 * (1 + 2 * sender), 202)
-    c.text(20, 330, "each device sorts what it has received; read in the order of the devices, all"
-           " keys are sorted", "small muted")
+    c.text(
+        20,
+        330,
+        "each device sorts what it has received; read in the order of the devices, all"
+        " keys are sorted",
+        "small muted",
+    )
     for device in range(3):
         x = 20 + 236 * device
         got = [k for own in keys for k in own if bucket(k) == device]
