@@ -94,6 +94,7 @@ struct settings {
   std::optional<std::pair<cpu_device::thread_order, unsigned>> order;
   std::optional<cpu_device::stream_policy> policy;
   std::optional<unsigned char> fill;
+  std::optional<unsigned> peers;
 };
 settings& chosen() {
   static settings one;
@@ -107,6 +108,7 @@ const bool kPrepared = [] {
       cpu_device::set_thread_order(order->first, order->second);
     if (const auto policy = chosen().policy) cpu_device::set_stream_policy(*policy);
     if (const auto fill = chosen().fill) cpu_device::fill_new_memory_with(*fill);
+    if (const auto peers = chosen().peers) cpu_device::set_peer_group(*peers);
   });
   return true;
 }();
@@ -126,6 +128,15 @@ using grading::call_for;
 cudaError_t cudaGetDeviceCount(int* count) { return call_for("cudaGetDeviceCount", count); }
 cudaError_t cudaGetDevice(int* device) { return call_for("cudaGetDevice", device); }
 cudaError_t cudaSetDevice(int device) { return call<int>("cudaSetDevice", device); }
+cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
+  return call_for<int, int, int>("cudaDeviceCanAccessPeer", can, device, peer);
+}
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned int flags) {
+  return call<int, unsigned>("cudaDeviceEnablePeerAccess", peer, flags);
+}
+cudaError_t cudaDeviceDisablePeerAccess(int peer) {
+  return call<int>("cudaDeviceDisablePeerAccess", peer);
+}
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int device) {
   return call_for<int, cudaDeviceAttr, int>("cudaDeviceGetAttribute", value, which, device);
 }
@@ -207,6 +218,10 @@ void set_thread_order(thread_order order, unsigned seed) {
 void fill_new_memory_with(unsigned char byte) {
   grading::chosen().fill = byte;
   (void)grading::ask<bool, unsigned char>("fill_new_memory_with", false, byte);
+}
+void set_peer_group(unsigned devices) {
+  grading::chosen().peers = devices;
+  (void)grading::ask<bool, unsigned>("set_peer_group", false, devices);
 }
 void set_stream_policy(stream_policy policy) {
   grading::chosen().policy = policy;

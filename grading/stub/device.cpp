@@ -50,6 +50,9 @@ const offer kOffers[] = {
     result<int>("cudaGetDeviceCount", cudaGetDeviceCount),
     result<int>("cudaGetDevice", cudaGetDevice),
     cuda<int>("cudaSetDevice", cudaSetDevice),
+    result<int, int, int>("cudaDeviceCanAccessPeer", cudaDeviceCanAccessPeer),
+    cuda<int, unsigned>("cudaDeviceEnablePeerAccess", cudaDeviceEnablePeerAccess),
+    cuda<int>("cudaDeviceDisablePeerAccess", cudaDeviceDisablePeerAccess),
     result<int, cudaDeviceAttr, int>("cudaDeviceGetAttribute", cudaDeviceGetAttribute),
     result<cudaDeviceProp, int>(
         "cudaGetDeviceProperties",
@@ -102,6 +105,7 @@ const offer kOffers[] = {
 
     setting<cpu_device::thread_order, unsigned>("set_thread_order", cpu_device::set_thread_order),
     setting<cpu_device::stream_policy>("set_stream_policy", cpu_device::set_stream_policy),
+    setting<unsigned>("set_peer_group", cpu_device::set_peer_group),
     setting<unsigned char>("fill_new_memory_with",
                            [](unsigned char byte) {
                              lab::detail::new_memory_byte = byte;

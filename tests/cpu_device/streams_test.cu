@@ -91,6 +91,45 @@ TEST(Streams, ThatShareABufferAreFoundOutWhenInterleaved) {
   }
 }
 
+/// One stream doubles what the other one has copied. Does it get the copy, without an event?
+bool reader_is_right(bool reader_is_newer, bool with_event) {
+  int* pinned = nullptr;
+  EXPECT_EQ(cudaMallocHost(&pinned, sizeof(int)), cudaSuccess);
+  *pinned = 20;
+  const device_array<int> data(1, 0);
+  cudaEvent_t copied = nullptr;
+  EXPECT_EQ(cudaEventCreate(&copied), cudaSuccess);
+  cudaStream_t streams[2] = {};
+  for (cudaStream_t& s : streams)
+    EXPECT_EQ(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking), cudaSuccess);
+  const cudaStream_t writer = streams[reader_is_newer ? 0 : 1];
+  const cudaStream_t reader = streams[reader_is_newer ? 1 : 0];
+  EXPECT_EQ(cudaMemcpyAsync(data.data(), pinned, sizeof(int), cudaMemcpyHostToDevice, writer),
+            cudaSuccess);
+  if (with_event) {
+    EXPECT_EQ(cudaEventRecord(copied, writer), cudaSuccess);
+    EXPECT_EQ(cudaStreamWaitEvent(reader, copied, 0), cudaSuccess);
+  }
+  add_one<<<1, 1, 0, reader>>>(data.data());
+  for (const cudaStream_t s : streams) EXPECT_EQ(cudaStreamSynchronize(s), cudaSuccess);
+  const bool right = data.to_host()[0] == 21;
+  for (const cudaStream_t s : streams) EXPECT_EQ(cudaStreamDestroy(s), cudaSuccess);
+  EXPECT_EQ(cudaEventDestroy(copied), cudaSuccess);
+  EXPECT_EQ(cudaFreeHost(pinned), cudaSuccess);
+  return right;
+}
+
+TEST(Streams, ThatDoNotWaitAreFoundOutWhenTheyComeFirst) {
+  for (const auto policy : {stream_policy::newest_first, stream_policy::oldest_first}) {
+    const with_policy set(policy);
+    const bool newest = policy == stream_policy::newest_first;
+    EXPECT_EQ(reader_is_right(true, false), !newest);
+    EXPECT_EQ(reader_is_right(false, false), newest);
+    for (const bool reader_is_newer : {false, true})
+      EXPECT_TRUE(reader_is_right(reader_is_newer, true));
+  }
+}
+
 TEST(Streams, ThatDoNotExistAreRefused) {
   cudaStream_t stream = nullptr;
   ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
@@ -153,6 +192,30 @@ TEST(Errors, OfAFailedKernelStayUntilTheReset) {
   EXPECT_EQ(cudaDeviceReset(), cudaSuccess);
   EXPECT_EQ(cudaMalloc(&p, 16), cudaSuccess);
   EXPECT_EQ(cudaFree(p), cudaSuccess);
+}
+
+TEST(Devices, ReachTheMemoryOfTheirGroup) {
+  int count = 0, can = -1;
+  ASSERT_EQ(cudaGetDeviceCount(&count), cudaSuccess);
+  if (count < 2) GTEST_SKIP() << "needs two devices";
+  for (const unsigned group : {1U, 2U, 3U, 0U, 1000U}) {
+    cpu_device::set_peer_group(group);
+    for (int device = 0; device < count; ++device)
+      for (int peer = 0; peer < count; ++peer) {
+        const unsigned size = group == 0 ? 1000 : group;
+        const bool together =
+            static_cast<unsigned>(device) / size == static_cast<unsigned>(peer) / size;
+        ASSERT_EQ(cudaDeviceCanAccessPeer(&can, device, peer), cudaSuccess);
+        EXPECT_EQ(can, device != peer && together) << device << ", " << peer << ", " << group;
+      }
+  }
+  cpu_device::set_peer_group(1);
+  EXPECT_EQ(cudaDeviceEnablePeerAccess(1, 0), cudaErrorPeerAccessUnsupported);
+  EXPECT_EQ(cudaDeviceDisablePeerAccess(1), cudaErrorPeerAccessNotEnabled);
+  cudaGetLastError();
+  cpu_device::set_peer_group(0);
+  EXPECT_EQ(cudaDeviceEnablePeerAccess(1, 0), cudaSuccess);
+  EXPECT_EQ(cudaDeviceDisablePeerAccess(1), cudaSuccess);
 }
 
 TEST(Devices, FollowPointersOfTheirPeersOnlyWhenAllowed) {

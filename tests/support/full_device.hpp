@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What tests of several chapters have in common: several devices, one of them current or without
-// room, to see what goes there.
+// What tests of several chapters have in common: several devices, one of them without room, to see
+// what goes there.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "current_device.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/device_limits.hpp"
 #include "lab_testing.hpp"
@@ -21,46 +22,6 @@ namespace lab::testing {
 inline const setting kSmall("CPU_DEVICE_MEMORY_MB", "16");
 inline const setting kSeveral("CPU_DEVICE_COUNT", "3", setting::when::unless_given);
 #endif
-
-/// Makes a device current, and the one that was when it ends.
-class on_device {
- public:
-  explicit on_device(int device) {
-    CUDA_CHECK(cudaGetDevice(&before_));
-    CUDA_CHECK(cudaSetDevice(device));
-  }
-  on_device(const on_device&) = delete;
-  on_device& operator=(const on_device&) = delete;
-  ~on_device() { CUDA_CHECK_NOTHROW(cudaSetDevice(before_)); }
-
- private:
-  int before_ = 0;
-};
-
-inline int current_device() {
-  int device = -1;
-  CUDA_CHECK(cudaGetDevice(&device));
-  return device;
-}
-
-/// When it ends, all devices have done what they were given. For work that writes into variables of
-/// a test: whatever the test ends with, nothing of it may come later.
-class finish_before_the_end {
- public:
-  finish_before_the_end() = default;
-  finish_before_the_end(const finish_before_the_end&) = delete;
-  finish_before_the_end& operator=(const finish_before_the_end&) = delete;
-  ~finish_before_the_end() {
-    int before = 0, count = 0;
-    CUDA_CHECK_NOTHROW(cudaGetDevice(&before));
-    CUDA_CHECK_NOTHROW(cudaGetDeviceCount(&count));
-    for (int device = 0; device < count; ++device) {
-      CUDA_CHECK_NOTHROW(cudaSetDevice(device));
-      CUDA_CHECK_NOTHROW(cudaDeviceSynchronize());
-    }
-    CUDA_CHECK_NOTHROW(cudaSetDevice(before));
-  }
-};
 
 /// Elements of a vector that still fits into a full_device; two of them do not.
 inline std::size_t size_that_fits_once() {

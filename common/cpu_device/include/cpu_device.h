@@ -22,8 +22,11 @@ void set_thread_order(thread_order order, unsigned seed = 0);
 /// How asynchronous work is run. `eager`: at once. `deferred`: as late as CUDA allows, so that a
 /// missing synchronisation shows. `interleaved`: late, too, and then one piece of work of each
 /// stream in turn, as far as CUDA allows, so that it shows when two streams use the same memory.
-/// CPU_DEVICE_STREAMS (eager, deferred, interleaved) sets the first one.
-enum class stream_policy { eager, deferred, interleaved };
+/// `newest_first` and `oldest_first`: late, and then always the stream that was made last (first)
+/// of those that can go on. So one stream gets as far ahead of another as CUDA allows, and with
+/// both of them a missing cudaStreamWaitEvent shows, whichever of two streams should have waited.
+/// CPU_DEVICE_STREAMS (eager, deferred, …) sets the first one.
+enum class stream_policy { eager, deferred, interleaved, newest_first, oldest_first };
 void set_stream_policy(stream_policy policy);
 
 /// What becomes of barriers and warp functions that some threads never reach. `strict`: the launch
@@ -33,6 +36,12 @@ void set_stream_policy(stream_policy policy);
 /// the launches that follow; CPU_DEVICE_BARRIERS (strict, hardware) sets the first one.
 enum class barrier_mode { strict, hardware };
 void set_barrier_mode(barrier_mode mode);
+
+/// Which devices can access each other's memory (cudaDeviceCanAccessPeer), as in a machine whose
+/// GPUs are connected in groups: `devices` neighbours in number form one, so 2 is for the pairs 0
+/// and 1, 2 and 3, …; 1 is for none, and 0 for all devices. Access that was enabled before stays.
+/// CPU_DEVICE_PEER_GROUP sets the first value, which is 0 otherwise.
+void set_peer_group(unsigned devices);
 
 /// Device, managed and pinned host allocations that have not been freed, over all devices.
 std::size_t live_allocations();

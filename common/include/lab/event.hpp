@@ -10,9 +10,10 @@
 
 namespace lab {
 
-/// Owns a mark that is put into a stream of the device that was current when it was made, for
-/// another stream or the host to wait for; who waits before it was ever recorded goes on at once.
-/// It takes no time: an event_timer does. Throws cuda_error if it cannot be made.
+/// Owns an event of the device that was current when it was made. It can be recorded in streams of
+/// that device only, and waited for in streams of any; who waits before it was recorded goes on at
+/// once. It measures no time: event_timer does.
+/// Throws cuda_error if it cannot be made.
 class event {
  public:
   event() { CUDA_CHECK(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming)); }
@@ -24,5 +25,11 @@ class event {
  private:
   cudaEvent_t event_ = nullptr;
 };
+
+/// `later` waits for what `earlier` has been given so far. `mark` is of the device of `earlier`.
+inline void let_wait(cudaStream_t later, cudaStream_t earlier, const event& mark) {
+  CUDA_CHECK(cudaEventRecord(mark, earlier));
+  CUDA_CHECK(cudaStreamWaitEvent(later, mark, 0));
+}
 
 }  // namespace lab

@@ -106,7 +106,7 @@ cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
     if (can == nullptr) return fail(cudaErrorInvalidValue);
     if (!is_device(device)) return no_such_device(device);
     if (!is_device(peer)) return no_such_device(peer);
-    *can = device != peer;
+    *can = can_reach(device, peer);
     return cudaSuccess;
   });
 }
@@ -118,6 +118,11 @@ cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned int flags) {
       return fail(cudaErrorPeerAccessUnsupported, "cudaDeviceEnablePeerAccess: device " +
                                                       std::to_string(peer) +
                                                       " is the current device, not a peer of it");
+    if (!can_reach(current_device(), peer))
+      return fail(cudaErrorPeerAccessUnsupported,
+                  "cudaDeviceEnablePeerAccess: device " + std::to_string(current_device()) +
+                      " cannot access memory of device " + std::to_string(peer) +
+                      ".\n  Try: cudaDeviceCanAccessPeer, and copies where it says no.");
     return enable_peer(peer) ? cudaSuccess : fail(cudaErrorPeerAccessAlreadyEnabled);
   });
 }

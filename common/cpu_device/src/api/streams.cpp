@@ -42,9 +42,11 @@ stream_policy& policy() {
       return stream_policy::eager;
     if (std::strcmp(text, "deferred") == 0) return stream_policy::deferred;
     if (std::strcmp(text, "interleaved") == 0) return stream_policy::interleaved;
+    if (std::strcmp(text, "newest_first") == 0) return stream_policy::newest_first;
+    if (std::strcmp(text, "oldest_first") == 0) return stream_policy::oldest_first;
     std::fprintf(stderr,
-                 "CPU device: CPU_DEVICE_STREAMS=%s is ignored: it is eager, deferred or "
-                 "interleaved.\n",
+                 "CPU device: CPU_DEVICE_STREAMS=%s is ignored: it is eager, deferred, "
+                 "interleaved, newest_first or oldest_first.\n",
                  text);
     return stream_policy::eager;
   }();
@@ -115,11 +117,15 @@ void run_first(CUstream_st* stream) {
   run();
 }
 
-/// The next stream whose turn it is: in the order in which they were made, after the last one.
+/// The next stream whose turn it is: in the order in which they were made, after the last one; or
+/// always the newest one, or the oldest one.
 CUstream_st* next_in_turn() {
   static std::uint64_t last = 0;
   CUstream_st* next = nullptr;
-  const auto turn = [](const CUstream_st* stream) { return stream->made - last - 1; };  // wraps
+  const auto turn = [now = policy()](const CUstream_st* stream) {
+    if (now == stream_policy::newest_first) return ~stream->made;
+    return now == stream_policy::oldest_first ? stream->made : stream->made - last - 1;  // wraps
+  };
   const auto consider = [&](CUstream_st* stream) {
     if (!stream->queue.empty() && is_ready(stream) &&
         (next == nullptr || turn(stream) < turn(next)))
@@ -144,7 +150,7 @@ void run_interleaved_until(CUstream_st* stream, std::uint64_t serial) {
 }  // namespace
 
 void run_until(CUstream_st* stream, std::uint64_t serial) {
-  if (policy() == stream_policy::interleaved) {
+  if (policy() != stream_policy::eager && policy() != stream_policy::deferred) {
     run_interleaved_until(stream, serial);
     return;
   }

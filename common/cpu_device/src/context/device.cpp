@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <cstdlib>
 #include <set>
 #include <vector>
 
 #include "base/memory.hpp"
+#include "cpu_device.h"
 #include "cpu_device/host_work.h"
 
 namespace cpu_device {
@@ -35,6 +37,23 @@ thread_local constinit int tls_device = 0;
 
 using forget_function = void (*)(int device);
 constinit std::array<forget_function, static_cast<int>(reset_step::count)> forget_steps{};
+
+unsigned& peer_group() {
+  static unsigned now = [] {
+    const char* text = std::getenv("CPU_DEVICE_PEER_GROUP");
+    if (text == nullptr || *text == '\0') return 0U;
+    char* end = nullptr;
+    const long devices = std::strtol(text, &end, 10);
+    if (*end == '\0' && devices >= 0 && devices <= kMaxDevices)
+      return static_cast<unsigned>(devices);
+    std::fprintf(stderr,
+                 "CPU device: CPU_DEVICE_PEER_GROUP=%s is ignored: it is a number of devices, 0 to "
+                 "%d.\n",
+                 text, kMaxDevices);
+    return 0U;
+  }();
+  return now;
+}
 
 /// CPU_DEVICE_COUNT says how many there are (two unless told otherwise); CUDA_VISIBLE_DEVICES
 /// then chooses among them, as it does among GPUs: device i of the program is the i-th number of
@@ -117,6 +136,16 @@ void reset_device(int device) {
   if (state.broken != cudaSuccess) unsettled.fetch_sub(1, std::memory_order_relaxed);
   state = {};
   take_last_error();
+}
+
+void set_peer_group(unsigned devices) {
+  const std::lock_guard lock(api_mutex());
+  peer_group() = devices;
+}
+bool can_reach(int device, int peer) {
+  const std::lock_guard lock(api_mutex());
+  const auto group = static_cast<int>(std::min(peer_group(), unsigned{kMaxDevices}));
+  return device != peer && (group == 0 || device / group == peer / group);
 }
 
 unsigned& device_flags() { return state_of(tls_device).flags; }

@@ -38,6 +38,8 @@ void reset_device(int device);
 
 /// The current device's flags (cudaSetDeviceFlags).
 unsigned& device_flags();
+/// Whether it could be allowed to use memory of `peer`: set_peer_group().
+bool can_reach(int device, int peer);
 /// Whether `device` may use memory of `peer` (cudaDeviceEnablePeerAccess).
 bool peer_enabled(int device, int peer);
 /// For the current device; false if there is nothing to change.
