@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 19.1 peer_copies: from the memory of one device to that of another, in four ways.
+// Edit:  this file, from TODO(1) to TODO(5). peer_copies.hpp says what is asked for.
+// Run:   scripts/lab run 19.1 -- --step through_host     (then in_pieces, peer_copy, peer_kernel)
+// Test:  scripts/lab test 19.1
+// Hints: scripts/lab hint 19.1                  Chapter: docs/19_many_gpus.md
+
+#include <cuda_runtime.h>
+
+#include "given.hpp"
+
+namespace lab::peer_copies {
+namespace {
+
+// --- by way of the host --------------------------------------------------------------------------
+
+void through_host(const task& t) {
+  // TODO(1): all words from t.source to t.host in t.out_queue, and from there to t.target in
+  //          t.in_queue (cudaMemcpyAsync). let_wait(later, earlier, event) has one stream wait for
+  //          the other. Invariant: nothing is overwritten in t.host before it has been read, not
+  //          by the next call of this function, either.
+  throw not_written("step through_host", 1);
+}
+
+void in_pieces(const task& t) {
+  // TODO(2): the same, t.piece words at a time. t.host has two places for a piece, which take
+  //          turns: while one is read, the other one is filled. Which events say that a place has
+  //          been filled, and which that it may be filled again? The last piece may be short.
+  throw not_written("step in_pieces", 2);
+}
+
+// --- from device to device -----------------------------------------------------------------------
+
+/// While it lives, `device` may access the memory of `other`, as far as it can.
+class peer_access {
+ public:
+  peer_access(int device, int other) : device_(device), other_(other) {
+    // TODO(3): if there is anything to enable, enable it (cudaDeviceEnablePeerAccess). That is for
+    //          the current device, and in one direction. If cudaErrorPeerAccessAlreadyEnabled says
+    //          that it was before, all is well: take the error away with cudaGetLastError().
+    //          The destructor (below) disables what has been enabled here, and nothing else.
+    throw not_written("peer_access", 3);
+  }
+  ~peer_access() {
+    if (!is_ours_) return;
+    CUDA_CHECK_NOTHROW(cudaSetDevice(device_));
+    CUDA_CHECK_NOTHROW(cudaDeviceDisablePeerAccess(other_));
+  }
+  peer_access(const peer_access&) = delete;
+  peer_access& operator=(const peer_access&) = delete;
+
+ private:
+  int device_, other_;
+  bool is_ours_ = false;
+};
+
+void peer_copy(const task& t) {
+  // TODO(4): a single cudaMemcpyPeerAsync, in t.out_queue.
+  throw not_written("step peer_copy", 4);
+}
+
+__global__ void read_from(const int* source, int* target, std::size_t n) {
+  // TODO(5): target[i] = source[i] for all n words, by all threads of the grid together. There may
+  // be
+  //          fewer threads than words.
+}
+
+void peer_kernel(const task& t) {
+  // TODO(5): and its launch, into t.in_queue. On which device does a kernel run?
+  throw not_written("step peer_kernel", 5);
+}
+
+}  // namespace
+
+transfer send(step which, int from, int to, std::span<const int> words, int copies,
+              std::size_t piece) {
+  check(from, to, copies, piece);
+  const keep_current_device keep;
+  const bool over_host = which == step::through_host || which == step::in_pieces;
+  if (over_host || !can_access(from, to) || !can_access(to, from)) {
+    const bool whole = which == step::through_host;
+    const std::size_t room = whole ? words.size() : 2 * std::min(piece, words.size());
+    return host_part_of_send(from, to, words, copies, piece, route::through_host, room,
+                             whole                      ? through_host
+                             : which == step::peer_copy ? peer_copy
+                                                        : in_pieces);
+  }
+  const peer_access there(from, to), back(to, from);
+  return host_part_of_send(from, to, words, copies, piece,
+                           from == to ? route::within_device : route::direct, 0,
+                           which == step::peer_copy ? peer_copy : peer_kernel);
+}
+
+}  // namespace lab::peer_copies

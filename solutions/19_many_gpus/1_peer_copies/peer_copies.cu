@@ -1,0 +1,139 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 19.1 peer_copies: from the memory of one device to that of another, in four ways.
+// Edit:  this file, from TODO(1) to TODO(5). peer_copies.hpp says what is asked for.
+// Run:   scripts/lab run 19.1 -- --step through_host     (then in_pieces, peer_copy, peer_kernel)
+// Test:  scripts/lab test 19.1
+// Hints: scripts/lab hint 19.1                  Chapter: docs/19_many_gpus.md
+
+#include <cuda_runtime.h>
+
+#include "given.hpp"
+
+namespace lab::peer_copies {
+namespace {
+
+// --- by way of the host --------------------------------------------------------------------------
+
+void through_host(const task& t) {
+  // TODO(1): all words from t.source to t.host in t.out_queue, and from there to t.target in
+  //          t.in_queue (cudaMemcpyAsync). let_wait(later, earlier, event) has one stream wait for
+  //          the other. Invariant: nothing is overwritten in t.host before it has been read, not
+  //          by the next call of this function, either.
+  // BEGIN SOLUTION
+  // STUB: throw not_written("step through_host", 1);
+  const std::size_t bytes = t.n * sizeof(int);
+  CUDA_CHECK(cudaMemcpyAsync(t.host, t.source, bytes, cudaMemcpyDeviceToHost, t.out_queue));
+  let_wait(t.in_queue, t.out_queue, t.filled[0]);
+  CUDA_CHECK(cudaMemcpyAsync(t.target, t.host, bytes, cudaMemcpyHostToDevice, t.in_queue));
+  let_wait(t.out_queue, t.in_queue, t.emptied[0]);
+  // END SOLUTION
+}
+
+void in_pieces(const task& t) {
+  // TODO(2): the same, t.piece words at a time. t.host has two places for a piece, which take
+  //          turns: while one is read, the other one is filled. Which events say that a place has
+  //          been filled, and which that it may be filled again? The last piece may be short.
+  // BEGIN SOLUTION
+  // STUB: throw not_written("step in_pieces", 2);
+  int place = 0;
+  for (std::size_t first = 0; first < t.n; first += t.piece, place = 1 - place) {
+    const std::size_t bytes = std::min(t.piece, t.n - first) * sizeof(int);
+    int* const host = t.host + (place == 0 ? 0 : t.piece);
+    CUDA_CHECK(cudaStreamWaitEvent(t.out_queue, t.emptied[place], 0));  // never recorded: no wait
+    CUDA_CHECK(cudaMemcpyAsync(host, t.source + first, bytes, cudaMemcpyDeviceToHost, t.out_queue));
+    let_wait(t.in_queue, t.out_queue, t.filled[place]);
+    CUDA_CHECK(cudaMemcpyAsync(t.target + first, host, bytes, cudaMemcpyHostToDevice, t.in_queue));
+    CUDA_CHECK(cudaEventRecord(t.emptied[place], t.in_queue));
+  }
+  // END SOLUTION
+}
+
+// --- from device to device -----------------------------------------------------------------------
+
+/// While it lives, `device` may access the memory of `other`, as far as it can.
+class peer_access {
+ public:
+  peer_access(int device, int other) : device_(device), other_(other) {
+    // TODO(3): if there is anything to enable, enable it (cudaDeviceEnablePeerAccess). That is for
+    //          the current device, and in one direction. If cudaErrorPeerAccessAlreadyEnabled says
+    //          that it was before, all is well: take the error away with cudaGetLastError().
+    //          The destructor (below) disables what has been enabled here, and nothing else.
+    // BEGIN SOLUTION
+    // STUB: throw not_written("peer_access", 3);
+    if (device == other || !can_access(device, other)) return;
+    CUDA_CHECK(cudaSetDevice(device));
+    const cudaError_t status = cudaDeviceEnablePeerAccess(other, 0);
+    if (status == cudaErrorPeerAccessAlreadyEnabled) {
+      cudaGetLastError();
+      return;
+    }
+    CUDA_CHECK(status);
+    is_ours_ = true;
+    // END SOLUTION
+  }
+  ~peer_access() {
+    if (!is_ours_) return;
+    CUDA_CHECK_NOTHROW(cudaSetDevice(device_));
+    CUDA_CHECK_NOTHROW(cudaDeviceDisablePeerAccess(other_));
+  }
+  peer_access(const peer_access&) = delete;
+  peer_access& operator=(const peer_access&) = delete;
+
+ private:
+  int device_, other_;
+  bool is_ours_ = false;
+};
+
+void peer_copy(const task& t) {
+  // TODO(4): a single cudaMemcpyPeerAsync, in t.out_queue.
+  // BEGIN SOLUTION
+  // STUB: throw not_written("step peer_copy", 4);
+  CUDA_CHECK(cudaMemcpyPeerAsync(t.target, t.to, t.source, t.from, t.n * sizeof(int), t.out_queue));
+  // END SOLUTION
+}
+
+__global__ void read_from(const int* source, int* target, std::size_t n) {
+  // TODO(5): target[i] = source[i] for all n words, by all threads of the grid together. There may
+  // be
+  //          fewer threads than words.
+  // BEGIN SOLUTION
+  const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
+  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride)
+    target[i] = source[i];
+  // END SOLUTION
+}
+
+void peer_kernel(const task& t) {
+  // TODO(5): and its launch, into t.in_queue. On which device does a kernel run?
+  // BEGIN SOLUTION
+  // STUB: throw not_written("step peer_kernel", 5);
+  CUDA_CHECK(cudaSetDevice(t.to));  // a kernel runs on the current device, in one of its streams
+  read_from<<<blocks_for(t.n), kThreads, 0, t.in_queue>>>(t.source, t.target, t.n);
+  CUDA_CHECK(cudaGetLastError());
+  // END SOLUTION
+}
+
+}  // namespace
+
+transfer send(step which, int from, int to, std::span<const int> words, int copies,
+              std::size_t piece) {
+  check(from, to, copies, piece);
+  const keep_current_device keep;
+  const bool over_host = which == step::through_host || which == step::in_pieces;
+  if (over_host || !can_access(from, to) || !can_access(to, from)) {
+    const bool whole = which == step::through_host;
+    const std::size_t room = whole ? words.size() : 2 * std::min(piece, words.size());
+    return host_part_of_send(from, to, words, copies, piece, route::through_host, room,
+                             whole                      ? through_host
+                             : which == step::peer_copy ? peer_copy
+                                                        : in_pieces);
+  }
+  const peer_access there(from, to), back(to, from);
+  return host_part_of_send(from, to, words, copies, piece,
+                           from == to ? route::within_device : route::direct, 0,
+                           which == step::peer_copy ? peer_copy : peer_kernel);
+}
+
+}  // namespace lab::peer_copies
