@@ -130,8 +130,8 @@ function(lab_add_exercise folder)
   endif()
   set(mpi)
   if(uses_mpi)
-    set(mpi lab_mpi)
-    list(APPEND libraries lab_mpi)
+    set(mpi lab_mpi)  # before lab_test_main, whose main() it calls
+    list(PREPEND libraries lab_mpi)
   endif()
 
   # The test is compiled once and linked with the student's file, the solution and each bug.
@@ -195,7 +195,7 @@ function(lab_add_exercise folder)
       OUTPUT "${id}_${name}" FOLDER "${kind}s")
     lab_program(${kind}_test.${id}
       SOURCES $<TARGET_OBJECTS:test_objects.${id}> $<TARGET_OBJECTS:${kind}_code.${id}>
-      INCLUDE "${folder}" LINK lab_test_main ${checks} ${libraries}
+      INCLUDE "${folder}" LINK ${mpi} lab_test_main ${checks} ${libraries}
       OUTPUT "${id}_${name}_test" FOLDER "tests/${kind}s")
     if(kind MATCHES "^watched_")
       set_target_properties(${kind}.${id} ${kind}_test.${id} PROPERTIES EXCLUDE_FROM_ALL ON)
@@ -206,7 +206,7 @@ function(lab_add_exercise folder)
 
   # Which tests there are is no matter of what is tested: nothing is called, so nothing is missed.
   lab_program(cases.${id} SOURCES $<TARGET_OBJECTS:test_objects.${id}>
-    INCLUDE "${folder}" LINK lab_test_main ${libraries} OUTPUT "${id}_${name}" FOLDER "tests/cases")
+    INCLUDE "${folder}" LINK ${mpi} lab_test_main ${libraries} OUTPUT "${id}_${name}" FOLDER "tests/cases")
   target_link_options(cases.${id} PRIVATE LINKER:--unresolved-symbols=ignore-all LINKER:--strip-debug)
   set_target_properties(cases.${id} PROPERTIES EXCLUDE_FROM_ALL ON)
 
@@ -276,6 +276,10 @@ function(lab_add_bugs id cc folder solution_file bugs_file libraries)
   if(NOT TARGET bugs)
     add_custom_target(bugs)
   endif()
+  set(mpi)
+  if("lab_mpi" IN_LIST libraries)
+    set(mpi lab_mpi)
+  endif()
   foreach(line IN LISTS lines)
     string(REPLACE "|" ";" fields "${line}")
     list(GET fields 0 bug)
@@ -295,7 +299,7 @@ function(lab_add_bugs id cc folder solution_file bugs_file libraries)
       <algorithm> <array> <cmath> <cstddef> <cstdint> <memory> <span> <string> <vector>
       <lab/cuda_check.hpp> <lab/device_buffer.hpp> <lab/errors.hpp> <lab/timer.hpp>)
     lab_program(${target} SOURCES $<TARGET_OBJECTS:test_objects.${id}>
-      INCLUDE "${bug_folder};${folder}" LINK lab_test_main ${libraries} OUTPUT "${bug}" FOLDER "bugs/${id}")
+      INCLUDE "${bug_folder};${folder}" LINK ${mpi} lab_test_main ${libraries} OUTPUT "${bug}" FOLDER "bugs/${id}")
     # There are a thousand of these, and with what debuggers need they would fill 20 gigabytes.
     target_link_options(${target} PRIVATE LINKER:--strip-debug)
     lab_cuda_sources(${target} "${file}" UNFINISHED QUICK ${check} HEADERS ${headers})

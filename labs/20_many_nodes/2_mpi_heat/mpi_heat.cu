@@ -1,0 +1,131 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 20.2 mpi_heat: a plate in parts, whose borders travel between processes.
+// Edit:  this file, from TODO(1) to TODO(6). mpi_heat.hpp says what is asked for.
+// Run:   scripts/lab run 20.2 -- --ranks 6 --step overlap
+// Test:  scripts/lab test 20.2
+// Hints: scripts/lab hint 20.2                            Chapter: docs/20_many_nodes.md
+
+#include <cuda_runtime.h>
+
+#include "given.hpp"
+
+namespace lab::mpi_heat {
+
+// --- both steps: who has which part --------------------------------------------------------------
+
+process_grid choose_grid(int width, int height, int ranks) {
+  require_sizes(width, height, ranks);
+  // TODO(1): try all grids with at most `height` rows and `width` columns, and keep the one that
+  // the
+  //          contract describes.
+  throw not_written("choose_grid", 1);
+}
+
+namespace {
+
+/// A communicator of the ranks in the grid; MPI_COMM_NULL for those that are beyond it.
+MPI_Comm make_grid(MPI_Comm world, process_grid grid) {
+  MPI_Comm made = MPI_COMM_NULL;
+  // TODO(2): MPI_Cart_create: two dimensions, rows first, no periods, and no reordering, since each
+  //          rank has its part already.
+  throw not_written("make_grid", 2);
+  return made;
+}
+
+neighbors neighbors_in(MPI_Comm grid) {
+  neighbors found;
+  // TODO(2): MPI_Cart_shift finds two of them at a time. Dimension 0 counts rows, from up to down.
+  throw not_written("neighbors_in", 2);
+  return found;
+}
+
+// --- both steps: from the cells to a message, and back -------------------------------------------
+// Neighbors need the cells along the borders as they are after 1 of the contract, in the same order
+// as border_layout. A column is not contiguous, so a kernel gathers it; and if it takes the rows
+// along, one copy to the host is enough.
+
+__global__ void pack(part_view p, float* packed) {
+  // TODO(3): thread i stores number i of the border_layout: a cell of the first or last row, or of
+  //          the first or last column, heated.
+}
+
+/// Packs the borders, and copies them to memory.to_send. Waits until they are there.
+void fetch_borders(const part& now) {
+  // TODO(4): the kernel and the copy, in the stream now.along_borders; then wait for this stream.
+  throw not_written("fetch_borders", 4);
+}
+
+/// Starts all messages of this time step.
+void start_exchange(const part& now, messages& under_way) {
+  // TODO(4): receive from each neighbor into memory.received, and send it its border of
+  //          memory.to_send. What this rank sends up arrives at the other one from below: choose
+  //          the tags by the direction in which a message travels.
+  throw not_written("start_exchange", 4);
+}
+
+/// Copies what has been received into memory.halo, in this stream.
+void store_halo(const part& now, cudaStream_t stream) {
+  part_buffers& memory = now.memory;
+  CUDA_CHECK(cudaMemcpyAsync(memory.halo.data(), memory.received.data(),
+                             memory.received.size_bytes(), cudaMemcpyHostToDevice, stream));
+}
+
+// --- blocking ------------------------------------------------------------------------------------
+
+void advance_blocking(const part& now) {
+  // TODO(5): the borders, the exchange (between now.exchange.begin() and end()), the halo, and then
+  //          all cells. The next time step must find the new cells complete.
+  throw not_written("step blocking", 5);
+}
+
+// --- overlap -------------------------------------------------------------------------------------
+// Inner cells have all their neighbors in the part itself. Requires that their kernel is under way
+// before the host waits for messages, and that the outermost cells are computed after the halo is
+// there, each once.
+
+__global__ void blend_borders(part_view p) {
+  // TODO(6): thread i computes the cell that has number i in the border_layout. A corner has two
+  //          numbers, and in a part of one row or column every cell has; no cell is computed twice.
+}
+
+void advance_overlap(const part& now) {
+  // TODO(6): as above, but the inner cells (launch_blend with a margin of 1) go to the stream
+  //          now.inside, as early as possible, and the borders to now.along_borders.
+  throw not_written("step overlap", 6);
+}
+
+// --- given ---------------------------------------------------------------------------------------
+
+template <class Advance>
+rank_result work_of_rank(MPI_Comm world, const rank_task& task, std::span<const float> initial,
+                         std::span<const float> heaters, const Advance& advance) {
+  use_device_of_local_rank(world);
+  const communicator grid(make_grid(world, task.grid));
+  if (grid == MPI_COMM_NULL) return {};  // nothing to do: the plate has too few cells
+  return run_steps(task, grid, neighbors_in(grid), initial, heaters, advance);
+}
+
+rank_result blocking_of_rank(MPI_Comm world, const rank_task& task, std::span<const float> initial,
+                             std::span<const float> heaters) {
+  return work_of_rank(world, task, initial, heaters, advance_blocking);
+}
+rank_result overlap_of_rank(MPI_Comm world, const rank_task& task, std::span<const float> initial,
+                            std::span<const float> heaters) {
+  return work_of_rank(world, task, initial, heaters, advance_overlap);
+}
+const mpi::job kBlocking("20.2 blocking", blocking_of_rank);
+const mpi::job kOverlap("20.2 overlap", overlap_of_rank);
+
+}  // namespace
+
+result simulate(step which, int width, int height, std::span<const float> initial,
+                std::span<const float> heaters, int steps, int ranks, int kill_rank) {
+  require_good(width, height, initial, heaters, steps, ranks);
+  const process_grid grid = choose_grid(width, height, ranks);
+  return run(which == step::overlap ? kOverlap : kBlocking, grid, width, height, initial, heaters,
+             steps, ranks, kill_rank);
+}
+
+}  // namespace lab::mpi_heat

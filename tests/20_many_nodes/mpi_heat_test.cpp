@@ -1,0 +1,265 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "mpi_heat.hpp"
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <limits>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "fault_tests.hpp"
+#include "full_size.hpp"
+#include "lab/errors.hpp"
+#include "lab/random.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+#include "required_work.hpp"
+#include "steps.hpp"
+
+namespace {
+
+using lab::mpi_heat::choose_grid;
+using lab::mpi_heat::kLongestSide;
+using lab::mpi_heat::kMostRanks;
+using lab::mpi_heat::process_grid;
+using lab::mpi_heat::reference;
+using lab::mpi_heat::result;
+using lab::mpi_heat::simulate;
+using lab::mpi_heat::step;
+using lab::testing::at_other_sizes;
+using lab::testing::bytes_of;
+using lab::testing::matches;
+using lab::testing::work_of;
+
+using named_step = lab::testing::named<step>;
+constexpr named_step kSteps[] = {{step::blocking, "blocking"}, {step::overlap, "overlap"}};
+
+const lab::testing::setting three_devices("CPU_DEVICE_COUNT", "3");
+
+struct plate {
+  int width, height;
+  std::vector<float> initial, heaters;
+};
+
+plate random_plate(int width, int height, std::uint64_t seed) {
+  const auto count = static_cast<std::size_t>(width) * static_cast<std::size_t>(height);
+  plate p{width, height, lab::random_floats(count, seed, -3, 5), std::vector<float>(count)};
+  const auto heaters = lab::random_floats(count, seed + 1, -9, 9);
+  for (std::size_t i = seed % 5; i < count; i += 5) p.heaters[i] = heaters[i];
+  return p;
+}
+
+result run(step which, const plate& p, int steps, int ranks) {
+  return simulate(which, p.width, p.height, p.initial, p.heaters, steps, ranks);
+}
+
+/// Whether the bits are those of one process.
+::testing::AssertionResult is_right(step which, const plate& p, int steps, int ranks) {
+  return matches(lab::compare_exact(run(which, p, steps, ranks).cells,
+                                    reference(p.width, p.height, p.initial, p.heaters, steps)));
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(KernelsOnEveryRankAndOnlyBordersBetweenThem) {
+  constexpr int kTimes = 6, kRanks = 4;  // 2 x 2
+  const plate p = random_plate(96, 80, 1);
+  const std::size_t bytes = bytes_of(p.initial);
+  // Each of the four parts has a border of 2 * (48 + 40) cells.
+  const std::size_t borders = kRanks * kTimes * 2 * (48 + 40) * sizeof(float);
+  for (const auto& [which, name] : kSteps) {
+    const bool overlaps = which == step::overlap;
+    const lab::testing::work done =
+        work_of([&, which = which] { return is_right(which, p, kTimes, kRanks); });
+    EXPECT_TRUE(as_required(done, {.threads = 96 * 80 / kRanks / 8,
+                                   .kernels = kRanks * kTimes,
+                                   .sent = 2 * bytes + borders / 2,
+                                   .fetched = bytes + borders / 2,
+                                   .streams = overlaps ? 2U * kRanks : 1U,
+                                   .devices = kRanks,
+                                   .reads = 2 * bytes * kTimes,
+                                   .writes = bytes * kTimes}))
+        << name;
+    EXPECT_LE(done.bytes_copied(cudaMemcpyDeviceToHost), bytes + borders)
+        << name << ": more than the borders is copied to the host";
+    EXPECT_LE(done.bytes_copied(cudaMemcpyHostToDevice), 2 * bytes + borders)
+        << name << ": more than the borders is copied to the device";
+    // As required_work.hpp numbers them: 64 for each rank.
+    std::set<int> devices;
+    for (const auto& k : done.kernels) devices.insert(k.device);
+    EXPECT_EQ(devices, (std::set<int>{0, 64 + 1, 128 + 2, 192 + 0})) << name;
+    EXPECT_TRUE(at_other_sizes([which = which](int n) {
+      return is_right(which, random_plate(n, n + 1, 1), 3, 2);
+    })) << name;
+  }
+}
+
+// --- the grid ------------------------------------------------------------------------------------
+
+TEST(Grid, UsesAsManyRanksAsThereIsWorkFor) {
+  for (const int width : {1, 2, 3, 5, 16, 100})
+    for (const int height : {1, 2, 3, 7, 16, 90})
+      for (const int ranks : {1, 2, 3, 4, 5, 6, 7, 8, 12, 13, 36, kMostRanks}) {
+        // All grids there are, in the order of their rows.
+        process_grid best;
+        long used = 0, shortest = 0;
+        for (int rows = 1; rows <= std::min(height, ranks); ++rows)
+          for (int columns = 1; columns <= std::min(width, ranks / rows); ++columns) {
+            const long borders = (rows - 1L) * width + (columns - 1L) * height;
+            if (rows * columns < used || (rows * columns == used && borders >= shortest)) continue;
+            best = {rows, columns};
+            used = rows * columns;
+            shortest = borders;
+          }
+        const process_grid got = choose_grid(width, height, ranks);
+        EXPECT_EQ(got, best) << width << " x " << height << " cells, " << ranks
+                             << " ranks: " << got.rows << " x " << got.columns << ", and not "
+                             << best.rows << " x " << best.columns;
+      }
+}
+
+TEST(Grid, CutsTheLongerSide) {
+  EXPECT_EQ(choose_grid(1000, 10, 4), (process_grid{1, 4}));
+  EXPECT_EQ(choose_grid(10, 1000, 4), (process_grid{4, 1}));
+  EXPECT_EQ(choose_grid(100, 100, 4), (process_grid{2, 2}));
+  EXPECT_EQ(choose_grid(100, 100, 2), (process_grid{1, 2})) << "the fewest rows of two as good";
+  EXPECT_EQ(choose_grid(kLongestSide, kLongestSide, 64), (process_grid{8, 8}));
+  EXPECT_EQ(choose_grid(3, 2, 7), (process_grid{2, 3})) << "a rank has nothing to do";
+}
+
+TEST(Grid, RefusesWhatCannotBe) {
+  EXPECT_THROW(choose_grid(0, 5, 1), lab::invalid_input);
+  EXPECT_THROW(choose_grid(5, -1, 1), lab::invalid_input);
+  EXPECT_THROW(choose_grid(kLongestSide + 1, 5, 1), lab::invalid_input);
+  EXPECT_THROW(choose_grid(5, 5, 0), lab::invalid_input);
+  EXPECT_THROW(choose_grid(5, 5, kMostRanks + 1), lab::invalid_input);
+}
+
+// --- the temperatures ----------------------------------------------------------------------------
+
+using EachStep = lab::testing::each_step<named_step>;
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
+
+TEST_P(EachStep, HasTheSameBitsOnAnyNumberOfRanks) {
+  // One cell, rows, columns, fewer cells than ranks, uneven parts, parts of one row or column,
+  // parts around a tile of 32 x 8 cells.
+  struct size {
+    int width, height;
+  };
+  for (const int ranks : {1, 2, 4, 6, 7})
+    for (const auto& [width, height] :
+         {size{1, 1}, size{2, 1}, size{1, 5}, size{3, 2}, size{5, 7}, size{9, 2}, size{2, 11},
+          size{17, 16}, size{33, 31}, size{67, 35}, size{35, 66}}) {
+      const plate p = random_plate(width, height, 1);
+      for (const int steps : {1, 4})
+        ASSERT_TRUE(is_right(which(), p, steps, ranks))
+            << width << " x " << height << " cells, " << steps << " time steps, " << ranks
+            << " ranks";
+    }
+}
+
+TEST_P(EachStep, TakesManyTimeStepsEvenAndOdd) {
+  const plate p = random_plate(19, 17, 2);
+  EXPECT_TRUE(is_right(which(), p, 60, 4));
+  EXPECT_TRUE(is_right(which(), p, 61, 6));
+}
+
+TEST_P(EachStep, SendsBordersThatNoBufferOfMpiHolds) {
+  // Short messages are on their way when MPI_Send returns, and long ones are not: then two ranks
+  // that both send first wait for each other.
+  EXPECT_TRUE(is_right(which(), random_plate(3, 20'011, 3), 2, 4));
+  EXPECT_TRUE(is_right(which(), random_plate(20'011, 4, 4), 2, 2));
+  EXPECT_TRUE(is_right(which(), random_plate(3001, 6, 5), 2, 6));
+}
+
+TEST_P(EachStep, LeavesThePlateAloneInNoSteps) {
+  const plate p = random_plate(9, 7, 5);
+  EXPECT_EQ(run(which(), p, 0, 4).cells, p.initial);
+}
+
+TEST_P(EachStep, CarriesHeatAcrossCorners) {
+  // A single hot cell next to where four parts meet: after two steps it has reached all of them.
+  plate p{8, 8, std::vector<float>(64), std::vector<float>(64)};
+  p.initial[3 * 8 + 3] = 1024;
+  const result got = run(which(), p, 2, 4);
+  EXPECT_EQ(got.grid, (process_grid{2, 2}));
+  EXPECT_EQ(got.cells[4 * 8 + 4], 128.0F);
+  EXPECT_TRUE(is_right(which(), p, 7, 4));
+}
+
+TEST_P(EachStep, SaysWhichGridAndHowLongItTook) {
+  const plate p = random_plate(64, 48, 6);
+  const result got = run(which(), p, 5, 6);
+  EXPECT_EQ(got.grid, choose_grid(64, 48, 6));
+  EXPECT_GT(got.total_ms, 0.0F);
+  EXPECT_LT(got.total_ms, 20'000.0F);
+  EXPECT_GT(got.exchange_ms, 0.0F);
+  EXPECT_LE(got.exchange_ms, 1.1F * got.total_ms + 1);
+}
+
+TEST_P(EachStep, IsRightAtTheProgramsSize) {
+  using namespace lab::mpi_heat;
+  lab::testing::expect_at_full_size([&] {
+    return is_right(which(), random_plate(kDefaultWidth, kDefaultHeight, 7), kDefaultSteps,
+                    kDefaultRanks);
+  });
+}
+
+TEST_P(EachStep, ForgetsThePreviousCall) {
+  const plate large = random_plate(40, 30, 8), small = random_plate(5, 4, 9);
+  for (const plate* p : {&large, &small, &large}) EXPECT_TRUE(is_right(which(), *p, 3, 4));
+}
+
+TEST_P(EachStep, ReportsWithinSecondsWhichRankHasDied) {
+  const plate p = random_plate(16, 12, 10);
+  const auto begin = std::chrono::steady_clock::now();
+  std::string sentence;
+  try {
+    (void)simulate(which(), p.width, p.height, p.initial, p.heaters, 4, 4, 2);
+  } catch (const std::exception& error) {
+    sentence = error.what();
+  }
+  const auto took = std::chrono::steady_clock::now() - begin;
+  EXPECT_NE(sentence.find("rank 2 of 4 was ended by SIGKILL"), std::string::npos) << sentence;
+  EXPECT_LT(std::chrono::duration<double>(took).count(), 10.0);
+  EXPECT_TRUE(is_right(which(), p, 4, 4)) << "afterwards";
+}
+
+// --- refusals ------------------------------------------------------------------------------------
+
+TEST_P(EachStep, RefusesWhatCannotBeSimulated) {
+  const std::vector<float> none, ten(10), eleven(11);
+  EXPECT_THROW(simulate(which(), 0, 5, none, none, 1, 1), lab::invalid_input);
+  EXPECT_THROW(simulate(which(), 5, -2, none, none, 1, 1), lab::invalid_input);
+  EXPECT_THROW(simulate(which(), 5, 2, eleven, ten, 1, 1), lab::invalid_input);
+  EXPECT_THROW(simulate(which(), 5, 2, ten, eleven, 1, 1), lab::invalid_input);
+  EXPECT_THROW(simulate(which(), 5, 2, ten, none, 1, 1), lab::invalid_input);
+  EXPECT_THROW(simulate(which(), 5, 2, ten, ten, -1, 1), lab::invalid_input);
+  EXPECT_THROW(simulate(which(), 5, 2, ten, ten, 1, 0), lab::invalid_input);
+  EXPECT_THROW(simulate(which(), 5, 2, ten, ten, 1, kMostRanks + 1), lab::invalid_input);
+  const float beyond = std::nextafter(lab::mpi_heat::kHottest, std::numeric_limits<float>::max());
+  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), beyond, -beyond}) {
+    std::vector<float> cells = ten;
+    cells[9] = bad;
+    EXPECT_THROW(simulate(which(), 5, 2, cells, ten, 1, 1), lab::invalid_input) << bad;
+    EXPECT_THROW(simulate(which(), 5, 2, ten, cells, 1, 1), lab::invalid_input) << bad;
+  }
+}
+
+FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
+  const plate p = random_plate(17, 5, 1);
+  for (const int ranks : {1, 4})
+    lab::testing::expect_failures_reported([&] { return run(which(), p, 2, ranks).cells; },
+                                           p.initial, p.heaters);
+}
+
+}  // namespace
