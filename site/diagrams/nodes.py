@@ -64,3 +64,71 @@ def scatter_reduce(c: Canvas) -> None:
     c.text(20, 212, "MPI_Reduce", "code")
     c.label(320, 228, 120, 28, "the total", "orange")
     c.text(452, 247, "for rank 0, or for all (MPI_Allreduce)", "small")
+
+
+@drawing(
+    "A plate on a grid of six ranks",
+    "A plate of 12 by 8 cells is divided among two rows and three columns of ranks. Rank 1 is in"
+    " the middle of the first row. It has an edge of the plate above it, rank 0 to its left, rank 2"
+    " to its right and rank 4 below. It receives the last column of rank 0, the first column of rank 2"
+    " and the first row of rank 4 as its halo. Cells across a corner are not needed.",
+    300,
+)
+def process_grid(c: Canvas) -> None:
+    size, left, top, gap = 24, 30, 36, 14
+    fills = (("blue", "green", "blue"), ("purple", "blue", "purple"))
+    for row in range(2):
+        for column in range(3):
+            x, y = left + column * (4 * size + gap), top + row * (4 * size + gap)
+            for line in range(4):
+                marks = [fills[row][column]] * 4
+                if (row, column) == (0, 0):
+                    marks[3] = "orange"
+                elif (row, column) == (0, 2):
+                    marks[0] = "orange"
+                elif (row, column) == (1, 1) and line == 0:
+                    marks = ["orange"] * 4
+                c.cells(x, y + size * line, [""] * 4, marks, size, size)
+            c.label(x + 18, y + 36, 60, 24, f"rank {3 * row + column}", "panel", "small")
+    c.text(left, 24, "2 rows, 3 columns of ranks", "strong")
+    c.lines(
+        400,
+        70,
+        (
+            "Rank 1 (green) receives what is orange:",
+            "the last column of rank 0,",
+            "the first column of rank 2,",
+            "the first row of rank 4.",
+            "Above it is an edge of the plate:",
+            "there its neighbor is MPI_PROC_NULL.",
+        ),
+        "small",
+    )
+    c.text(400, 214, "Ranks 3 and 5 touch it only at a corner,", "small muted")
+    c.text(400, 233, "and send it nothing.", "small muted")
+
+
+@drawing(
+    "A time step with overlap",
+    "Three lines of time. Stream `inside`: the inner cells are computed from the beginning. Stream"
+    " `along_borders`: the borders are packed and copied to the host; after the messages the halo"
+    " is copied to the device, and the border cells are computed. The host starts the messages when"
+    " the borders have been copied, and waits for them. The time step ends when both streams have"
+    " finished.",
+    206,
+)
+def overlapped_halo(c: Canvas) -> None:
+    for i, name in enumerate(("stream inside", "stream along_borders", "messages")):
+        c.text(16, 43 + 52 * i, name, "small")
+    c.label(160, 22, 420, 32, "inner cells", "blue")
+    c.label(160, 74, 60, 32, "pack", "green", "small")
+    c.label(220, 74, 60, 32, "copy", "green", "small")
+    c.label(300, 126, 150, 32, "exchange", "orange")
+    c.label(470, 74, 60, 32, "copy", "green", "small")
+    c.label(530, 74, 110, 32, "border cells", "green", "small")
+    c.arrow(280, 106, 300, 126)
+    c.arrow(450, 126, 470, 106)
+    c.line(640, 14, 640, 170, "dashed")
+    c.text(648, 96, "next step", "small")
+    c.arrow(160, 184, 700, 184)
+    c.text(160, 200, "time", "small muted")
