@@ -70,8 +70,8 @@ def scatter_reduce(c: Canvas) -> None:
     "A plate on a grid of six ranks",
     "A plate of 12 by 8 cells is divided among two rows and three columns of ranks. Rank 1 is in"
     " the middle of the first row. It has an edge of the plate above it, rank 0 to its left, rank 2"
-    " to its right and rank 4 below. It receives the last column of rank 0, the first column of rank 2"
-    " and the first row of rank 4 as its halo. Cells across a corner are not needed.",
+    " to its right and rank 4 below. It receives the last column of rank 0, the first column of"
+    " rank 2 and the first row of rank 4 as its halo. Cells across a corner are not needed.",
     300,
 )
 def process_grid(c: Canvas) -> None:
