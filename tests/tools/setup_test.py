@@ -30,6 +30,8 @@ OPTIONAL = {
     "libthrust-dev": "1.17.2-2",
     "libgl-dev": "1.6.0-1",
     "libegl-dev": "1.6.0-1",
+    "libopenmpi-dev": "4.1.4-3+b1",
+    "openmpi-bin": "4.1.4-3+b1",
 }
 AUTHOR = {
     "git": "1:2.39.5-0",
