@@ -365,6 +365,7 @@ exit 0
             ("python3", "3.12.1"),
             ("addr2line", "2.42"),
             ("g++", "14.1.1"),
+            ("mpirun", "5.0.5"),
         ):
             script(
                 self.bin / tool,
