@@ -97,6 +97,60 @@ def pipeline_stages(c: Canvas) -> None:
 
 
 @drawing(
+    "A box at the corner of a matrix",
+    "The matrix begins in the middle of the picture. The box of the first tile begins four columns"
+    " left of it and four rows above it. The tile is inside, with a halo around it. What is outside"
+    " of the matrix becomes zeros in shared memory, and all 6400 bytes of the box count.",
+    300,
+)
+def tensor_box(c: Canvas) -> None:
+    c.text(20, 26, "global memory", "strong")
+    c.box(100, 90, 250, 190, "panel", 0)
+    c.text(340, 270, "matrix", "small", "end")
+    c.box(60, 50, 160, 160, "empty", 0)
+    c.box(100, 90, 120, 120, "blue", 0)
+    c.box(100, 90, 80, 80, "green", 0)
+    c.text(140, 135, "tile", "small", "middle")
+    c.text(64, 44, "box, at (-4, -4)", "small")
+    c.text(470, 26, "shared memory", "strong")
+    c.box(470, 50, 160, 160, "orange", 0)
+    c.box(510, 90, 120, 120, "blue", 0)
+    c.box(510, 90, 80, 80, "green", 0)
+    c.text(550, 135, "tile", "small", "middle")
+    c.text(550, 76, "zeros", "small", "middle")
+    c.arrow(228, 130, 462, 130)
+    c.text(400, 118, "one copy", "small", "middle")
+    c.text(470, 236, "The barrier counts 40 x 40 x 4 bytes,", "small muted")
+    c.text(470, 256, "zeros included.", "small muted")
+
+
+@drawing(
+    "Phases of two barriers",
+    "The turns of a block use two stages alternately. While one tile is used, the next one is"
+    " copied to the other stage. Each use of a stage is a phase of its barrier; the parities of"
+    " these phases are false, false, true, true, and so on, turn by turn.",
+    250,
+)
+def two_stage_phases(c: Canvas) -> None:
+    wide, left = 112, 120
+    c.text(20, 62, "stage 0", "code")
+    c.text(20, 112, "stage 1", "code")
+    c.text(20, 168, "turn", "small")
+    c.text(20, 198, "waits for", "small")
+    for turn in range(4):
+        x = left + wide * (turn + 1)
+        y = 42 + 50 * (turn % 2)
+        c.label(x - wide, y, wide - 4, 30, f"copy {turn}", "orange", "small")
+        c.label(x, y, wide - 4, 30, f"use {turn}", "blue", "small")
+        c.text(x + wide / 2, 168, str(turn), "small", "middle")
+        parity = "true" if turn // 2 % 2 else "false"
+        c.text(x + wide / 2, 198, f"full[{turn % 2}], {parity}", "small", "middle")
+        c.line(x - 2, 34, x - 2, 150, "dashed")
+    meaning = "Dashed: a barrier of the block between two turns. Not to scale."
+    c.text(20, 238, meaning, "small muted")
+
+
+@drawing(
     "Jobs with cudaMalloc, and with memory in stream order",
     "Above, the host allocates, launches, and waits in cudaFree until the job has finished: the"
     " device is idle while the host allocates, frees and launches. Below, the host puts the"

@@ -149,8 +149,8 @@ struct recording::recorder final : cpu_device::observer {
           !e.writes && copies != under_way.end())  // (what is copied is written)
         k.copies_under_way = std::max(k.copies_under_way, copies->second);
       if (const auto copies = bulk_under_way.find(e.block);
-          !e.writes && copies != bulk_under_way.end())
-        k.bulk_under_way = std::max(k.bulk_under_way, copies->second);
+          !e.writes && !e.atomic && copies != bulk_under_way.end() && copies->second != 0)
+        ++k.shared_meanwhile;
     } else {
       // (Whoever asks a lock again and again waits, and does not work.)
       if (!e.atomic || its_own.last_atomic != e.address) ++its_own.accesses;

@@ -154,12 +154,12 @@ std::string complaint_of_kernels(const work& done, const required& what) {
            " asynchronous copies" + " under way meanwhile, and this asks for " +
            std::to_string(what.copies_under_way) +
            ": start those of the next tiles before this one is used";
-  if (const auto copies = most([](const auto& k) { return k.bulk_under_way; });
-      copies < what.bulk_under_way)
-    return "a block that reads shared memory has " + std::to_string(copies) +
-           " bulk copies under way meanwhile, and this asks for " +
-           std::to_string(what.bulk_under_way) +
-           ": start those of the next tile before this one is used";
+  if (const auto reads = sum([](const auto& k) { return k.shared_meanwhile; });
+      reads < what.shared_meanwhile)
+    return "shared memory is read " + number_of(reads, "time") +
+           " while a bulk copy of the block is under way, and this asks for " +
+           std::to_string(what.shared_meanwhile) +
+           ": start that of the next tile before this one is used";
   if (const auto variables = done.costs.find("variable load");
       what.constant_memory && (variables == done.costs.end() || variables->second.requests == 0))
     return "no kernel read a __constant__ variable";

@@ -1,0 +1,95 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 17.3 tma_tiles: a stencil whose tiles the copy engine brings into shared memory.
+// Edit:  this file, from TODO(1) to TODO(5). Contract: tma_tiles.hpp
+// Run:   scripts/lab run 17.3 -- --step loads     (then row_copies, tensor_copy and two_stages)
+// Test:  scripts/lab test 17.3
+// Hints: scripts/lab hint 17.3                 Chapter: docs/17_asynchrony.md
+
+#include <cuda_runtime.h>
+
+#include "given.hpp"
+
+namespace lab::tma_tiles {
+namespace {
+
+// --- loads: through registers --------------------------------------------------------------------
+
+__global__ void __launch_bounds__(kThreads) loads(job j) {
+  __shared__ tile box;
+  const place p = box_of(j, blockIdx.x);
+  // TODO(1): the threads of the block fill the box: 0 where it is outside of the matrix. Then
+  //          store_tile(). Invariant: no thread reads the box before it is complete.
+}
+
+// --- row_copies: a bulk copy for each row --------------------------------------------------------
+
+__global__ void __launch_bounds__(kThreads) row_copies(job j) {
+  __shared__ tile box;
+  __shared__ block_barrier full;
+  make_barriers(&full, 1, kThreads);
+  const place p = box_of(j, blockIdx.x);
+  // TODO(2): thread i < kBox starts a bulk copy of row i of the box, if the matrix has such a row
+  //          (cde::cp_async_bulk_global_to_shared), and arrives with its bytes
+  //          (cuda::device::barrier_arrive_tx); all others just arrive. All wait. Then what is
+  //          outside of the matrix becomes 0. Invariants: addresses and bytes are multiples of 16;
+  //          no copy leaves its row, which has j.pitch values.
+}
+
+// --- tensor_copy: a bulk copy for the tile -------------------------------------------------------
+
+/// Says how the matrix lies in memory, and which box of it a copy takes.
+CUtensorMap map_of(const job& j) {
+  CUtensorMap map = {};
+  // TODO(3): encode_tiled() returns cuTensorMapEncodeTiled; check() what that returns. The matrix
+  //          has two dimensions of 32-bit unsigned numbers; all lists begin with that of x. No
+  //          swizzle, no interleave, nothing special for the cache or for what is outside.
+  throw not_written("step tensor_copy", 3);  // 3 and 4
+  return map;
+}
+
+__global__ void __launch_bounds__(kThreads)
+    tensor_copy(const __grid_constant__ CUtensorMap map, job j) {
+  __shared__ tile box;
+  __shared__ block_barrier full;
+  make_barriers(&full, 1, kThreads);
+  const place p = box_of(j, blockIdx.x);
+  // TODO(4): one thread starts the copy of the box (cde::cp_async_bulk_tensor_2d_global_to_shared)
+  //          and arrives with its bytes: those outside of the matrix count, too. The others just
+  //          arrive. All wait, and store_tile().
+}
+
+// --- two_stages: the next tile is copied meanwhile -----------------------------------------------
+
+__global__ void __launch_bounds__(kThreads)
+    two_stages(const __grid_constant__ CUtensorMap map, job j) {
+  __shared__ tile stages[2];
+  __shared__ block_barrier full[2];  // of each stage
+  make_barriers(full, 2, 1);         // only the thread that starts a copy arrives
+  // TODO(5): this block's tiles are blockIdx.x, blockIdx.x + gridDim.x, and so on. Their boxes use
+  //          the two stages in turn, and the copy of the next one is started before this one is
+  //          waited for. full[s].wait_parity(p) waits for the end of a phase: p is false for the
+  //          first phase of that barrier, true for the second, and so on.
+  //          Invariant: nobody reads a stage any more when a copy into it is started.
+}
+
+}  // namespace
+
+result apply(step which, std::span<const std::uint32_t> values, std::size_t width,
+             std::size_t height, unsigned blocks) {
+  check(values.size(), width, height, blocks);
+  return host_part_of_apply(values, width, height, [&](const job& j) {
+    // Remove the line of a step when it is written.
+    if (which == step::loads) throw not_written("step loads", 1);
+    if (which == step::row_copies) throw not_written("step row_copies", 2);
+    if (which == step::two_stages) throw not_written("step two_stages", 5);
+    if (which == step::loads) loads<<<j.tiles, kBlock>>>(j);
+    if (which == step::row_copies) row_copies<<<j.tiles, kBlock>>>(j);
+    if (which == step::tensor_copy) tensor_copy<<<j.tiles, kBlock>>>(map_of(j), j);
+    if (which == step::two_stages)
+      two_stages<<<blocks_for(two_stages, j, blocks), kBlock>>>(map_of(j), j);
+  });
+}
+
+}  // namespace lab::tma_tiles

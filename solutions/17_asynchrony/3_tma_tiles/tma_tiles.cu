@@ -1,0 +1,161 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 17.3 tma_tiles: a stencil whose tiles the copy engine brings into shared memory.
+// Edit:  this file, from TODO(1) to TODO(5). Contract: tma_tiles.hpp
+// Run:   scripts/lab run 17.3 -- --step loads     (then row_copies, tensor_copy and two_stages)
+// Test:  scripts/lab test 17.3
+// Hints: scripts/lab hint 17.3                 Chapter: docs/17_asynchrony.md
+
+#include <cuda_runtime.h>
+
+#include "given.hpp"
+
+namespace lab::tma_tiles {
+namespace {
+
+// --- loads: through registers --------------------------------------------------------------------
+
+__global__ void __launch_bounds__(kThreads) loads(job j) {
+  __shared__ tile box;
+  const place p = box_of(j, blockIdx.x);
+  // TODO(1): the threads of the block fill the box: 0 where it is outside of the matrix. Then
+  //          store_tile(). Invariant: no thread reads the box before it is complete.
+  // BEGIN SOLUTION
+  for (int i = static_cast<int>(thread_number()); i < kBox * kBox; i += kThreads) {
+    const int x = p.x + i % kBox, y = p.y + i / kBox;
+    box.at[i / kBox][i % kBox] = is_inside(j, x, y) ? *address(j, x, y) : 0;
+  }
+  __syncthreads();
+  store_tile(box, j, p);
+  // END SOLUTION
+}
+
+// --- row_copies: a bulk copy for each row --------------------------------------------------------
+
+__global__ void __launch_bounds__(kThreads) row_copies(job j) {
+  __shared__ tile box;
+  __shared__ block_barrier full;
+  make_barriers(&full, 1, kThreads);
+  const place p = box_of(j, blockIdx.x);
+  // TODO(2): thread i < kBox starts a bulk copy of row i of the box, if the matrix has such a row
+  //          (cde::cp_async_bulk_global_to_shared), and arrives with its bytes
+  //          (cuda::device::barrier_arrive_tx); all others just arrive. All wait. Then what is
+  //          outside of the matrix becomes 0. Invariants: addresses and bytes are multiples of 16;
+  //          no copy leaves its row, which has j.pitch values.
+  // BEGIN SOLUTION
+  const int row = static_cast<int>(thread_number()), y = p.y + row;
+  const int first = max(p.x, 0), end = min(p.x + kBox, static_cast<int>(j.pitch));
+  block_barrier::arrival_token token;
+  if (row < kBox && y >= 0 && y < j.height) {
+    const unsigned bytes = static_cast<unsigned>(end - first) * sizeof(std::uint32_t);
+    cde::cp_async_bulk_global_to_shared(&box.at[row][first - p.x], address(j, first, y), bytes,
+                                        full);
+    token = cuda::device::barrier_arrive_tx(full, 1, bytes);
+  } else {
+    token = full.arrive();
+  }
+  full.wait(std::move(token));
+  // After the wait: the last copy of a row may have brought some of what follows the row.
+  for (int i = static_cast<int>(thread_number()); i < kBox * kBox; i += kThreads)
+    if (!is_inside(j, p.x + i % kBox, p.y + i / kBox)) box.at[i / kBox][i % kBox] = 0;
+  __syncthreads();
+  store_tile(box, j, p);
+  // END SOLUTION
+}
+
+// --- tensor_copy: a bulk copy for the tile -------------------------------------------------------
+
+/// Says how the matrix lies in memory, and which box of it a copy takes.
+CUtensorMap map_of(const job& j) {
+  CUtensorMap map = {};
+  // TODO(3): encode_tiled() returns cuTensorMapEncodeTiled; check() what that returns. The matrix
+  //          has two dimensions of 32-bit unsigned numbers; all lists begin with that of x. No
+  //          swizzle, no interleave, nothing special for the cache or for what is outside.
+  // BEGIN SOLUTION
+  // STUB: throw not_written("step tensor_copy", 3);  // 3 and 4
+  const cuuint64_t lengths[] = {static_cast<cuuint64_t>(j.width),
+                                static_cast<cuuint64_t>(j.height)};
+  const cuuint64_t strides[] = {j.pitch * sizeof(std::uint32_t)};  // of y; that of x is known
+  const cuuint32_t box[] = {kBox, kBox}, steps[] = {1, 1};
+  check(encode_tiled()(&map, CU_TENSOR_MAP_DATA_TYPE_UINT32, 2, const_cast<std::uint32_t*>(j.from),
+                       lengths, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                       CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+                       CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
+  // END SOLUTION
+  return map;
+}
+
+__global__ void __launch_bounds__(kThreads)
+    tensor_copy(const __grid_constant__ CUtensorMap map, job j) {
+  __shared__ tile box;
+  __shared__ block_barrier full;
+  make_barriers(&full, 1, kThreads);
+  const place p = box_of(j, blockIdx.x);
+  // TODO(4): one thread starts the copy of the box (cde::cp_async_bulk_tensor_2d_global_to_shared)
+  //          and arrives with its bytes: those outside of the matrix count, too. The others just
+  //          arrive. All wait, and store_tile().
+  // BEGIN SOLUTION
+  block_barrier::arrival_token token;
+  if (thread_number() == 0) {
+    cde::cp_async_bulk_tensor_2d_global_to_shared(&box, &map, p.x, p.y, full);
+    token = cuda::device::barrier_arrive_tx(full, 1, sizeof box);
+  } else {
+    token = full.arrive();
+  }
+  full.wait(std::move(token));
+  store_tile(box, j, p);
+  // END SOLUTION
+}
+
+// --- two_stages: the next tile is copied meanwhile -----------------------------------------------
+
+__global__ void __launch_bounds__(kThreads)
+    two_stages(const __grid_constant__ CUtensorMap map, job j) {
+  __shared__ tile stages[2];
+  __shared__ block_barrier full[2];  // of each stage
+  make_barriers(full, 2, 1);         // only the thread that starts a copy arrives
+  // TODO(5): this block's tiles are blockIdx.x, blockIdx.x + gridDim.x, and so on. Their boxes use
+  //          the two stages in turn, and the copy of the next one is started before this one is
+  //          waited for. full[s].wait_parity(p) waits for the end of a phase: p is false for the
+  //          first phase of that barrier, true for the second, and so on.
+  //          Invariant: nobody reads a stage any more when a copy into it is started.
+  // BEGIN SOLUTION
+  const auto start = [&](unsigned tile_number, unsigned stage) {
+    if (thread_number() != 0 || tile_number >= j.tiles) return;
+    const place p = box_of(j, tile_number);
+    cde::cp_async_bulk_tensor_2d_global_to_shared(&stages[stage], &map, p.x, p.y, full[stage]);
+    static_cast<void>(cuda::device::barrier_arrive_tx(full[stage], 1, sizeof(tile)));
+  };
+  start(blockIdx.x, 0);
+  unsigned turn = 0;
+  for (unsigned now = blockIdx.x; now < j.tiles; now += gridDim.x, ++turn) {
+    start(now + gridDim.x, (turn + 1) % 2);
+    full[turn % 2].wait_parity(turn / 2 % 2 != 0);
+    store_tile(stages[turn % 2], j, box_of(j, now));
+    __syncthreads();  // all have read this stage, which the next turn fills again
+  }
+  // END SOLUTION
+}
+
+}  // namespace
+
+result apply(step which, std::span<const std::uint32_t> values, std::size_t width,
+             std::size_t height, unsigned blocks) {
+  check(values.size(), width, height, blocks);
+  return host_part_of_apply(values, width, height, [&](const job& j) {
+    // Remove the line of a step when it is written.
+    // BEGIN SOLUTION
+    // STUB: if (which == step::loads) throw not_written("step loads", 1);
+    // STUB: if (which == step::row_copies) throw not_written("step row_copies", 2);
+    // STUB: if (which == step::two_stages) throw not_written("step two_stages", 5);
+    // END SOLUTION
+    if (which == step::loads) loads<<<j.tiles, kBlock>>>(j);
+    if (which == step::row_copies) row_copies<<<j.tiles, kBlock>>>(j);
+    if (which == step::tensor_copy) tensor_copy<<<j.tiles, kBlock>>>(map_of(j), j);
+    if (which == step::two_stages)
+      two_stages<<<blocks_for(two_stages, j, blocks), kBlock>>>(map_of(j), j);
+  });
+}
+
+}  // namespace lab::tma_tiles

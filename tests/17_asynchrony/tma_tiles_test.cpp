@@ -1,0 +1,245 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tma_tiles.hpp"
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "fault_tests.hpp"
+#include "full_size.hpp"
+#include "lab/errors.hpp"
+#include "lab/launch_limits.hpp"
+#include "lab/random.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+#include "required_work.hpp"
+#include "steps.hpp"
+
+namespace {
+
+using lab::testing::as_required;
+using lab::testing::at_other_sizes;
+using lab::testing::bytes_of;
+using lab::testing::expect_at_full_size;
+using lab::testing::expect_failures_reported;
+using lab::testing::matches;
+using lab::testing::work_of;
+using lab::tma_tiles::apply;
+using lab::tma_tiles::kDefaultHeight;
+using lab::tma_tiles::kDefaultWidth;
+using lab::tma_tiles::kLongestSide;
+using lab::tma_tiles::kMostBlocks;
+using lab::tma_tiles::reference;
+using lab::tma_tiles::step;
+using numbers = std::vector<std::uint32_t>;
+
+const lab::testing::needs bulk_copies([] {
+  if (lab::device_limit(cudaDevAttrComputeCapabilityMajor) < 9)
+    throw lab::not_possible("bulk copies need a device of compute capability 9.0");
+});
+
+using named_step = lab::testing::named<step>;
+constexpr named_step kSteps[] = {{step::loads, "loads"},
+                                 {step::row_copies, "row_copies"},
+                                 {step::tensor_copy, "tensor_copy"},
+                                 {step::two_stages, "two_stages"}};
+constexpr std::size_t kTile = 32;
+
+struct size {
+  std::size_t width, height;
+  std::size_t tiles() const {
+    return ((width + kTile - 1) / kTile) * ((height + kTile - 1) / kTile);
+  }
+  friend void PrintTo(const size& s, std::ostream* out) { *out << s.width << " x " << s.height; }
+};
+
+::testing::AssertionResult is_right(step which, size s, unsigned blocks, std::uint64_t seed) {
+  const numbers values = lab::random_words(s.width * s.height, seed);
+  return matches(lab::compare_exact(apply(which, values, s.width, s.height, blocks).values,
+                                    reference(values, s.width, s.height)));
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+lab::testing::required tiles_for(size s) {
+  const std::size_t bytes = s.width * s.height * sizeof(std::uint32_t);
+  return {.threads = 128,
+          .blocks = 2,
+          .sent = bytes,
+          .fetched = bytes,
+          .reads = 0,
+          .writes = bytes,
+          .shared_memory = true};
+}
+
+REQUIRED_WORK(TilesThatTheCopyEngineBrings) {
+  const size s{150, 70};
+  const std::size_t bytes = s.width * s.height * sizeof(std::uint32_t);
+  for (const auto& [which, name] : kSteps) {
+    lab::testing::required what = tiles_for(s);
+    // A tile of 32 x 32 needs at most 40 x 40 values, and the cross nearly all of them.
+    what.reads_at_most = which == step::loads ? bytes * 40 * 40 / (32 * 32) : bytes / 8;
+    if (which == step::loads) what.reads = bytes;
+    if (which == step::row_copies) what.bulk_bytes = bytes;
+    if (which == step::tensor_copy || which == step::two_stages) what.tensor_bytes = bytes;
+    const auto done = work_of([&, which = which] { return is_right(which, s, 4, 1); });
+    EXPECT_TRUE(as_required(done, what)) << name;
+    EXPECT_TRUE(at_other_sizes([which = which](std::size_t n) {
+      return is_right(which, {n, n + 1}, 1, 1);
+    })) << name;
+    if (what.tensor_bytes == 0 || (done.values && !*done.values)) continue;
+    std::uint64_t copies = 0;
+    for (const auto& kernel : done.kernels) copies += kernel.tensor_copies;
+    EXPECT_LE(copies, s.tiles()) << name << ": a tile and its halo are one copy";
+  }
+}
+
+REQUIRED_WORK(TheNextTileIsUnderWayWhileThisOneIsUsed) {
+  const size s{150, 70};
+  for (const unsigned blocks : {2U, 3U, 7U}) {
+    lab::testing::required what = tiles_for(s);
+    // All tiles of a block but its last one: each value needs 17 others, some of which a thread may
+    // have already.
+    what.shared_meanwhile = (s.tiles() - blocks) * kTile * kTile * 9;
+    // One for each of a block's tiles, one for the barriers, and one to spare.
+    what.barriers = (s.tiles() + blocks - 1) / blocks + 2;
+    const auto done = work_of([&] { return is_right(step::two_stages, s, blocks, 2); });
+    EXPECT_TRUE(as_required(done, what)) << "two_stages";
+    for (const auto& kernel : done.kernels)
+      EXPECT_LE(kernel.blocks, blocks) << "two_stages: more blocks than were asked for";
+  }
+}
+
+// --- every step, every size ----------------------------------------------------------------------
+
+// One value, one row, one column; around a tile of 32 x 32; rows that end at a multiple of 16 bytes
+// and 4, 8 and 12 bytes past it; a few tiles; a halo that is all there is of the next tile.
+constexpr size kSizes[] = {{1, 1},   {2, 1},   {1, 2},   {5, 9},    {1, 40},  {40, 1},
+                           {31, 33}, {32, 32}, {33, 31}, {36, 28},  {64, 64}, {65, 97},
+                           {3, 129}, {129, 3}, {34, 34}, {97, 130}, {66, 67}, {131, 41}};
+
+class EachSize : public ::testing::TestWithParam<std::tuple<named_step, size>> {};
+/// two_stages_33x31
+std::string name_of(const ::testing::TestParamInfo<std::tuple<named_step, size>>& test) {
+  const auto& [which, s] = test.param;
+  return std::string(which.name) + "_" + std::to_string(s.width) + "x" + std::to_string(s.height);
+}
+INSTANTIATE_TEST_SUITE_P(Steps, EachSize,
+                         ::testing::Combine(::testing::ValuesIn(kSteps),
+                                            ::testing::ValuesIn(kSizes)),
+                         name_of);
+
+TEST_P(EachSize, HasTheReferencesValues) {
+  const auto& [which, s] = GetParam();
+  EXPECT_TRUE(is_right(which.value, s, 1, 3));
+  EXPECT_TRUE(is_right(which.value, s, 0, 4));
+}
+
+// --- every step ----------------------------------------------------------------------------------
+
+using EachStep = lab::testing::each_step<named_step>;
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
+
+TEST_P(EachStep, SpreadsASingleOneAsTheWeightsSay) {
+  // Everywhere at the edges of tiles and of the matrix, where halos and zeros meet.
+  constexpr std::size_t kWidth = 69, kHeight = 66;
+  for (const std::size_t x : {0, 1, 4, 27, 28, 31, 32, 35, 36, 63, 64, 68})
+    for (const std::size_t y : {0, 31, 32, 36, 65}) {
+      numbers values(kWidth * kHeight);
+      values[y * kWidth + x] = 1;
+      EXPECT_TRUE(matches(lab::compare_exact(apply(which(), values, kWidth, kHeight, 2).values,
+                                             reference(values, kWidth, kHeight))))
+          << "at " << x << ", " << y;
+    }
+}
+
+TEST_P(EachStep, TakesAnyNumberOfBlocks) {
+  // From all tiles for one block to none for most, so that phases end often, and not once.
+  for (const unsigned blocks : {0U, 1U, 2U, 3U, 4U, 5U, 11U, 12U, 13U, 100U, kMostBlocks})
+    EXPECT_TRUE(is_right(which(), {100, 90}, blocks, 5)) << blocks << " blocks";
+  for (const unsigned blocks : {1U, 2U, 5U})
+    EXPECT_TRUE(is_right(which(), {33, 1000}, blocks, 6)) << blocks << " blocks";
+}
+
+TEST_P(EachStep, WrapsAround) {
+  // All bits set: -1, so each value is minus the sum of its weights.
+  const numbers values(40 * 40, 0xFFFFFFFF);
+  const numbers sums = apply(which(), values, 40, 40, 1).values;
+  EXPECT_EQ(sums[20 * 40 + 20], 0U - (9 * 5 + 9 * 11));
+  EXPECT_EQ(sums[0], 0U - (5 + 6 + 7 + 8 + 9) - (11 + 13 + 15 + 17 + 19));
+}
+
+TEST_P(EachStep, HasNoValuesWithoutAMatrix) {
+  for (const size s : {size{0, 0}, size{0, 5}, size{5, 0}, size{kLongestSide, 0}})
+    EXPECT_EQ(apply(which(), {}, s.width, s.height, 1).values, numbers{});
+}
+
+TEST_P(EachStep, ForgetsThePreviousCall) {
+  for (const std::size_t width : {90, 7, 90}) EXPECT_TRUE(is_right(which(), {width, 50}, 2, width));
+}
+
+TEST_P(EachStep, TakesALongRowAndALongColumn) {
+  EXPECT_TRUE(is_right(which(), {10'001, 2}, 3, 7));
+  EXPECT_TRUE(is_right(which(), {2, 10'001}, 3, 7));
+}
+
+TEST_P(EachStep, SaysHowLongItTook) {
+  const numbers values = lab::random_words(100 * 50, 8);
+  const float milliseconds = apply(which(), values, 100, 50, 2).kernel_ms;
+  EXPECT_GT(milliseconds, 0.0F);
+  EXPECT_LT(milliseconds, 60'000.0F);
+}
+
+// --- refusals ------------------------------------------------------------------------------------
+
+TEST_P(EachStep, RefusesMatricesThatCannotBe) {
+  const numbers none, ten(10);
+  const auto call = [&](const numbers& values, std::size_t width, std::size_t height,
+                        unsigned blocks) { return apply(which(), values, width, height, blocks); };
+  EXPECT_THROW(call(ten, 5, 3, 1), lab::invalid_input);
+  EXPECT_THROW(call(ten, 11, 1, 1), lab::invalid_input);
+  EXPECT_THROW(call(ten, 0, 0, 1), lab::invalid_input);
+  EXPECT_THROW(call(none, 1, 1, 1), lab::invalid_input);
+  EXPECT_THROW(call(none, kLongestSide + 1, 0, 1), lab::invalid_input);
+  EXPECT_THROW(call(none, 0, kLongestSide + 1, 1), lab::invalid_input);
+  constexpr std::size_t kHalf = std::size_t{1} << 32;  // squared it is 0, modulo 2^64
+  EXPECT_THROW(call(none, kHalf, kHalf, 1), lab::invalid_input);
+  EXPECT_THROW(call(ten, 5, 2, kMostBlocks + 1), lab::invalid_input);
+  EXPECT_NO_THROW(call(ten, 5, 2, 1));
+}
+
+// --- the reference -------------------------------------------------------------------------------
+
+TEST(Reference, AgreesWithMatricesThatWereDoneByHand) {
+  // From itself 5 + 11, from the right 6, from below 13, from the left 4, from above 9.
+  EXPECT_EQ(reference(numbers{1, 0, 0, 0}, 2, 2), (numbers{16, 4, 9, 0}));
+  EXPECT_EQ(reference(numbers{0, 0, 0, 1}, 2, 2), (numbers{0, 13, 6, 16}));
+  EXPECT_EQ(reference(numbers{1, 0, 0, 0, 0, 0}, 6, 1), (numbers{16, 4, 3, 2, 1, 0}));
+  EXPECT_EQ(reference(numbers{0, 0, 0, 0, 0, 1}, 1, 6), (numbers{0, 19, 17, 15, 13, 16}));
+}
+
+// --- errors --------------------------------------------------------------------------------------
+
+FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
+  const numbers values = lab::random_words(70 * 35, 9);
+  expect_failures_reported(
+      [&] {
+        return matches(lab::compare_exact(apply(which(), values, 70, 35, 0).values,
+                                          reference(values, 70, 35)));
+      },
+      values);
+}
+
+TEST_P(EachStep, IsRightAtTheProgramsSize) {
+  expect_at_full_size([&] { return is_right(which(), {kDefaultWidth, kDefaultHeight}, 0, 10); });
+}
+
+}  // namespace
