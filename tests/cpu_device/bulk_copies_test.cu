@@ -9,6 +9,8 @@
 #include <cuda.h>
 #include <cudaTypedefs.h>
 
+#include <cmath>
+#include <cstring>
 #include <cuda/barrier>
 #include <cuda/ptx>
 #include <utility>
@@ -178,6 +180,7 @@ struct array_shape {
   CUtensorMapSwizzle swizzle = CU_TENSOR_MAP_SWIZZLE_NONE;
   cuuint64_t padding = 0;  // bytes behind each row
   cuuint32_t step = 1;     // of all dimensions; that of the first one changes nothing
+  CUtensorMapDataType type = CU_TENSOR_MAP_DATA_TYPE_INT32;
 
   CUresult encode(CUtensorMap& map, void* data) const {
     std::vector<cuuint64_t> strides;
@@ -188,10 +191,9 @@ struct array_shape {
       stride *= lengths[d];
     }
     const std::vector<cuuint32_t> steps(lengths.size(), step);
-    return encoder()(&map, CU_TENSOR_MAP_DATA_TYPE_INT32, static_cast<cuuint32_t>(lengths.size()),
-                     data, lengths.data(), strides.data(), box.data(), steps.data(),
-                     CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_NONE,
-                     CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    return encoder()(&map, type, static_cast<cuuint32_t>(lengths.size()), data, lengths.data(),
+                     strides.data(), box.data(), steps.data(), CU_TENSOR_MAP_INTERLEAVE_NONE,
+                     swizzle, CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   }
   CUtensorMap of(const device_array<int>& data) const {
     CUtensorMap map;
@@ -288,6 +290,25 @@ TEST(TensorMaps, HaveOneOrThreeDimensions) {
 }
 
 // Pieces of 16 bytes (4 elements) change places: number p of row r goes to p ^ r, within the span.
+TEST(TensorMaps, RoundFloatsToTf32) {
+  const float unit = std::ldexp(1.0F, -10);  // the last digit of a TF32 number from 1 to 2
+  const std::vector<float> given = {
+      1 + 0.25F * unit, 1 + 0.5F * unit,  1 + 0.75F * unit, 1 + 1.5F * unit,
+      -1 - 0.5F * unit, -1 - 1.5F * unit, 2 - 0.25F * unit, 3};
+  const std::vector<float> even = {1, 1, 1 + unit, 1 + 2 * unit, -1, -1 - 2 * unit, 2, 3};
+  const auto bits_of = [](const std::vector<float>& floats) {
+    std::vector<int> bits(floats.size());
+    std::memcpy(bits.data(), floats.data(), floats.size() * sizeof(float));
+    return bits;
+  };
+  const device_array<int> data(bits_of(given));
+  array_shape shape{.lengths = {8, 1}, .box = {8, 1}};
+  shape.type = CU_TENSOR_MAP_DATA_TYPE_TFLOAT32;
+  EXPECT_EQ(box_of<2>(shape.of(data), {0, 0, 0}, 8), bits_of(even));
+  shape.type = CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
+  EXPECT_EQ(box_of<2>(shape.of(data), {0, 0, 0}, 8), bits_of(given));
+}
+
 TEST(TensorMaps, SwizzlePiecesOf16Bytes) {
   constexpr int kRows = 16;
   for (const int span : {2, 4, 8}) {

@@ -100,6 +100,7 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuui
   t.stride[0] = element;
   t.swizzle = static_cast<std::uint8_t>(swizzle);
   t.nan_outside = fill != CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE;
+  t.tf32 = type == CU_TENSOR_MAP_DATA_TYPE_TFLOAT32 || type == CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ;
   if (const CUresult result = set_dimensions(t, lengths, strides, box, element_strides);
       result != CUDA_SUCCESS)
     return result;

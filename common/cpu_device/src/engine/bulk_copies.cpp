@@ -131,6 +131,17 @@ void fill_outside(const tensor& t, char* row, std::size_t bytes) {
     for (std::size_t at = t.stride[0] - 1; at < bytes; at += t.stride[0]) row[at] = 0x7F;
 }
 
+/// Floats become TF32: the nearest one, ties to the even one (as an H200 does it).
+void round_to_tf32(char* row, std::size_t bytes) {
+  for (std::size_t at = 0; at < bytes; at += sizeof(std::uint32_t)) {
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, row + at, sizeof bits);
+    if ((bits & 0x7f800000U) != 0x7f800000U) bits += 0x0fffU + (bits >> 13 & 1U);
+    if ((bits & 0x7fffffffU) <= 0x7f800000U) bits &= ~0x1fffU;  // a NaN stays one
+    std::memcpy(row + at, &bits, sizeof bits);
+  }
+}
+
 /// The row of the box that begins at these indices of the array.
 void move_row(const bulk_copy& c, const std::int64_t* index, char* shared,
               const access_notes& note) {
@@ -169,6 +180,7 @@ void move_row(const bulk_copy& c, const std::int64_t* index, char* shared,
     fill_outside(t, row, count * element);
     for (std::size_t i = first; i < last; ++i)
       std::memcpy(row + i * element, in_memory(i), element);
+    if (t.tf32) round_to_tf32(row, count * element);
     for_pieces(t, shared, count * element, [&](char* piece, std::size_t at, std::size_t bytes) {
       note(piece, bytes, true);
       std::memcpy(piece, row + at, bytes);

@@ -24,6 +24,7 @@ struct tensor {
   std::uint8_t step[5];  // the first is 1
   std::uint8_t rank, swizzle;
   bool nan_outside;  // what lies outside of the array is NaN and not 0
+  bool tf32;         // floats are rounded to TF32 on their way to shared memory
 };
 static_assert(sizeof(tensor) <= sizeof(CUtensorMap));
 

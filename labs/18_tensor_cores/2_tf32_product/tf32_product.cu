@@ -1,0 +1,169 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 18.2 tf32_product: C = A · Bᵀ on tensor cores, with TF32 for A and B and floats for C.
+// Edit:  this file, from TODO(1) to TODO(9); 6 to 9 are a bonus. Contract: tf32_product.hpp
+// Run:   scripts/lab run 18.2 -- --step wmma     (then staged and wgmma)
+// Test:  scripts/lab test 18.2
+// Hints: scripts/lab hint 18.2                  Chapter: docs/18_tensor_cores.md
+
+#include <cuda_runtime.h>
+#include <mma.h>
+
+#include "given.hpp"
+
+namespace lab::tf32_product {
+namespace {
+
+// --- wmma: as 18.1, with another format ----------------------------------------------------------
+
+/// Brings a four into shared memory through registers, rounded to TF32.
+__device__ void load_rounded(four f) {
+  // TODO(1): load 16 bytes, or take zeros where f.from is null; wmma::__float_to_tf32() each of the
+  //          four; store 16 bytes.
+}
+
+/// Adds the products of a slice to this warp's sums. kRound: its elements are not rounded yet.
+template <class T, bool kRound>
+__device__ void multiply_slice(const slice<T>& from, block_of_sums<T>& sums) {
+  const unsigned row = row_of_warp<T>(), column = column_of_warp<T>();
+  // TODO(2): as in 18.1, with kStep elements of k at a time. With kRound, round all elements x[i]
+  // of
+  //          a fragment after it has been loaded: tensor cores would cut them off.
+}
+
+template <class T>
+__global__ void __launch_bounds__(T::kThreads) through_registers(factors in, float* c, shape size) {
+  __shared__ slice<T> now;
+  __shared__ alignas(32) float patches[T::kWarps][kTile * kTile];
+  block_of_sums<T> sums;
+  fill_with_zeros<T>(sums);
+  // TODO(3): for each slice of BK along k (a.pitch is where it ends): for_fours(in, first, now,
+  //          load_rounded), and multiply_slice<T, false>(). Invariants: those of 18.1.
+  store<T>(sums, c, size, patches);
+}
+
+// --- staged: copies that are under way meanwhile -------------------------------------------------
+
+using pipeline = cuda::pipeline<cuda::thread_scope_thread>;
+
+/// Starts to bring in this thread's fours of a slice, as a batch of their own.
+template <class T>
+__device__ void start_slice(pipeline& pipe, const factors& in, std::size_t first, slice<T>& to) {
+  // TODO(4): as in 17.2: a batch with a cuda::memcpy_async of 16 bytes for each four that is there.
+  //          Zeros where it is not.
+}
+
+template <class T>
+__global__ void __launch_bounds__(T::kThreads) staged(factors in, float* c, shape size) {
+  extern __shared__ unsigned char memory[];
+  auto* const stage = reinterpret_cast<slice<T>*>(memory);  // kStages of them
+  block_of_sums<T> sums;
+  fill_with_zeros<T>(sums);
+  pipeline pipe = cuda::make_pipeline();
+  // TODO(5): a ring of kStages slices, as in 17.2: kStages - 1 of them are started before the loop,
+  //          and in it one barrier separates "all have arrived" and "all have read". Slices past
+  //          the end are zeros: they may be started, too.
+  store<T>(sums, c, size, reinterpret_cast<float(*)[kTile * kTile]>(memory));
+}
+
+// --- wgmma: one warpgroup copies, others multiply ------------------------------------------------
+
+#if LAB_WGMMA_CODE  // it compiles for no other GPU than one of compute capability 9.0
+
+/// What an instruction is told about a tile, 8 rows of which take 1024 bytes, with the swizzle of
+/// 128 bytes. lab/wgmma.hpp has the bits.
+__device__ std::uint64_t descriptor(const float* tile) {
+  // TODO(6, bonus): put it together.
+}
+
+/// By one thread: has all tiles of this block brought in, each as soon as there is an empty stage.
+template <class T>
+__device__ void produce(ring<T>& stages, const CUtensorMap& map_a, const CUtensorMap& map_b,
+                        shape size, unsigned slices) {
+  const tiles_of_c<T> tiles(size);
+  position at;
+  // TODO(7, bonus): for each tile of C that is this block's (blockIdx.x, and so on in steps of
+  //          gridDim.x) and each slice: wait until the stage is empty; say how many bytes will
+  //          come, by ptx::mbarrier_arrive_expect_tx(); start both copies. Invariant: `at` goes on
+  //          from tile to tile, as in consume().
+}
+
+/// By a warpgroup: makes the 64 rows of each of the block's tiles that are `consumer`'s.
+template <class T>
+__device__ void consume(ring<T>& stages, float* c, shape size, unsigned slices, unsigned consumer) {
+  const tiles_of_c<T> tiles(size);
+  position at;
+  const auto release = [&](unsigned stage) {  // this warp has read it
+    if (threadIdx.x % kWarp == 0) ptx::mbarrier_arrive(&stages.empty[stage]);
+  };
+  for (unsigned tile = blockIdx.x; tile < tiles.count(); tile += gridDim.x) {
+    wgmma::sums<T::BN> sums;
+    unsigned previous = 0;
+    // TODO(8, bonus): for each slice: wait until its stage is full, fence(), four products of 8
+    //          elements of k (the first one of a tile does not add), commit(). Wait until only this
+    //          group is under way, and release() the stage of the slice before. Invariant: no stage
+    //          is released before all products that read it are done.
+    const uint2 first = tiles.first_element(tile);
+    store(sums, c, size, first.y + consumer * 64, first.x);
+  }
+}
+
+#endif  // LAB_WGMMA_CODE
+
+template <class T>
+__global__ void __launch_bounds__(T::kThreads, T::kResident)
+    by_warpgroups(const __grid_constant__ CUtensorMap map_a,
+                  const __grid_constant__ CUtensorMap map_b, float* c, shape size,
+                  unsigned slices) {
+#if LAB_WGMMA_CODE
+  extern __shared__ unsigned char memory[];
+  ring<T>& stages = ring_in<T>(memory);
+  start_barriers(stages);
+  // With two consumers a thread has 168 registers, and a consumer's 128 sums need most of them.
+  // TODO(9, bonus): warpgroup 0 produces, by one thread, the others consume. With two consumers,
+  // let
+  //          it give registers back until it has 24, and let them take as many as 240.
+#endif
+}
+
+// --- given ---------------------------------------------------------------------------------------
+
+template <class T>
+void launch_by_warpgroups(const factors& in, float* c, shape size) {
+  const CUtensorMap map_a = map_of(in.a, T::BM), map_b = map_of(in.b, T::BN);
+  const unsigned blocks = persistent_blocks<T>(by_warpgroups<T>, size);
+  const auto slices = static_cast<unsigned>((in.a.pitch + T::BK - 1) / T::BK);
+  constexpr std::size_t kBytes = kRingBytes<T>;
+  by_warpgroups<T><<<blocks, T::kThreads, kBytes>>>(map_a, map_b, c, size, slices);
+}
+
+void launch(step which, const factors& in, float* c, shape size) {
+  switch (which) {
+    case step::wmma: {
+      using T = tiling_wmma;
+      const dim3 grid = grid_for<T>(size);
+      throw not_written("step wmma", 1);  // 1 to 3; through_registers<T><<<…>>>(…)
+    }
+    case step::staged: {
+      using T = tiling_staged;
+      constexpr int kBytes = kStages * sizeof(slice<T>);
+      CUDA_CHECK(
+          cudaFuncSetAttribute(staged<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
+      const dim3 grid = grid_for<T>(size);
+      throw not_written("step staged", 4);  // 4 and 5; staged<T><<<…, kBytes>>>(…)
+    }
+    case step::wgmma:
+      throw not_written("step wgmma", 6);  // 6 to 9;
+  }
+  throw invalid_input("tf32_product: there is no such step");
+}
+
+}  // namespace
+
+result multiply(step which, std::span<const float> a, std::span<const float> b, shape size) {
+  return multiply_by(which, a, b, size,
+                     [&](const factors& in, float* c) { launch(which, in, c, size); });
+}
+
+}  // namespace lab::tf32_product

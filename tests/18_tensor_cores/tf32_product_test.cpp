@@ -1,0 +1,322 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tf32_product.hpp"
+
+#include <cuda_runtime.h>
+
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <ostream>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "fault_tests.hpp"
+#include "full_size.hpp"
+#include "lab/closeness.hpp"
+#include "lab/cuda_check.hpp"
+#include "lab/errors.hpp"
+#include "lab/known_product.hpp"
+#include "lab/random.hpp"
+#include "lab/time_kernel.hpp"
+#include "lab_testing.hpp"
+#include "product_tests.hpp"
+#include "reference.hpp"
+#include "required_work.hpp"
+#include "steps.hpp"
+
+namespace lab::tf32_product {
+
+void PrintTo(const shape& size, std::ostream* out) {
+  *out << "m = " << size.m << ", n = " << size.n << ", k = " << size.k;
+}
+
+}  // namespace lab::tf32_product
+
+namespace {
+
+using lab::testing::at_other_sizes;
+using lab::testing::expect_at_full_size;
+using lab::testing::expect_exact_product;
+using lab::testing::expect_failures_reported;
+using lab::testing::factors;
+using lab::testing::matches;
+using lab::testing::work_of;
+using lab::tf32_product::check;
+using lab::tf32_product::kDefaultSize;
+using lab::tf32_product::multiply;
+using lab::tf32_product::shape;
+using lab::tf32_product::step;
+using lab::tf32_product::transposed;
+
+using named_step = lab::testing::named<step>;
+constexpr named_step kSteps[] = {
+    {step::wmma, "wmma"}, {step::staged, "staged"}, {step::wgmma, "wgmma"}};
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+std::string name_of(shape size) {
+  return "m" + std::to_string(size.m) + "_n" + std::to_string(size.n) + "_k" +
+         std::to_string(size.k);
+}
+
+/// Whether the current device can do a step: the others refuse it, which a test of its own asks
+/// for.
+bool has(step which) {
+  int device = 0, major = 0, minor = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
+  return which == step::wgmma ? major == 9 && minor == 0 : major >= 8;
+}
+
+/// A step as the shared tests take it, which have B with k rows.
+auto by(step which) {
+  return [=](const std::vector<float>& a, const std::vector<float>& b, std::size_t m, std::size_t n,
+             std::size_t k) {
+    // (What has another size is to be refused, so it goes on as it is.)
+    const bool right = n == 0 ? b.empty() : b.size() / n == k && b.size() % n == 0;
+    return multiply(which, a, right ? transposed(b, k, n) : b, {m, n, k}).c;
+  };
+}
+
+::testing::AssertionResult is_right(step which, shape size, std::uint64_t seed) {
+  const factors given(size.m, size.n, size.k, seed);  // B's k * n elements, here with n rows
+  return matches(check(multiply(which, given.a, given.b, size).c, given.a, given.b, size));
+}
+
+/// Whole numbers whose product is known, and of which every element counts.
+::testing::AssertionResult is_exact(step which, shape size) {
+  const auto known = lab::make_known_product(size.m, size.n, size.k, 1);
+  return matches(lab::compare_exact(by(which)(known.a, known.b, size.m, size.n, size.k), known.c));
+}
+
+#define SKIP_WITHOUT(which) \
+  if (!has(which)) GTEST_SKIP() << "this device has no such tensor cores"
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(WarpsThatMultiplyOnTensorCores) {
+  const shape size{128, 192, 32};
+  for (const auto& [which, name] : kSteps) {
+    const std::size_t elements = (size.m + size.n) * size.k;
+    // A fragment's product is 16 x 16 x 8; four warps' is at least 64 x 128 x 8, or less at
+    // borders.
+    const std::size_t fragments = size.m / 16 * (size.n / 16) * (size.k / 8);
+    const std::size_t groups = 4 * (size.m / 64) * ((size.n + 255) / 256) * (size.k / 8);
+    lab::testing::required what{.threads = 128,
+                                .sent = elements * sizeof(float),
+                                .fetched = size.m * size.n * sizeof(float),
+                                .warp_functions = which == step::wgmma ? groups : fragments,
+                                .writes = size.m * size.n * sizeof(float),
+                                .shared_memory = true};
+    if (which == step::wgmma)
+      what.reads_at_most = 64;  // bulk copies are no loads
+    else
+      what.reads = elements * sizeof(float), what.bytes_a_load = 16,
+      what.reads_at_most = 2 * size.m * size.n * size.k * sizeof(float) / 64 * 5 / 4;
+    EXPECT_TRUE(as_required(work_of([&, which = which] { return is_right(which, size, 1); }), what))
+        << name;
+    EXPECT_TRUE(at_other_sizes(
+        [which = which](std::size_t n) {
+          return is_right(which, {n, n + 1, n}, 3);
+        },
+        {.threads = 32, .fetched = 1, .warp_functions = 4, .writes = 1}))
+        << name;
+  }
+}
+
+REQUIRED_WORK(CopiesThatAreUnderWayWhileWarpsMultiply) {
+  const shape size{128, 128, 128};
+  EXPECT_TRUE(as_required(work_of([&] { return is_right(step::staged, size, 2); }),
+                          {.threads = 128,
+                           .async_bytes = (size.m + size.n) * size.k * sizeof(float),
+                           .copies_under_way = 4}))  // of A and of B, of two slices
+      << "staged";
+}
+
+// --- every step, every shape ---------------------------------------------------------------------
+
+class Product : public ::testing::TestWithParam<std::tuple<named_step, shape>> {};
+
+TEST_P(Product, IsRightToTheLastBit) {
+  const auto& [which, size] = GetParam();
+  SKIP_WITHOUT(which.value);
+  expect_exact_product(by(which.value), size.m, size.n, size.k);
+}
+
+// Blocks make 64 x 64, 128 x 128, 64 x 128 or 128 x 256 elements, slices have 16 or 32 elements of
+// k: one less, that, and one more. Rows of A, B and C that begin at 16-byte boundaries, and rows
+// that do not. More slices than a ring has stages, fewer, and as many.
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, Product,
+    ::testing::Combine(::testing::ValuesIn(kSteps),
+                       ::testing::Values(shape{1, 1, 1}, shape{16, 16, 8}, shape{7, 9, 3},
+                                         shape{15, 17, 16}, shape{64, 64, 32}, shape{63, 65, 33},
+                                         shape{65, 63, 31}, shape{64, 128, 64}, shape{65, 127, 68},
+                                         shape{128, 256, 32}, shape{127, 257, 36},
+                                         shape{129, 255, 28}, shape{130, 258, 40},
+                                         shape{5, 200, 97}, shape{150, 3, 128}, shape{20, 36, 160},
+                                         shape{4, 5, 515}, shape{40, 131, 96},
+                                         shape{200, 300, 129})),
+    [](const auto& test) {
+      return std::string(std::get<0>(test.param).name) + "_" + name_of(std::get<1>(test.param));
+    });
+
+class EachStep : public lab::testing::each_step<named_step> {
+ protected:
+  void SetUp() override { SKIP_WITHOUT(which()); }
+};
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
+
+TEST_P(EachStep, MultipliesRandomMatrices) {
+  for (const std::uint64_t seed : {3, 5, 7}) {
+    EXPECT_TRUE(is_right(which(), {70, 90, 150}, seed));
+    EXPECT_TRUE(is_right(which(), {140, 72, 200}, seed));
+  }
+}
+
+TEST_P(EachStep, IsExactAtTheProgramsSize) {
+  expect_at_full_size([&] {
+    return is_exact(which(), {kDefaultSize, kDefaultSize, kDefaultSize});
+  });
+}
+
+// More tiles of C than a GPU has multiprocessors, so that blocks that stay make several, in groups
+// that are complete and in one that is not.
+TEST_P(EachStep, MakesManyTiles) {
+  EXPECT_TRUE(is_exact(which(), {330, 390, 40}));
+  EXPECT_TRUE(is_exact(which(), {1090, 30, 36}));
+}
+
+TEST_P(EachStep, IsExactWhereAGpuHasMoreTilesThanBlocks) {
+  // 12 x 12 tiles of 128 x 256.
+  expect_at_full_size([&] { return is_exact(which(), {1410, 3050, 68}); });
+}
+
+// --- the rounding --------------------------------------------------------------------------------
+
+/// The two TF32 numbers next to x.
+struct neighbours {
+  float below, above;  // in size
+};
+neighbours of(float x) {
+  const auto bits = std::bit_cast<std::uint32_t>(x) & ~std::uint32_t{0x1fff};
+  return {std::bit_cast<float>(bits), std::bit_cast<float>(bits + 0x2000)};
+}
+
+TEST_P(EachStep, RoundsToTheNearestTf32) {
+  auto values = lab::random_floats(300, 4, -5000, 5000);
+  const std::vector<float> edges = {2049.9F, -2047.7F, 1 + 0x1.1p-11F, 1 + 0x1.fp-12F, 0.1F,
+                                    1e30F,   -3e-30F,  2 - 0x1p-12F,   8191,           3e38F};
+  values.insert(values.end(), edges.begin(), edges.end());
+  const std::vector<float> one = {1};
+  const auto c = multiply(which(), values, one, {values.size(), 1, 1}).c;
+  const auto of_b = multiply(which(), one, values, {1, values.size(), 1}).c;
+  ASSERT_EQ(c.size(), values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto [below, above] = of(values[i]);
+    const double down = std::fabs(values[i] - below), up = std::fabs(above - values[i]);
+    if (down == up) continue;  // a tie
+    EXPECT_EQ(c[i], down < up ? below : above) << "of " << values[i];
+    EXPECT_EQ(of_b[i], c[i]) << "of " << values[i] << " in B";
+  }
+}
+
+TEST_P(EachStep, GivesTiesToOneOfTheNeighbours) {
+  const std::vector<float> values = {2049, 2051, -2049, -2051, 1 + 0x1p-11F}, one = {1};
+  const auto c = multiply(which(), values, one, {values.size(), 1, 1}).c;
+  const std::vector<float> away = {2050, 2052, -2050, -2052, 1 + 0x1p-10F};
+  const std::vector<float> even = {2048, 2052, -2048, -2052, 1};
+  EXPECT_EQ(c, which() == step::wgmma ? even : away);
+}
+
+TEST_P(EachStep, AddsInFloat) {
+  std::vector<float> a(3 * 601, 1), b(5 * 601, 1);
+  for (std::size_t row = 0; row < 3; ++row) a[row * 601] = 2048;
+  EXPECT_TRUE(matches(
+      lab::compare_exact(multiply(which(), a, b, {3, 5, 601}).c, std::vector<float>(15, 2648))));
+}
+
+// --- the edges of C, of A and of B ---------------------------------------------------------------
+
+TEST_P(EachStep, LeavesTheOtherRowsAloneWhenOneHoldsInfinities) {
+  constexpr std::size_t m = 20, n = 21;
+  for (const std::size_t k : {15, 16, 17, 18, 32}) {
+    SCOPED_TRACE("k = " + std::to_string(k));
+    auto a = lab::random_floats(m * k, 5, 1, 2);
+    const auto b = lab::random_floats(n * k, 6, 1, 2);
+    for (std::size_t i = 0; i < 7; ++i) a[11 * k + i] = kInfinity;
+    const auto c = multiply(which(), a, b, {m, n, k}).c;
+    EXPECT_TRUE(matches(check(c, a, b, {m, n, k})));
+    EXPECT_EQ(c[11 * n], kInfinity);
+    EXPECT_TRUE(std::isfinite(c[10 * n])) << "the infinities of row 11 are in row 10";
+  }
+}
+
+TEST_P(EachStep, MakesAnEmptyProduct) { lab::testing::expect_empty_products(by(which())); }
+
+TEST_P(EachStep, AddsNothingWhereKIsZero) {
+  lab::testing::expect_zeros_where_k_is_zero(by(which()));
+  EXPECT_TRUE(matches(lab::compare_exact(multiply(which(), {}, {}, {300, 270, 0}).c,
+                                         std::vector<float>(300 * 270))));
+}
+
+// --- more than once ------------------------------------------------------------------------------
+
+TEST_P(EachStep, LeavesItsInputsAlone) { lab::testing::expect_inputs_left_alone(by(which())); }
+
+TEST_P(EachStep, MultipliesWhatIsThereNow) {
+  // The same shape twice: a result left in memory that is given out again would be wrong.
+  EXPECT_TRUE(is_right(which(), {50, 60, 70}, 1));
+  EXPECT_TRUE(is_right(which(), {50, 60, 70}, 2));
+}
+
+TEST_P(EachStep, IsRightWhenItsKernelIsRepeated) {
+  const lab::repeated_timing samples(3);
+  EXPECT_TRUE(is_right(which(), {140, 270, 50}, 4));
+}
+
+// --- refusals ------------------------------------------------------------------------------------
+
+TEST_P(EachStep, RefusesMatricesOfOtherSizes) {
+  lab::testing::expect_other_sizes_refused(by(which()));
+}
+
+TEST_P(EachStep, RefusesSizesWhoseProductOverflows) {
+  lab::testing::expect_overflow_refused(by(which()));
+}
+
+TEST_P(EachStep, RefusesMoreRowsThanItCanCount) {
+  constexpr std::size_t kRows = std::size_t{1} << 31;
+  EXPECT_THROW(multiply(which(), {}, {}, {kRows, 1, 0}), lab::invalid_input);
+  EXPECT_THROW(multiply(which(), {}, {}, {1, kRows, 0}), lab::invalid_input);
+}
+
+TEST(OtherDevices, AreRefusedWithASentence) {
+  for (const auto& [which, name] : kSteps) {
+    if (has(which)) continue;
+    EXPECT_THROW(multiply(which, std::vector<float>{1}, std::vector<float>{1}, {1, 1, 1}),
+                 lab::invalid_input)
+        << name;
+  }
+}
+
+// --- time ----------------------------------------------------------------------------------------
+
+TEST_P(EachStep, SaysHowLongItTook) {
+  const std::vector<float> a(40 * 40, 1.0F);
+  const float milliseconds = multiply(which(), a, a, {40, 40, 40}).kernel_ms;
+  EXPECT_GT(milliseconds, 0.0F);
+  EXPECT_LT(milliseconds, 60'000.0F);
+}
+
+FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
+  const auto a = lab::random_floats(5 * 7, 1, -1, 3), b = lab::random_floats(3 * 7, 2, -9, 5);
+  expect_failures_reported([&] { return multiply(which(), a, b, {5, 3, 7}).c; }, a, b);
+}
+
+}  // namespace
