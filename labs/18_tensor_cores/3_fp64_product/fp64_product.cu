@@ -1,0 +1,104 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 18.3 fp64_product: C = A · B in double, on tensor cores.
+// Edit:  this file, from TODO(1) to TODO(3); TODO(4) and TODO(5) are a bonus.
+// Run:   scripts/lab run 18.3 -- --step cuda_cores  (then wmma, staged and large_mma)
+// Test:  scripts/lab test 18.3
+// Hints: scripts/lab hint 18.3                  Chapter: docs/18_tensor_cores.md
+
+#include <cuda_runtime.h>
+
+#include "given.hpp"
+
+namespace lab::fp64_product {
+// --- cuda_cores: a multiply-add per thread and product -------------------------------------------
+
+template <class T>
+__device__ void core_sums<T>::add(const slice<T>& from) {
+  // TODO(1): for each i of the slice, read the numbers of A and of B that this thread needs, each
+  //          once, and add all their products to the sums.
+}
+
+// --- wmma: a warp multiplies 8 x 4 by 4 x 8 elements ---------------------------------------------
+
+template <class T>
+__device__ void wmma_sums<T>::add(const slice<T>& from) {
+  // TODO(2): the slice is BK / 4 steps of 4 along k. In each, load the kDown fragments of A and the
+  //          kAcross fragments of B that the warp's tile needs, once, and multiply all pairs of
+  //          them. How far apart are the rows of a fragment in `from`, with their pads?
+}
+
+// --- staged: the next slices are copied while one is multiplied ----------------------------------
+
+namespace {
+
+template <class Sums, bool kAligned>
+__global__ void __launch_bounds__(Sums::tiles::kThreads) staged(factors in, double* c) {
+  using T = typename Sums::tiles;
+  extern __shared__ __align__(32) unsigned char memory[];
+  auto* const stage = reinterpret_cast<slice<T>*>(memory);  // kStages of them
+  const place block = place_of_block<T>(in.size);
+  slice_copies<T, kAligned> copies(in, block);
+  Sums sums;
+  // TODO(3): one_stage in given.hpp, but with kStages - 1 slices on their way ahead of the one that
+  //          is multiplied. __pipeline_wait_prior(n) waits for all batches of this thread but the n
+  //          newest ones. copies.start() commits a batch even past the end of k, so there
+  //          are always equally many.
+  //          Invariants: a slice is complete before any thread reads it, and no thread overwrites
+  //          a stage that another one still reads. One barrier for each slice does both.
+  sums.store(c, in.size, block, &stage[0].a[0][0]);
+}
+
+template <class Sums, bool kAligned>
+void launch_staged(const factors& in, double* c) {
+  using T = typename Sums::tiles;
+  constexpr unsigned kBytes = kStages * sizeof(slice<T>);
+  CUDA_CHECK(cudaFuncSetAttribute(staged<Sums, kAligned>,  // more than 48 KiB must be asked for
+                                  cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
+  staged<Sums, kAligned><<<blocks_for<T>(in.size), T::kThreads, kBytes>>>(in, c);
+}
+
+}  // namespace
+
+// --- large_mma: a warp multiplies 16 x 8 by 8 x 8 elements ---------------------------------------
+
+template <class T>
+__device__ void mma_sums<T>::add(const slice<T>& from) {
+  // TODO(4, bonus): the slice is BK / 8 steps. In each, read all numbers of A and B that the lane
+  //          needs for the warp's tile, once, by two_at(); then multiply_add_16x8x8().
+}
+
+template <class T>
+__device__ void mma_sums<T>::store(double* c, shape size, place block, double*) const {
+  // TODO(5, bonus): of each operation a lane has two neighbours in each of two rows of C. Which
+  // rows
+  //          are they, and in which columns? store_two().
+}
+
+namespace {
+
+template <bool kAligned>
+void launch(step which, const factors& in, double* c) {
+  switch (which) {
+    case step::cuda_cores:
+      throw not_written("step cuda_cores", 1);
+    case step::wmma:
+      throw not_written("step wmma", 2);  // as above, with wmma_sums<small_tiling>
+    case step::staged:
+      throw not_written("step staged", 3);  // launch_staged<wmma_sums<staged_tiling>, …>
+    case step::large_mma:
+      throw not_written("step large_mma", 4);  // launch_staged<mma_sums<large_tiling>, …>
+  }
+  throw invalid_input("fp64_product: there is no such step");
+}
+
+}  // namespace
+
+result multiply(step which, std::span<const double> a, std::span<const double> b, shape size) {
+  return multiply_by(a, b, size, [&](auto aligned, const factors& in, double* c) {
+    launch<decltype(aligned)::value>(which, in, c);
+  });
+}
+
+}  // namespace lab::fp64_product
