@@ -8,6 +8,8 @@
 #include <nvtx3/nvToolsExtCuda.h>
 #include <nvtx3/nvToolsExtCudaRt.h>
 
+#include <algorithm>
+
 #include "conformance.hpp"
 
 // Names that are easily numbered wrong: nvcc compiles this against the numbers of the toolkit.
@@ -192,6 +194,32 @@ TEST(Occupancy, EveryFormFitsTheOthers) {
   EXPECT_GT(bytes, 0U);
   ASSERT_EQ(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, add, 256, bytes), cudaSuccess);
   EXPECT_GE(blocks, 2);
+}
+
+TEST(Occupancy, GivesOutSharedMemoryInUnitsWithWhatIsReserved) {
+  if (attribute(cudaDevAttrComputeCapabilityMajor) < 8) GTEST_SKIP() << "units of 256 bytes";
+  const int all = attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor);
+  const int reserved = attribute(cudaDevAttrReservedSharedMemoryPerBlock);
+  const int most = std::min(attribute(cudaDevAttrMaxBlocksPerMultiprocessor),
+                            attribute(cudaDevAttrMaxThreadsPerMultiProcessor) / 64);
+  const auto blocks_with = [](int bytes) {
+    int blocks = 0;
+    EXPECT_EQ(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, add, 64,
+                                                            static_cast<std::size_t>(bytes)),
+              cudaSuccess);
+    return blocks;
+  };
+  // With 1 KiB reserved, 10,001 bytes are 11,136: 20 of them fit into 228 KiB, and not 21.
+  for (const int bytes : {0, 1, 127, 128, 8000, 10'001, 15'000, 31'999, 44'000, 48'000})
+    EXPECT_EQ(blocks_with(bytes), std::min(most, all / ((bytes + reserved + 127) / 128 * 128)))
+        << bytes << " bytes";
+  for (const int blocks : {5, 6, 7, 9}) {
+    if (blocks > most) break;
+    std::size_t bytes = 0;
+    ASSERT_EQ(cudaOccupancyAvailableDynamicSMemPerBlock(&bytes, add, blocks, 64), cudaSuccess);
+    EXPECT_GE(blocks_with(static_cast<int>(bytes)), blocks);
+    EXPECT_LT(blocks_with(static_cast<int>(bytes) + 129), blocks);
+  }
 }
 
 TEST(Symbols, HaveAnAddressAndASize) {

@@ -276,12 +276,17 @@ cudaError_t function_attributes(cudaFuncAttributes* attributes, const void* kern
   });
 }
 
+// Shared memory is given out in units, with what CUDA adds for each block.
+constexpr std::size_t kSharedUnit = 128, kSharedReserved = 1024;
+constexpr std::size_t kSharedOfMultiprocessor = 228 * 1024;
+
 // The kernel's __launch_bounds__ do not count: a GPU tells how many blocks would fit all the same.
 int blocks_that_fit(unsigned block_size, std::size_t dynamic_shared_bytes) {
   if (block_size > kMaxThreads || dynamic_shared_bytes > kSharedOptinLimit) return 0;
   int fitting = static_cast<int>(64 / ((block_size + 31) / 32));  // whole warps
-  if (dynamic_shared_bytes > 0)
-    fitting = std::min(fitting, static_cast<int>(228 * 1024 / (dynamic_shared_bytes + 1024)));
+  const std::size_t units =
+      (dynamic_shared_bytes + kSharedReserved + kSharedUnit - 1) / kSharedUnit;
+  fitting = std::min(fitting, static_cast<int>(kSharedOfMultiprocessor / (units * kSharedUnit)));
   return std::clamp(fitting, 1, static_cast<int>(blocks_per_worker()));
 }
 
@@ -307,8 +312,9 @@ cudaError_t shared_bytes_for(std::size_t* bytes, int blocks, int block_size) {
     if (bytes == nullptr || blocks < 1 || block_size < 1 ||
         blocks > blocks_that_fit(static_cast<unsigned>(block_size), 0))
       return fail(cudaErrorInvalidValue);
-    const std::size_t each = 228 * 1024 / static_cast<std::size_t>(blocks);
-    *bytes = std::min(kSharedOptinLimit, each - std::min<std::size_t>(each, 1024));
+    const std::size_t each =
+        kSharedOfMultiprocessor / static_cast<std::size_t>(blocks) / kSharedUnit * kSharedUnit;
+    *bytes = std::min(kSharedOptinLimit, each - std::min(each, kSharedReserved));
     return cudaSuccess;
   });
 }
@@ -353,14 +359,14 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
     p->maxThreadsPerMultiProcessor = 2048;
     p->streamPrioritiesSupported = 1;
     p->globalL1CacheSupported = p->localL1CacheSupported = 1;
-    p->sharedMemPerMultiprocessor = 228 * 1024;
+    p->sharedMemPerMultiprocessor = kSharedOfMultiprocessor;
     p->managedMemory = 1;
     p->concurrentManagedAccess = 1;
     p->canUseHostPointerForRegisteredMem = 1;
     p->cooperativeLaunch = 1;
     p->sharedMemPerBlockOptin = kSharedOptinLimit;
     p->maxBlocksPerMultiProcessor = static_cast<int>(blocks_per_worker());
-    p->reservedSharedMemPerBlock = 1024;
+    p->reservedSharedMemPerBlock = kSharedReserved;
     p->hostRegisterSupported = 1;
     p->memoryPoolsSupported = 1;
     p->hostRegisterReadOnlySupported = 1;
