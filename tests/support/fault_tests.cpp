@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <exception>
 #include <map>
 #include <optional>
@@ -99,8 +100,8 @@ class fault : public cpu_device::observer {
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
   explicit fault(std::size_t fails = kNone) : fails_(fails) {
-    cpu_device::add_observer(*this,
-                             static_cast<cpu_device::event_set>(cpu_device::event_kind::call));
+    using cpu_device::event_kind;
+    cpu_device::add_observer(*this, event_kind::call | event_kind::mark);
   }
   ~fault() override { cpu_device::remove_observer(*this); }
   fault(const fault&) = delete;
@@ -112,7 +113,14 @@ class fault : public cpu_device::observer {
     return calls_.size() - 1 == fails_ ? status_of(event.function) : 0;
   }
 
+  void marked(const cpu_device::mark_event& event) override {
+    if (event.kind == cpu_device::mark_event::what::push) ++open_ranges_;
+    if (event.kind == cpu_device::mark_event::what::pop) --open_ranges_;
+  }
+
   const std::vector<call>& calls() const { return calls_; }
+  /// Ranges of NVTX that were begun and not ended; negative: more were ended than begun.
+  int open_ranges() const { return open_ranges_; }
   bool fired() const { return fails_ < calls_.size(); }
   const call& failed() const { return calls_[fails_]; }
   int status() const { return status_of(failed().name); }
@@ -134,6 +142,7 @@ class fault : public cpu_device::observer {
 
   std::size_t fails_;
   std::vector<call> calls_;
+  std::atomic<int> open_ranges_ = 0;
 };
 
 /// Keeps what is printed to itself: destructors that cannot throw print, and that is right.
@@ -276,11 +285,13 @@ std::string fail_one(const fault_subject& subject, const std::vector<call>& call
   const inventory before;
   std::string complaint;
   call failed = calls[n];
+  int open_ranges = 0;
   {
     const silence quiet(tidies_up(failed));
     fault injected(n);
     complaint = complain_about_outcome(subject, injected);
     if (injected.fired()) failed = injected.failed();  // another one, if several threads make calls
+    open_ranges = injected.open_ranges();
   }
   const std::string failure = "When " + what_failed(n, calls.size(), failed) + ", ";
   const cudaError_t pending = cudaGetLastError();
@@ -295,6 +306,9 @@ std::string fail_one(const fault_subject& subject, const std::vector<call>& call
   if (const std::string what = left_behind(before, {}); !what.empty())
     return failure + "the function left this behind: " + what +
            ". It has to be given back on every way out.";
+  if (open_ranges != 0)
+    return failure + "the function left " + std::to_string(open_ranges) +
+           " ranges of NVTX open: each has to end on every way out, so let a destructor end it.";
   if (device != before.device) {
     (void)cudaSetDevice(before.device);
     if (failed.name != "cudaSetDevice")  // after which nobody can go back

@@ -58,6 +58,7 @@ bool has_the_device();
 /// - lab::cuda_error (lab::cublas_error, lab::nccl_error) with the code of the failed call comes
 /// out of it;
 /// - device memory, streams, events, handles … are as many as before, and so is the current device;
+/// - each range of NVTX that was begun has been ended;
 /// - `inputs`, what `call` reads, are what they were;
 /// - cudaGetLastError() has nothing to report;
 /// - the next run gives the right result.

@@ -72,7 +72,8 @@ struct recording::recorder final : cpu_device::observer {
     active = this;
     cpu_device::add_observer(*this, event_kind::launch | event_kind::allocation | event_kind::copy |
                                         event_kind::call | event_kind::access |
-                                        event_kind::barrier | event_kind::async_copy);
+                                        event_kind::barrier | event_kind::async_copy |
+                                        event_kind::mark);
   }
   ~recorder() override {
     cpu_device::remove_observer(*this);
@@ -205,6 +206,14 @@ struct recording::recorder final : cpu_device::observer {
     done.sequence.emplace_back(e.function);
     callers.insert(std::this_thread::get_id());
     return 0;
+  }
+
+  void marked(const cpu_device::mark_event& e) override {
+    using what = cpu_device::mark_event::what;
+    const std::lock_guard lock(mutex);
+    if (e.kind == what::push) done.sequence.push_back(std::string("[ ") + e.text);
+    if (e.kind == what::pop) done.sequence.emplace_back("]");
+    if (e.kind == what::name_stream) done.named_streams[e.text] = e.number;
   }
 
   std::mutex mutex;

@@ -61,9 +61,12 @@ struct recorded_work {
   std::vector<std::size_t> device_memory;  ///< bytes of each allocation
   std::vector<std::size_t> host_memory;    ///< pinned or managed: both sides reach it
   std::map<std::string, unsigned> calls;   ///< of the API, by name
-  std::vector<std::string> sequence;       ///< in order; "cudaMemcpy to the host" is told apart
-  std::size_t host_threads = 0;            ///< that called the API
-  std::map<std::string, cost> costs;       ///< watched; empty where the counters had no room
+  /// Calls in order; "cudaMemcpy to the host" is told apart. "[ NAME" and "]": a range of NVTX
+  /// begins, and ends.
+  std::vector<std::string> sequence;
+  std::map<std::string, std::uint64_t> named_streams;  ///< by NVTX: their handles, as numbers
+  std::size_t host_threads = 0;                        ///< that called the API
+  std::map<std::string, cost> costs;  ///< watched; empty where the counters had no room
   bool watched = false;
 
   std::uint64_t bytes_copied(int kind) const;
