@@ -17,6 +17,7 @@
 #include "lab/cuda_check.hpp"
 #include "lab/device_limits.hpp"
 #include "lab/errors.hpp"
+#include "lab/nvtx_range.hpp"
 #include "lab/time_kernel.hpp"
 #include "lab/window.hpp"
 
@@ -179,8 +180,9 @@ struct program::state {
   bool has_table = false, table_emitted = false;
   std::string csv, plot;
   bool wrong = false;
-  std::string measurements;           // a file
-  std::vector<std::string> measured;  // its lines, but for the first
+  std::unique_ptr<nvtx_range> before_verdict;  // the range until there is a verdict
+  std::string measurements;                    // a file
+  std::vector<std::string> measured;           // its lines, but for the first
 
   void write_measurements() const {
     std::string line = R"({"event":"program","name":)" + json(name) + R"(,"device":)" +
@@ -242,12 +244,19 @@ struct program::state {
   }
 
   int parse_and_run(int argc, const char* const* argv, const std::function<bool()>& body) {
+    struct at_the_end {  // also of a body that throws: ranges end in reverse order
+      std::unique_ptr<nvtx_range>& range;
+      ~at_the_end() { range.reset(); }
+    };
     if (!parse({argv + 1, argv + std::max(argc, 1)})) {
       std::cout << help_text() << std::flush;
       return kExitRight;
     }
     select_device(device);
     std::cout << name << '\n' << describe_device(device) << '\n' << std::flush;
+    const nvtx_range whole(name);
+    const at_the_end end{before_verdict};
+    before_verdict = std::make_unique<nvtx_range>("data, call and check");
     if (!body() || wrong) return kExitWrong;
     if ((!csv.empty() || !plot.empty()) && !table_emitted)
       throw invalid_input(
@@ -442,12 +451,14 @@ void program::require_memory(std::size_t host_bytes, std::size_t device_bytes) c
 }
 
 bool program::verdict(const comparison& result) {
+  state_->before_verdict.reset();
   if (!result.ok) state_->wrong = true;
   std::cout << (result.ok ? "right: " : "WRONG: ") << result.message << std::endl;
   return result.ok;
 }
 
 timing program::report_kernel(const std::function<float()>& run_once, const kernel_work& work) {
+  const nvtx_range range("report_kernel");
   const timing time = measure(run_once, state_->repeat);
   std::optional<double> bandwidth;
   if (!on_cpu_device() && work.bytes > 0 && time.median_ms > 0) bandwidth = copy_bandwidth();

@@ -11,9 +11,12 @@
 #include <condition_variable>
 #include <mutex>
 #include <stdexcept>
+#include <string>
+#include <string_view>
 
 #include "lab/cuda_check.hpp"
 #include "lab/device_limits.hpp"
+#include "lab/nvtx_range.hpp"
 #include "lab/timer.hpp"
 
 namespace lab {
@@ -88,6 +91,9 @@ float time_sample(detail::work_ref launch, int launches, bool* may_hold_back, co
 }  // namespace
 
 float detail::time_on_device(work_ref launch, work_ref restore, const char* file, int line) try {
+  const std::string_view path = file;
+  const nvtx_range range("time_kernel " + std::string(path.substr(path.rfind('/') + 1)) + ":" +
+                         std::to_string(line));
   // The CPU device runs a host function in the thread that waits for it: the gate would stay shut.
   bool may_hold_back = false;
   if (restore) restore();
