@@ -13,8 +13,8 @@ from lablib.drawing.canvas import Canvas
     "The roofline: two ceilings, and kernels below them",
     "Both axes are logarithmic: operations per byte to the right, operations per second upwards."
     " The roof rises with the bandwidth up to the ridge, and is level from there on. A kernel at"
-    " the left is below the slope: only fewer bytes or a better use of the bandwidth help. A kernel at"
-    " the right is below the level part: only better use of the arithmetic units helps. Keeping"
+    " the left is below the slope: only fewer bytes or a better use of the bandwidth help. A kernel"
+    " at the right is below the level part: only better use of the arithmetic units helps. Keeping"
     " more in registers or tiles moves a kernel to the right.",
     340,
 )

@@ -1,0 +1,147 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 21.3 nvtx_timeline: a program that says in a timeline what it does, and what a timeline says.
+// Edit:  this file, from TODO(1) to TODO(5). nvtx_timeline.hpp says what is asked for.
+// Run:   scripts/lab run 21.3 -- --step one_stream        (then two_streams)
+// Test:  scripts/lab test 21.3
+// Hints: scripts/lab hint 21.3                  Chapter: docs/21_profiling.md
+
+#include <cuda_runtime.h>
+
+#include "given.hpp"
+
+namespace lab::nvtx_timeline {
+namespace {
+
+// --- ranges and names ----------------------------------------------------------------------------
+
+/// A range of the host's timeline, from here to the end of the scope.
+class range {
+ public:
+  explicit range(const std::string& name) {
+    // TODO(1): begin a range of this name (nvtxRangePushA).
+    // BEGIN SOLUTION
+    nvtxRangePushA(name.c_str());
+    // END SOLUTION
+  }
+  ~range() {
+    // TODO(1): end it (nvtxRangePop). Invariant: as many ranges are ended as were begun, the
+    //          innermost one first, also when an exception leaves the scope.
+    // BEGIN SOLUTION
+    nvtxRangePop();
+    // END SOLUTION
+  }
+  range(const range&) = delete;
+  range& operator=(const range&) = delete;
+};
+
+void name_streams(step which, const workplace& w) {
+  // TODO(2): "stream 0", and for two_streams also "stream 1" (nvtxNameCudaStreamA).
+  // BEGIN SOLUTION
+  nvtxNameCudaStreamA(w.stream0, "stream 0");
+  if (which == step::two_streams) nvtxNameCudaStreamA(w.stream1, "stream 1");
+  // END SOLUTION
+}
+
+}  // namespace
+
+result process(step which, std::span<const int> a, std::span<const int> b, std::size_t chunk) {
+  // TODO(3): ranges and names as the contract has them, around these calls of given.hpp:
+  //              auto w = prepare(which, a, b, chunk);          null for no elements
+  //              begin_queue(which, *w);
+  //              queue_turn(which, *w, first);       for first = 0, w->turn, … below w->host.n
+  //              end_queue(which, *w);
+  //              wait(*w);
+  //              return fetch(*w);
+  //          Invariant: w is gone before "process" ends, so what freeing takes is seen in it.
+  // BEGIN SOLUTION
+  // STUB: throw not_written("process", 1);  // 1 to 3
+  const range whole("process");
+  std::unique_ptr<workplace> w;
+  {
+    const range phase("prepare");
+    w = prepare(which, a, b, chunk);
+    if (w) name_streams(which, *w);
+  }
+  if (!w) return {};
+  {
+    const range phase("queue");
+    begin_queue(which, *w);
+    for (std::size_t first = 0; first < w->host.n; first += w->turn) {
+      const range turn("chunks " + std::to_string(first / w->turn));
+      queue_turn(which, *w, first);
+    }
+    end_queue(which, *w);
+  }
+  {
+    const range phase("wait");
+    wait(*w);
+  }
+  const range phase("fetch");
+  return fetch(*w);
+  // END SOLUTION
+}
+
+// --- what the timeline says ----------------------------------------------------------------------
+
+namespace {
+
+/// Two changes for each interval that is not empty, in the order of their times.
+std::vector<change> changes_of(std::span<const interval> intervals) {
+  std::vector<change> changes;
+  // TODO(4): one more of its kind at the begin, one fewer at the end. Then sort them by time.
+  // BEGIN SOLUTION
+  // STUB: throw not_written("the changes", 4);
+  for (const auto& [what, begin, end] : intervals) {
+    if (begin == end) continue;
+    const int up = what == activity::copy_to_device, down = what == activity::copy_to_host,
+              kernel = what == activity::kernel;
+    changes.push_back({begin, up, down, kernel});
+    changes.push_back({end, -up, -down, -kernel});
+  }
+  std::sort(changes.begin(), changes.end(),
+            [](const change& x, const change& y) { return x.time < y.time; });
+  // END SOLUTION
+  return changes;
+}
+
+}  // namespace
+
+utilization measure(std::span<const interval> intervals) {
+  require_intervals(intervals);
+  if (intervals.empty()) return {};
+  std::int64_t first = intervals[0].begin_ns, last = intervals[0].end_ns;
+  for (const interval& each : intervals) {
+    first = std::min(first, each.begin_ns);
+    last = std::max(last, each.end_ns);
+  }
+  utilization u;
+  u.span = last - first;
+  std::vector<change> changes = changes_of(intervals);
+  changes.push_back({last});  // so that the time after the last change counts, too
+  // TODO(5): go through the changes in their order, with what runs now. From one change to the
+  //          next, nothing changes: add that time to everything that it belongs to.
+  //          Invariant: the times between the changes add up to the span.
+  // BEGIN SOLUTION
+  // STUB: throw not_written("the sweep", 5);
+  change running{first};
+  for (const change& next : changes) {
+    const std::int64_t length = next.time - running.time;
+    const bool copies = running.to_device + running.to_host > 0, kernels = running.kernels > 0;
+    if (copies) u.copying += length;
+    if (kernels) u.computing += length;
+    if (copies && kernels) u.overlap += length;
+    if (running.to_device > 0 && running.to_host > 0) u.both_ways += length;
+    if (!copies && !kernels) {
+      u.idle += length;
+      u.longest_idle = std::max(u.longest_idle, length);
+    }
+    running = {next.time, running.to_device + next.to_device, running.to_host + next.to_host,
+               running.kernels + next.kernels};
+  }
+  // END SOLUTION
+  return u;
+}
+
+}  // namespace lab::nvtx_timeline
