@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <limits>
 #include <ostream>
 #include <set>
@@ -184,7 +183,7 @@ strings ranges_in(const Call& call) {
   lab::testing::detail::recording seen;
   try {
     call();
-  } catch (const std::exception&) {
+  } catch (const lab::invalid_input&) {
   }
   return ranges_of(seen.finish());
 }
