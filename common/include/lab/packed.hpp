@@ -31,7 +31,7 @@ class packer {
     } else if constexpr (requires { std::span(value); }) {
       put_all(std::span(value).data(), std::span(value).size());
     } else if constexpr (requires { std::tuple_size<T>::value; }) {
-      std::apply([this](const auto&... parts) { (put(parts), ...); }, value);
+      std::apply([&](const auto&... parts) { (put(parts), ...); }, value);
     } else {
       static_assert(std::is_trivially_copyable_v<T>, "this type cannot go to another process");
       append(&value, sizeof value);

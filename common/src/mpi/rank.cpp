@@ -17,15 +17,16 @@
 #include <optional>
 #include <thread>
 
-#if __has_include(<mpi-ext.h>)
-#include <mpi-ext.h>
-#endif
-
 #include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
 #include "lab/new_memory.hpp"
 #include "place.hpp"
 #include "protocol.hpp"
+
+// What Open MPI has beyond the standard; it needs mpi.h, which is in lab/mpi_check.hpp.
+#if __has_include(<mpi-ext.h>)
+#include <mpi-ext.h>
+#endif
 
 namespace lab::mpi {
 namespace detail {
