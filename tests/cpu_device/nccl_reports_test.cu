@@ -170,6 +170,24 @@ TEST(NcclInit, ARankThatNeverComes) {
   EXPECT_EQ(comm, nullptr);
 }
 
+TEST(NcclInit, AnIdThatHasBeenUsed) {
+  const std::size_t before = cpu_device::report_count();
+  ncclUniqueId id;
+  EXPECT_EQ(ncclGetUniqueId(&id), ncclSuccess);
+  ncclComm_t comm = nullptr;
+  EXPECT_EQ(ncclCommInitRank(&comm, 1, id, 0), ncclSuccess);
+  EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
+  EXPECT_EQ(cpu_device::report_count(), before);
+  EXPECT_EQ(ncclCommInitRank(&comm, 1, id, 0), ncclInvalidUsage);
+  EXPECT_EQ(cpu_device::report_count(), before + 1);
+  EXPECT_NE(cpu_device::last_report().find("the id has made a communicator before"),
+            std::string::npos)
+      << cpu_device::last_report();
+  EXPECT_EQ(ncclGetUniqueId(&id), ncclSuccess);
+  EXPECT_EQ(ncclCommInitRank(&comm, 1, id, 0), ncclSuccess);
+  EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
+}
+
 TEST(NcclInit, TwoRanksOnOneDevice) {
   const std::size_t before = cpu_device::report_count();
   ncclUniqueId id;

@@ -101,6 +101,11 @@ std::map<std::string, std::shared_ptr<clique>>& cliques_to_join() {
   static auto* all = new std::map<std::string, std::shared_ptr<clique>>;
   return *all;
 }
+/// Those of communicators that all ranks have joined.
+std::set<std::string>& used_ids() {
+  static auto* all = new std::set<std::string>;
+  return *all;
+}
 std::string& last_sentence() {
   static auto* text = new std::string;
   return *text;
@@ -638,6 +643,7 @@ bool is_complete(const joining& j) {
     return false;
   }
   cliques_to_join().erase(j.id);
+  used_ids().insert(j.id);
   return true;
 }
 
@@ -841,6 +847,13 @@ ncclResult_t ncclCommInitRank(ncclComm_t* comm, int ranks, ncclUniqueId id, int 
       return failed(ncclInvalidUsage, "ncclCommInitRank: the CPU device takes up to " +
                                           std::to_string(nccl_segment::max_ranks) + " ranks, not " +
                                           std::to_string(ranks) + ".");
+    if (used_ids().count(name) != 0) {
+      last_sentence() =
+          "ncclCommInitRank: the id has made a communicator before. On a GPU, this hangs or fails. "
+          "Try: ncclGetUniqueId() for each communicator.";
+      report(last_sentence());
+      return ncclInvalidUsage;
+    }
     std::shared_ptr<clique>& all = cliques_to_join()[name];
     if (all == nullptr) {
       all = std::make_shared<clique>(ranks);
