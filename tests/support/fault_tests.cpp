@@ -353,6 +353,13 @@ std::string fail_one_of_ranks(const fault_subject& subject, const std::vector<ca
       (rank == rank_fault::kEachRank ? " in each rank, " : " in the last rank, ");
   std::string complaint;
   std::optional<rank_fault> injected(std::in_place, n, rank);
+  // A launch returns nothing: its error may be asked for after an event that takes the time.
+  const auto note_those_that_go_on = [&] {
+    if (!complaint.empty() || calls[n].releases || is_launch(calls[n])) return;
+    for (const auto& [number, made] : injected->calls)
+      if ((rank == rank_fault::kEachRank || rank == number) && complaint.empty())
+        complaint = went_on(made, n);
+  };
   try {
     const bool right = subject.is_right();
     if (!right || !may_be_survived(calls, n))
@@ -361,11 +368,11 @@ std::string fail_one_of_ranks(const fault_subject& subject, const std::vector<ca
                   how_to_check(calls[n]);
   } catch (const cuda_error& error) {
     if (error.code() != kCudaFault) complaint = another_error(error);
-    // A launch returns nothing: its error may be asked for after an event that takes the time.
-    if (complaint.empty() && !calls[n].releases && !is_launch(calls[n]))
-      for (const auto& [number, made] : injected->calls)
-        if ((rank == rank_fault::kEachRank || rank == number) && complaint.empty())
-          complaint = went_on(made, n);
+    note_those_that_go_on();
+  } catch (const nccl_error& error) {
+    if (!calls[n].name.starts_with("nccl") || error.result() != kNcclFault)
+      complaint = another_exception(error);
+    note_those_that_go_on();
   } catch (const not_possible& error) {
     if (calls[n].name != "cudaGetDeviceCount") complaint = another_exception(error);
   } catch (const std::exception& error) {

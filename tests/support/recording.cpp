@@ -7,6 +7,7 @@
 #ifdef __CPU_DEVICE__
 #include <cpu_device.h>
 #include <cpu_device/events.h>
+#include <nccl.h>
 #endif
 
 #include <fcntl.h>
@@ -328,7 +329,9 @@ class rank_calls final : public cpu_device::observer {
     const std::string_view name = event.function;
     if (name == "cudaGetLastError" || name == "cudaPeekAtLastError") return 0;
     made.push_back({event.function, event.number == 0});
-    return made.size() - 1 == fails_ ? cudaErrorOperatingSystem : 0;
+    if (made.size() - 1 != fails_) return 0;
+    return made.back().name.starts_with("nccl") ? static_cast<int>(ncclInternalError)
+                                                : static_cast<int>(cudaErrorOperatingSystem);
   }
   std::vector<rank_call> made;
 

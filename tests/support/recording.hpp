@@ -118,7 +118,7 @@ struct rank_call {
 };
 
 /// While it lives, call number `number` of CUDA, counted from 0, fails in each rank with
-/// cudaErrorOperatingSystem, or in one.
+/// cudaErrorOperatingSystem, or in one. (One of NCCL fails with ncclInternalError.)
 class rank_fault {
  public:
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);

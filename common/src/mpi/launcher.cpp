@@ -13,6 +13,7 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdio>
@@ -31,6 +32,9 @@
 #include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
 #include "lab/new_memory.hpp"
+#ifdef LAB_HAVE_NCCL
+#include "lab/nccl_check.hpp"
+#endif
 #include "protocol.hpp"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX has it in no header
@@ -189,6 +193,17 @@ std::string text_of(const fs::path& file) {
       const auto file = from.get<std::string>();
       throw cuda_error(code, expression.c_str(), file.c_str(), from.get<int>());
     }
+    case thrown::nccl_remote_error:
+    case thrown::nccl_error: {
+#ifdef LAB_HAVE_NCCL
+      const auto result = from.get<ncclResult_t>();
+      const auto expression = where + from.get<std::string>();
+      const auto file = from.get<std::string>();
+      throw nccl_error(result, expression.c_str(), file.c_str(), from.get<int>());
+#else
+      break;
+#endif
+    }
     case thrown::mpi_error:
       throw mpi_error(where + text);
     case thrown::bad_alloc:
@@ -255,17 +270,30 @@ class running_job {
     }
     usable_ = count_silent() == 0;
     std::vector<bytes> answers;
+    std::vector<std::pair<int, bytes>> failures;
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
       if (!ranks_[rank].answer) continue;
       unpacker from(ranks_[rank].answer->content);
       const auto seen = from.get<bytes>();
       if (beside != nullptr) beside->after(static_cast<int>(rank), seen);
       answers.emplace_back(from.rest().begin(), from.rest().end());
-      if (static_cast<int>(rank) == failed) failure_ = answers.back();
+      if (ranks_[rank].answer->kind == message::failure)
+        failures.emplace_back(static_cast<int>(rank), answers.back());
     }
     for (rank_state& one : ranks_) one.answer.reset();
-    if (failed >= 0) throw_again(failed, ranks_.size(), failure_);
-    return answers;
+    if (failed < 0) return answers;
+    // The first to say that it failed, unless another rank is the reason for it.
+    const auto is_reason = [](const auto& failure) {
+      return unpacker(failure.second).template get<thrown>() != thrown::nccl_remote_error;
+    };
+    auto told = std::find_if(failures.begin(), failures.end(),
+                             [&](const auto& failure) { return failure.first == failed; });
+    if (!is_reason(*told))
+      if (const auto reason = std::find_if(failures.begin(), failures.end(), is_reason);
+          reason != failures.end())
+        told = reason;
+    failure_ = told->second;
+    throw_again(told->first, ranks_.size(), failure_);
   }
 
  private:

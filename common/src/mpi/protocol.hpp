@@ -35,6 +35,8 @@ enum class thrown : std::uint8_t {
   not_possible,
   not_written,
   cuda_error,
+  nccl_error,
+  nccl_remote_error,  // which another rank is the reason for
   mpi_error,
   bad_alloc,
   logic_error,

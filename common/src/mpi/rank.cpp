@@ -20,6 +20,9 @@
 #include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
 #include "lab/new_memory.hpp"
+#ifdef LAB_HAVE_NCCL
+#include "lab/nccl_check.hpp"
+#endif
 #include "place.hpp"
 #include "protocol.hpp"
 
@@ -118,6 +121,15 @@ bytes packed_exception() {
     to.put(error.expression());
     to.put(error.file());
     to.put(error.line());
+#ifdef LAB_HAVE_NCCL
+  } catch (const nccl_error& error) {
+    put(error.result() == ncclRemoteError ? thrown::nccl_remote_error : thrown::nccl_error,
+        error.what());
+    to.put(error.result());
+    to.put(error.expression());
+    to.put(error.file());
+    to.put(error.line());
+#endif
   } catch (const mpi_error& error) {
     put(thrown::mpi_error, error.what());
   } catch (const std::bad_alloc& error) {
