@@ -155,8 +155,8 @@ int main(int argc, char** argv) {
           rows.add({each.name(), "MODEL", static_cast<std::int64_t>(ranks),
                     static_cast<std::int64_t>(job.values), kNone, ms, kNone, kNone, kNone});
       }
-      for (auto* line : {&predicted, &fitted, &kept})
-        if (!line->points.empty()) lines.push_back(*line);
+      for (auto* line : {&predicted, &fitted, &kept})  // a plot of all of them would be crowded
+        if (!line->points.empty() && each.message == message) lines.push_back(*line);
     }
     program.emit_table(rows, {.title = "A MODEL, fitted to 1 to " + std::to_string(last) +
                                        " ranks: beyond them, nothing was measured",
