@@ -406,7 +406,7 @@ def course_map(c: Canvas) -> None:
     fills = {"01": "green", "02": "green", "03": "green", "05": "orange"}
     words = "01 02, 02 03, 03 04, 03 05, 03 11, 04 05, 04 07, 04 08, 05 07, 05 08, 05 06, 05 10,"
     words += " 05 12, 11 12, 08 09, 06 13, 10 14, 10 15, 10 16, 15 16, 06 17, 11 17, 06 21, 11 21,"
-    words += " 17 18, 12 19, 11 20, 08 19, 19 20"
+    words += " 17 18, 12 19, 14 19, 08 19, 19 20, 11 20"
     links = [link.split() for link in words.split(", ")]
     _require_arrows(links)
     for a, b in links:

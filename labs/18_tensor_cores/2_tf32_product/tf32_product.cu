@@ -75,6 +75,7 @@ __global__ void __launch_bounds__(T::kThreads) staged(factors in, float* c, shap
 /// 128 bytes. lab/wgmma.hpp has the bits.
 __device__ std::uint64_t descriptor(const float* tile) {
   // TODO(6, bonus): put it together.
+  return 0;
 }
 
 /// By one thread: has all tiles of this block brought in, each as soon as there is an empty stage.
