@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "lab/device_limits.hpp"
+#include "lab/keep_current_device.hpp"
 #include "lab_testing.hpp"
 
 namespace {
@@ -60,7 +61,7 @@ TEST_F(PeerAccess, IsThereWhileItLives) {
   const lab::keep_current_device keep;
   EXPECT_FALSE(is_allowed(0, 1));
   {
-    const lab::peer_access access(2);
+    const lab::access_to_all_peers access(2);
     EXPECT_TRUE(is_allowed(0, 1));
     EXPECT_TRUE(is_allowed(1, 0));
   }
@@ -71,8 +72,8 @@ TEST_F(PeerAccess, IsThereWhileItLives) {
 TEST_F(PeerAccess, OfSomebodyElseStays) {
   const lab::keep_current_device keep;
   {
-    const lab::peer_access before(2);
-    { const lab::peer_access again(lab::device_count()); }
+    const lab::access_to_all_peers before(2);
+    { const lab::access_to_all_peers again(lab::device_count()); }
     EXPECT_TRUE(is_allowed(0, 1));
     EXPECT_EQ(cudaGetLastError(), cudaSuccess);
   }
@@ -80,7 +81,7 @@ TEST_F(PeerAccess, OfSomebodyElseStays) {
 }
 
 TEST_F(PeerAccess, OfOneDeviceIsNothing) {
-  const lab::peer_access alone(1);
+  const lab::access_to_all_peers alone(1);
   EXPECT_FALSE(is_allowed(0, 1));
 }
 

@@ -31,6 +31,17 @@ inline int current_device() {
   return device;
 }
 
+/// Before a call that may fail: neither of two devices can access the memory of the other, and
+/// device `b` is current. When cudaSetDevice fails, nobody can disable what another device has
+/// enabled, so a case of faults does that at the beginning of each call.
+inline void disable_access_between(int a, int b) {
+  for (const int device : {a, b}) {
+    CUDA_CHECK(cudaSetDevice(device));
+    (void)cudaDeviceDisablePeerAccess(a + b - device);
+    (void)cudaGetLastError();
+  }
+}
+
 /// When it ends, all devices have done what they were given. For work that writes into variables of
 /// a test: whatever the test ends with, nothing of it may come later.
 class finish_before_the_end {

@@ -196,7 +196,7 @@ struct recording::recorder final : cpu_device::observer {
   }
   void copied(const cpu_device::copy_event& e) override {
     const std::lock_guard lock(mutex);
-    if (e.from != nullptr) done.copies.push_back({e.bytes, e.kind, e.stream});
+    if (e.from != nullptr) done.copies.push_back({e.bytes, e.kind, e.stream, done.kernels.size()});
     if (e.kind == cudaMemcpyDeviceToHost && !done.sequence.empty() &&
         done.sequence.back() == "cudaMemcpy")
       done.sequence.back() += " to the host";

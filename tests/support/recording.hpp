@@ -49,6 +49,7 @@ struct recorded_work {
     std::size_t bytes = 0;
     int kind = 0;  ///< a cudaMemcpyKind: the direction that it really has
     const void* stream = nullptr;
+    std::size_t kernels = 0;  ///< of `kernels`, how many had begun before it
   };
   /// Requests to memory as a GPU counts them, of one kind ("global load").
   struct cost {

@@ -13,6 +13,7 @@
 #include "dot_kernel.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/host_threads.hpp"
+#include "lab/keep_current_device.hpp"
 
 namespace lab::portable_pinned {
 
@@ -51,17 +52,5 @@ template <class Work>
 void in_a_thread_each(const std::vector<part>& parts, const Work& work) {
   in_host_threads(parts.size(), [&](std::size_t k) { work(parts[k]); });
 }
-
-/// While it lives, the current device may be changed; then it is what it was.
-class keep_current_device {
- public:
-  keep_current_device() { CUDA_CHECK(cudaGetDevice(&device_)); }
-  ~keep_current_device() { CUDA_CHECK_NOTHROW(cudaSetDevice(device_)); }
-  keep_current_device(const keep_current_device&) = delete;
-  keep_current_device& operator=(const keep_current_device&) = delete;
-
- private:
-  int device_ = 0;
-};
 
 }  // namespace lab::portable_pinned

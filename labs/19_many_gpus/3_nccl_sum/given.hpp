@@ -25,6 +25,7 @@
 #include "lab/device_buffer.hpp"
 #include "lab/device_limits.hpp"
 #include "lab/errors.hpp"
+#include "lab/keep_current_device.hpp"
 #include "lab/nccl_check.hpp"
 #include "lab/peer_access.hpp"
 #include "lab/refuse_if.hpp"
@@ -302,7 +303,7 @@ inline result sums_of_one_thread(int devices, std::span<const float> arrays, int
                                  bool with_nccl, void (*enqueue)(rank_list&, std::size_t)) {
   const keep_current_device keep;
   const std::size_t n = arrays.size() / static_cast<std::size_t>(devices);
-  const peer_access access(with_nccl ? 1 : devices);
+  const access_to_all_peers access(with_nccl ? 1 : devices);
   const communicators comms(with_nccl ? devices : 0);
   rank_list ranks = make_ranks(devices, arrays, n, with_nccl ? &comms : nullptr);
   const float milliseconds = time_of_a_round(

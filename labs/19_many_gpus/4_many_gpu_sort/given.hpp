@@ -20,6 +20,7 @@
 #include "lab/device_buffer.hpp"
 #include "lab/device_limits.hpp"
 #include "lab/errors.hpp"
+#include "lab/keep_current_device.hpp"
 #include "lab/peer_access.hpp"
 #include "lab/refuse_if.hpp"
 #include "lab/stream.hpp"
