@@ -41,6 +41,7 @@ using lab::peer_copies::step;
 using lab::testing::as_required;
 using lab::testing::bytes_of;
 using lab::testing::current_device;
+using lab::testing::disable_access_between;
 using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
@@ -341,15 +342,10 @@ TEST_P(EachStep, KeepsTheAccessThatTheCallerHasEnabled) {
   });
 }
 
-/// send() from device 0 to the last one, for faults. When cudaSetDevice fails, nobody can disable
-/// what another device has enabled, so that is done here, before the next call.
+/// send() from device 0 to the last one, for faults.
 [[maybe_unused]] ints sent_without_access(step which, const ints& words) {
   static const int other = last_device();
-  for (const int device : {other, 0}) {
-    CUDA_CHECK(cudaSetDevice(device));
-    (void)cudaDeviceDisablePeerAccess(other - device);
-    (void)cudaGetLastError();
-  }
+  disable_access_between(other, 0);
   return send(which, 0, other, words, 2, 100).arrived;
 }
 
