@@ -121,7 +121,7 @@ result sort(step which, int devices, std::span<const std::uint32_t> keys) {
   check(devices, keys);
   if (keys.empty()) return {{}, {}, std::vector<std::size_t>(static_cast<std::size_t>(devices)), 0};
   const keep_current_device keep;
-  const peer_access access(devices);
+  const access_to_all_peers access(devices);
   part_list parts = make_parts(devices, keys);
   const host_timer timer;
   const cut_table cuts = cuts_of(parts, sort_and_split(parts));

@@ -22,7 +22,6 @@
 namespace lab::nvtx_timeline {
 
 using two_streams::buffers;
-using two_streams::event;
 using two_streams::host_arrays;
 using two_streams::piece;
 using two_streams::piece_at;
@@ -67,8 +66,8 @@ inline std::unique_ptr<workplace> prepare(step which, std::span<const int> a,
 inline void begin_queue(step which, workplace& w) {
   w.timer.start(w.stream0);
   if (which == step::one_stream) return;
-  CUDA_CHECK(cudaEventRecord(w.begun.get(), w.stream0));
-  CUDA_CHECK(cudaStreamWaitEvent(w.stream1, w.begun.get(), 0));
+  CUDA_CHECK(cudaEventRecord(w.begun, w.stream0));
+  CUDA_CHECK(cudaStreamWaitEvent(w.stream1, w.begun, 0));
 }
 
 /// One turn: the chunks that begin at element `first`. As one_stream and breadth_first of 11.2.
@@ -92,8 +91,8 @@ inline void queue_turn(step which, workplace& w, std::size_t first) {
 /// After the last turn: stream 0 waits for stream 1, and the clock stops.
 inline void end_queue(step which, workplace& w) {
   if (which == step::two_streams) {
-    CUDA_CHECK(cudaEventRecord(w.done.get(), w.stream1));
-    CUDA_CHECK(cudaStreamWaitEvent(w.stream0, w.done.get(), 0));
+    CUDA_CHECK(cudaEventRecord(w.done, w.stream1));
+    CUDA_CHECK(cudaStreamWaitEvent(w.stream0, w.done, 0));
   }
   w.timer.stop();
 }
