@@ -309,6 +309,41 @@ TEST(TensorMaps, RoundFloatsToTf32) {
   EXPECT_EQ(box_of<2>(shape.of(data), {0, 0, 0}, 8), bits_of(given));
 }
 
+// The thread that starts a copy need not live until it has arrived: the map is the grid's.
+__global__ void start_and_leave(const __grid_constant__ CUtensorMap map, int* out) {
+  __shared__ alignas(128) int box[32];
+  __shared__ std::uint64_t bar;
+  if (threadIdx.x == 0) {
+    ptx::mbarrier_init(&bar, 1);
+    ptx::fence_proxy_async(ptx::space_shared);
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    const std::int32_t at[2] = {0, 0};
+    ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, &bar,
+                                   sizeof box);
+    ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, box, &map, at, &bar);
+    return;
+  }
+  while (!ptx::mbarrier_try_wait_parity(&bar, 0)) {
+  }
+  if (threadIdx.x < 32) out[threadIdx.x] = box[threadIdx.x];
+}
+
+TEST(TensorMaps, OutliveTheThreadThatUsedThem) {
+  in_every_order([] {
+    const device_array<int> data(count_from(1, 32));
+    const array_shape shape{.lengths = {8, 4}, .box = {8, 4}};
+    for (int round = 0; round < 50; ++round) {
+      const device_array<int> out(32, -1);
+      start_and_leave<<<8, kThreads>>>(shape.of(data), out.data());
+      std::vector<int> expected = count_from(1, 32);
+      expected[0] = -1;  // that thread has left
+      ASSERT_EQ(out.to_host(), expected);
+    }
+  });
+}
+
 TEST(TensorMaps, SwizzlePiecesOf16Bytes) {
   constexpr int kRows = 16;
   for (const int span : {2, 4, 8}) {

@@ -305,9 +305,9 @@ unsigned persistent_blocks(Kernel kernel, shape size) {
   return std::min(tiles_of_c<T>(size).count(), std::max(room, 1U));
 }
 
-/// Whether C has enough large tiles for at least half of the multiprocessors.
+/// Whether C has enough large tiles for more than half of the multiprocessors.
 inline bool large_tiles_suit(shape size) {
-  return 2 * tiles_of_c<large_tiling>(size).count() >= device_limit(cudaDevAttrMultiProcessorCount);
+  return 2 * tiles_of_c<large_tiling>(size).count() > device_limit(cudaDevAttrMultiProcessorCount);
 }
 
 // --- what comes before and after the kernels -----------------------------------------------------

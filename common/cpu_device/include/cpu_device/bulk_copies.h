@@ -33,6 +33,9 @@ struct bulk_copy {
   int line = 0;
   // For the engine.
   unsigned thread = 0, group = 0;
+  // The map as it was at the start: the thread may have returned when the copy is done, and its
+  // parameters with it. On a GPU, those of a grid stay while the grid runs.
+  std::uint64_t kept_map[16] = {};
 };
 
 /// Checks the copy and keeps it for later.

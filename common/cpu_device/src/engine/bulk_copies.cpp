@@ -37,7 +37,7 @@ copies_of_block& copies_here() {
 }
 
 const tensor& tensor_of(const bulk_copy& copy) {
-  return *reinterpret_cast<const tensor*>(copy.map);
+  return *reinterpret_cast<const tensor*>(copy.kept_map);
 }
 
 void remove(std::vector<bulk_copy>& waiting, std::size_t i) {
@@ -217,6 +217,7 @@ void move_box(const bulk_copy& c, const access_notes& note) {
 
 void start_bulk_copy(const bulk_copy& given) {
   bulk_copy c = given;
+  if (c.map != nullptr) std::memcpy(c.kept_map, c.map, sizeof c.kept_map);
   if (!inside_kernel()) refuse("A bulk copy belongs into a kernel.", c.file, c.line);
   if (c.barrier != nullptr) phases::check_initialised(c.barrier, c.file, c.line);
   if (c.map != nullptr) check_tensor(c);
