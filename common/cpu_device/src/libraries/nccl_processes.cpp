@@ -8,6 +8,7 @@
 #include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -55,7 +56,17 @@ static_assert(std::atomic<std::uint32_t>::is_always_lock_free, "processes share 
 
 namespace {
 
-constexpr const char* kFolder = "/dev/shm";
+/// In memory, unless a sandbox has little or nothing there. All processes choose the same one.
+const std::string& folder_for_files() {
+  static const std::string chosen = [] {
+    constexpr unsigned long long enough = 32 << 20;
+    struct statvfs place {};
+    const bool fits = access("/dev/shm", W_OK | X_OK) == 0 && statvfs("/dev/shm", &place) == 0 &&
+                      std::uint64_t{place.f_blocks} * place.f_frsize >= enough;
+    return fits ? "/dev/shm" : "/tmp";
+  }();
+  return chosen;
+}
 constexpr const char* kPrefix = "cpu_device.nccl.";
 constexpr off_t kTurns = off_t{1} << 40;  // the byte whose lock is held while something is changed
 constexpr off_t kLives = kTurns + 1;      // and one a rank, locked as long as its process lives
@@ -99,11 +110,11 @@ std::uint64_t this_process() {
 
 /// Removes what processes left that were killed before all ranks had come.
 void sweep() {
-  DIR* folder = opendir(kFolder);
+  DIR* folder = opendir(folder_for_files().c_str());
   if (folder == nullptr) return;
   while (const dirent* entry = readdir(folder)) {
     if (std::strncmp(entry->d_name, kPrefix, std::strlen(kPrefix)) != 0) continue;
-    const std::string path = std::string(kFolder) + "/" + entry->d_name;
+    const std::string path = folder_for_files() + "/" + entry->d_name;
     struct stat status {};
     if (open_here().count(path) != 0 || lstat(path.c_str(), &status) != 0 ||
         status.st_uid != geteuid() || std::time(nullptr) - status.st_mtime < 60)
@@ -135,7 +146,7 @@ class nccl_segment::locked {
 };
 
 std::shared_ptr<nccl_segment> nccl_segment::open(const std::string& id, std::string* why) {
-  std::string path = std::string(kFolder) + "/" + kPrefix;
+  std::string path = folder_for_files() + "/" + kPrefix;
   for (const char c : id) {
     path += "0123456789abcdef"[static_cast<unsigned char>(c) >> 4];
     path += "0123456789abcdef"[static_cast<unsigned char>(c) & 15];
@@ -299,7 +310,7 @@ std::optional<nccl_segment::sent> nccl_segment::send(const nccl_key& key, const 
                              static_cast<off_t>(slot.offset + done));
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) {
-      fail(ncclSystemError, std::string("NCCL: a message does not fit into /dev/shm: ") +
+      fail(ncclSystemError, "NCCL: a message does not fit into " + folder_for_files() + ": " +
                                 std::strerror(n < 0 ? errno : ENOSPC));
       return {};
     }

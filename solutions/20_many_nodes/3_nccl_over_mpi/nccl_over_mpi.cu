@@ -1,0 +1,143 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 20.3 nccl_over_mpi: MPI brings the ranks together, NCCL adds up.
+// Edit:  this file, from TODO(1) to TODO(5). nccl_over_mpi.hpp says what is asked for.
+// Run:   scripts/lab run 20.3 -- --step nccl     (mpirun is started by the program)
+// Test:  scripts/lab test 20.3
+// Hints: scripts/lab hint 20.3                  Chapter: docs/20_many_nodes.md
+
+#include <cuda_runtime.h>
+#include <nccl.h>
+
+#include "given.hpp"
+
+namespace lab::nccl_over_mpi {
+namespace {
+
+// Each function is what one rank does with its vector. MPI's and NCCL's calls here are collective:
+// all ranks of the communicator make them, in the same order.
+
+// --- mpi -----------------------------------------------------------------------------------------
+
+/// Replaces the vector in device memory by the sum of those of all ranks of `comm`, through host
+/// memory.
+void sum_through_the_host(MPI_Comm comm, device_buffer<float>& vector) {
+  // TODO(1): copy to a pinned_buffer, one MPI_Allreduce, copy back.
+  // BEGIN SOLUTION
+  // STUB: throw not_written("sum_through_the_host", 1);
+  pinned_buffer<float> mine(vector.size()), all(vector.size());
+  CUDA_CHECK(cudaMemcpy(mine.data(), vector.data(), vector.size_bytes(), cudaMemcpyDeviceToHost));
+  MPI_CHECK(MPI_Allreduce(mine.data(), all.data(), static_cast<int>(vector.size()), MPI_FLOAT,
+                          MPI_SUM, comm));
+  CUDA_CHECK(cudaMemcpy(vector.data(), all.data(), vector.size_bytes(), cudaMemcpyHostToDevice));
+  // END SOLUTION
+}
+
+answer sum_by_mpi(MPI_Comm world, std::span<const float> mine) {
+  stopwatch watch;
+  const int device = rank_in(node_of(world));
+  CUDA_CHECK(cudaSetDevice(device));
+  device_buffer<float> vector(mine);
+  const float setup_ms = watch.lap();
+  sum_through_the_host(world, vector);
+  const float sum_ms = watch.lap();
+  return {vector.to_vector(), device, setup_ms, sum_ms};
+}
+
+// --- nccl ----------------------------------------------------------------------------------------
+
+/// A unique id that all ranks of `comm` have.
+ncclUniqueId common_id(MPI_Comm comm) {
+  ncclUniqueId id{};
+  // TODO(2): rank 0 asks NCCL for an id, once; MPI sends its bytes to the others.
+  //          Invariant: all ranks of `comm` return the same id, and no other communicator has it.
+  // BEGIN SOLUTION
+  // STUB: throw not_written("common_id", 2);
+  if (rank_in(comm) == 0) NCCL_CHECK(ncclGetUniqueId(&id));
+  MPI_CHECK(MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, comm));
+  // END SOLUTION
+  return id;
+}
+
+answer sum_by_nccl(MPI_Comm world, std::span<const float> mine) {
+  stopwatch watch;
+  const int device = rank_in(node_of(world));
+  CUDA_CHECK(cudaSetDevice(device));
+  device_buffer<float> vector(mine);
+  // TODO(3): an nccl_communicator of all ranks, and one ncclAllReduce in a stream of your own. Its
+  //          number of ranks and this rank's number are MPI's. What has to have happened before
+  //          vector.to_vector() reads the sum?
+  // BEGIN SOLUTION
+  // STUB: throw not_written("step nccl", 3);
+  const stream queue;
+  const nccl_communicator all(common_id(world), size_of(world), rank_in(world));
+  const float setup_ms = watch.lap();
+  NCCL_CHECK(
+      ncclAllReduce(vector.data(), vector.data(), vector.size(), ncclFloat, ncclSum, all, queue));
+  CUDA_CHECK(cudaStreamSynchronize(queue));
+  const float sum_ms = watch.lap();
+  // STUB: const float setup_ms = 0, sum_ms = 0;
+  // END SOLUTION
+  return {vector.to_vector(), device, setup_ms, sum_ms};
+}
+
+// --- hierarchical --------------------------------------------------------------------------------
+
+/// A communicator of the first ranks of all nodes; MPI_COMM_NULL on the others.
+group_of_ranks leaders_of(MPI_Comm world, int local_rank) {
+  MPI_Comm leaders = MPI_COMM_NULL;
+  // TODO(4): MPI_Comm_split, which all ranks call. A rank of the color MPI_UNDEFINED is in none of
+  //          the new communicators.
+  // BEGIN SOLUTION
+  // STUB: throw not_written("leaders_of", 4);
+  const int color = local_rank == 0 ? 0 : MPI_UNDEFINED;
+  MPI_CHECK(MPI_Comm_split(world, color, rank_in(world), &leaders));
+  // END SOLUTION
+  return group_of_ranks(leaders);
+}
+
+answer sum_by_both(MPI_Comm world, std::span<const float> mine) {
+  stopwatch watch;
+  const group_of_ranks node = node_of(world);
+  const int device = rank_in(node);
+  CUDA_CHECK(cudaSetDevice(device));
+  device_buffer<float> vector(mine);
+  const group_of_ranks leaders = leaders_of(world, device);
+  // TODO(5): an nccl_communicator for each node. Then, in three parts: the sum of a node to its
+  //          first rank (ncclReduce), the sum of all nodes among the leaders, and that to all ranks
+  //          of a node (ncclBroadcast). Each part begins when the one before it is complete.
+  // BEGIN SOLUTION
+  // STUB: throw not_written("step hierarchical", 5);
+  const stream queue;
+  const nccl_communicator in_node(common_id(node), size_of(node), rank_in(node));
+  const float setup_ms = watch.lap();
+  NCCL_CHECK(ncclReduce(vector.data(), vector.data(), vector.size(), ncclFloat, ncclSum, 0, in_node,
+                        queue));
+  CUDA_CHECK(cudaStreamSynchronize(queue));  // MPI knows nothing of streams
+  if (leaders != MPI_COMM_NULL) sum_through_the_host(leaders, vector);
+  NCCL_CHECK(
+      ncclBroadcast(vector.data(), vector.data(), vector.size(), ncclFloat, 0, in_node, queue));
+  CUDA_CHECK(cudaStreamSynchronize(queue));
+  const float sum_ms = watch.lap();
+  // STUB: const float setup_ms = 0, sum_ms = 0;
+  // END SOLUTION
+  return {vector.to_vector(), device, setup_ms, sum_ms};
+}
+
+// --- given ---------------------------------------------------------------------------------------
+
+const mpi::job kMpi("20.3 mpi", sum_by_mpi);
+const mpi::job kNccl("20.3 nccl", sum_by_nccl);
+const mpi::job kHierarchical("20.3 hierarchical", sum_by_both);
+
+}  // namespace
+
+result sum(step which, std::span<const float> vectors, int ranks, int ranks_per_node) {
+  require_good(which, vectors.size(), ranks, ranks_per_node);
+  if (which == step::nccl) return run(kNccl, vectors, ranks, ranks_per_node);
+  if (which == step::hierarchical) return run(kHierarchical, vectors, ranks, ranks_per_node);
+  return run(kMpi, vectors, ranks, ranks_per_node);
+}
+
+}  // namespace lab::nccl_over_mpi

@@ -1,0 +1,190 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "nccl_over_mpi.hpp"
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "fault_tests.hpp"
+#include "full_size.hpp"
+#include "lab/device_limits.hpp"
+#include "lab/errors.hpp"
+#include "lab/random.hpp"
+#include "lab_testing.hpp"
+#include "reference.hpp"
+#include "required_work.hpp"
+#include "steps.hpp"
+
+namespace {
+
+using lab::nccl_over_mpi::error_bound;
+using lab::nccl_over_mpi::kMostRanks;
+using lab::nccl_over_mpi::reference;
+using lab::nccl_over_mpi::result;
+using lab::nccl_over_mpi::step;
+using lab::nccl_over_mpi::sum;
+using lab::testing::matches;
+using lab::testing::whole_numbers;
+using vector = std::vector<float>;
+
+using named_step = lab::testing::named<step>;
+constexpr named_step kSteps[] = {
+    {step::mpi, "mpi"}, {step::nccl, "nccl"}, {step::hierarchical, "hierarchical"}};
+
+/// Whether a job may have so many ranks on a node: each needs a device.
+bool fits(int ranks, int ranks_per_node = 0) {
+  const int on_a_node = ranks_per_node == 0 ? ranks : std::min(ranks, ranks_per_node);
+  return lab::on_cpu_device() || on_a_node <= lab::device_count();
+}
+
+::testing::AssertionResult is_exact(const result& got, const vector& vectors, int ranks) {
+  const std::vector<double> expected = reference(vectors, ranks);
+  return matches(lab::compare_exact(got.sums, vector(expected.begin(), expected.end())));
+}
+::testing::AssertionResult is_exact(step which, const vector& vectors, int ranks,
+                                    int ranks_per_node = 0) {
+  return is_exact(sum(which, vectors, ranks, ranks_per_node), vectors, ranks);
+}
+/// Vectors of n whole numbers for each rank, all different.
+vector numbers(std::size_t n, int ranks, std::uint64_t seed) {
+  return whole_numbers(n * static_cast<std::size_t>(ranks), seed, -500, 900);
+}
+
+// --- who does the work ---------------------------------------------------------------------------
+
+REQUIRED_WORK(NoVectorGoesThroughTheHostUnlessMpiNeedsIt) {
+  constexpr int kRanks = 4;
+  constexpr std::size_t n = 3000, bytes = n * sizeof(float);
+  const vector vectors = numbers(n, kRanks, 1);
+  for (const auto& [which, name] : kSteps)
+    for (const int per_node : {0, 2, 3}) {
+      if (which == step::nccl && per_node != 0) continue;
+      const auto done = lab::testing::work_of(
+          [&, which = which] { return is_exact(which, vectors, kRanks, per_node); });
+      // Each rank brings its vector to the device and the sum back. Those that MPI adds up take
+      // the way once more.
+      const std::size_t nodes = per_node == 0 ? 1 : 2;
+      const std::size_t by_mpi = which == step::mpi ? kRanks : which == step::nccl ? 0 : nodes;
+      const std::size_t copied = (kRanks + by_mpi) * bytes;
+      EXPECT_EQ(done.bytes_copied(cudaMemcpyHostToDevice), copied) << name << " " << per_node;
+      EXPECT_EQ(done.bytes_copied(cudaMemcpyDeviceToHost), copied) << name << " " << per_node;
+    }
+}
+
+// --- sums ----------------------------------------------------------------------------------------
+
+class EachStep : public lab::testing::each_step<named_step> {};
+INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
+
+TEST_P(EachStep, IsExactOnAnyNumberOfRanks) {
+  for (const int ranks : {1, 2, 3, 8}) {
+    if (!fits(ranks)) continue;
+    for (const std::size_t n : {0, 1, 31, 33, 1021})
+      EXPECT_TRUE(is_exact(which(), numbers(n, ranks, n + 1), ranks))
+          << n << " elements on " << ranks << " ranks";
+  }
+}
+
+TEST_P(EachStep, CountsEachRankOnce) {
+  // Rank r brings 2^r everywhere: a bit of the sum is a rank.
+  for (const int ranks : {2, 5, 8}) {
+    if (!fits(ranks)) continue;
+    vector vectors(static_cast<std::size_t>(ranks) * 7);
+    for (std::size_t k = 0; k < vectors.size(); ++k) vectors[k] = static_cast<float>(1 << (k / 7));
+    const result got = sum(which(), vectors, ranks);
+    ASSERT_EQ(got.sums.size(), vectors.size());
+    for (const float each : got.sums) ASSERT_EQ(each, static_cast<float>((1 << ranks) - 1));
+  }
+}
+
+TEST_P(EachStep, AddsUpNodesOfAnySize) {
+  if (which() == step::nccl) GTEST_SKIP() << "which has no nodes";
+  // Full nodes, a last one with fewer ranks (twice), and one rank each. Four jobs stay for the next
+  // call: more would be started anew each time.
+  for (const auto& [ranks, per_node] : {std::pair{4, 2}, {5, 2}, {8, 3}, {3, 1}}) {
+    if (!fits(ranks, per_node)) continue;
+    EXPECT_TRUE(is_exact(which(), numbers(257, ranks, 3), ranks, per_node))
+        << ranks << " ranks on nodes of " << per_node;
+  }
+}
+
+TEST_P(EachStep, GivesAllRanksTheSameBits) {
+  const int ranks = fits(3) ? 3 : 1;
+  const vector vectors = lab::random_floats(3 * 1021, 7, -1, 100);
+  const result got = sum(which(), vectors, ranks);
+  const std::size_t n = vectors.size() / static_cast<std::size_t>(ranks);
+  ASSERT_EQ(got.sums.size(), vectors.size());
+  for (std::size_t k = 0; k < vectors.size(); ++k) ASSERT_EQ(got.sums[k], got.sums[k % n]);
+  EXPECT_TRUE(matches(lab::compare(got.sums, reference(vectors, ranks),
+                                   {.absolute = error_bound(vectors, ranks)})));
+}
+
+TEST_P(EachStep, SendsMuch) {
+  // More than one message of any library.
+  const int ranks = fits(2) ? 2 : 1;
+  EXPECT_TRUE(is_exact(which(), numbers(700'001, ranks, 9), ranks));
+}
+
+TEST_P(EachStep, UsesTheDeviceOfItsLocalRank) {
+  if (fits(3)) {
+    EXPECT_EQ(sum(which(), vector(30, 1.0F), 3).devices, (std::vector{0, 1, 2}));
+  }
+  if (which() == step::nccl) return;
+  if (fits(5, 2)) {
+    EXPECT_EQ(sum(which(), vector(30, 1.0F), 5, 2).devices, (std::vector{0, 1, 0, 1, 0}));
+  }
+  EXPECT_EQ(sum(which(), vector(30, 1.0F), 3, 1).devices, (std::vector{0, 0, 0}));
+}
+
+TEST_P(EachStep, MakesNewCommunicatorsInEachCall) {
+  const int ranks = fits(2) ? 2 : 1;
+  for (const std::size_t n : {1000, 3, 1000})
+    EXPECT_TRUE(is_exact(which(), numbers(n, ranks, n), ranks));
+}
+
+TEST_P(EachStep, SaysHowLongItTook) {
+  const result got = sum(which(), vector(100, 1.0F), 1);
+  for (const float time : {got.setup_ms, got.sum_ms}) {
+    EXPECT_GT(time, 0.0F);
+    EXPECT_LT(time, 60'000.0F);
+  }
+}
+
+TEST_P(EachStep, RefusesWhatCannotBe) {
+  for (const int ranks : {0, -2, kMostRanks + 1})
+    EXPECT_THROW(sum(which(), vector(64, 1.0F), ranks), lab::invalid_input) << ranks;
+  EXPECT_THROW(sum(which(), vector(7, 1.0F), 2), lab::invalid_input);
+  EXPECT_THROW(sum(which(), vector(8, 1.0F), 2, -1), lab::invalid_input);
+  if (which() == step::nccl) {
+    EXPECT_THROW(sum(which(), vector(8, 1.0F), 2, 1), lab::invalid_input);
+    EXPECT_THROW(sum(which(), vector(9, 1.0F), 3, 2), lab::invalid_input);
+  }
+  if (!lab::on_cpu_device()) {
+    const int too_many = lab::device_count() + 1;
+    EXPECT_THROW(sum(which(), vector(static_cast<std::size_t>(too_many)), too_many),
+                 lab::not_possible);
+  }
+  EXPECT_TRUE(is_exact(which(), numbers(8, 1, 1), 1)) << "and it works again";
+}
+
+FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
+  const vector vectors = numbers(100, 2, 3);
+  lab::testing::expect_failures_reported([&] { return is_exact(which(), vectors, 2); }, vectors);
+}
+
+TEST_P(EachStep, AddsUpAtTheProgramsSize) {
+  lab::testing::expect_at_full_size([&] {
+    const std::size_t n = lab::on_cpu_device() ? lab::nccl_over_mpi::kDefaultSizeOnCpu
+                                               : lab::nccl_over_mpi::kDefaultSize;
+    const int ranks = fits(2) ? 2 : 1;
+    return is_exact(which(), numbers(n, ranks, 5), ranks);
+  });
+}
+
+}  // namespace
