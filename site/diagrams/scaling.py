@@ -33,3 +33,37 @@ def measured_repetition(c: Canvas) -> None:
     c.text(barrier - 8, 180, "MPI_Barrier", "code", "end")
     c.text((barrier + last) / 2, 198, "the time of the repetition (MPI_MAX)", "", "middle")
     c.text(20, 222, "Neither getting ready nor waiting for others to get ready is work.", "small")
+
+
+@drawing(
+    "A hierarchical sum",
+    "Two nodes with three ranks each. Within each node, ncclReduce brings the sum of its ranks to"
+    " its first rank, the leader. The two leaders add up the sums of the nodes with MPI_Allreduce"
+    " over the network. Then ncclBroadcast passes the result on from each leader to the ranks of"
+    " its node.",
+    300,
+)
+def hierarchical_sum(c: Canvas) -> None:
+    for node in range(2):
+        left = 130 + 300 * node
+        c.box(left - 10, 8, 285, 252)
+        c.text(left, 28, f"node {node}", "strong")
+        for local in range(3):
+            x = left + 90 * local
+            fill = "orange" if local == 0 else "green"
+            c.label(x, 42, 82, 30, f"rank {3 * node + local}", fill)
+            c.label(x, 214, 82, 30, f"rank {3 * node + local}", fill)
+            if local == 0:
+                c.arrow(x + 41, 72, x + 41, 106, "thick")
+                c.arrow(x + 41, 178, x + 41, 214, "thick")
+            else:
+                c.arrow(x + 41, 72, left + 50, 106)
+                c.arrow(left + 50, 178, x + 41, 214)
+        c.label(left, 108, 100, 28, "node's sum", "orange", "small")
+        c.label(left, 150, 100, 28, "sum of all", "orange", "small")
+    c.arrow(230, 122, 430, 164, "thick")
+    c.arrow(430, 122, 230, 164, "thick")
+    c.text(14, 94, "ncclReduce", "code")
+    c.text(14, 147, "MPI_Allreduce", "code")
+    c.text(14, 200, "ncclBroadcast", "code")
+    c.text(14, 286, "Orange: the leaders. Only they use the network.", "small")
