@@ -1,0 +1,126 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 18.4 split_product: C = A · B with the accuracy of floats, out of products of bfloat16.
+// Edit:  this file, from TODO(1) to TODO(4).
+// Run:   scripts/lab run 18.4 -- --step one_product  (then three_products and six_products)
+// Test:  scripts/lab test 18.4
+// Hints: scripts/lab hint 18.4                  Chapter: docs/18_tensor_cores.md
+
+#include <cuda_runtime.h>
+
+#include "given.hpp"
+
+namespace lab::split_product {
+
+// --- the pieces of a float -----------------------------------------------------------------------
+
+/// x as three bfloat16, the largest one first, whose sum is x. x is 0, or its size is below 2^51.
+__device__ pieces split(float x) {
+  pieces of;
+  // TODO(1): each piece is what is left of x, rounded to the nearest bfloat16
+  //          (__float2bfloat16_rn, and __bfloat162float back). Invariant: what is left after
+  //          a piece is exact.
+  // BEGIN SOLUTION
+  // STUB: for (auto& piece : of.piece) piece = __float2bfloat16_rn(x);
+  float left = x;
+#pragma unroll
+  for (unsigned p = 0; p < kMostPieces; ++p) {
+    of.piece[p] = __float2bfloat16_rn(left);
+    left -= __bfloat162float(of.piece[p]);  // exact: it has no more digits than `left` has
+  }
+  // END SOLUTION
+  return of;
+}
+
+// --- the products of the pieces ------------------------------------------------------------------
+
+/// Piece a of an element of A times piece b of an element of B.
+struct product {
+  unsigned a, b;
+};
+
+/// Step i takes the last 1, 3 or 6 of these.
+constexpr unsigned kMostProducts = 6;
+__device__ constexpr product product_number(unsigned i) {
+  // TODO(2): the largest product comes last. Piece p is at most 2^(-8 p) of its element: which
+  //          products are the six largest ones, and which are the three largest?
+  // BEGIN SOLUTION
+  // STUB: return {i * 0, 0};
+  constexpr product kAll[kMostProducts] = {{2, 0}, {1, 1}, {0, 2}, {1, 0}, {0, 1}, {0, 0}};
+  return kAll[i];
+  // END SOLUTION
+}
+
+// --- the sums ------------------------------------------------------------------------------------
+
+/// Adds the products of a slice to the sums.
+template <class T, unsigned kProducts>
+__device__ void add_slice(const slice<T>& from, warp_sums<T>& to) {
+  using sums = warp_sums<T>;
+  const place mine = to.mine;
+#pragma unroll
+  for (unsigned i = 0; i < T::BK; i += kTile) {
+    fragment_a a[T::kPieces][sums::kDown];
+#pragma unroll
+    for (unsigned p = 0; p < T::kPieces; ++p)
+#pragma unroll
+      for (unsigned r = 0; r < sums::kDown; ++r)
+        from_shared::load_matrix_sync(a[p][r], &from.a[p][mine.row + kTile * r][i],
+                                      T::BK + T::kPad);
+#pragma unroll
+    for (unsigned s = 0; s < sums::kAcross; ++s) {
+      fragment_b b[T::kPieces];
+      fragment_c part[sums::kDown];  // of these 16 elements of k
+      // TODO(3): load the pieces of B, as those of A above. Set `part` to 0, and add the last
+      //          kProducts products to it, the smallest ones first.
+      // BEGIN SOLUTION
+#pragma unroll
+      for (unsigned p = 0; p < T::kPieces; ++p)
+        from_shared::load_matrix_sync(b[p], &from.b[p][i][mine.column + kTile * s],
+                                      T::BN + T::kPad);
+#pragma unroll
+      for (unsigned r = 0; r < sums::kDown; ++r) wmma::fill_fragment(part[r], 0.0F);
+#pragma unroll
+      for (unsigned j = kMostProducts - kProducts; j < kMostProducts; ++j) {
+        const product now = product_number(j);
+#pragma unroll
+        for (unsigned r = 0; r < sums::kDown; ++r)
+          wmma::mma_sync(part[r], a[now.a][r], b[now.b], part[r]);
+      }
+      // END SOLUTION
+
+      // TODO(4): add `part` to to.sum[r][s], element by element, in float. Both fragments have the
+      //          same elements in the same lanes.
+      // BEGIN SOLUTION
+#pragma unroll
+      for (unsigned r = 0; r < sums::kDown; ++r)
+#pragma unroll
+        for (int x = 0; x < part[r].num_elements; ++x) to.sum[r][s].x[x] += part[r].x[x];
+      // END SOLUTION
+    }
+  }
+}
+
+result multiply(step which, std::span<const float> a, std::span<const float> b, shape size) {
+  switch (which) {
+    case step::one_product:
+      // BEGIN SOLUTION
+      // STUB: throw not_written("step one_product", 1);  // multiply_with<1, 1>(a, b, size)
+      return multiply_with<1, 1>(a, b, size);
+      // END SOLUTION
+    case step::three_products:
+      // BEGIN SOLUTION
+      // STUB: throw not_written("step three_products", 2);  // of two pieces
+      return multiply_with<2, 3>(a, b, size);
+      // END SOLUTION
+    case step::six_products:
+      // BEGIN SOLUTION
+      // STUB: throw not_written("step six_products", 2);  // of three pieces
+      return multiply_with<3, 6>(a, b, size);
+      // END SOLUTION
+  }
+  throw invalid_input("split_product: there is no such step");
+}
+
+}  // namespace lab::split_product
