@@ -9,9 +9,9 @@ from lablib.drawing.canvas import Canvas
 
 @drawing(
     "Lane 5's part of an operation that makes 8 x 16 elements of C",
-    "Lane 5 has g = 1 and t = 1. In shared memory, its two numbers of A are in row 1, columns 2 and 3,"
-    " side by side. Its numbers of B are in rows 2 and 3, in columns 2 and 3. Its sums are in rows 2"
-    " and 3 of C, columns 2 and 3.",
+    "Lane 5 has g = 1 and t = 1. In shared memory, its two numbers of A are in row 1, columns 2 and"
+    " 3, side by side. Its numbers of B are in rows 2 and 3, in columns 2 and 3. Its sums are in"
+    " rows 2 and 3 of C, columns 2 and 3.",
     316,
 )
 def double_operation(c: Canvas) -> None:

@@ -27,7 +27,7 @@ class event {
 };
 
 /// `later` waits for what `earlier` has been given so far. `mark` is of the device of `earlier`.
-inline void let_wait(cudaStream_t later, cudaStream_t earlier, const event& mark) {
+inline void make_wait(cudaStream_t later, cudaStream_t earlier, const event& mark) {
   CUDA_CHECK(cudaEventRecord(mark, earlier));
   CUDA_CHECK(cudaStreamWaitEvent(later, mark, 0));
 }

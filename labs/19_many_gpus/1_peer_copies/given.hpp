@@ -89,9 +89,9 @@ transfer host_part_of_send(int from, int to, std::span<const int> words, int cop
   const task t{from,        to,     n,       piece,     source.data(), target.data(),
                host.data(), filled, emptied, out_queue, in_queue};
   timer.start(out_queue);
-  let_wait(in_queue, out_queue, begun);
+  make_wait(in_queue, out_queue, begun);
   for (int i = 0; i < copies; ++i) copy(t);
-  let_wait(out_queue, in_queue, done);
+  make_wait(out_queue, in_queue, done);
   timer.stop();
   const float total_ms = timer.milliseconds();  // waits
   CUDA_CHECK(cudaSetDevice(to));

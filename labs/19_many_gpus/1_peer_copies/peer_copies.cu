@@ -18,7 +18,7 @@ namespace {
 
 void through_host(const task& t) {
   // TODO(1): all words from t.source to t.host in t.out_queue, and from there to t.target in
-  //          t.in_queue (cudaMemcpyAsync). let_wait(later, earlier, event) has one stream wait for
+  //          t.in_queue (cudaMemcpyAsync). make_wait(later, earlier, event) has one stream wait for
   //          the other. Invariant: nothing is overwritten in t.host before it has been read, not
   //          by the next call of this function, either.
   throw not_written("step through_host", 1);

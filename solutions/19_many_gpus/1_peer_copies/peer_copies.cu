@@ -18,16 +18,16 @@ namespace {
 
 void through_host(const task& t) {
   // TODO(1): all words from t.source to t.host in t.out_queue, and from there to t.target in
-  //          t.in_queue (cudaMemcpyAsync). let_wait(later, earlier, event) has one stream wait for
+  //          t.in_queue (cudaMemcpyAsync). make_wait(later, earlier, event) has one stream wait for
   //          the other. Invariant: nothing is overwritten in t.host before it has been read, not
   //          by the next call of this function, either.
   // BEGIN SOLUTION
   // STUB: throw not_written("step through_host", 1);
   const std::size_t bytes = t.n * sizeof(int);
   CUDA_CHECK(cudaMemcpyAsync(t.host, t.source, bytes, cudaMemcpyDeviceToHost, t.out_queue));
-  let_wait(t.in_queue, t.out_queue, t.filled[0]);
+  make_wait(t.in_queue, t.out_queue, t.filled[0]);
   CUDA_CHECK(cudaMemcpyAsync(t.target, t.host, bytes, cudaMemcpyHostToDevice, t.in_queue));
-  let_wait(t.out_queue, t.in_queue, t.emptied[0]);
+  make_wait(t.out_queue, t.in_queue, t.emptied[0]);
   // END SOLUTION
 }
 
@@ -43,7 +43,7 @@ void in_pieces(const task& t) {
     int* const host = t.host + (place == 0 ? 0 : t.piece);
     CUDA_CHECK(cudaStreamWaitEvent(t.out_queue, t.emptied[place], 0));  // never recorded: no wait
     CUDA_CHECK(cudaMemcpyAsync(host, t.source + first, bytes, cudaMemcpyDeviceToHost, t.out_queue));
-    let_wait(t.in_queue, t.out_queue, t.filled[place]);
+    make_wait(t.in_queue, t.out_queue, t.filled[place]);
     CUDA_CHECK(cudaMemcpyAsync(t.target + first, host, bytes, cudaMemcpyHostToDevice, t.in_queue));
     CUDA_CHECK(cudaEventRecord(t.emptied[place], t.in_queue));
   }
