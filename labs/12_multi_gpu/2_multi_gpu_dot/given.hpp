@@ -123,8 +123,8 @@ inline void send_pieces(staging_lane& mine, std::span<const float> a, std::span<
     float* const slot_b = slot_a + piece;
     const event& fetched = mine.fetched[turn % kStagingSlots];
     CUDA_CHECK(cudaEventSynchronize(fetched));
-    std::ranges::copy(a.subspan(begin, n), slot_a);
-    std::ranges::copy(b.subspan(begin, n), slot_b);
+    std::copy_n(a.data() + begin, n, slot_a);  // memmove, where std::ranges::copy is a loop
+    std::copy_n(b.data() + begin, n, slot_b);
     CUDA_CHECK(cudaMemcpyAsync(mine.a.data(), slot_a, n * sizeof(float), cudaMemcpyHostToDevice,
                                mine.queue));
     CUDA_CHECK(cudaMemcpyAsync(mine.b.data(), slot_b, n * sizeof(float), cudaMemcpyHostToDevice,

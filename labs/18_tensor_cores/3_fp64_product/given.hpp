@@ -61,7 +61,7 @@ struct alignas(32) slice {
 ///   2, 4 and 6, 32 bytes each: a row is 16 bytes longer than a multiple of 128.
 using small_tiling = tiling<64, 64, 32, 16, 4, 4>;    // cuda_cores and wmma
 using staged_tiling = tiling<128, 64, 32, 32, 4, 4>;  // staged
-using large_tiling = tiling<128, 128, 64, 32, 8, 2>;  // large_mma
+using large_tiling = tiling<128, 64, 32, 32, 8, 2>;   // large_mma
 constexpr unsigned kStages = 3;                       // staged and large_mma
 
 /// A row and a column of C.

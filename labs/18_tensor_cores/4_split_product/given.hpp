@@ -136,7 +136,7 @@ __global__ void split_matrix(const float* x, std::size_t rows, std::size_t colum
 /// row by four banks: then eight rows of 16 bytes, which are read together, are in all 32 banks.
 template <unsigned kPiecesOfEach>
 struct tiling {
-  static constexpr unsigned BM = 128, BN = 128, BK = 32, WM = 32, WN = 64, kPad = 8;
+  static constexpr unsigned BM = 128, BN = 128, BK = 32, WM = 32, WN = 32, kPad = 8;
   static constexpr unsigned kPieces = kPiecesOfEach, kStages = 3;
   static constexpr unsigned kWarpsAcross = BN / WN, kThreads = BM / WM * kWarpsAcross * kWarp;
   static_assert(kRowUnit % BM == 0 && kRowUnit % BN == 0 && kInnerUnit % BK == 0);

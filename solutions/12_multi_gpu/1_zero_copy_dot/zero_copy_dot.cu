@@ -161,8 +161,8 @@ void send_pieces(staging_lane& mine, std::span<const float> a, std::span<const f
     float* const slot_b = slot_a + piece;
     const event& fetched = mine.fetched[turn % kStagingSlots];
     CUDA_CHECK(cudaEventSynchronize(fetched));
-    std::ranges::copy(a.subspan(begin, n), slot_a);
-    std::ranges::copy(b.subspan(begin, n), slot_b);
+    std::copy_n(a.data() + begin, n, slot_a);  // memmove, where std::ranges::copy is a loop
+    std::copy_n(b.data() + begin, n, slot_b);
     // The stream has one order: these copies come after the kernel for the piece before.
     CUDA_CHECK(cudaMemcpyAsync(mine.a.data(), slot_a, n * sizeof(float), cudaMemcpyHostToDevice,
                                mine.queue));
