@@ -218,8 +218,14 @@ TEST(Occupancy, GivesOutSharedMemoryInUnitsWithWhatIsReserved) {
     if (blocks > most) break;
     std::size_t bytes = 0;
     ASSERT_EQ(cudaOccupancyAvailableDynamicSMemPerBlock(&bytes, add, blocks, 64), cudaSuccess);
-    EXPECT_GE(blocks_with(static_cast<int>(bytes)), blocks);
-    EXPECT_LT(blocks_with(static_cast<int>(bytes) + 129), blocks);
+    // An H200's answer leaves out what is reserved for each block, so one block less has room.
+#ifdef __CPU_DEVICE__
+    const int rest = 0;
+#else
+    const int rest = reserved;
+#endif
+    EXPECT_GE(blocks_with(static_cast<int>(bytes) - rest), blocks);
+    EXPECT_LT(blocks_with(static_cast<int>(bytes) - rest + 129), blocks);
   }
 }
 
@@ -449,7 +455,7 @@ TEST(MemoryPools, KeepWhatTheirThresholdSaysUntilTheyAreTrimmed) {
       EXPECT_LT(kept, kBytes);
     else
       EXPECT_GE(kept, kBytes);
-    EXPECT_EQ(cudaMemPoolTrimTo(pool, ~std::size_t{0}), cudaSuccess);
+    EXPECT_EQ(cudaMemPoolTrimTo(pool, kept), cudaSuccess);
     EXPECT_EQ(pool_value(pool, cudaMemPoolAttrReservedMemCurrent), kept);
     EXPECT_EQ(cudaMemPoolTrimTo(pool, 0), cudaSuccess);
     EXPECT_LT(pool_value(pool, cudaMemPoolAttrReservedMemCurrent), kBytes);
