@@ -17,10 +17,11 @@ tools=.lab/tools/bin
 
 # need COMMAND...: a lane whose tools are not there fails; it is not left out.
 need() {
-  local tool
+  local tool set=--author
+  case $0 in */nights/*) set=--all ;; esac
   for tool; do
     command -v "$tool" >/dev/null || {
-      echo "$tool is not here: \`scripts/setup --all\` installs it." >&2
+      echo "$tool is not here: \`scripts/setup $set\` installs it." >&2
       exit 1
     }
   done
