@@ -88,8 +88,8 @@ struct tiling {
   static constexpr unsigned kWarpsAcross = BN / (WN * kTile);  // warps next to each other
   static constexpr unsigned kWarps = BM / (WM * kTile) * kWarpsAcross;
   static constexpr unsigned kThreads = kWarps * kWarp;
-  // Halves after each row of a tile in shared memory: rows begin 16 bytes further on in the banks
-  // from one to the next, so that eight rows of 16 bytes are in all 32 banks.
+  // Halves after each row of a tile in shared memory. Modulo 128 bytes (all banks), the next row
+  // then begins 80 bytes (A) or 16 bytes (B) further on: eight rows of 16 bytes fill all 32 banks.
   static constexpr unsigned kPad = 8;
   static_assert(BM % (WM * kTile) == 0 && BN % (WN * kTile) == 0, "a block is made of whole warps");
 };

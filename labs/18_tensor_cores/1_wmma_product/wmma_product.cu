@@ -33,8 +33,7 @@ __global__ void __launch_bounds__(kWarpsOfBlock* kWarp) one_tile_a_warp(factors 
   const unsigned warp = threadIdx.x / kWarp;
   const std::size_t row = std::size_t{blockIdx.y} * kTile;
   const std::size_t column = (std::size_t{blockIdx.x} * kWarpsOfBlock + warp) * kTile;
-  // TODO(2): this warp makes the tile of C at `row` and `column`. Start with sums of 0, and for
-  // each
+  // TODO(2): this warp makes the tile of C at `row` and `column`. Start with sums of 0. For each
   //          tile along k load a fragment of A and one of B, and add their product. store_sums().
 }
 

@@ -27,9 +27,8 @@ __device__ void load_rounded(four f) {
 template <class T, bool kRound>
 __device__ void multiply_slice(const slice<T>& from, block_of_sums<T>& sums) {
   const unsigned row = row_of_warp<T>(), column = column_of_warp<T>();
-  // TODO(2): as in 18.1, with kStep elements of k at a time. With kRound, round all elements x[i]
-  // of
-  //          a fragment after it has been loaded: tensor cores would cut them off.
+  // TODO(2): as in 18.1, with kStep elements of k at a time. With kRound, round all elements
+  //          x[i] of each fragment after loading it: tensor cores would cut them off.
 }
 
 template <class T>
@@ -122,9 +121,8 @@ __global__ void __launch_bounds__(T::kThreads, T::kResident)
   ring<T>& stages = ring_in<T>(memory);
   start_barriers(stages);
   // With two consumers a thread has 168 registers, and a consumer's 128 sums need most of them.
-  // TODO(9, bonus): warpgroup 0 produces, by one thread, the others consume. With two consumers,
-  // let
-  //          it give registers back until it has 24, and let them take as many as 240.
+  // TODO(9, bonus): one thread of warpgroup 0 produces, the other warpgroups consume. With two
+  //          consumers, the producer keeps 24 registers, and the consumers take as many as 240.
 #endif
 }
 

@@ -47,7 +47,7 @@ inline constexpr std::size_t kDefaultSize = 256;
 ///
 /// Throws lab::invalid_input when a does not have m * k elements or b not n * k, when the current
 /// device has no TF32 (before compute capability 8.0) or, for wgmma, is not one of compute
-/// capability 9.0, or when m or n is so large that the grid or a tensor map cannot have them;
+/// capability 9.0, or when m, n or k is too large for the grid or a tensor map;
 /// lab::cuda_error when CUDA reports an error. Neither leaves device memory behind.
 ///
 /// Requires: a kernel whose warps multiply on tensor cores. A block keeps tiles of A and B in

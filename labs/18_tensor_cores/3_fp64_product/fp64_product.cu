@@ -72,8 +72,7 @@ __device__ void mma_sums<T>::add(const slice<T>& from) {
 template <class T>
 __device__ void mma_sums<T>::store(double* c, shape size, place block, double*) const {
   // TODO(5, bonus): of each operation a lane has two neighbours in each of two rows of C. Which
-  // rows
-  //          are they, and in which columns? store_two().
+  //          rows are they, and in which columns? store_two().
 }
 
 namespace {

@@ -41,8 +41,9 @@ inline constexpr std::size_t kDefaultSize = 256;
 /// order (reference.hpp), as if one fused multiply-add followed the other. Whole numbers whose
 /// products and sums stay below 2^53 give the exact result.
 ///
-/// Throws lab::invalid_input when a does not have m * k elements or b not k * n; lab::cuda_error
-/// when CUDA reports an error. Neither leaves device memory behind.
+/// Throws lab::invalid_input when a does not have m * k elements or b not k * n, or when C needs
+/// more blocks than a grid can have; lab::cuda_error when CUDA reports an error. Neither leaves
+/// device memory behind.
 ///
 /// Requires: a kernel whose blocks keep tiles of A and B in shared memory, of at least 64 rows of A
 /// and 64 columns of B. From wmma on, warps multiply on tensor cores, and reading shared memory

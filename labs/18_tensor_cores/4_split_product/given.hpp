@@ -132,8 +132,9 @@ __global__ void split_matrix(const float* x, std::size_t rows, std::size_t colum
 // --- tiles ---------------------------------------------------------------------------------------
 
 /// A block makes BM x BN elements of C in slices of BK along k, a warp WM x WN of them, from
-/// kPieces pieces of each element. 16 bytes after each row of a tile in shared memory move the next
-/// row by four banks: then eight rows of 16 bytes, which are read together, are in all 32 banks.
+/// kPieces pieces of each element. With 16 bytes after each row of a tile in shared memory, the
+/// next row begins 20 (A) or 4 (B) banks further on: eight rows of 16 bytes, which are read
+/// together, are in all 32 banks.
 template <unsigned kPiecesOfEach>
 struct tiling {
   static constexpr unsigned BM = 128, BN = 128, BK = 32, WM = 32, WN = 32, kPad = 8;

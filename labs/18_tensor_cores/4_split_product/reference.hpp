@@ -28,7 +28,7 @@ namespace lab::split_product {
 ///     one:   what was rounded off a, times b, the other way round, and both:  2 v + v^2
 ///     three: a without its third piece, times b, the other way round; a1 b1:  3 v^2 (1 + v)^2
 ///     six:   a1 b2 and a2 b1; a2 b2:                                          2 v^3 (1 + v) + v^4
-/// of itself. In units of u = v^3: 131073; below 775; below 2.1.
+/// of itself. In units of u = v^3: 131328; below 775; below 2.1.
 ///
 /// *The tensor core* adds the products of 16 elements of k. It is not documented how. What is known
 /// (Fasi, Higham, Mikaitis and Pranesh, "Numerical behavior of NVIDIA tensor cores", PeerJ Computer

@@ -32,10 +32,10 @@ struct product {
   unsigned a, b;
 };
 
-/// Step i takes the last 1, 3 or 6 of these.
+/// Which pieces make product i. A step takes the last 1, 3 or 6 of these products.
 constexpr unsigned kMostProducts = 6;
 __device__ constexpr product product_number(unsigned i) {
-  // TODO(2): the largest product comes last. Piece p is at most 2^(-8 p) of its element: which
+  // TODO(2): the largest product comes last. Piece p is about 2^(-8 p) of its element: which
   //          products are the six largest ones, and which are the three largest?
   return {i * 0, 0};
 }
