@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// An event that ends by itself, for the exercises after 02.1, which is about it.
+// An owner of an event, for the exercises after 02.1, which introduces events.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -11,8 +11,8 @@
 namespace lab {
 
 /// Owns an event of the device that was current when it was made. It can be recorded in streams of
-/// that device only, and waited for in streams of any; who waits before it was recorded goes on at
-/// once. It measures no time: event_timer does.
+/// that device only. Streams of any device can wait for it; waiting for an event that was never
+/// recorded returns at once. It does not measure time: event_timer does.
 /// Throws cuda_error if it cannot be made.
 class event {
  public:

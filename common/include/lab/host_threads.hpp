@@ -11,9 +11,9 @@
 
 namespace lab {
 
-/// work(0), …, work(count - 1), each in a host thread of its own. Ends when all have ended, with
-/// the exception of the first of them that threw one. A new host thread's current device is 0,
-/// whatever the caller's is.
+/// Runs work(0), …, work(count - 1), each in its own host thread, and returns when all have
+/// finished. If any threw, rethrows the exception of the lowest k. The current device of a new host
+/// thread is 0, whatever the caller's is.
 template <class Work>
 void in_host_threads(std::size_t count, const Work& work) {
   std::vector<std::exception_ptr> errors(count);

@@ -13,8 +13,8 @@
 namespace lab {
 
 /// While it lives, `device` may access the memory of `other`, if it can; copies between the two
-/// are then direct. Its end disables what it has enabled, and nothing else. Both change the current
-/// device. Throws cuda_error if the access cannot be enabled although it is possible.
+/// are then direct. The destructor disables only what the constructor has enabled. Both may change
+/// the current device. Throws cuda_error if access is possible but cannot be enabled.
 class peer_access {
  public:
   peer_access(int device, int other) : device_(device), other_(other) {

@@ -31,7 +31,8 @@ inline std::size_t staging_pieces(std::size_t n) {
 }
 
 /// How many host threads should share the pieces of n elements, when so many devices are served at
-/// once. One thread copies at a fraction of a bus's rate; more than eight gain nothing for a bus.
+/// once. One thread copies at a fraction of the bus's rate. The limit of eight bounds the pinned
+/// memory.
 inline std::size_t staging_threads(std::size_t n, std::size_t devices = 1) {
   // The CPU device's own threads need the processors, too.
   const std::size_t processors = std::max(std::thread::hardware_concurrency(), 1U);

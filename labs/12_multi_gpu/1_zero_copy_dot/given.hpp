@@ -30,9 +30,9 @@ namespace lab::zero_copy_dot {
 constexpr unsigned kThreads = 256;  // a power of two: the tree halves it
 constexpr unsigned kInFlight = 4;   // products of a thread that are under way at the same time
 
-// --- both steps: the kernel ----------------------------------------------------------------------
-// It cannot tell where a and b are. What is a good idea in device memory is a must over a bus that
-// is a hundred times slower: each element is read once, neighbours by neighbours, many at a time.
+// --- all steps: the kernel -----------------------------------------------------------------------
+// It cannot tell where a and b are. Over a bus that is about a hundred times slower than device
+// memory it must read each element once, with coalesced accesses and many loads in flight.
 
 /// Given. Four blocks per multiprocessor: with a thousand threads there, and eight loads per
 /// thread, the bus always has enough to do.

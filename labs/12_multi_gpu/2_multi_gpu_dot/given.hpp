@@ -111,7 +111,8 @@ inline std::vector<share_of_pieces> shares_of_pieces(std::span<const std::size_t
   return all;
 }
 
-/// You wrote this in 12.1: through the ring of pinned buffers to the current device.
+/// The bonus step of 12.1 (do that first; this is its solution): sends a share's pieces through the
+/// ring of pinned buffers to the current device.
 inline void send_pieces(staging_lane& mine, std::span<const float> a, std::span<const float> b,
                         const share_of_pieces& share) {
   const std::size_t piece = staging_piece();

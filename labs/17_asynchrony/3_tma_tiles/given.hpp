@@ -51,8 +51,8 @@ struct alignas(128) tile {
 };
 
 /// The old values, and where the new ones go. On the device. A row of the old ones begins at a
-/// multiple of 16 bytes. Behind its last value there may be others, up to `pitch`: what they are,
-/// nobody knows.
+/// multiple of 16 bytes. The values between `width` and `pitch` are padding with unspecified
+/// contents.
 struct job {
   const std::uint32_t* from;
   std::size_t pitch;  ///< values from a row to the next one: a multiple of 4

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 12.1 zero_copy_dot: a kernel that reads the host's memory, over the bus.
-// Edit:  this file, from TODO(1) to TODO(4); TODO(5) and TODO(6) are a bonus. Contract:
-// zero_copy_dot.hpp Run:   scripts/lab run 12.1 -- --step copies     (then zero_copy and staged)
+// Edit:  this file, TODO(1) to TODO(4); bonus: TODO(5), TODO(6). Contract: zero_copy_dot.hpp
+// Run:   scripts/lab run 12.1 -- --step copies     (then zero_copy and staged)
 // Test:  scripts/lab test 12.1
 // Hints: scripts/lab hint 12.1                     Chapter: docs/12_multi_gpu.md
 

@@ -125,7 +125,7 @@ void run_two_streams(cudaStream_t first, cudaStream_t second, cudaMemPool_t pool
                      std::span<const batch_of_jobs> batches) {
   // TODO(6, bonus): memory is allocated in `first` and freed in `second`. Invariants: a second pass
   //          waits for its first pass (cudaStreamWaitEvent); `first` allocates for a job only
-  //          when the memory of the job before the last one has been freed.
+  //          when the memory of the job two before it has been freed.
   // BEGIN SOLUTION
   // STUB: throw not_written("step two_streams", 6);
   const event written[2], freed[2];
