@@ -62,9 +62,8 @@ void peer_copy(const task& t) {
 }
 
 __global__ void read_from(const int* source, int* target, std::size_t n) {
-  // TODO(5): target[i] = source[i] for all n words, by all threads of the grid together. There may
-  // be
-  //          fewer threads than words.
+  // TODO(5): target[i] = source[i] for all n words, by all threads of the grid together.
+  //          There may be fewer threads than words.
 }
 
 void peer_kernel(const task& t) {

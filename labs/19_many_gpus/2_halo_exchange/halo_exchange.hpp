@@ -55,8 +55,8 @@ inline constexpr float kHottest = 1e30F;      ///< so that no sum becomes infini
 ///
 /// Requires: each device computes its rows by a kernel or two for each time step, and sends only
 /// rows at its borders to its neighbours (cudaMemcpyPeerAsync). The host submits all of it and
-/// waits only at the end. overlapped: in a second stream of each device. wide_halo: one exchange
-/// for `depth` time steps.
+/// waits only at the end. overlapped: the inner rows are computed in a second stream of each
+/// device. wide_halo: one exchange for every `depth` time steps.
 ///
 /// From: the time step of J. Sanders, E. Kandrot, CUDA by Example, 7.3. For overlapped:
 /// P. Micikevicius, 3D Finite Difference Computation on GPUs using CUDA, GPGPU-2, 2009. For

@@ -296,8 +296,7 @@ inline void check(collective which, int devices, std::span<const float> arrays, 
             " devices equally");
 }
 
-// --- the host's part of the contract
-// ---------------------------------------------------------------
+// --- the host's part of the contract -------------------------------------------------------------
 
 inline result sums_of_one_thread(int devices, std::span<const float> arrays, int rounds,
                                  bool with_nccl, void (*enqueue)(rank_list&, std::size_t)) {

@@ -22,7 +22,7 @@ namespace {
 /// Puts a copy into the stream of `from`: of its piece at `source` to `target`, in `to`'s memory.
 void send(rank& from, const rank& to, const float* source, float* target, std::size_t count) {
   // TODO(1): an asynchronous copy from device to device, and then from.sent, so that others can
-  //          wait for it. An event is recorded while its own device is current.
+  //          wait for it. An event can be recorded only in a stream of its device.
   throw not_written("step ring_by_hand", 1);  // 1 to 3
 }
 

@@ -182,8 +182,7 @@ inline void send_begins_of_runs(part_list& parts, const cut_table& cuts) {
   }
 }
 
-// --- the host's part of the contract
-// ---------------------------------------------------------------
+// --- the host's part of the contract -------------------------------------------------------------
 
 inline void check(int devices, std::span<const std::uint32_t> keys) {
   const int there = device_count();

@@ -70,9 +70,8 @@ __global__ void merge_runs(const std::uint32_t* keys, const std::uint32_t* posit
 }
 
 void merge(part_list& parts) {
-  // TODO(7): merge_runs() for each part that has keys, on its device, in its stream: from
-  // p.unsorted
-  //          to p.sorted. The runs' begins are in p.cuts.
+  // TODO(7): merge_runs() for each part that has keys, on its device, in its stream:
+  //          from p.unsorted to p.sorted. The runs' begins are in p.cuts.
   throw not_written("step merge", 6);  // 6 and 7
 }
 

@@ -17,9 +17,8 @@ namespace lab::mpi_heat {
 
 process_grid choose_grid(int width, int height, int ranks) {
   require_sizes(width, height, ranks);
-  // TODO(1): try all grids with at most `height` rows and `width` columns, and keep the one that
-  // the
-  //          contract describes.
+  // TODO(1): try all grids with at most `height` rows and `width` columns, and keep the one
+  //          that the contract describes.
   throw not_written("choose_grid", 1);
 }
 

@@ -87,6 +87,7 @@ class work {
   static int rank_with_a_device(MPI_Comm world) {
     int rank = 0;
     MPI_CHECK(MPI_Comm_rank(world, &rank));
+    // All ranks are on this machine, so the rank is the local rank, too. Across nodes it is not.
     CUDA_CHECK(cudaSetDevice(rank % device_count()));
     return rank;
   }

@@ -47,11 +47,10 @@ std::vector<scaling_row> speedups(scaling which, std::span<const measurement> me
   require_good(measured);
   require_different_ranks(measured);
   std::vector<scaling_row> rows;
-  // TODO(2): the measurement with the fewest ranks is the one to compare with. If that has p0
-  // ranks,
-  //          one rank would do p0 times less work per second. Work per second: in strong scaling
-  //          all jobs do the same work; in weak scaling, the work is as large as the number of
-  //          ranks. Efficiency is the speed-up for each rank.
+  // TODO(2): the measurement with the fewest ranks is the one to compare with. If that
+  //          has p0 ranks, one rank would do p0 times less work per second. Work per second: in
+  //          strong scaling all jobs do the same work; in weak scaling, the work is as large as the
+  //          number of ranks. Efficiency is the speed-up for each rank.
   throw not_written("speedups", 2);
   return rows;
 }

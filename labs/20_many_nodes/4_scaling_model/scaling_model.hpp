@@ -63,7 +63,7 @@ enum class scaling {
 struct scaling_row {
   int ranks = 0;
   double speedup = 0;     ///< how many times the work per second of one rank
-  double efficiency = 0;  ///< of what the ranks could do at best: 1 is the best
+  double efficiency = 0;  ///< the speed-up per rank: 1 is ideal; caches can make it larger
 };
 
 /// A row for each measurement, in their order. The one with the fewest ranks, p0, is what the

@@ -95,9 +95,8 @@ void peer_copy(const task& t) {
 }
 
 __global__ void read_from(const int* source, int* target, std::size_t n) {
-  // TODO(5): target[i] = source[i] for all n words, by all threads of the grid together. There may
-  // be
-  //          fewer threads than words.
+  // TODO(5): target[i] = source[i] for all n words, by all threads of the grid together.
+  //          There may be fewer threads than words.
   // BEGIN SOLUTION
   const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
   for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride)

@@ -58,13 +58,12 @@ void exchange_first(team& t, int steps) {
 }
 
 void overlapped(team& t, int steps) {
-  // TODO(3): before the first time step every part sends a row in both directions. In each time
-  // step
-  //          a part computes its first and its last row in `queue`, and all others in `inner`. When
-  //          all parts have done so, their new rows are sent, while `inner` is still busy. Which
-  //          stream reads what the other one has written in the time step before, and which one
-  //          overwrites what the other one reads? `computed` and `inner_computed` are for that. A
-  //          part may have one row, or two.
+  // TODO(3): before the first time step every part sends a row in both directions. In each
+  //          time step a part computes its first and its last row in `queue`, and all others in
+  //          `inner`. When all parts have done so, their new rows are sent, while `inner` is still
+  //          busy. Which stream reads what the other one has written in the time step before, and
+  //          which one overwrites what the other one reads? `computed` and `inner_computed` are for
+  //          that. A part may have one row, or two.
   // BEGIN SOLUTION
   // STUB: throw not_written("step overlapped", 3);
   for (std::size_t k = 0; k < t.parts.size(); ++k) send_borders(t, k, 1);

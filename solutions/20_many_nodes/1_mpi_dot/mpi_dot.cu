@@ -18,9 +18,8 @@ namespace lab::mpi_dot {
 std::vector<std::size_t> cut(std::size_t n, int ranks) {
   refuse_if(ranks < 1 || ranks > kMostRanks, "mpi_dot: ", ranks, " ranks; there must be 1 to ",
             kMostRanks);
-  // TODO(1): ranks + 1 cuts, from 0 to n. Every element belongs to exactly one part: where one
-  // ends,
-  //          the next one begins.
+  // TODO(1): ranks + 1 cuts, from 0 to n. Every element belongs to exactly one part: where
+  //          one ends, the next one begins.
   // BEGIN SOLUTION
   // STUB: throw not_written("cut", 1);
   std::vector<std::size_t> cuts;
@@ -34,10 +33,10 @@ namespace {
 
 /// Makes this rank's device the current one, and returns its number.
 int choose_device(MPI_Comm world) {
-  // TODO(2): the ranks of one node share its devices. Their number in `world` may begin anywhere,
-  // so
-  //          ask for a communicator of the ranks of this node (MPI_Comm_split_type), and for the
-  //          number in that. Free the communicator. Device: that number mod device_count().
+  // TODO(2): the ranks of one node share its devices. Their numbers in `world` may
+  //          begin anywhere, so ask for a communicator of the ranks of this node
+  //          (MPI_Comm_split_type), and for the number in that. Free the communicator. Device: that
+  //          number mod device_count().
   // BEGIN SOLUTION
   // STUB: throw not_written("choose_device", 2);
   MPI_Comm node = MPI_COMM_NULL;
