@@ -153,7 +153,8 @@ void launch(step which, const factors& in, float* c, shape size) {
       throw not_written("step staged", 4);  // 4 and 5; staged<T><<<…, kBytes>>>(…)
     }
     case step::wgmma:
-      throw not_written("step wgmma", 6);  // 6 to 9;
+      // launch_by_warpgroups<large_tiling>(…), or <small_tiling>: large_tiles_suit()
+      throw not_written("step wgmma", 6);  // 6 to 9
   }
   throw invalid_input("tf32_product: there is no such step");
 }

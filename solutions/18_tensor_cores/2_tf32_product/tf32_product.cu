@@ -270,9 +270,8 @@ void launch(step which, const factors& in, float* c, shape size) {
     }
     case step::wgmma:
       // BEGIN SOLUTION
-      // STUB: throw not_written("step wgmma", 6);  // 6 to 9;
-      // launch_by_warpgroups<large_tiling>(…), STUB: // or <small_tiling>, as large_tiles_suit()
-      // says
+      // STUB: // launch_by_warpgroups<large_tiling>(…), or <small_tiling>: large_tiles_suit()
+      // STUB: throw not_written("step wgmma", 6);  // 6 to 9
       if (large_tiles_suit(size)) return launch_by_warpgroups<large_tiling>(in, c, size);
       return launch_by_warpgroups<small_tiling>(in, c, size);
       // END SOLUTION
