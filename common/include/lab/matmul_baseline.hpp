@@ -30,4 +30,9 @@ std::optional<float> library_matmul_milliseconds(
     std::span<const float> a, std::span<const float> b, std::size_t m, std::size_t n, std::size_t k,
     library_arithmetic arithmetic = library_arithmetic::fp32, library_b stored = library_b::k_rows);
 
+/// The same in double, by cublasDgemm.
+std::optional<float> library_matmul_milliseconds(std::span<const double> a,
+                                                 std::span<const double> b, std::size_t m,
+                                                 std::size_t n, std::size_t k);
+
 }  // namespace lab

@@ -50,26 +50,48 @@ std::vector<__half> halves_of(std::span<const float> values) {
   return halves;
 }
 
+/// Nothing if cuBLAS, which counts in int, does not take a product of these sizes.
+std::optional<sizes> sizes_of(std::size_t a, std::size_t b, std::size_t m, std::size_t n,
+                              std::size_t k) {
+  if (a != m * k || b != k * n)
+    throw invalid_input("a matrix product needs m * k elements of A and k * n of B");
+  if (std::min({m, n, k}) == 0 ||
+      std::max({m, n, k}) > static_cast<std::size_t>(std::numeric_limits<int>::max()))
+    return std::nullopt;
+  return sizes{static_cast<int>(m), static_cast<int>(n), static_cast<int>(k)};
+}
+
 }  // namespace
 
 std::optional<float> library_matmul_milliseconds(std::span<const float> a, std::span<const float> b,
                                                  std::size_t m, std::size_t n, std::size_t k,
                                                  library_arithmetic arithmetic, library_b stored) {
-  if (a.size() != m * k || b.size() != k * n)
-    throw invalid_input("a matrix product needs m * k elements of A and k * n of B");
-  const std::size_t largest = std::max({m, n, k});
-  if (std::min({m, n, k}) == 0 ||
-      largest > static_cast<std::size_t>(std::numeric_limits<int>::max()))
-    return std::nullopt;  // cuBLAS counts in int
-  const sizes s{static_cast<int>(m), static_cast<int>(n), static_cast<int>(k)};
+  const std::optional<sizes> s = sizes_of(a.size(), b.size(), m, n, k);
+  if (!s) return std::nullopt;
   if (arithmetic == library_arithmetic::half) {
     const std::vector<__half> half_a = halves_of(a), half_b = halves_of(b);
-    return time_product<__half>(half_a, half_b, s, CUDA_R_16F, CUBLAS_COMPUTE_32F, stored);
+    return time_product<__half>(half_a, half_b, *s, CUDA_R_16F, CUBLAS_COMPUTE_32F, stored);
   }
-  return time_product<float>(a, b, s, CUDA_R_32F,
+  return time_product<float>(a, b, *s, CUDA_R_32F,
                              arithmetic == library_arithmetic::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32
                                                                     : CUBLAS_COMPUTE_32F_PEDANTIC,
                              stored);
+}
+
+std::optional<float> library_matmul_milliseconds(std::span<const double> a,
+                                                 std::span<const double> b, std::size_t m,
+                                                 std::size_t n, std::size_t k) {
+  const std::optional<sizes> s = sizes_of(a.size(), b.size(), m, n, k);
+  if (!s) return std::nullopt;
+  const device_buffer<double> device_a(a), device_b(b);
+  device_buffer<double> c(m * n);
+  const cublas_handle handle;
+  const double one = 1, zero = 0;
+  const repeated_timing samples(20);
+  return time_kernel([&] {
+    CUBLAS_CHECK(cublasDgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, s->n, s->m, s->k, &one,
+                             device_b.data(), s->n, device_a.data(), s->k, &zero, c.data(), s->n));
+  });
 }
 
 }  // namespace lab

@@ -9,7 +9,7 @@
 #include "fp64_product.hpp"
 #include "lab/command_line.hpp"
 #include "lab/device_limits.hpp"
-#include "lab/dgemm_baseline.hpp"
+#include "lab/matmul_baseline.hpp"
 #include "lab/matrix_closeness.hpp"
 #include "reference.hpp"
 
@@ -54,7 +54,7 @@ int main(int argc, char** argv) {
         [&] { return lab::fp64_product::multiply(chosen_step, a, b, shape).kernel_ms; },
         {.items = operations, .item_name = "FLOP"});
     program.report_library("cublasDgemm (FP64)",
-                           lab::library_dgemm_milliseconds(a, b, shape.m, shape.n, shape.k), time);
+                           lab::library_matmul_milliseconds(a, b, shape.m, shape.n, shape.k), time);
     return true;
   });
 }
