@@ -188,7 +188,6 @@ function(lab_add_exercise folder)
     target_include_directories(${kind}_code.${id} PRIVATE "${folder}")
     lab_cuda_sources(${kind}_code.${id} "${file}" ${how})
     target_link_libraries(${kind}_code.${id} PRIVATE lab_common ${opengl} ${mpi})
-    lab_newer_architectures(${kind}_code.${id} "${folder}/${name}.hpp")
 
     lab_program(${kind}.${id}
       SOURCES $<TARGET_OBJECTS:program_objects.${id}> $<TARGET_OBJECTS:${kind}_code.${id}>

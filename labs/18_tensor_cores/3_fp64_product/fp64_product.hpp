@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 18.3 fp64_product: the contract. What the program and the tests expect of fp64_product.cu.
+//
+// Needs compute capability 8.0
 #pragma once
 
 #include <cstddef>
@@ -42,8 +44,9 @@ inline constexpr std::size_t kDefaultSize = 256;
 /// products and sums stay below 2^53 give the exact result.
 ///
 /// Throws lab::invalid_input when a does not have m * k elements or b not k * n, or when C needs
-/// more blocks than a grid can have; lab::cuda_error when CUDA reports an error. Neither leaves
-/// device memory behind.
+/// more blocks than a grid can have; lab::not_possible when the device has no tensor cores for
+/// doubles, which came with compute capability 8.0; lab::cuda_error when CUDA reports an error.
+/// None leaves device memory behind.
 ///
 /// Requires: a kernel whose blocks keep tiles of A and B in shared memory, of at least 64 rows of A
 /// and 64 columns of B. From wmma on, warps multiply on tensor cores, and reading shared memory

@@ -332,6 +332,8 @@ result multiply_by(std::span<const double> a, std::span<const double> b, shape s
                    const Launch& launch) {
   require_matrix("A", a.size(), size.m, size.k);
   require_matrix("B", b.size(), size.k, size.n);
+  if (device_limit(cudaDevAttrComputeCapabilityMajor) < 8)
+    throw not_possible("fp64_product: doubles on tensor cores need compute capability 8.0");
   if (size.m == 0 || size.n == 0) return {};  // a grid of no blocks would be an error
   const device_buffer device_a(a), device_b(b);
   device_buffer<double> c(size.m * size.n);

@@ -311,6 +311,8 @@ result multiply_by(std::span<const float> a, std::span<const float> b, shape siz
                    const Launch& launch) {
   require_matrix("A", a.size(), size.m, size.k);
   require_matrix("B", b.size(), size.k, size.n);
+  if (device_limit(cudaDevAttrComputeCapabilityMajor) < 8)
+    throw not_possible("split_product: bfloat16 on tensor cores needs compute capability 8.0");
   refuse_if(size.k > kMostK, "split_product: k is ", size.k, ", and may be at most ", kMostK);
   if (size.m == 0 || size.n == 0) return {};
   if (size.k == 0) return {std::vector<float>(size.m * size.n)};  // no kernel has anything to add

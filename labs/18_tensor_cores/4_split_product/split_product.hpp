@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 18.4 split_product: the contract. What the program and the tests expect of split_product.cu.
+//
+// Needs compute capability 8.0
 #pragma once
 
 #include <cstddef>
@@ -53,8 +55,9 @@ inline constexpr std::size_t kMostK = std::size_t{1} << 24;
 /// them. They do not touch other elements.
 ///
 /// Throws lab::invalid_input when a does not have m * k elements or b not k * n, or when k is
-/// larger than 2^24; lab::cuda_error when CUDA reports an error. Neither leaves device memory
-/// behind.
+/// larger than 2^24; lab::not_possible when the device has no tensor cores for bfloat16, which came
+/// with compute capability 8.0; lab::cuda_error when CUDA reports an error. None leaves device
+/// memory behind.
 ///
 /// Requires: a kernel whose warps form all 1, 3 or 6 products of pieces on tensor cores, from tiles
 /// in shared memory, and add them up for 16 elements of k at a time. What these give is added to
