@@ -443,7 +443,7 @@ class running_job {
       if (const auto& answer = ranks_[other].answer; answer && answer->kind == message::failure)
         throw_failure(other, answer->content);
     const auto deadline = after(kGraceToEnd);
-    while (!mpirun_has_ended() && left_until(deadline) > 0)
+    while (!mpirun_has_ended() && left_until(deadline) > 0)  // nothing else tells that it has
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     const std::string said = text_of(errors_file());
     std::string how = "ended in the middle of its work";

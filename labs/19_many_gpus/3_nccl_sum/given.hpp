@@ -25,6 +25,7 @@
 #include "lab/device_buffer.hpp"
 #include "lab/device_limits.hpp"
 #include "lab/errors.hpp"
+#include "lab/event.hpp"
 #include "lab/keep_current_device.hpp"
 #include "lab/nccl_check.hpp"
 #include "lab/peer_access.hpp"
@@ -92,18 +93,6 @@ class group {
 
  private:
   bool is_open_ = true;
-};
-
-class event {
- public:
-  event() { CUDA_CHECK(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming)); }
-  ~event() { CUDA_CHECK_NOTHROW(cudaEventDestroy(event_)); }
-  event(const event&) = delete;
-  event& operator=(const event&) = delete;
-  operator cudaEvent_t() const { return event_; }
-
- private:
-  cudaEvent_t event_ = nullptr;
 };
 
 // --- ranks ---------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@
 #include "lab/device_buffer.hpp"
 #include "lab/device_limits.hpp"
 #include "lab/errors.hpp"
+#include "lab/event.hpp"
 #include "lab/keep_current_device.hpp"
 #include "lab/peer_access.hpp"
 #include "lab/refuse_if.hpp"
@@ -51,18 +52,6 @@ inline std::size_t bytes_for_sorting(std::size_t n) {
   CUDA_CHECK(cub::DeviceRadixSort::SortPairs(nullptr, bytes, in, out, in, out, n));
   return std::max<std::size_t>(bytes, 1);
 }
-
-class event {
- public:
-  event() { CUDA_CHECK(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming)); }
-  ~event() { CUDA_CHECK_NOTHROW(cudaEventDestroy(event_)); }
-  event(const event&) = delete;
-  event& operator=(const event&) = delete;
-  operator cudaEvent_t() const { return event_; }
-
- private:
-  cudaEvent_t event_ = nullptr;
-};
 
 // --- parts ---------------------------------------------------------------------------------------
 

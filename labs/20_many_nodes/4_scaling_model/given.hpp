@@ -96,6 +96,7 @@ class work {
     for (std::size_t i = 0; i < n; ++i) values[i] = value_of(rank, i);
     return values;
   }
+  /// The delay that a test gives a rank, to see whether the time is that of the slowest one.
   static void wait(double seconds) {
     if (seconds > 0) std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
   }
