@@ -161,6 +161,11 @@ class CollectTest(Folder):
         self.write("ann/dot_product.cu", "// right\n")
         self.write("ann/dot_product (1).cu", "// copy\n")
         self.assertEqual(self.source().text, "// right\n")
+        self.assertEqual(
+            self.source().notes,
+            ["'dot_product (1).cu' is another file, and was not graded."],
+        )
+        self.write("ann/dot_product (1).cu", "// right\n")
         self.assertEqual(self.source().notes, [])
 
     def test_where_nothing_fits_what_is_there_is_named(self):

@@ -277,6 +277,10 @@ def _choose(exercise: Exercise, files: Sequence[_File], others: Sequence[str]) -
             return source
         source.notes.append(f"of several files {name}, {_shown(there[0].name)} was graded.")
         good = there
+    for file in files:
+        if _base(file.name) != name and file not in good and _Wanted({name}).meant(file.name):
+            if file.data != good[0].data:
+                source.notes.append(f"{_shown(file.name)} is another file, and was not graded.")
     if _base(good[0].name) != name:
         source.notes.append(f"{_shown(good[0].name)} was taken for {name}.")
     if len(good[0].data) > SOURCE_BYTES:
