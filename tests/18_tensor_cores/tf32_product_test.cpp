@@ -134,7 +134,7 @@ REQUIRED_WORK(CopiesThatAreUnderWayWhileWarpsMultiply) {
   EXPECT_TRUE(as_required(work_of([&] { return is_right(step::staged, size, 2); }),
                           {.threads = 128,
                            .async_bytes = (size.m + size.n) * size.k * sizeof(float),
-                           .copies_under_way = 4}))  // of A and of B, of two slices
+                           .copies_under_way = 8}))  // 2 of A and 2 of B, of two slices
       << "staged";
 }
 

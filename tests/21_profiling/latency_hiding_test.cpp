@@ -302,6 +302,7 @@ TEST(Occupancy, IsThatOfNvidiasCalculatorForKnownKernels) {
       {{256, 33, 0}, 8, 6, 228, 6},          // 1280 registers a warp: 12 in each part
       {{256, 40, 0}, 8, 6, 228, 6},          // the same: 33 to 40 are rounded up to 40
       {{256, 41, 0}, 8, 5, 228, 5},          // 1536: 10 in each part, 5 blocks of 8 warps
+      {{64, 41, 0}, 32, 20, 228, 20},        // of 2 warps: the rest of two parts is no warp
       {{32, 32, 0}, 64, 64, 228, 32},        // the limit is that of blocks
       {{33, 32, 0}, 32, 32, 228, 32},        // two warps
       {{65, 32, 0}, 21, 21, 228, 21},        // three warps

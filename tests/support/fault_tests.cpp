@@ -16,6 +16,7 @@
 #include <atomic>
 #include <exception>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <random>
 #include <string>
@@ -38,8 +39,8 @@ constexpr cublasStatus_t kCublasFault = CUBLAS_STATUS_LICENSE_ERROR;
 constexpr curandStatus_t kCurandFault = CURAND_STATUS_ARCH_MISMATCH;
 constexpr ncclResult_t kNcclFault = ncclInternalError;
 
-constexpr std::size_t kAll = 40;     // of more calls than this, the first 40 fail in turn,
-constexpr std::size_t kSample = 20;  // and of the others this many
+constexpr std::size_t kAll = 40;     // of more calls than this, the first 40 fail in turn; of the
+constexpr std::size_t kSample = 20;  // others the last one of each function, and this many
 
 bool is_one_of(std::string_view name, std::initializer_list<std::string_view> names) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -325,12 +326,21 @@ std::string fail_one(const fault_subject& subject, const std::vector<call>& call
 }
 
 /// The numbers of the calls that fail in turn.
-std::vector<std::size_t> choose(std::size_t count) {
-  std::vector<std::size_t> all(count);
-  for (std::size_t i = 0; i < count; ++i) all[i] = i;
-  if (count <= kAll + kSample) return all;
-  std::shuffle(all.begin() + kAll, all.end(), std::mt19937(count));
-  all.resize(kAll + kSample);
+std::vector<std::size_t> choose(const std::vector<call>& calls) {
+  std::vector<std::size_t> all(calls.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  if (all.size() <= kAll + kSample) return all;
+  // Those that only a sample could miss: a program may launch its kernel once, after the first 40.
+  std::map<std::string, std::size_t> last;
+  for (std::size_t i = kAll; i < calls.size(); ++i) last[calls[i].name] = i;
+  auto sampled = all.begin() + kAll;
+  for (const auto& [name, n] : last) {
+    std::iter_swap(sampled, std::find(sampled, all.end(), n));
+    ++sampled;
+  }
+  std::shuffle(sampled, all.end(), std::mt19937(all.size()));
+  const auto left = static_cast<std::size_t>(all.end() - sampled);
+  all.resize(all.size() - left + std::min(left, kSample));
   return all;
 }
 
@@ -434,7 +444,7 @@ void fail_each_call(const fault_subject& subject) {
   if (calls.empty() && !calls_of_ranks.empty())
     return fail_each_call_of_ranks(subject, calls_of_ranks);
   ASSERT_FALSE(calls.empty()) << "the function makes no call of CUDA at all";
-  for (const std::size_t n : choose(calls.size())) {
+  for (const std::size_t n : choose(calls)) {
     const std::string complaint = fail_one(subject, calls, n);
     // One is enough: others may be its consequence.
     if (!complaint.empty()) FAIL() << complaint;

@@ -53,7 +53,7 @@ bool has_the_device();
 /// Runs `call`, which uses the contract once with good input. It returns whether the result is
 /// right (as matches() does), or something that can be compared with `==`: then the first result is
 /// what all others must equal. Runs it again and again, while the first call that it makes of CUDA,
-/// cuBLAS, cuRAND or NCCL fails, then the second, and so on to the last. Each time:
+/// cuBLAS, cuRAND or NCCL fails, then the second, and so on (of more than 40, a part). Each time:
 ///
 /// - lab::cuda_error (lab::cublas_error, lab::nccl_error) with the code of the failed call comes
 /// out of it;
