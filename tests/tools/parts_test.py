@@ -564,6 +564,15 @@ class FilesTest(unittest.TestCase):
                 (path.read_text(), path.stat().st_mode & 0o777, os.listdir(path.parent)),
             )
 
+    def test_a_new_record_is_for_its_owner_only(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "record"
+            files.write_bytes_atomically(path, b"one", record=True)
+            self.assertEqual(0o600, path.stat().st_mode & 0o777)
+            path.chmod(0o640)  # somebody shares it with the staff
+            files.write_bytes_atomically(path, b"two", record=True)
+            self.assertEqual((b"two", 0o640), (path.read_bytes(), path.stat().st_mode & 0o777))
+
 
 if __name__ == "__main__":
     unittest.main()

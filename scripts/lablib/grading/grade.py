@@ -18,11 +18,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Sequence, Set
 
-from lablib import build, processes, starters, test_program
+from lablib import build, starters, test_program
 from lablib.console import say
 from lablib.device import Device
 from lablib.errors import FAILED, LabError
 from lablib.exercises import Exercise
+from lablib.files import UNFINISHED, write_bytes_atomically
 from lablib.grading import collect, compiling, hidden_tests, points, sandbox
 from lablib.grading.compiling import Recipe
 from lablib.grading.points import Rules
@@ -36,7 +37,6 @@ MOST_TEXT = 2000  # of one failure
 ROOM_BYTES = 512 << 20  # left on the disk for temporary files: less is no place to grade in
 
 _REPORT = "the CPU device reported "
-_UNFINISHED = ".new."  # how the names of files begin that are being written
 
 Record = Dict[str, Any]
 Table = Dict[str, Dict[str, Record]]  # by student, then by exercise
@@ -519,26 +519,10 @@ def write(path: Path, record: Record) -> None:
 
 def sweep(out: Path) -> None:
     """Takes away what somebody was writing who was killed."""
-    for unfinished in out.rglob(f"{_UNFINISHED}*"):
+    for unfinished in out.rglob(f"{UNFINISHED}*"):
         unfinished.unlink()
 
 
 def write_text(path: Path, text: str) -> None:
-    with processes.uninterrupted():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=_UNFINISHED)
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            os.chmod(temporary, 0o644)
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+    """A file with what students did: nobody but who grades may read it."""
+    write_bytes_atomically(path, text.encode("utf-8"), record=True)

@@ -131,6 +131,7 @@ def _grade(root: Path, options: argparse.Namespace) -> int:
         f"{len(submissions)} submissions, {len(exercises)} exercises; {place.name};"
         f" results in {out}"
     )
+    out.mkdir(mode=0o700, parents=True, exist_ok=True)  # names of students stand in there
     prepared = grade.prepare(root, chosen, plan, place, out / "records")
     if options.slurm:
         command = [*_again(root, options, out), "--slurm-task"]
