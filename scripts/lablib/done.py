@@ -195,10 +195,6 @@ def _run(
 # --- what came of it -----------------------------------------------------------------------------
 
 
-def uses_streams(exercise: Exercise) -> bool:
-    return _solution_has(exercise, r"\bcudaStreamCreate|\bcuda\w+Async\(")
-
-
 def _solution_has(exercise: Exercise, pattern: str) -> bool:
     try:
         text = exercise.solution_file.read_text(encoding="utf-8", errors="replace")
@@ -227,8 +223,21 @@ def may_be_a_race(case: test_program.Case, exercise: Exercise) -> bool:
 ONE_ORDER = "this case runs in one thread order only"
 
 
-def in_which_order(case: test_program.Case, result: test_program.Result, streams: bool) -> str:
-    """What it means that a case is right in one order of threads and wrong in another, or ""."""
+def passes_at_once(program: Path, case: test_program.Case, case_limit: float) -> bool:
+    """Whether a case is right, in all thread orders, where work is done when it is submitted."""
+    env = {**os.environ, "CPU_DEVICE_STREAMS": "eager"}
+    return test_program.run(
+        [str(program)], cases=[case.name], case_limit=case_limit, env=env
+    ).passed
+
+
+def in_which_order(
+    case: test_program.Case,
+    result: test_program.Result,
+    at_once: Callable[[test_program.Case], bool],
+) -> str:
+    """What it means that a case is right in one order of threads and wrong in another, or "". With
+    each order goes one in which streams work; `at_once` is asked which of the two it is."""
     if any(ONE_ORDER in said.text for said in case.said):
         return ""
     wrong = {
@@ -242,25 +251,26 @@ def in_which_order(case: test_program.Case, result: test_program.Result, streams
     right = [order for order in orders if order not in wrong]
     if not wrong or "" in wrong or not right or case.runs < len(orders):
         return ""
-    text = (
-        f"Right {_in_words(right, streams)}, wrong"
-        f" {_in_words([order for order in orders if order in wrong], streams)}:"
+    if not at_once(case):
+        return (
+            f"Right {_in_words(right)}, wrong"
+            f" {_in_words([order for order in orders if order in wrong])}: two threads meet here,"
+            " and what comes out depends on which of them is first."
+        )
+    if "reverse" in right:  # where work is late, too, but one stream goes on after the other
+        return (
+            "Right where one stream goes on after the other, wrong where they take turns: two"
+            " streams use the same memory, and neither waits for the other."
+        )
+    return (
+        "Right where all work is done at once, wrong where it is as late as CUDA allows: the host,"
+        " or a stream, does not wait for something that is still under way."
     )
-    if streams:
-        return f"{text} two threads meet here, or two streams, or the host does not wait."
-    return f"{text} two threads meet here, and what comes out depends on which of them is first."
 
 
-def _in_words(orders: List[str], streams: bool) -> str:
-    words = []
-    for order in orders:
-        if order.startswith("random"):
-            words.append("in random order" + (" with streams interleaved" if streams else ""))
-        elif order == "reverse":
-            words.append("in reverse" + (" with work as late as allowed" if streams else ""))
-        else:
-            words.append(order + (" with all work done at once" if streams else ""))
-    return " and ".join(words)
+def _in_words(orders: List[str]) -> str:
+    words = ["in random order" if order.startswith("random") else order for order in orders]
+    return " and ".join("in reverse" if word == "reverse" else word for word in words)
 
 
 # As lab/closeness.hpp and its like say it.

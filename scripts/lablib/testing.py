@@ -3,6 +3,7 @@
 
 """Testing a student's file, and saying in a few lines what came of it."""
 
+import functools
 import re
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Tuple
@@ -18,6 +19,7 @@ from lablib.programs import ENDLESS
 from lablib.state import Progress as StudentProgress
 from lablib.state import file_hash
 from lablib.todos import (
+    NOT_WRITTEN,
     Todos,
     as_it_was,
     bonus_apart,
@@ -29,6 +31,8 @@ from lablib.todos import (
 
 CASES_SHOWN = 24  # where there are more cases than this, those of one name share a line
 LINES_SHOWN = 60  # of the first failure
+
+_AtOnce = Callable[[test_program.Case], bool]
 
 
 def test_exercise(
@@ -102,8 +106,8 @@ def test_exercise(
     bonus = [case for case in result.failures if case not in core]
     later = [case for case in bonus if waits_for_bonus(case, todos)]
     status = _status(result, bonus, todos)
-    streams = done.uses_streams(exercise)
-    for line in _report(root, result, status, title, bonus, later, streams):
+    at_once = functools.partial(done.passes_at_once, program, case_limit=case_limit)
+    for line in _report(root, result, status, title, bonus, later, at_once):
         print(line)
     if status == OK and not watched:
         # What every step is required to do is one case: it has to wait for none of a bonus.
@@ -128,7 +132,9 @@ def test_exercise(
                 report.add(f"watched_{target}", one)
         status = FAILED if found.bad is not None or todos.core else OK
         todos.bonus = open_bonus([*bonus, *found.mistakes_in_bonus], todos)
-        for line in _further(root, exercise, result, found, todos, solution, device, streams):
+        watched_program = build.test_path(root, "cpu", exercise, solution, watched=True)
+        at_once = functools.partial(done.passes_at_once, watched_program, case_limit=case_limit)
+        for line in _further(root, exercise, result, found, todos, solution, device, at_once):
             print(line)
     if not solution and not watched and status != NOT_POSSIBLE:
         progress.note_test(exercise, status == OK, tested, device.name, todos.bonus)
@@ -161,7 +167,7 @@ def _further(
     todos: Todos,
     solution: bool,
     device: Device,
-    streams: bool,
+    at_once: _AtOnce,
 ) -> List[str]:
     """What was found after the cases have passed."""
     if found.bad is not None:
@@ -169,14 +175,15 @@ def _further(
             paint(f"All tests pass, and yet {exercise.id} {exercise.name} is not done:", "red")
             + f" the check build (`scripts/lab check {exercise.id}`) finds a mistake."
         ]
-        return lines + _found_by_the_check(root, found.bad, found.mistakes, streams)
+        return lines + _found_by_the_check(root, found.bad, found.mistakes, at_once)
     if todos.core:
         return [
             paint(
                 f"All tests pass, and yet {exercise.id} {exercise.name} is not done:"
                 f" {as_it_was(todos.core)}.",
                 "red",
-            )
+            ),
+            "If you have written it: the code belongs below the comment.",
         ]
     lines = []
     passed = result.in_state(test_program.PASSED)
@@ -184,7 +191,7 @@ def _further(
     if new:
         where = next(one for one in found.results if new[0] in one.failures)
         lines = [paint("The check build finds a mistake in the bonus:", "yellow")]
-        lines += [*_found_by_the_check(root, where, new, streams), ""]
+        lines += [*_found_by_the_check(root, where, new, at_once), ""]
     all_lines = done.lines(result, found, None if solution else todos, device.name == "gpu")
     width = max(len(what) for what, _ in all_lines)
     return lines + [
@@ -193,11 +200,11 @@ def _further(
 
 
 def _found_by_the_check(
-    root: Path, result: test_program.Result, mistakes: List[test_program.Case], streams: bool
+    root: Path, result: test_program.Result, mistakes: List[test_program.Case], at_once: _AtOnce
 ) -> List[str]:
     failures = [case for case in result.failures if case in mistakes]
     lines = [f"  {_mark(case.state)} {case.name}" for case in failures[:3]]
-    lines += ["", *_first_failure(root, result, failures, streams)]
+    lines += ["", *_first_failure(root, result, failures, at_once)]
     if failures:
         lines.append(f"  {done.how_it_was_found(_most_useful(failures) or failures[0])}")
     return lines
@@ -227,7 +234,7 @@ def _report(
     title: str,
     bonus: List[test_program.Case],
     later: List[test_program.Case],
-    streams: bool,
+    at_once: _AtOnce,
 ) -> List[str]:
     """`bonus`: what failed and is about a bonus only; `later`: of that, what is not written."""
     cases = list(result.cases.values())
@@ -270,11 +277,11 @@ def _report(
         return lines
 
     core = [case for case in result.failures if case not in bonus]
-    return [*lines, "", *_first_failure(root, result, core or begun or later, streams)]
+    return [*lines, "", *_first_failure(root, result, core or begun or later, at_once)]
 
 
 def _first_failure(
-    root: Path, result: test_program.Result, failures: List[test_program.Case], streams: bool
+    root: Path, result: test_program.Result, failures: List[test_program.Case], at_once: _AtOnce
 ) -> List[str]:
     """What to look at first."""
     first = _most_useful(failures)
@@ -289,7 +296,7 @@ def _first_failure(
     if len(said) > LINES_SHOWN:
         said = said[: LINES_SHOWN // 2] + ["…"] + said[-LINES_SHOWN // 2 :]
     lines += [f"  {line}" for line in said]
-    order = done.in_which_order(first, result, streams)
+    order = done.in_which_order(first, result, at_once)
     if order:
         lines.append(f"  {order}")
     if first.detail:
@@ -334,22 +341,28 @@ def _listing(cases: List[test_program.Case]) -> List[str]:
 
 def _most_useful(failures: List[test_program.Case]) -> Optional[test_program.Case]:
     """What is written and wrong comes before what is not written yet; there TODO(1) is first. Of
-    both, values come before who should have made them. Of these, what the CPU device has reported
-    is first, and then short numbers: `got 2, expected 1` says more than ten digits each."""
+    both, values come before what is refused, and before who should have made them. Of these, what
+    the CPU device has reported is first, and then short numbers: `got 2, expected 1` says more than
+    ten digits each."""
 
-    def order(case: test_program.Case) -> Tuple[int, bool, bool, int]:
+    def order(case: test_program.Case) -> Tuple[int, bool, bool, bool, int]:
         text = "\n".join(case.lines)
-        todos = re.findall(r"\bTODO\((\d+)\)", text)
+        todos = re.findall(r"\bTODO\((\d+)\)", "\n".join(_readable(case)))
         values = re.search(r"\bgot (\S+), expected ([^\s,;]+)", text)
         return (
             min(map(int, todos), default=0),
             points.is_required_work(case.name),
+            _BAD_INPUT.search(case.name) is not None,
             "CPU device: " not in text,
             max(map(len, values.groups())) if values else 3,
         )
 
     return min(failures, key=order, default=None)
 
+
+# Cases that give bad input, or have calls fail: what the CPU device says there is often what the
+# case wants to see.
+_BAD_INPUT = re.compile(r"Refuse|Report|Reject|AfterABad|AreRefused")
 
 _ENDLESS_LAUNCH = ": the launch ran for more than "  # the CPU device says so
 
@@ -362,8 +375,11 @@ _STICKY = re.compile(
 
 def _readable(case: test_program.Case) -> List[str]:
     """What a case said, without what helps nobody: GoogleTest's words around the text, the same
-    sentence again, and the calls that fail because a kernel has failed before."""
+    sentence again, the calls that fail because a kernel has failed before, and what is not written
+    beside what is written and wrong. Where nothing else is wrong, what such code leaves behind."""
     kept: List[str] = []
+    failures = [said.text for said in case.said if said.is_failure and not _is_left(said.text)]
+    missing = [text for text in failures if NOT_WRITTEN.search(text)]
     calls = set()  # that failed: each is said once
     orders: List[str] = []
     follows = None
@@ -372,6 +388,10 @@ def _readable(case: test_program.Case) -> List[str]:
     for said in case.said:
         text = said.text
         if said.is_failure:
+            if len(missing) < len(failures) and text in missing:
+                continue
+            if missing and len(missing) == len(failures) and _is_left(text):
+                continue
             text = test_program.sentence(said)
             sentence, *checked_at = text.split("\n  checked at ", 1)
             text = "\n  checked at ".join([sentence + _nothing_came_back(sentence), *checked_at])
@@ -399,6 +419,11 @@ def _readable(case: test_program.Case) -> List[str]:
     if follows:
         kept.append(f"(After that every CUDA call fails, with {follows}, as on a GPU.)")
     return kept + list(dict.fromkeys(orders))
+
+
+def _is_left(text: str) -> bool:
+    """As tests/support/test_main.cpp says that memory or a stream was not given back."""
+    return "this test leaves " in text
 
 
 def _nothing_came_back(sentence: str) -> str:

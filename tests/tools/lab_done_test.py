@@ -392,10 +392,10 @@ class WordsTest(unittest.TestCase):
         ):
             self.assertEqual(text, listed(numbers))
 
-    def in_which_order(self, *wrong, streams=False, runs=3, text="no"):
+    def in_which_order(self, *wrong, at_once=False, runs=3, text="no"):
         run = Case("S.A", "failed", [Said(text, True, order=order) for order in wrong], runs=runs)
         result = Result(failed_runs=[run], orders=["forward", "reverse", "random, seed 2"])
-        return done.in_which_order(run, result, streams)
+        return done.in_which_order(run, result, lambda case: at_once)
 
     def test_what_the_order_of_threads_says(self):
         self.assertEqual(
@@ -404,10 +404,14 @@ class WordsTest(unittest.TestCase):
             self.in_which_order("reverse", "random, seed 2"),
         )
         self.assertEqual(
-            "Right forward with all work done at once and in reverse with work as late as allowed,"
-            " wrong in random order with streams interleaved: two threads meet here, or two"
-            " streams, or the host does not wait.",
-            self.in_which_order("random, seed 2", streams=True),
+            "Right where all work is done at once, wrong where it is as late as CUDA allows: the"
+            " host, or a stream, does not wait for something that is still under way.",
+            self.in_which_order("reverse", "random, seed 2", at_once=True),
+        )
+        self.assertEqual(
+            "Right where one stream goes on after the other, wrong where they take turns: two"
+            " streams use the same memory, and neither waits for the other.",
+            self.in_which_order("random, seed 2", at_once=True),
         )
         self.assertEqual("", self.in_which_order("forward", "reverse", "random, seed 2"))
         self.assertEqual("", self.in_which_order("reverse", runs=2))  # not all orders have run
@@ -483,10 +487,22 @@ class WordsTest(unittest.TestCase):
             failed("S.First", "x is not written yet: TODO(1)"),
             failed("Requires.Other", "got 1, expected 2"),
             failed("S.Wrong", "got 1, expected 2"),
+            failed("S.RefusesNothing", "CPU device: the launch of k fails: it has no threads"),
+            failed("S.Both", "x is not written yet: TODO(1)", "got 17, expected 18"),
         ]
-        for name in ("S.Wrong", "Requires.Other", "S.First", "Requires.Work", "S.Later"):
+        order = ("S.Wrong", "S.Both", "S.RefusesNothing", "Requires.Other", "S.First")
+        for name in (*order, "Requires.Work", "S.Later"):
             self.assertEqual(name, testing._most_useful(cases).name)
             cases = [case for case in cases if case.name != name]
+
+    def test_what_is_not_written_beside_what_is_wrong(self):
+        def readable(*texts):
+            return testing._readable(Case("S.A", "failed", [Said(text, True) for text in texts]))
+
+        missing, left = "x is not written yet: TODO(1)", "this test leaves device memory allocated"
+        self.assertEqual(["got 1, expected 2", left], readable(missing, "got 1, expected 2", left))
+        self.assertEqual([missing], readable(missing, left))
+        self.assertEqual([left], readable(left))
 
     def test_calls_that_fail_since_a_kernel_has_failed(self):
         call = (
