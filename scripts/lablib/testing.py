@@ -301,6 +301,11 @@ def _first_failure(
         lines.append(f"  {order}")
     if first.detail:
         lines.append(f"  {'It was ' if first.detail.startswith('ended by') else ''}{first.detail}.")
+    if _HOST_MEMORY.search("\n".join([*first.lines, *result.outside])):
+        lines.append(
+            "  The host has written past the end of its own memory, or given it back twice. What"
+            " names the line: docs/debugging.md."
+        )
     if first.detail.endswith("was stopped"):
         lines.append(f"  {ENDLESS}")
     return lines
@@ -365,6 +370,11 @@ def _most_useful(failures: List[test_program.Case]) -> Optional[test_program.Cas
 _BAD_INPUT = re.compile(r"Refuse|Report|Reject|AfterABad|AreRefused")
 
 _ENDLESS_LAUNCH = ": the launch ran for more than "  # the CPU device says so
+
+# What the C library says when it finds its lists of free memory spoiled.
+_HOST_MEMORY = re.compile(
+    r"double free or corruption|corrupted (size|top|double)|\b(malloc|free|realloc)\(\): "
+)
 
 # What every CUDA call returns after a kernel has failed.
 _STICKY = re.compile(

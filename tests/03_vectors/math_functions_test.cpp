@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "fault_tests.hpp"
+#include "lab/closeness.hpp"
 #include "lab/errors.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
@@ -66,7 +67,8 @@ constexpr named_precision kPrecisions[] = {
     if (!(error <= bound))
       return ::testing::AssertionFailure()
              << "element " << first + i << ", x = " << argument(f, first + i) << ": got "
-             << values[i] << ", off by " << error << ", and " << bound << " is allowed";
+             << values[i] << lab::detail::hint_of(values[i]) << ", expected " << expected[i]
+             << ", off by " << error << ", and " << bound << " is allowed";
   }
   return ::testing::AssertionSuccess();
 }

@@ -230,10 +230,10 @@ std::string code_given_to(const call& c) {
   return cudaGetErrorName(kCudaFault);
 }
 
-/// "the 3rd of 9 calls, cudaMemcpy, failed with cudaErrorOperatingSystem"
+/// "When this test made the 3rd of 9 calls, cudaMemcpy, fail with cudaErrorOperatingSystem"
 std::string what_failed(std::size_t n, std::size_t of, const call& c) {
-  return "the " + ordinal(n + 1) + " of " + std::to_string(of) + " calls, " + name_of(c) +
-         ", failed with " + code_given_to(c);
+  return "When this test made the " + ordinal(n + 1) + " of " + std::to_string(of) + " calls, " +
+         name_of(c) + ", fail with " + code_given_to(c);
 }
 
 std::string how_to_check(const call& c) {
@@ -246,9 +246,9 @@ std::string how_to_check(const call& c) {
   return "Check it: CUDA_CHECK(" + c.name + "(...)).";
 }
 
-std::string another_error(const std::exception& error) {
-  return std::string("another error was reported: ") + error.what() +
-         ". Look at the first error, before the next call that depends on it.";
+std::string another_error(const std::exception& error, const call& failed) {
+  return std::string("another error was reported, later: ") + error.what() + ". " +
+         how_to_check(failed);
 }
 std::string another_exception(const std::exception& error) {
   return std::string("this was thrown instead of lab::cuda_error: ") + error.what();
@@ -264,11 +264,11 @@ std::string complain_about_outcome(const fault_subject& subject, const fault& in
                   : "the function returned a wrong result instead of an error. ") +
            how_to_check(injected.failed());
   } catch (const cuda_error& error) {
-    if (error.code() != injected.status()) return another_error(error);
+    if (error.code() != injected.status()) return another_error(error, injected.failed());
   } catch (const cublas_error& error) {
-    if (error.status() != injected.status()) return another_error(error);
+    if (error.status() != injected.status()) return another_error(error, injected.failed());
   } catch (const nccl_error& error) {
-    if (error.result() != injected.status()) return another_error(error);
+    if (error.result() != injected.status()) return another_error(error, injected.failed());
   } catch (const not_possible& error) {
     if (injected.failed().name != "cudaGetDeviceCount") return another_exception(error);
   } catch (const std::exception& error) {
@@ -294,7 +294,7 @@ std::string fail_one(const fault_subject& subject, const std::vector<call>& call
     if (injected.fired()) failed = injected.failed();  // another one, if several threads make calls
     open_ranges = injected.open_ranges();
   }
-  const std::string failure = "When " + what_failed(n, calls.size(), failed) + ", ";
+  const std::string failure = what_failed(n, calls.size(), failed) + ", ";
   const cudaError_t pending = cudaGetLastError();
   const int device = inventory::current_device();
   finish_all_work(device);
@@ -359,7 +359,7 @@ std::string went_on(const std::vector<rank_call>& made, std::size_t n) {
 std::string fail_one_of_ranks(const fault_subject& subject, const std::vector<call>& calls,
                               std::size_t n, int rank) {
   const std::string failure =
-      "When " + what_failed(n, calls.size(), calls[n]) +
+      what_failed(n, calls.size(), calls[n]) +
       (rank == rank_fault::kEachRank ? " in each rank, " : " in the last rank, ");
   std::string complaint;
   std::optional<rank_fault> injected(std::in_place, n, rank);
@@ -377,7 +377,7 @@ std::string fail_one_of_ranks(const fault_subject& subject, const std::vector<ca
                          : "the result was wrong instead of an error. ") +
                   how_to_check(calls[n]);
   } catch (const cuda_error& error) {
-    if (error.code() != kCudaFault) complaint = another_error(error);
+    if (error.code() != kCudaFault) complaint = another_error(error, calls[n]);
     note_those_that_go_on();
   } catch (const nccl_error& error) {
     if (!calls[n].name.starts_with("nccl") || error.result() != kNcclFault)

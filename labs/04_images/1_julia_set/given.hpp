@@ -40,9 +40,8 @@ inline void require_fits(dim3 grid) {
             " blocks, and the device's largest is ", most_x, " x ", most_y);
 }
 
-/// The number z with which pixel (x, y) starts. Nothing to merge here: a division lies between *
-/// and
-/// +.
+/// The number z with which pixel (x, y) starts. (Nothing is contracted to a fused operation here:
+/// a division lies between each product and its sum.)
 __device__ inline float2 start_of(const view& what, int x, int y) {
   const float half = static_cast<float>(min(what.width, what.height)) / 2;
   const float right = static_cast<float>(what.width) / 2 - static_cast<float>(x);
