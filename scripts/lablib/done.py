@@ -255,7 +255,8 @@ def in_which_order(
         return (
             f"Right {_in_words(right)}, wrong"
             f" {_in_words([order for order in orders if order in wrong])}: two threads meet here,"
-            " and what comes out depends on which of them is first."
+            " and what comes out depends on which of them is first; or memory is read that nobody"
+            " has written."
         )
     if "reverse" in right:  # where work is late, too, but one stream goes on after the other
         return (

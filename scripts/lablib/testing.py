@@ -142,7 +142,7 @@ def test_exercise(
         first = None if watched else _most_useful(core)
         print(_next_step(exercise, solution, again, first))
     elif status == OK and watched:
-        print("Every access was watched, and no mistake was found.")
+        print(_after_a_check([case for case in bonus if case not in later]))
     elif status == OK and not solution:
         begun = [case for case in bonus if case not in later]
         if begun:
@@ -427,7 +427,9 @@ def _readable(case: test_program.Case) -> List[str]:
             reported = reported or line.startswith("CPU device:")
             kept.append(line)
     if follows:
-        kept.append(f"(After that every CUDA call fails, with {follows}, as on a GPU.)")
+        kept.append(
+            f"(After that every CUDA call fails, with {follows}, as after any kernel that fails.)"
+        )
     return kept + list(dict.fromkeys(orders))
 
 
@@ -475,6 +477,12 @@ def _next_step(
             " memory without a barrier or an atomic function between them."
         )
     return "\n".join([*lines, f"      Stuck? `scripts/lab hint {exercise.id}`"])
+
+
+def _after_a_check(mistakes_in_bonus: List[test_program.Case]) -> str:
+    if not mistakes_in_bonus:
+        return "Every access was watched, and no mistake was found."
+    return "No mistake was found in the core; the one above is in the bonus."
 
 
 def _praise(progress: StudentProgress, exercise: Exercise) -> str:

@@ -250,8 +250,9 @@ std::string another_error(const std::exception& error, const call& failed) {
   return std::string("another error was reported, later: ") + error.what() + ". " +
          how_to_check(failed);
 }
-std::string another_exception(const std::exception& error) {
-  return std::string("this was thrown instead of lab::cuda_error: ") + error.what();
+std::string another_exception(const std::exception& error, const call& failed) {
+  return std::string("this was thrown instead of lab::cuda_error: ") + error.what() + " " +
+         how_to_check(failed);
 }
 
 /// What is wrong with what came out of the contract; empty where nothing is.
@@ -270,9 +271,10 @@ std::string complain_about_outcome(const fault_subject& subject, const fault& in
   } catch (const nccl_error& error) {
     if (error.result() != injected.status()) return another_error(error, injected.failed());
   } catch (const not_possible& error) {
-    if (injected.failed().name != "cudaGetDeviceCount") return another_exception(error);
+    if (injected.failed().name != "cudaGetDeviceCount")
+      return another_exception(error, injected.failed());
   } catch (const std::exception& error) {
-    return another_exception(error);
+    return another_exception(error, injected.failed());
   }
   // A launch returns nothing: its error may be asked for after an event that takes the time.
   if (injected.failed().releases || is_launch(injected.failed()) || injected.next().empty())
@@ -381,12 +383,12 @@ std::string fail_one_of_ranks(const fault_subject& subject, const std::vector<ca
     note_those_that_go_on();
   } catch (const nccl_error& error) {
     if (!calls[n].name.starts_with("nccl") || error.result() != kNcclFault)
-      complaint = another_exception(error);
+      complaint = another_exception(error, calls[n]);
     note_those_that_go_on();
   } catch (const not_possible& error) {
-    if (calls[n].name != "cudaGetDeviceCount") complaint = another_exception(error);
+    if (calls[n].name != "cudaGetDeviceCount") complaint = another_exception(error, calls[n]);
   } catch (const std::exception& error) {
-    complaint = another_exception(error);
+    complaint = another_exception(error, calls[n]);
   }
   if (!complaint.empty()) return failure + complaint;
   injected.reset();

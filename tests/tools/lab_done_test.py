@@ -400,7 +400,8 @@ class WordsTest(unittest.TestCase):
     def test_what_the_order_of_threads_says(self):
         self.assertEqual(
             "Right forward, wrong in reverse and in random order: two threads meet here, and what"
-            " comes out depends on which of them is first.",
+            " comes out depends on which of them is first; or memory is read that nobody has"
+            " written.",
             self.in_which_order("reverse", "random, seed 2"),
         )
         self.assertEqual(
@@ -513,7 +514,8 @@ class WordsTest(unittest.TestCase):
         self.assertEqual(
             [
                 "CPU device: barrier divergence",
-                "(After that every CUDA call fails, with cudaErrorLaunchFailure, as on a GPU.)",
+                "(After that every CUDA call fails, with cudaErrorLaunchFailure, as after any"
+                " kernel that fails.)",
             ],
             testing._readable(case),
         )

@@ -330,7 +330,8 @@ class ReadableTest(unittest.TestCase):
         self.assertEqual(
             [
                 *self.REPORT,
-                "(After that every CUDA call fails, with cudaErrorIllegalAddress, as on a GPU.)",
+                "(After that every CUDA call fails, with cudaErrorIllegalAddress, as after any"
+                " kernel that fails.)",
                 "(thread order: forward)",
             ],
             lines,
