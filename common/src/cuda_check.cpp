@@ -3,6 +3,9 @@
 
 #include "lab/cuda_check.hpp"
 
+#include <algorithm>
+#include <array>
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 
@@ -52,6 +55,17 @@ std::string sentence(cudaError_t code, const char* expression, const char* file,
   return text;
 }
 
+/// The error that was thrown last, by any thread.
+std::atomic<cudaError_t> thrown = cudaSuccess;
+
+/// Whether a kernel fails with this, after which every call of its device does, too.
+bool stays(cudaError_t code) {
+  constexpr std::array kThoseOfKernels = {cudaErrorIllegalAddress, cudaErrorMisalignedAddress,
+                                          cudaErrorLaunchTimeout, cudaErrorLaunchFailure,
+                                          cudaErrorAssert};
+  return std::find(kThoseOfKernels.begin(), kThoseOfKernels.end(), code) != kThoseOfKernels.end();
+}
+
 }  // namespace
 
 cuda_error::cuda_error(cudaError_t code, const char* expression, const char* file, int line)
@@ -65,6 +79,7 @@ namespace detail {
 
 void throw_cuda_error(cudaError_t code, const char* expression, const char* file, int line) {
   (void)cudaGetLastError();  // the runtime remembers the last error until it is asked
+  thrown = code;
   throw cuda_error(code, expression, file, line);
 }
 
@@ -73,6 +88,8 @@ void print_cuda_error(cudaError_t code, const char* expression, const char* file
   // Static objects are destroyed when the runtime is already gone; nothing is lost then.
   if (code == cudaErrorCudartUnloading) return;
   (void)cudaGetLastError();
+  // Destructors that run because of a kernel's error meet it again: to say so would hide the first.
+  if (code == thrown && stays(code)) return;
   // Piece by piece, since building a string could throw.
   const char* advice = what_to_try(code);
   std::fprintf(stderr, "%s:%d: %s failed: %s (%s)%s%s\n", without_folder(file), line, expression,

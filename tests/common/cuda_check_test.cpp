@@ -115,6 +115,16 @@ TEST(CudaCheckNothrow, PrintsTheSentenceAndClearsTheError) {
   EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
 }
 
+TEST(CudaCheckNothrow, DoesNotRepeatTheErrorOfAKernel) {
+  EXPECT_THROW(CUDA_CHECK(cudaErrorLaunchFailure), lab::cuda_error);
+  ::testing::internal::CaptureStderr();
+  CUDA_CHECK_NOTHROW(cudaErrorLaunchFailure);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  ::testing::internal::CaptureStderr();
+  CUDA_CHECK_NOTHROW(cudaErrorIllegalAddress);  // another one
+  EXPECT_NE(::testing::internal::GetCapturedStderr(), "");
+}
+
 TEST(CudaCheckNothrow, PrintsNothingForSuccess) {
   ::testing::internal::CaptureStderr();
   CUDA_CHECK_NOTHROW(cudaSuccess);
