@@ -20,6 +20,7 @@ class device_array {
     EXPECT_EQ(cudaMalloc(&data_, size_ * sizeof(T)), cudaSuccess);
     EXPECT_EQ(cudaMemcpy(data_, host.data(), size_ * sizeof(T), cudaMemcpyHostToDevice),
               cudaSuccess);
+    EXPECT_EQ(cudaStreamSynchronize(nullptr), cudaSuccess);  // the values may be on their way
   }
   device_array(std::size_t n, T value) : device_array(std::vector<T>(n, value)) {}
   ~device_array() { cudaFree(data_); }

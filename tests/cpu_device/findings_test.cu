@@ -355,6 +355,23 @@ TEST(FindsDeathTest, MemoryThatIsNotFreed) {
   EXPECT_EXIT(leave(true), ::testing::ExitedWithCode(0), "bye\n$");
 }
 
+__global__ void write_nowhere() { *reinterpret_cast<volatile int*>(4) = 1; }
+
+[[noreturn]] void leave_after_a_failure() {
+  int* data = nullptr;
+  cudaMalloc(&data, 1000);
+  write_nowhere<<<1, 1>>>();
+  cudaDeviceSynchronize();
+  cudaFree(data);  // fails, as every call does now
+  std::fprintf(stderr, "bye\n");
+  std::exit(0);
+}
+
+TEST(FindsDeathTest, NoLeakWhereAKernelHasFailed) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(leave_after_a_failure(), ::testing::ExitedWithCode(0), "bye\n$");
+}
+
 // --- orders -------------------------------------------------------------------------------------
 
 __global__ void left_neighbour(int* wrong, bool with_barrier) {

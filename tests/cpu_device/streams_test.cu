@@ -130,6 +130,35 @@ TEST(Streams, ThatDoNotWaitAreFoundOutWhenTheyComeFirst) {
   }
 }
 
+/// The host copies 20 from pageable memory and changes that at once; then a kernel adds 1.
+int twenty_and_one(unsigned flags, bool host_waits) {
+  const device_array<int> data(1, 0);
+  cudaStream_t stream = nullptr;
+  EXPECT_EQ(cudaStreamCreateWithFlags(&stream, flags), cudaSuccess);
+  int value = 20;
+  EXPECT_EQ(cudaMemcpy(data.data(), &value, sizeof(int), cudaMemcpyHostToDevice), cudaSuccess);
+  value = 5;
+  if (host_waits) {
+    EXPECT_EQ(cudaStreamSynchronize(nullptr), cudaSuccess);
+  }
+  add_one<<<1, 1, 0, stream>>>(data.data());
+  EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+  EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+  return data.to_host()[0];
+}
+
+TEST(Streams, MustWaitForACopyOfPageableMemoryThatHasReturned) {
+  for (const auto policy : {stream_policy::eager, stream_policy::deferred,
+                            stream_policy::interleaved, stream_policy::newest_first}) {
+    const with_policy set(policy);
+    EXPECT_EQ(twenty_and_one(cudaStreamDefault, false), 21);  // it waits for the default stream
+    EXPECT_EQ(twenty_and_one(cudaStreamNonBlocking, true), 21);
+    if (policy == stream_policy::deferred || policy == stream_policy::newest_first) {
+      EXPECT_EQ(twenty_and_one(cudaStreamNonBlocking, false), 20);  // the copy comes last
+    }
+  }
+}
+
 TEST(Streams, ThatDoNotExistAreRefused) {
   cudaStream_t stream = nullptr;
   ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);

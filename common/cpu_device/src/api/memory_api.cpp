@@ -120,10 +120,10 @@ cudaError_t copy(side to, side from, std::size_t width, std::size_t height, cuda
   if (status == cudaSuccess) status = check_side(from, width, height, from_device, kind, &pageable);
   if (status != cudaSuccess) return status;
 
-  const auto run = [=] {
+  const auto copy_from = [=](const void* place) {
     auto* d = static_cast<char*>(const_cast<void*>(to.pointer));
-    const auto* s = static_cast<const char*>(from.pointer);
-    note_copy(d, s, width * height, stream);
+    const auto* s = static_cast<const char*>(place);
+    note_copy(d, from.pointer, width * height, stream);
     if (to.pitch == width && from.pitch == width) {
       std::memmove(d, s, width * height);
       return;
@@ -132,7 +132,10 @@ cudaError_t copy(side to, side from, std::size_t width, std::size_t height, cuda
       std::memmove(d + row * to.pitch, s + row * from.pitch, width);
   };
   // Pageable memory cannot be read by a GPU while the program goes on, so even an asynchronous
-  // copy of it is done when the call comes back.
+  // copy has done with it when the call comes back.
+  if (!find_allocation(from.pointer) && find_allocation(to.pointer))
+    return enqueue_from_host(stream, from.pointer, (height - 1) * from.pitch + width, copy_from);
+  const auto run = [=] { copy_from(from.pointer); };
   return wait || pageable ? enqueue_and_wait(stream, run) : enqueue(stream, run);
 }
 
@@ -415,11 +418,13 @@ cudaError_t copy_to_symbol(void* symbol, std::size_t symbol_bytes, const void* f
       return fail(cudaErrorInvalidMemcpyDirection);
     if (bytes == 0) return cudaSuccess;
     auto* to = static_cast<char*>(symbol) + offset;
-    const auto run = [=] {
+    const auto copy_from = [=](const void* place) {
       note_copy(to, from, bytes, stream);
-      std::memcpy(to, from, bytes);
+      std::memcpy(to, place, bytes);
     };
-    return wait || !find_allocation(from) ? enqueue_and_wait(stream, run) : enqueue(stream, run);
+    if (!find_allocation(from)) return enqueue_from_host(stream, from, bytes, copy_from);
+    const auto run = [=] { copy_from(from); };
+    return wait ? enqueue_and_wait(stream, run) : enqueue(stream, run);
   });
 }
 

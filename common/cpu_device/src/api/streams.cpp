@@ -10,7 +10,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "base/events.hpp"
 #include "base/report.hpp"
@@ -204,6 +207,17 @@ cudaError_t enqueue(cudaStream_t stream, std::function<void()> work, cudaGraphNo
 }
 cudaError_t enqueue_and_wait(cudaStream_t stream, std::function<void()> work) {
   return put(stream, {0, std::move(work), nullptr, 0, cudaGraphNodeTypeMemcpy}, true);
+}
+
+cudaError_t enqueue_from_host(cudaStream_t stream, const void* from, std::size_t bytes,
+                              std::function<void(const void*)> copy) {
+  const CUstream_st* to = resolve(stream);
+  if (!runs_late() || to == nullptr || to->capture || current_draft() != nullptr)
+    return enqueue_and_wait(stream, [from, copy = std::move(copy)] { copy(from); });
+  if (const cudaError_t status = enqueue_and_wait(stream, {}); status != cudaSuccess) return status;
+  const auto* first = static_cast<const char*>(from);
+  const auto staged = std::make_shared<const std::vector<char>>(first, first + bytes);
+  return enqueue(stream, [staged, copy = std::move(copy)] { copy(staged->data()); });
 }
 
 cudaError_t catch_up(cudaStream_t stream) {

@@ -29,6 +29,10 @@ struct allocation {
   const void* made_at = nullptr;  // return address of the call that made it
 };
 
+/// A kernel has failed, and what is allocated cannot be given back: nothing is told of it at the
+/// end.
+void excuse_leaks();
+
 /// Memory between two pages that cannot be touched; its end is as close to the second one as an
 /// alignment of 256 bytes allows. Filled with 0xFF bytes. Null when there is not enough.
 void* allocate(std::size_t bytes, memory_kind kind, int device, unsigned flags,

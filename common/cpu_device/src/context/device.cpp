@@ -120,6 +120,7 @@ void break_device(int device, cudaError_t error) {
   cudaError_t& broken = state_of(device).broken;
   if (broken != cudaSuccess) return;
   broken = error;
+  excuse_leaks();
   unsettled.fetch_add(1, std::memory_order_relaxed);
 }
 

@@ -420,7 +420,8 @@ std::string describe_threads(worker& w) {
 std::string describe_deadlock(const running_launch& launch) {
   std::string text = "deadlock in kernel " + std::string(launch.site.kernel) + " (launched at " +
                      place(launch.site.file, launch.site.line) +
-                     "): no thread can go on, each waits for another.";
+                     "): no thread can go on. Each waits for another, or goes around a loop "
+                     "that changes nothing.";
   std::uint64_t stuck = 0;
   for (const auto& [what, numbers] : launch.stuck_blocks) {
     std::vector<unsigned> blocks = numbers;
@@ -441,9 +442,11 @@ std::string describe_deadlock(const running_launch& launch) {
            "blocks as cudaOccupancyMaxActiveBlocksPerMultiprocessor times multiProcessorCount, "
            "and a grid-stride loop.";
   return text +
-         "\n  Try: look for who should write what they wait for, and whether it waits itself. "
-         "Locks "
-         "must be taken in the same order by all, and given back on every path.";
+         "\n  Try: if the loop should end by itself, look for what it forgets to change. Otherwise "
+         "look "
+         "for who should write what they wait for, and whether it waits itself. Locks must be "
+         "taken "
+         "in the same order by all, and given back on every path.";
 }
 
 }  // namespace cpu_device
