@@ -390,7 +390,7 @@ def _readable(case: test_program.Case) -> List[str]:
     kept: List[str] = []
     failures = [said.text for said in case.said if said.is_failure and not _is_left(said.text)]
     missing = [text for text in failures if NOT_WRITTEN.search(text)]
-    calls = set()  # that failed: each is said once
+    calls, sentences = set(), set()  # that failed, and that were said: each once
     orders: List[str] = []
     follows = None
     reported = False  # by the CPU device
@@ -407,6 +407,9 @@ def _readable(case: test_program.Case) -> List[str]:
             text = "\n  checked at ".join([sentence + _nothing_came_back(sentence), *checked_at])
             if said.order:
                 orders.append(f"(thread order: {said.order})")
+            if sentence in sentences:
+                continue
+            sentences.add(sentence)
             again = re.match(r"the CPU device reported .* in this test, the last one:\n", text)
             if again and text[again.end() :].strip() in text_so_far:
                 continue

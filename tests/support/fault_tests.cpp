@@ -303,7 +303,8 @@ std::string fail_one(const fault_subject& subject, const std::vector<call>& call
   if (!complaint.empty()) return failure + complaint;
   if (pending != cudaSuccess)
     return failure + "the function left " + cudaGetErrorName(pending) +
-           " in the runtime, where the next cudaGetLastError() takes it for its own.";
+           " in the runtime, where the next cudaGetLastError() takes it for its own. " +
+           how_to_check(failed);
   if (cpu_device::report_count() != before.reports)
     return failure + "the CPU device reported: " + cpu_device::last_report();
   if (const std::string what = left_behind(before, {}); !what.empty())
