@@ -20,8 +20,12 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <ostream>
 
 #include "lab/closeness.hpp"
+
+/// How GoogleTest shows an error: by its name, and not by a number.
+inline void PrintTo(cudaError_t error, std::ostream* out) { *out << cudaGetErrorName(error); }
 
 namespace lab::testing {
 
