@@ -24,6 +24,7 @@ from lablib.errors import FAILED, OK, USAGE  # noqa: E402
 
 SKIPPED = 77  # the exit status for: there is no GPU
 SENTENCE = "A right solution is refused, so the test asks for more than the contract requires."
+MOST_CASES = 3  # that are shown of those that fail
 TIME_LIMIT = 600.0  # seconds; each case has a limit of its own
 
 
@@ -52,11 +53,14 @@ def judge(program: str) -> Tuple[int, List[str]]:
     if result.passed:
         return OK, []
     said: List[str] = []
-    for case in result.failures:
+    for case in result.failures[:MOST_CASES]:
         said.append(f"{case.name} ({case.state}{': ' if case.detail else ''}{case.detail})")
         for one in case.said:
             text = test_program.sentence(one) if one.is_failure else one.text.rstrip("\n")
             said += [f"  {line}" for line in text.splitlines()]
+    more = len(result.failures) - MOST_CASES
+    if more > 0:
+        said.append(f"and {more} more")
     return FAILED, said or [f"{program}: {result.ending}", *result.outside[-40:]]
 
 

@@ -64,17 +64,19 @@ def verify(
     if (there or right_there) and not all_bugs:
         seed = seed or _commit(root)
         chosen, right = _sample(there, seed), _sample_of_right(right_there, seed)
-        say(
-            f"{len(chosen)} of {len(there)} bugs and {len(right)} of {len(right_there)} right"
-            f" solutions in other styles are tried, chosen by --seed {seed}; --all-bugs tries all."
-        )
+        what = f"{len(chosen)} of {len(there)} bugs"
+        if right_there:
+            what += f" and {len(right)} of {len(right_there)} right solutions in other styles"
+        say(f"{what} are tried, chosen by --seed {seed}; --all-bugs tries all.")
         named = [_target(*one) for one in chosen] + [_right_test(*one) for one in right]
         names = "|".join(name.replace(".", "[.]") for name in named)
         choice += ["-R", f"^({_OF_NO_SAMPLE}|({names})$)"]
     targets = [_target(*one) for one in chosen if one[1].caught_by != "compiler"]
     targets += _right_targets(right, device)
     if targets:
-        title = f"{len(targets)} bugs and right solutions in other styles"
+        title = f"{len(targets)} bugs"
+        if right:
+            title += " and right solutions in other styles"
         build.build(root, preset, device, targets, title, jobs=jobs, next_step=next_step)
     return _ctest(root, preset, jobs, choice, report)
 
@@ -191,4 +193,4 @@ def verify_bugs(root: Path, exercises: List[Exercise], device: Device, jobs: Opt
         else f"{count} bugs built; each must be caught by its test:"
     )
     names = "|".join(exercise.id.replace(".", "\\.") for exercise in exercises)
-    return _ctest(root, preset, jobs, ["-R", f"^(bug|right)\\.({names})\\."])
+    return _ctest(root, preset, jobs, ["-L", "^(bug|right)$", "-R", f"^(bug|right)\\.({names})\\."])
