@@ -81,8 +81,16 @@ def verify(
     return _ctest(root, preset, jobs, choice, report)
 
 
-# How names begin that do not begin with `bug.` or `right.`.
-_OF_NO_SAMPLE = "[^br]|b[^u]|bu[^g]|bug[^.]|r[^i]|ri[^g]|rig[^h]|righ[^t]|right[^.]"
+def _beginning_otherwise(*words: str) -> str:
+    """How names begin that begin with none of these words: CMake's expressions cannot negate."""
+    begun = sorted({word[:length] for word in words for length in range(len(word))})
+    return "|".join(
+        f"{begin}[^{''.join(sorted({w[len(begin)] for w in words if w.startswith(begin)}))}]"
+        for begin in begun
+    )
+
+
+_OF_NO_SAMPLE = _beginning_otherwise("bug.", "right.")
 
 _Bug = Tuple[Exercise, bugs.Bug]
 _Right = Tuple[Exercise, str]  # and the name of the style
