@@ -8,7 +8,7 @@ set_property(CACHE LAB_DEVICE PROPERTY STRINGS cpu gpu)
 option(LAB_CHECK "CPU device: watch every memory access for races" OFF)
 option(LAB_ASAN "CPU device: AddressSanitizer" OFF)
 option(LAB_CONTRACT "CPU device: kernels round a*b+c once, as nvcc has it" OFF)
-option(LAB_BUGS "Build the wrong-on-purpose versions, which the tests must reject" OFF)
+option(LAB_BUGS "Build the wrong-on-purpose versions, which the tests must reject, and other right ones" OFF)
 
 # Ninja reads the compilers' lists of headers, and cannot read such a path there (its own limit: there
 # is no way to write one down). It takes everything for changed, then. scripts/lab goes through a link.

@@ -37,6 +37,7 @@ def paths_of(exercise: Exercise) -> List[Path]:
         exercise.tests_folder / f"{exercise.name}_test.cpp",
         exercise.bugs_file,
         exercise.equivalents_file,
+        exercise.right_folder,
     ]
 
 
@@ -297,10 +298,11 @@ def _rewrite(text: str, before: Exercise, after: Exercise, own: bool) -> str:
     )
     text = text.replace(old_place, new_place)
     text = re.sub(_word(before.full_name), after.full_name, text)
-    text = text.replace(
-        f"tests/{before.chapter_folder}/{before.name}.bugs",
-        f"tests/{after.chapter_folder}/{after.name}.bugs",
-    )
+    for ending in ("bugs", "right"):
+        text = text.replace(
+            f"tests/{before.chapter_folder}/{before.name}.{ending}",
+            f"tests/{after.chapter_folder}/{after.name}.{ending}",
+        )
     if own:
         text = re.sub(_word(before.id), after.id, text)
         # Only where it is a name: `lock` may be a word of the text as well.

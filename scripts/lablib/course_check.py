@@ -59,7 +59,7 @@ def check(
         say(f"{problem}, so formatting was not checked. `scripts/setup --author` installs it.")
     if not static:
         # What is wrong on paper keeps other exercises from nothing, and one look shows all of it.
-        rules_of_builds = ("missing", "markers", "bugs", "equivalents")
+        rules_of_builds = ("missing", "markers", "bugs", "equivalents", "right")
         broken = {f.path for f in findings if f.rule in rules_of_builds}
         sound = [e for e in to_build if not any(_is_of(path, e, chapter=False) for path in broken)]
         findings += _builds(root, sound, gpu, jobs)
@@ -103,6 +103,8 @@ def _is_of(path: str, exercise: Exercise, chapter: bool = True) -> bool:
         return True
     own = ("_test.cpp", ".bugs", ".equivalent")
     if path in [f"{tests}{exercise.name}{ending}" for ending in own]:
+        return True
+    if path.startswith(f"{tests}{exercise.name}.right/"):
         return True
     if path.startswith(tests) and path.endswith(".hpp"):
         return True
@@ -252,6 +254,7 @@ def _on_device(
                 f"{exercise.id} {exercise.name} for {chosen.name}",
                 jobs=jobs or verify.cores(),
             )
+            verify.build_right(root, [exercise], chosen, jobs or verify.cores())
             built.append(exercise)
         except build.BuildFailed as error:
             message = f"{exercise.id} does not build without a warning for {chosen.name}: {error}"

@@ -76,6 +76,15 @@ class Exercise:
         return self.tests_folder / f"{self.name}.equivalent"
 
     @property
+    def right_folder(self) -> Path:
+        """Right solutions in other styles, which the tests must not refuse."""
+        return self.tests_folder / f"{self.name}.right"
+
+    @property
+    def right_files(self) -> List[Path]:
+        return sorted(self.right_folder.glob("*.cu"))
+
+    @property
     def hints_file(self) -> Path:
         return self.folder / "hints.md"
 

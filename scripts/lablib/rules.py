@@ -24,6 +24,7 @@ from lablib import (
     mutations,
     pages,
     quoted_lines,
+    right,
     starters,
     step_tables,
     translations,
@@ -344,6 +345,7 @@ def check_exercise(root: Path, exercise: Exercise) -> Iterator[Finding]:
         yield from _starter(root, exercise)
         yield from _bugs(root, exercise)
         yield from _equivalents(root, exercise)
+    yield from _right(root, exercise)
     yield from _author_notes(root, exercise)
 
 
@@ -544,13 +546,26 @@ def _equivalents(root: Path, exercise: Exercise) -> Iterator[Finding]:
             yield Finding(path, entry.line, "equivalents", equivalents.explain_idle(entry))
 
 
+def _right(root: Path, exercise: Exercise) -> Iterator[Finding]:
+    """The right solutions in other styles. A folder without any is for nothing."""
+    folder = exercise.right_folder
+    files = sorted(folder.iterdir()) if folder.is_dir() else []
+    if folder.exists() and not files:
+        message = "there is no right solution here: write <style>.cu, or remove it"
+        yield Finding(_short(root, folder), 1, "right", message)
+    for file in files:
+        problem = right.problem(file)
+        if problem:
+            yield Finding(_short(root, file), 1, "right", problem)
+
+
 _NOTE = re.compile(r"(//|#|<!--)\s*AUTHOR:")
 
 
 def _author_notes(root: Path, exercise: Exercise) -> Iterator[Finding]:
     """What `dev new` wrote for the author. The chapter's files belong to several exercises."""
     own = [*exercise.folder.glob("*"), *exercise.solution_file.parent.glob("*")]
-    own += [test_file(exercise), exercise.bugs_file, exercise.chapter_page]
+    own += [test_file(exercise), exercise.bugs_file, exercise.chapter_page, *exercise.right_files]
     own += [exercise.solution_file.parents[1] / "answers.md"]
     for path in own:
         if not path.is_file() or path == exercise.lab_file:
@@ -590,6 +605,7 @@ def check_tree(
             expected.add(_short(root, own))
         for own in (test_file(exercise), exercise.bugs_file, exercise.equivalents_file):
             expected.add(_short(root, own))
+        expected.update(_short(root, file) for file in exercise.right_folder.glob("*"))
         expected.add(_short(root, exercise.metadata_file))
         expected.add(_short(root, exercise.solution_file.parents[1] / "answers.md"))
     folders = {_short(root, exercise.folder): exercise for exercise in exercises}
@@ -600,6 +616,11 @@ def check_tree(
         if tree == "tests" and not re.match(r"\d\d_", parts[0]):
             continue
         folder = path.rsplit("/", 1)[0]
+        if tree == "tests" and folder.endswith(".right"):
+            name = folder[: -len(".right")]
+            message = f"there is no exercise {name.rsplit('/', 1)[-1]} in this chapter"
+            yield Finding(path, 1, "right", f"{message}: {folder}/ belongs to none")
+            continue
         if tree == "labs" and folder in folders and path.endswith(".sbatch"):
             continue  # a job script for Slurm
         if tree != "solutions" and path.endswith((".hpp", ".cpp")):

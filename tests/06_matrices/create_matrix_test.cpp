@@ -63,12 +63,14 @@ std::string name_of(matrix_size size, launch_shape shape) {
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(ALaunchOfTheShapeThatWasAskedFor) {
+  // The matrix has more rows and columns than a block has threads: those of a block may also share
+  // a whole row, or a whole column.
   const launch_shape shape{.grid_x = 3, .grid_y = 2, .block_x = 8, .block_y = 16};
-  const lab::testing::work done = work_of([&] { return is_right({101, 67}, shape); });
+  const lab::testing::work done = work_of([&] { return is_right({137, 131}, shape); });
   EXPECT_TRUE(as_required(done, {.threads = 3 * 2 * 8 * 16,
                                  .blocks = 3 * 2,
-                                 .fetched = 101 * 67 * sizeof(int),
-                                 .writes = 101 * 67 * sizeof(int),
+                                 .fetched = 137 * 131 * sizeof(int),
+                                 .writes = 137 * 131 * sizeof(int),
                                  .sectors = 2.5}));
   for (const auto& k : done.kernels)
     EXPECT_EQ(std::tuple(k.blocks, k.block_x, k.block_y), std::tuple(6U, 8U, 16U));

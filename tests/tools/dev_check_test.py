@@ -356,6 +356,34 @@ class ExerciseRulesTest(Course):
         path.write_text(LICENSE + "no_guard: *\n  because\n")
         self.assert_clean()
 
+    def test_right_solutions_in_other_styles(self):
+        folder = self.path("bugs").with_suffix(".right")
+        folder.mkdir()
+        empty = "first_sum.right:1: right: there is no right solution here"
+        self.assert_finds(empty, "--static", "--all")
+        head = "// SPDX-FileCopyrightText: x\n// SPDX-License-Identifier: Apache-2.0\n\n"
+        file = folder / "other_grid.cu"
+        file.write_text(head + "// Other: the grid.\n\nint x;\n")
+        self.assert_clean()
+        file.write_text(head + "// Other: the grid.\n")
+        self.assert_finds("first_sum.right/other_grid.cu:1: right: the file is empty")
+        file.write_text("")
+        self.assert_finds("first_sum.right/other_grid.cu:1: right: the file is empty")
+        file.write_text(head + "int x;  // other\n")
+        self.assert_finds("first_sum.right/other_grid.cu:1: right: say in a comment before")
+        file.write_text("// Other: the grid.\n\nint x;\n")
+        self.assert_finds("first_sum.right/other_grid.cu:1: license")
+        file.rename(folder / "Other-Grid.cu")
+        self.assert_finds("first_sum.right/Other-Grid.cu:1: right: 'Other-Grid' is not a name")
+        (folder / "Other-Grid.cu").rename(folder / "notes.txt")
+        self.assert_finds("first_sum.right/notes.txt:1: right: only CUDA files belong here")
+        (folder / "notes.txt").unlink()
+        folder.rmdir()
+        other = folder.with_name("gone.right")
+        other.mkdir()
+        (other / "grid.cu").write_text(head + "// Other: the grid.\n\nint x;\n")
+        self.assert_finds("gone.right/grid.cu:1: right: there is no exercise gone in this chapter")
+
     def test_metadata(self):
         self.edit("metadata", "minutes = 30", "minutes = 40")
         self.assert_finds(r"^docs/05_sums.md:\d+: metadata: .*`scripts/lab dev starters`")

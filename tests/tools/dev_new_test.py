@@ -207,10 +207,16 @@ class RenameTest(Pages):
         self.assertEqual('minutes = 1\nprerequisites = ["05.7"]\n', file.read_text())
 
     def test_another_name(self):
+        style = self.root / "tests/05_shared_memory/prefix_sum.right/other.cu"
+        style.parent.mkdir()
+        style.write_text("// 05.9 prefix_sum, other\nnamespace lab::prefix_sum {}\n")
         self.assert_status(0, self.rename("prefix_sum", "scan_block"))
         self.assert_no_trace("prefix_sum")
         files = self.files()
         self.assertIn("tests/05_shared_memory/scan_block.bugs", files)
+        style = files["tests/05_shared_memory/scan_block.right/other.cu"]
+        self.assertIn("namespace lab::scan_block {", style)
+        self.assertEqual([], list(self.root.glob("tests/*/prefix_sum*")))
         contract = files["labs/05_shared_memory/9_scan_block/scan_block.hpp"]
         self.assertIn("namespace lab::scan_block {", contract)
 

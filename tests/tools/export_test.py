@@ -35,9 +35,15 @@ class EditionTest(unittest.TestCase):
             if place.startswith("scripts/template/"):
                 continue
             self.assertFalse(place.startswith("solutions/"), place)
-            self.assertNotIn(path.suffix, (".bugs", ".equivalent"), place)
+            self.assertNotIn(path.suffix, (".bugs", ".equivalent", ".right"), place)
             if path.suffix == ".cu" and path.is_file():
                 self.assertNotIn("BEGIN SOLUTION", path.read_text(encoding="utf-8"), place)
+
+    def test_right_solutions_in_other_styles_are_solutions(self):
+        path = "tests/05_shared_memory/dot_product.right/last_block.cu"
+        for part in ("solutions", "bugs"):
+            self.assertTrue(export._LEFT_OUT[part](path), part)
+        self.assertFalse(export._LEFT_OUT["answers"](path))
 
     def test_every_exercise_begins_with_its_starter(self):
         exercises = find_exercises(self.edition)

@@ -214,6 +214,45 @@ class VerifyTest(LabTest):
         self.assertNotIn(" -R ", test)
         self.assert_status(2, self.lab("verify", "--all-bugs", "--seed", "7"))
 
+    def test_it_tries_one_right_solution_of_each_exercise(self):
+        folder = self.root / "tests/05_shared_memory/dot_product.right"
+        folder.mkdir(parents=True)
+        styles = ("a", "b", "c", "left_out")
+        for style in styles:
+            (folder / f"{style}.cu").write_text("// x\n")
+            for kind in ("right", "watched_right"):
+                self.program(f"{kind}.05.1.{style}", "")
+        # CMake may have left one out: what it needs is not there.
+        self.ctest(0, ["tools.x", *(f"right.05.1.{style}" for style in styles[:-1])])
+
+        def tried(*arguments):
+            self.log.write_text("")
+            done = self.lab(*arguments)
+            self.assert_status(0, done)
+            build, test = self.calls()[-2:]
+            return done.stderr, build.split(" --target ")[1].split(), test
+
+        said, targets, test = tried("verify", "--seed", "7")
+        self.assertIn("0 of 0 bugs and 1 of 3 right solutions in other styles are tried", said)
+        chosen = targets[0].rsplit(".", 1)[1]
+        self.assertEqual([f"right.05.1.{chosen}", f"watched_right.05.1.{chosen}"], targets)
+        expression = test.split(" -R ")[1].split()[0]
+        matched = [style for style in styles if re.search(expression, f"right.05.1.{style}")]
+        self.assertEqual([chosen], matched)
+        for other in ("tools.x", "rift.x", "rights.x", "bright.x", "run.x"):
+            self.assertRegex(other, expression)
+        self.assertNotEqual(1, len({str(tried("verify", "--seed", str(n))[1]) for n in range(8)}))
+        every = [f"{kind}right.05.1.{style}" for style in "abc" for kind in ("", "watched_")]
+        said, targets, test = tried("verify", "--all-bugs")
+        self.assertEqual(every, targets)
+        self.assertNotIn(" -R ", test)
+        bugs = "bug: x\nwhy: w\ncaught by: test\n--- find\na\n--- replace\nb\n--- end\n"
+        self.program("bug.05.1.x", "")
+        (folder.parent / "dot_product.bugs").write_text(bugs)
+        said, targets, test = tried("dev", "bugs", "05.1")
+        self.assertEqual(every, targets)
+        self.assertIn("1 bugs and 3 right solutions in other styles", said)
+
     def test_bugs_of_one_exercise(self):
         self.ctest(0)
         bugs = self.root / "tests/05_shared_memory/dot_product.bugs"
@@ -228,7 +267,7 @@ class VerifyTest(LabTest):
         self.assertIn(f"cmake --build {self.root}/build/cpu-course --parallel ", self.calls()[1])
         self.assertTrue(self.calls()[1].endswith(" --target bug.05.1.x bug.05.1.z"))
         self.assert_status(0, done)
-        self.assertIn("-L ^bug$ -R ^bug\\.(05\\.1)\\. ", self.calls()[2])
+        self.assertIn("-L ^(bug|right)$ -R ^(bug|right)\\.(05\\.1)\\. ", self.calls()[2])
         self.assert_status(1, self.lab("dev", "bugs", "03.1"))
 
 

@@ -34,9 +34,16 @@ def _verify_arguments(parser: Parser) -> None:
     verb.jobs(parser)
     verb.junit_file(parser)
     parser.add_argument(
-        "--seed", metavar="SEED", help="chooses which bugs are tried (if not given: the commit)"
+        "--seed",
+        metavar="SEED",
+        help="chooses which bugs and which right solutions in other styles are tried (if not given:"
+        " the commit)",
     )
-    parser.add_argument("--all-bugs", action="store_true", help="try every bug, not a sample")
+    parser.add_argument(
+        "--all-bugs",
+        action="store_true",
+        help="try every bug and every right solution in another style, not a sample",
+    )
 
 
 def _verify(root: Path, options: argparse.Namespace) -> int:
@@ -308,7 +315,8 @@ PARTS = (
     ),
     Verb(
         "bugs",
-        "Build the bugs of some exercises, or of all, and see that each is caught.",
+        "Build the bugs of some exercises, or of all, and see that each is caught; and that right"
+        " solutions in other styles are not refused.",
         _bugs_arguments,
         _bugs,
         takes_exercises=True,
@@ -332,7 +340,7 @@ VERBS = (
     Verb(
         "verify",
         "Build and test the whole course: solutions, library, CPU device, tools, and a sample of"
-        " the bugs that tests must catch.",
+        " the bugs that tests must catch and of the right solutions that they must not refuse.",
         _verify_arguments,
         _verify,
     ),

@@ -665,8 +665,9 @@ cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMemWithFlags(int* min_gri
                                                                     unsigned int flags = 0) {
   if (min_grid_size == nullptr || block_size == nullptr) return cudaErrorInvalidValue;
   int device = 0, processors = 0, most = 0;
-  cudaGetDevice(&device);
-  cudaError_t status = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+  cudaError_t status = cudaGetDevice(&device);
+  if (status != cudaSuccess) return status;
+  status = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
   if (status != cudaSuccess) return status;
   cudaFuncAttributes attributes;
   status = cudaFuncGetAttributes(&attributes, kernel);
