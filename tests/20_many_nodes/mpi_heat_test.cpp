@@ -10,8 +10,10 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <exception>
 #include <limits>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -20,6 +22,7 @@
 #include "fault_tests.hpp"
 #include "full_size.hpp"
 #include "lab/errors.hpp"
+#include "lab/new_memory.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
@@ -71,6 +74,42 @@ result run(step which, const plate& p, int steps, int ranks) {
 
 // --- who does the work ---------------------------------------------------------------------------
 
+/// Bytes that each rank's kernels have written outside of the stream in which it writes most.
+std::uint64_t written_in_other_streams(const lab::testing::work& done) {
+  std::map<int, std::map<const void*, std::uint64_t>> by_rank;
+  for (const auto& k : done.kernels) by_rank[k.device / 64][k.stream] += k.writes;
+  std::uint64_t all = 0;
+  for (const auto& [rank, streams] : by_rank) {
+    std::uint64_t most = 0;
+    for (const auto& [stream, writes] : streams) {
+      all += writes;
+      most = std::max(most, writes);
+    }
+    all -= most;
+  }
+  return all;
+}
+
+/// Whether work of a stream begins when it is given: in the first run only (lab_testing.hpp).
+bool streams_are_eager() {
+  return lab::detail::new_memory_byte == 0xFF && std::getenv("CPU_DEVICE_STREAMS") == nullptr;
+}
+
+/// The ranks whose last large kernel was launched when no message was left to wait for. Kernels run
+/// in the order of their launches only where streams are eager.
+std::set<int> ranks_that_wait_first(const lab::testing::work& done, std::uint64_t large) {
+  std::set<int> found;
+  int rank = -1;
+  std::size_t launches = 0;
+  for (const std::string& call : done.sequence) {
+    if (call.starts_with("rank ")) rank = std::stoi(call.substr(5));
+    if (call.starts_with("MPI_")) found.erase(rank);
+    if (call != "cudaLaunchKernel" || launches == done.kernels.size()) continue;
+    if (done.kernels[launches++].writes >= large) found.insert(rank);
+  }
+  return found;
+}
+
 REQUIRED_WORK(KernelsOnEveryRankAndOnlyBordersBetweenThem) {
   constexpr int kTimes = 6, kRanks = 4;  // 2 x 2
   const plate p = random_plate(96, 80, 1);
@@ -101,6 +140,20 @@ REQUIRED_WORK(KernelsOnEveryRankAndOnlyBordersBetweenThem) {
     std::set<int> devices;
     for (const auto& k : done.kernels) devices.insert(k.device);
     EXPECT_EQ(devices, (std::set<int>{0, 64 + 1, 128 + 2, 192 + 0})) << name;
+    if (overlaps && done.watched) {
+      // A border is packed, and computed, where a corner counts once.
+      const std::size_t cells = borders - kRanks * kTimes * 4 * sizeof(float);
+      EXPECT_GE(written_in_other_streams(done), cells)
+          << name << ": inner cells and borders are computed in one stream";
+      EXPECT_LE(written_in_other_streams(done), cells + borders)
+          << name << ": inner cells are computed in the stream of the borders";
+      if (streams_are_eager()) {
+        EXPECT_EQ(ranks_that_wait_first(done, 46 * 38 * sizeof(float) / 2), std::set<int>())
+            << name
+            << ": these ranks launch the kernel of the inner cells after they have waited "
+               "for the borders: then nothing overlaps";
+      }
+    }
     EXPECT_TRUE(at_other_sizes([which = which](int n) {
       return is_right(which, random_plate(n, n + 1, 1), 3, 2);
     })) << name;

@@ -67,6 +67,9 @@ REQUIRED_WORK(NoVectorGoesThroughTheHostUnlessMpiNeedsIt) {
       if (which == step::nccl && per_node != 0) continue;
       const auto done = lab::testing::work_of(
           [&, which = which] { return is_exact(which, vectors, kRanks, per_node); });
+      lab::testing::required what{.kernels = 0};
+      if (which != step::mpi) what.calls = {"ncclAllReduce|ncclReduce|ncclReduceScatter"};
+      EXPECT_TRUE(as_required(done, what)) << name << " " << per_node;
       // Each rank brings its vector to the device and the sum back. Those that MPI adds up take
       // the way once more.
       const std::size_t nodes = per_node == 0 ? 1 : 2;
@@ -120,7 +123,10 @@ TEST_P(EachStep, GivesAllRanksTheSameBits) {
   const result got = sum(which(), vectors, ranks);
   const std::size_t n = vectors.size() / static_cast<std::size_t>(ranks);
   ASSERT_EQ(got.sums.size(), vectors.size());
-  for (std::size_t k = 0; k < vectors.size(); ++k) ASSERT_EQ(got.sums[k], got.sums[k % n]);
+  for (std::size_t k = 0; k < vectors.size(); ++k)
+    ASSERT_EQ(got.sums[k], got.sums[k % n])
+        << "ranks " << k / n << " and 0 differ by " << got.sums[k] - got.sums[k % n]
+        << ": have they added in the same order?";
   EXPECT_TRUE(matches(lab::compare(got.sums, reference(vectors, ranks),
                                    {.absolute = error_bound(vectors, ranks)})));
 }

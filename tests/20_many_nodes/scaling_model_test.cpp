@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <limits>
 #include <numeric>
+#include <set>
 #include <vector>
 
 #include "fault_tests.hpp"
@@ -60,7 +61,8 @@ using lab::scaling_model::worst_error;
 REQUIRED_WORK(AKernelOnEachRankInEachRepetition) {
   const auto done =
       lab::testing::work_of([] { return is_measured({.ranks = 3, .values = 5000}, 4); });
-  EXPECT_TRUE(as_required(done, {.kernels = 3 * 4, .reads = 3 * 4 * 5000 * sizeof(unsigned)}));
+  // Four that count, and one that does not.
+  EXPECT_TRUE(as_required(done, {.kernels = 3 * 5, .reads = 3 * 5 * 5000 * sizeof(unsigned)}));
 }
 
 TEST(Measure, TimesEachRepetitionOnce) {
@@ -98,6 +100,8 @@ TEST(Measure, CountsEachSecondOnce) {
   const samples got = measure({2, 100, 1}, 20, {.rank = 1, .slow_s = 0.005});
   const std::chrono::duration<double> all = std::chrono::steady_clock::now() - begin;
   EXPECT_LE(std::accumulate(got.seconds.begin(), got.seconds.end(), 0.0), all.count());
+  EXPECT_NE(std::set<double>(got.seconds.begin(), got.seconds.end()).size(), 1U)
+      << "all 20 repetitions are said to have taken the same time, which no clock would show";
   EXPECT_TRUE(is_measured({2, 100, 1}, 20, got));
 }
 
@@ -166,6 +170,8 @@ TEST(Speedups, CompareWithTheFewestRanksWhereverTheyStand) {
   EXPECT_DOUBLE_EQ(strong[0].efficiency, 8.0 / 12);
   EXPECT_DOUBLE_EQ(strong[1].speedup, 4);
   EXPECT_DOUBLE_EQ(strong[1].efficiency, 1);
+  EXPECT_DOUBLE_EQ(strong[2].speedup, 16.0 / 3) << "6 ranks are one and a half times 4";
+  EXPECT_DOUBLE_EQ(strong[2].efficiency, 8.0 / 9);
   EXPECT_DOUBLE_EQ(weak[0].speedup, 24);
   EXPECT_DOUBLE_EQ(weak[0].efficiency, 2);
   EXPECT_DOUBLE_EQ(weak[2].speedup, 8);
@@ -214,6 +220,8 @@ TEST(Predict, AddsTheFourTerms) {
   EXPECT_DOUBLE_EQ(predict({1, 2, 3, 4}, {1, 100, 7}), 201) << "one rank sends nothing";
   EXPECT_DOUBLE_EQ(predict({1e-5, 1e-9, 2e-6, 1e-10}, {65'536, std::size_t{1} << 33, 1000}),
                    1e-5 + 8.589934592 + 16 * (2e-6 + 8e-7));
+  EXPECT_DOUBLE_EQ(predict({.per_byte = 1e-9}, {2, 0, std::size_t{1} << 30}), 8.589934592)
+      << "2^33 bytes";
 }
 
 std::vector<job_size> sizes_of(std::initializer_list<int> ranks) {

@@ -61,6 +61,7 @@ enum class mishap : std::uint8_t {
   hangs,
   waits,
   leaks,
+  leaves_communicators,
   unwritten,
   all_refuse
 };
@@ -96,6 +97,10 @@ int has_a_mishap(MPI_Comm world, mishap what, int who) {
         CUDA_CHECK(cudaMalloc(&memory, 100));
         break;
       }
+      case mishap::leaves_communicators:
+        for (MPI_Comm never_freed : {MPI_COMM_NULL, MPI_COMM_NULL})
+          MPI_CHECK(MPI_Comm_split(MPI_COMM_SELF, 0, 0, &never_freed));
+        break;
       case mishap::unwritten:
         throw lab::not_written("this rank's work", 4);
       default:
@@ -215,6 +220,11 @@ TEST(MpiJob, FailsWhereARankLeavesDeviceMemoryBehind) {
   EXPECT_TRUE(has(leaks, "rank 1 of 2: its work leaves behind: 1")) << leaks.sentence;
 }
 #endif
+
+TEST(MpiJob, FailsWhereARankLeavesCommunicatorsBehind) {
+  const outcome leaves = outcome_of<std::logic_error>(2, mishap::leaves_communicators, 0);
+  EXPECT_EQ(leaves.sentence, "rank 0 of 2: its work leaves behind: 2 communicators of MPI");
+}
 
 TEST(MpiJob, RefusesNoRanksAndTooMany) {
   EXPECT_THROW((void)processes(0), lab::invalid_input);

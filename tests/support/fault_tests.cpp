@@ -55,6 +55,7 @@ bool is_one_of(std::string_view name, std::initializer_list<std::string_view> na
 // - cudaFree, cudaStreamDestroy and their like give something back (and do, even when they fail);
 // - at the end of a run, where nothing else follows, a wait lets work come to its end before its
 //   memory goes, and cudaSetDevice goes back to the device that was current;
+// - so does the wait for a stream that is destroyed next (lab::stream's), wherever that is;
 // - what an error interrupts has to end: a capture (cudaStreamEndCapture, cudaStreamIsCapturing), a
 //   group of NCCL (ncclGroupEnd).
 //
@@ -88,9 +89,14 @@ std::string name_of(const call& c) { return is_launch(c) ? "the launch of a kern
 
 /// Of the calls that a run has made: whether number n was there to clean up.
 bool may_be_survived(const std::vector<call>& calls, std::size_t n) {
-  return calls[n].releases ||
-         std::all_of(calls.begin() + static_cast<std::ptrdiff_t>(n), calls.end(),
-                     [&](const call& c) { return c.thread != calls[n].thread || tidies_up(c); });
+  const auto first = calls.begin() + static_cast<std::ptrdiff_t>(n);
+  const auto is_of_thread = [&](const call& c) { return c.thread == first->thread; };
+  const auto next = std::find_if(first + 1, calls.end(), is_of_thread);
+  const bool is_destructors_wait = first->name == "cudaStreamSynchronize" && next != calls.end() &&
+                                   next->name == "cudaStreamDestroy";
+  return first->releases || is_destructors_wait ||
+         std::all_of(first, calls.end(),
+                     [&](const call& c) { return !is_of_thread(c) || tidies_up(c); });
 }
 
 // --- the faults ----------------------------------------------------------------------------------
@@ -383,8 +389,12 @@ std::string fail_one_of_ranks(const fault_subject& subject, const std::vector<ca
     if (error.code() != kCudaFault) complaint = another_error(error, calls[n]);
     note_those_that_go_on();
   } catch (const nccl_error& error) {
-    if (!calls[n].name.starts_with("nccl") || error.result() != kNcclFault)
-      complaint = another_exception(error, calls[n]);
+    // The call of this number need not be the same one in each rank.
+    const bool is_of_nccl =
+        std::any_of(injected->calls.begin(), injected->calls.end(), [&](const auto& of_rank) {
+          return n < of_rank.second.size() && of_rank.second[n].name.starts_with("nccl");
+        });
+    if (!is_of_nccl || error.result() != kNcclFault) complaint = another_exception(error, calls[n]);
     note_those_that_go_on();
   } catch (const not_possible& error) {
     if (calls[n].name != "cudaGetDeviceCount") complaint = another_exception(error, calls[n]);

@@ -315,7 +315,7 @@ void visit_parts(recorded_work::kernel& k, const Visit& visit) {
 template <class Visit>
 void visit_parts(recorded_work& w, const Visit& visit) {
   visit(w.copies), visit(w.device_memory), visit(w.host_memory), visit(w.host_threads);
-  visit(w.watched);
+  visit(w.received_by_mpi), visit(w.watched);
 }
 
 /// Lists the calls that are made, and has one of them fail.
@@ -363,11 +363,19 @@ class companion_of_tests final : public lab::mpi::companion {
     if (told.empty()) return;
     lab::mpi::detail::unpacker from(told);
     if (from.get<bool>()) recording_.emplace();
+    received_before_ = lab::mpi::received_bytes();
     if (from.get<bool>()) erasing_.emplace();
     const bool lists_calls = from.get<bool>();
     const auto fails = from.get<std::size_t>();
     if (lists_calls) calls_.emplace(fails);
     if (fails != rank_fault::kNone) keep_quiet();
+  }
+
+  void mpi_call(std::string_view function) override {
+    recording::recorder* const here = recording::recorder::active;
+    if (!recording_ || here == nullptr) return;
+    const std::lock_guard lock(here->mutex);
+    here->done.sequence.emplace_back(function);
   }
 
   bytes work_ends() override {
@@ -386,6 +394,7 @@ class companion_of_tests final : public lab::mpi::companion {
     to.put(recording_.has_value());
     if (recording_) {
       recorded_work done = recording_->finish();
+      done.received_by_mpi = lab::mpi::received_bytes() - received_before_;
       const auto put = [&](const auto& part) { to.put(part); };
       visit_parts(done, put);
       to.put(done.kernels.size());
@@ -422,6 +431,7 @@ class companion_of_tests final : public lab::mpi::companion {
     append(all.device_memory, work.device_memory);
     append(all.host_memory, work.host_memory);
     all.host_threads += work.host_threads;
+    all.received_by_mpi += work.received_by_mpi;
     all.watched = all.watched || work.watched;
     for (auto count = from.get<std::size_t>(); count != 0; --count) {
       recorded_work::kernel k;
@@ -431,6 +441,7 @@ class companion_of_tests final : public lab::mpi::companion {
       if (k.stream != nullptr) k.stream = static_cast<const char*>(k.stream) + rank;
       all.kernels.push_back(k);
     }
+    all.sequence.push_back("rank " + std::to_string(rank));
     for (auto count = from.get<std::size_t>(); count != 0; --count) {
       all.sequence.push_back(from.get<std::string>());
       std::string_view name = all.sequence.back();
@@ -444,6 +455,7 @@ class companion_of_tests final : public lab::mpi::companion {
 
  private:
   std::optional<recording> recording_;
+  std::size_t received_before_ = 0;
   std::optional<nothing_comes_back> erasing_;
   std::optional<rank_calls> calls_;
   /// Destructors that cannot throw print, and that is right.

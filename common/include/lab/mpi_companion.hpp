@@ -5,8 +5,10 @@
 // ranks' devices do, and have their calls fail. There is no MPI in here.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <span>
+#include <string_view>
 
 #include "lab/packed.hpp"
 
@@ -22,6 +24,8 @@ class companion {
   virtual bytes before(int rank) = 0;
   /// In the rank.
   virtual void work_begins(std::span<const std::byte> told) = 0;
+  /// This function of MPI is about to be called, in an MPI_CHECK.
+  virtual void mpi_call(std::string_view function) = 0;
   virtual bytes work_ends() = 0;
   /// In the process that started the job, with what work_ends() has returned; also after an
   /// exception.
@@ -32,6 +36,12 @@ class companion {
 inline companion*& the_companion() {
   static companion* one = nullptr;
   return one;
+}
+
+/// In a rank: how many bytes broadcasts, scatters and messages have brought until now, at most.
+inline std::atomic<std::size_t>& received_bytes() {
+  static std::atomic<std::size_t> count = 0;
+  return count;
 }
 
 }  // namespace lab::mpi

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "lab/mpi_companion.hpp"
 #include "place.hpp"
 
 namespace lab::mpi::detail {
@@ -29,6 +30,9 @@ void enter(const place& where) noexcept {
   current_file = where.file;
   current_line = where.line;
   current_expression = where.expression;
+  const std::string_view call = where.expression;
+  if (companion* const beside = the_companion(); beside != nullptr && call.starts_with("MPI_"))
+    beside->mpi_call(call.substr(0, call.find('(')));
 }
 
 void leave() noexcept { current_expression = nullptr; }

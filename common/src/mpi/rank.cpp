@@ -9,6 +9,7 @@
 #endif
 #include <sys/un.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
@@ -162,11 +163,44 @@ void choose_orders([[maybe_unused]] unsigned char new_memory) {
 #endif
 }
 
-/// Work that leaves device memory behind fails: in a program that goes on, it would be missing.
+/// Communicators that this rank has made, and not freed yet.
+std::atomic<int> live_communicators = 0;
+
+int count_made(int status, const MPI_Comm* made) {
+  if (status == MPI_SUCCESS && *made != MPI_COMM_NULL) ++live_communicators;
+  return status;
+}
+
+/// At most so many elements come to this rank.
+void count_received(int count, MPI_Datatype type) {
+  int bytes = 0;
+  if (count > 0 && PMPI_Type_size(type, &bytes) == MPI_SUCCESS)
+    received_bytes() += static_cast<std::size_t>(count) * static_cast<std::size_t>(bytes);
+}
+
+/// Work that leaves device memory or communicators behind fails: in a program that goes on, it
+/// would run out of them.
 class leak_watch {
  public:
-#ifdef __CPU_DEVICE__
   void require_nothing_left() const {
+    std::string found = objects_left();
+    if (const int left = live_communicators - communicators_; left > 0)
+      found += (found.empty() ? "" : ", ") + std::to_string(left) +
+               (left == 1 ? " communicator of MPI" : " communicators of MPI");
+    if (!found.empty()) throw std::logic_error("its work leaves behind: " + found);
+#ifdef __CPU_DEVICE__
+    if (cpu_device::report_count() > reports_)
+      throw std::logic_error("the CPU device reported: " + cpu_device::last_report());
+#endif
+  }
+
+#ifdef __CPU_DEVICE__
+  leak_watch() {
+    for (std::size_t kind = 0; kind < kKinds; ++kind) objects_[kind] = count(kind);
+  }
+
+ private:
+  std::string objects_left() const {
     std::string found;
     if (const auto now = cpu_device::live_allocations(); now > allocations_)
       found = std::to_string(now - allocations_) + " allocations of device or pinned memory";
@@ -174,15 +208,9 @@ class leak_watch {
       if (const auto now = count(kind); now > objects_[kind])
         found += (found.empty() ? "" : ", ") + std::to_string(now - objects_[kind]) + " " +
                  cpu_device::name_of(static_cast<cpu_device::object_kind>(kind));
-    if (!found.empty()) throw std::logic_error("its work leaves behind: " + found);
-    if (cpu_device::report_count() > reports_)
-      throw std::logic_error("the CPU device reported: " + cpu_device::last_report());
-  }
-  leak_watch() {
-    for (std::size_t kind = 0; kind < kKinds; ++kind) objects_[kind] = count(kind);
+    return found;
   }
 
- private:
   static constexpr auto kKinds = static_cast<std::size_t>(cpu_device::kLastObjectKind) + 1;
   static std::size_t count(std::size_t kind) {
     return cpu_device::live_objects(static_cast<cpu_device::object_kind>(kind));
@@ -191,8 +219,10 @@ class leak_watch {
   std::size_t objects_[kKinds] = {};
   std::size_t reports_ = cpu_device::report_count();
 #else
-  void require_nothing_left() const {}
+ private:
+  static std::string objects_left() { return {}; }
 #endif
+  int communicators_ = live_communicators;
 };
 
 void answer(connection& launcher, const bytes& question) {
@@ -293,10 +323,63 @@ extern "C" int MPI_Abort(MPI_Comm communicator, int code) {
 // memory with so many others only.
 extern "C" int MPI_Comm_split_type(MPI_Comm communicator, int type, int key, MPI_Info info,
                                    MPI_Comm* made) {
+  using lab::mpi::detail::count_made;
   const int ranks_per_node = lab::mpi::detail::number_in("LAB_MPI_RANKS_PER_NODE");
   if (type != MPI_COMM_TYPE_SHARED || ranks_per_node <= 0)
-    return PMPI_Comm_split_type(communicator, type, key, info, made);
+    return count_made(PMPI_Comm_split_type(communicator, type, key, info, made), made);
   int rank = 0;  // in the whole job
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  return PMPI_Comm_split(communicator, rank / ranks_per_node, key, made);
+  return count_made(PMPI_Comm_split(communicator, rank / ranks_per_node, key, made), made);
+}
+
+// So that communicators are missed that nobody frees.
+extern "C" int MPI_Comm_split(MPI_Comm communicator, int color, int key, MPI_Comm* made) {
+  return lab::mpi::detail::count_made(PMPI_Comm_split(communicator, color, key, made), made);
+}
+extern "C" int MPI_Comm_dup(MPI_Comm communicator, MPI_Comm* made) {
+  return lab::mpi::detail::count_made(PMPI_Comm_dup(communicator, made), made);
+}
+extern "C" int MPI_Comm_create(MPI_Comm communicator, MPI_Group group, MPI_Comm* made) {
+  return lab::mpi::detail::count_made(PMPI_Comm_create(communicator, group, made), made);
+}
+extern "C" int MPI_Cart_create(MPI_Comm communicator, int dimensions, const int* sizes,
+                               const int* periodic, int reorder, MPI_Comm* made) {
+  return lab::mpi::detail::count_made(
+      PMPI_Cart_create(communicator, dimensions, sizes, periodic, reorder, made), made);
+}
+extern "C" int MPI_Comm_free(MPI_Comm* communicator) {
+  if (communicator != nullptr && *communicator != MPI_COMM_NULL)
+    --lab::mpi::detail::live_communicators;
+  return PMPI_Comm_free(communicator);
+}
+
+// And so that a companion knows how much has come to this rank. What a rank sends to itself counts.
+extern "C" int MPI_Bcast(void* buffer, int count, MPI_Datatype type, int root,
+                         MPI_Comm communicator) {
+  int rank = root;
+  PMPI_Comm_rank(communicator, &rank);
+  if (rank != root) lab::mpi::detail::count_received(count, type);
+  return PMPI_Bcast(buffer, count, type, root, communicator);
+}
+extern "C" int MPI_Scatter(const void* from, int count, MPI_Datatype type, void* to, int its_count,
+                           MPI_Datatype its_type, int root, MPI_Comm communicator) {
+  if (to != MPI_IN_PLACE) lab::mpi::detail::count_received(its_count, its_type);
+  return PMPI_Scatter(from, count, type, to, its_count, its_type, root, communicator);
+}
+extern "C" int MPI_Scatterv(const void* from, const int* counts, const int* displacements,
+                            MPI_Datatype type, void* to, int its_count, MPI_Datatype its_type,
+                            int root, MPI_Comm communicator) {
+  if (to != MPI_IN_PLACE) lab::mpi::detail::count_received(its_count, its_type);
+  return PMPI_Scatterv(from, counts, displacements, type, to, its_count, its_type, root,
+                       communicator);
+}
+extern "C" int MPI_Recv(void* to, int count, MPI_Datatype type, int rank, int tag,
+                        MPI_Comm communicator, MPI_Status* status) {
+  lab::mpi::detail::count_received(count, type);
+  return PMPI_Recv(to, count, type, rank, tag, communicator, status);
+}
+extern "C" int MPI_Irecv(void* to, int count, MPI_Datatype type, int rank, int tag,
+                         MPI_Comm communicator, MPI_Request* request) {
+  lab::mpi::detail::count_received(count, type);
+  return PMPI_Irecv(to, count, type, rank, tag, communicator, request);
 }

@@ -70,7 +70,7 @@ process_grid choose_grid(int width, int height, int ranks);
 ///
 /// Requires: kernels on every rank of the grid. Between time steps, only cells at the borders of
 /// the parts are copied; in overlap, the kernels of inner cells and those of borders are in
-/// different streams.
+/// different streams, and those of inner cells are launched before the host waits for messages.
 ///
 /// From: MPI: A Message-Passing Interface Standard, version 3.1, chapters 3 (nonblocking
 /// communication) and 7 (process topologies); the plate is that of 08.4.
