@@ -195,18 +195,6 @@ TEST(EveryStep, AddsEachSixteenProductsFromZeroOn) {
         << name;
 }
 
-/// After a first product of 1, each 16 products add three quarters of what floats near 1 are apart:
-/// rounded to the nearest, that is too much by a quarter, and cut off, too little by all of it.
-TEST(EveryStep, RoundsItsSumsToTheNearest) {
-  const shape size{2, 3, 3072};
-  std::vector<float> a(size.m * size.k, 0x1p-14F), b(size.k * size.n, 0.75F * 0x1p-13F);
-  for (std::size_t row = 0; row < size.m; ++row) a[row * size.k] = 1;
-  for (std::size_t column = 0; column < size.n; ++column) b[column] = 1;
-  for (const auto& [which, name] : kSteps)  // all of these numbers are bfloat16
-    EXPECT_TRUE(matches(check(step::six_products, multiply(which, a, b, size).c, a, b, size)))
-        << name;
-}
-
 // --- every step, every shape ---------------------------------------------------------------------
 
 class Product : public ::testing::TestWithParam<std::tuple<named_step, shape>> {};
