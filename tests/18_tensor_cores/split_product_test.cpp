@@ -181,6 +181,20 @@ TEST(EveryStep, AddsSixteenProductsBeforeItAddsThemToTheSum) {
         << name;
 }
 
+/// 32 products would be lost beside the first one if they were added to it one after the other;
+/// what 16 of them give is not.
+TEST(EveryStep, AddsEachSixteenProductsFromZeroOn) {
+  const shape size{2, 3, 64};
+  std::vector<float> a(size.m * size.k, 0x1p-12F), b(size.k * size.n, 0.75F * 0x1p-12F);
+  for (std::size_t row = 0; row < size.m; ++row)
+    for (std::size_t i = 0; i < 16; ++i) a[row * size.k + i] = i == 0 ? 1.0F : 0.0F;
+  for (std::size_t column = 0; column < size.n; ++column) b[column] = 1;
+  for (const auto& [which, name] : kSteps)  // all of these numbers are bfloat16
+    EXPECT_TRUE(matches(lab::compare_exact(multiply(which, a, b, size).c,
+                                           std::vector<float>(6, 1 + 36 * 0x1p-24F))))
+        << name;
+}
+
 // --- every step, every shape ---------------------------------------------------------------------
 
 class Product : public ::testing::TestWithParam<std::tuple<named_step, shape>> {};
@@ -267,6 +281,26 @@ TEST_P(EachStep, KeepsTheDigitsOfTinyRowsAndColumns) {
       b[i * size.n + column] =
           std::ldexp(b[i * size.n + column], 116 - static_cast<int>(column) * 7);
   EXPECT_TRUE(is_right(which(), a, b, size));
+}
+
+TEST_P(EachStep, KeepsTheDigitsOfWhatIsTinyInItsRow) {
+  // The largest element of each row of A meets a 0, so the tiny ones make C. Then the same for B.
+  const shape size{20, 20, 40};
+  const auto ones = lab::random_floats(size.m * size.k, 1, 1, 2);
+  for (const int exponent : {-30, -60, -90}) {
+    auto a = ones, b = ones;
+    for (std::size_t i = 0; i < a.size(); ++i) a[i] = std::ldexp(a[i], exponent);
+    for (std::size_t row = 0; row < size.m; ++row) a[row * size.k + 7] = 0x1.234p+40F;
+    for (std::size_t column = 0; column < size.n; ++column) b[7 * size.n + column] = 0;
+    EXPECT_TRUE(is_right(which(), a, b, size)) << "2^" << exponent << " in A";
+    std::vector<float> a_by_columns(a.size()), b_by_rows(b.size());
+    for (std::size_t row = 0; row < size.m; ++row)
+      for (std::size_t i = 0; i < size.k; ++i) {
+        a_by_columns[i * size.m + row] = a[row * size.k + i];
+        b_by_rows[row * size.k + i] = b[i * size.n + row];
+      }
+    EXPECT_TRUE(is_right(which(), b_by_rows, a_by_columns, size)) << "2^" << exponent << " in B";
+  }
 }
 
 TEST_P(EachStep, OverflowsToTheRightInfinity) {

@@ -100,7 +100,7 @@ auto by(step which) {
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(WarpsThatMultiplyOnTensorCores) {
-  const shape size{128, 192, 32};
+  const shape size{192, 320, 32};
   for (const auto& [which, name] : kSteps) {
     const std::size_t elements = (size.m + size.n) * size.k;
     // A fragment's product is 16 x 16 x 8; four warps' is at least 64 x 128 x 8, or less at
@@ -108,6 +108,7 @@ REQUIRED_WORK(WarpsThatMultiplyOnTensorCores) {
     const std::size_t fragments = size.m / 16 * (size.n / 16) * (size.k / 8);
     const std::size_t groups = 4 * (size.m / 64) * ((size.n + 255) / 256) * (size.k / 8);
     lab::testing::required what{.threads = 128,
+                                .blocks = 2,
                                 .sent = elements * sizeof(float),
                                 .fetched = size.m * size.n * sizeof(float),
                                 .warp_functions = which == step::wgmma ? groups : fragments,

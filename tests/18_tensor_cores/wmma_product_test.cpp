@@ -82,19 +82,23 @@ std::uint64_t products_of(shape size) {
 }
 
 REQUIRED_WORK(WarpsThatMultiplyOnTensorCores) {
-  const shape size{64, 96, 64};
+  const shape size{144, 192, 32};
   for (const auto& [which, name] : kSteps) {
     const std::size_t elements = (size.m + size.n) * size.k;
-    EXPECT_TRUE(
-        as_required(work_of([&, which = which] { return is_right(which, size, 1); }),
-                    {.threads = 128,
-                     .sent = elements * sizeof(float),
-                     .fetched = size.m * size.n * sizeof(float),
-                     // A product, and the two fragments that it needs. (Those of
-                     // register_blocks are used more than once.)
-                     .warp_functions = products_of(size) * (which == step::register_blocks ? 1 : 3),
-                     .reads = elements * 2,
-                     .writes = size.m * size.n * sizeof(float)}))
+    EXPECT_TRUE(as_required(
+        work_of([&, which = which] { return is_right(which, size, 1); }),
+        {.threads = 128,
+         .sent = elements * sizeof(float),
+         .fetched = size.m * size.n * sizeof(float),
+         // A product, and the two fragments that it needs. (Those of
+         // register_blocks are used more than once.)
+         .warp_functions = products_of(size) * (which == step::register_blocks ? 1 : 3),
+         .reads = elements * 2,
+         .writes = size.m * size.n * sizeof(float),
+         // As floats once, to be rounded; then as halves, by fragments: a lane that
+         // multiplies by itself reads a row and a column for each of its elements.
+         .reads_at_most =
+             elements * sizeof(float) + 2 * 2 * size.m * size.n * size.k / kTile * 5 / 4}))
         << name;
     EXPECT_TRUE(at_other_sizes(
         [which = which](std::size_t n) {
@@ -102,6 +106,19 @@ REQUIRED_WORK(WarpsThatMultiplyOnTensorCores) {
         },
         {.threads = 32, .fetched = 1, .warp_functions = 3, .writes = 1}))
         << name;
+  }
+}
+
+REQUIRED_WORK(BlocksThatShareTheTilesOfC) {
+  const shape size{144, 192, 32};
+  for (const auto& [which, name] : kSteps) {
+    const auto done = work_of([&, which = which] { return is_right(which, size, 4); });
+    ASSERT_TRUE(as_required(done, {.threads = 128})) << name;
+    for (const auto& kernel : done.kernels) {
+      if (kernel.warp_functions == 0) continue;  // it rounds the factors
+      EXPECT_GT(kernel.blocks, 1U)
+          << name << ": one block multiplies everything, and only one multiprocessor has work";
+    }
   }
 }
 

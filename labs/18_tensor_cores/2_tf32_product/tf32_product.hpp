@@ -50,11 +50,11 @@ inline constexpr std::size_t kDefaultSize = 256;
 /// capability 9.0, or when m, n or k is too large for the grid or a tensor map;
 /// lab::cuda_error when CUDA reports an error. Neither leaves device memory behind.
 ///
-/// Requires: a kernel whose warps multiply on tensor cores. A block keeps tiles of A and B in
-/// shared memory, of at least 64 rows each, and loads 16 bytes at a time. In staged, threads copy
-/// them asynchronously, and have started the copies of two more slices while they multiply one. In
-/// wgmma, they come by bulk copies, and no thread loads them from global memory. No library
-/// multiplies.
+/// Requires: a kernel whose blocks share C, and whose warps multiply on tensor cores. A block keeps
+/// tiles of A and B in shared memory, of at least 64 rows each, and loads 16 bytes at a time. In
+/// staged, threads copy them asynchronously, each waits for its own copies, and they have started
+/// those of two more slices while they multiply one. In wgmma, they come by bulk copies, and no
+/// thread loads them from global memory. No library multiplies.
 ///
 /// From: CUDA C++ Programming Guide, NVIDIA, "Warp Matrix Functions" and "Asynchronous Data Copies
 /// using the Tensor Memory Accelerator"; PTX ISA, NVIDIA, "Asynchronous Warpgroup Level Matrix
