@@ -133,6 +133,8 @@ REQUIRED_WORK(RowsAtTheBordersTravelAndEachDeviceComputesItsOwn) {
     if (done.values && !*done.values) continue;  // said
     EXPECT_EQ(waits_between_launches(done.sequence), "")
         << name << ": the host waits only at the end";
+    EXPECT_LE(done.kernels.size(), 3 * devices * kTimeSteps)
+        << name << ": launches; a kernel computes many rows";
     const std::size_t least = kTimeSteps * row;
     EXPECT_GE(done.bytes_copied(cudaMemcpyDeviceToDevice), borders * least) << name;
     EXPECT_LE(done.bytes_copied(cudaMemcpyDeviceToDevice), borders * (least + row))
