@@ -9,6 +9,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iterator>
+#include <map>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -67,6 +70,44 @@ int most_devices() { return std::min(lab::device_count(), 8); }
 
 // --- who does the work ---------------------------------------------------------------------------
 
+bool is_wait(const std::string& call) {
+  return call.ends_with("Synchronize") || call.ends_with("Query") ||
+         call == "cudaMemcpy to the host";
+}
+
+/// The calls by which the host waits between the sorts of the parts, and from the first copy
+/// between devices to the last sort or launch.
+[[maybe_unused]] std::string waits_of(const std::vector<std::string>& calls, std::size_t devices) {
+  const auto is_sort = [](const std::string& call) { return call.starts_with("cub::"); };
+  const auto is_work = [&](const std::string& call) {
+    return is_sort(call) || call.starts_with("cudaLaunch") || call == "cudaMemcpyPeerAsync";
+  };
+  const auto exchange = std::ranges::find(calls, "cudaMemcpyPeerAsync");
+  std::string waits;
+  // Before the exchange: back to the first of the sorts, of which there is one for each device.
+  std::string since;
+  std::size_t sorts = 0;
+  for (auto call = std::make_reverse_iterator(exchange); call != calls.rend(); ++call) {
+    if (is_sort(*call)) {
+      if (sorts++ > 0) waits += since;
+      since.clear();
+      if (sorts == devices) break;
+    } else if (is_wait(*call)) {
+      if (!since.ends_with(*call + " ")) since += *call + " ";
+    }
+  }
+  since.clear();
+  for (auto call = exchange; call != calls.end(); ++call) {
+    if (is_work(*call)) {
+      if (!waits.ends_with(since)) waits += since;
+      since.clear();
+    } else if (is_wait(*call)) {
+      if (!since.ends_with(*call + " ")) since += *call + " ";
+    }
+  }
+  return waits;
+}
+
 REQUIRED_WORK(EachDeviceSortsItsPartAndGetsItsBucketFromTheOthers) {
   for (const auto& [which, name] : kSteps)
     for (const int devices : {1, 2, 4, 8}) {
@@ -87,8 +128,12 @@ REQUIRED_WORK(EachDeviceSortsItsPartAndGetsItsBucketFromTheOthers) {
           << name << ": each device gets its part of the keys, and no other ones";
       const auto peer_copies = done.calls.find("cudaMemcpyPeerAsync");
       if (devices > 1) {
-        ASSERT_NE(peer_copies, done.calls.end()) << name << ": no device sends to another one";
-        EXPECT_GE(peer_copies->second, 2 * count * (count - 1)) << name;
+        ASSERT_NE(peer_copies, done.calls.end())
+            << name << ": no device sends to another one (cudaMemcpyPeerAsync)";
+        EXPECT_GE(peer_copies->second, 2 * count * (count - 1))
+            << name << ": copies between " << devices << " devices (cudaMemcpyPeerAsync)";
+        EXPECT_EQ(waits_of(done.sequence, count), "")
+            << name << ": the host waits while devices have nothing to do";
       }
       const std::size_t most = most_per_device(keys.size(), devices);
       for (const std::size_t bytes : done.device_memory)
@@ -100,8 +145,15 @@ REQUIRED_WORK(EachDeviceSortsItsPartAndGetsItsBucketFromTheOthers) {
     }
 }
 
+/// Of a kernel, if it has several blocks. Watched: those that access memory.
+[[maybe_unused]] std::uint64_t threads_of_several_blocks(
+    const lab::testing::recorded_work::kernel& kernel, bool watched) {
+  if ((watched ? kernel.busy_blocks : kernel.blocks) < 2) return 0;
+  return watched ? kernel.threads : kernel.all_threads();
+}
+
 REQUIRED_WORK(MergeSortsNothingTwice) {
-  const words keys = random_keys(5000, 2);
+  const words keys = random_keys(20'000, 2);
   for (const int devices : {2, 5}) {
     const auto done = work_of([&] { return sorts(step::merge, devices, keys); });
     EXPECT_TRUE(as_required(done, {.threads = 256,
@@ -113,6 +165,17 @@ REQUIRED_WORK(MergeSortsNothingTwice) {
     EXPECT_EQ(std::ranges::count_if(done.kernels, [](const auto& k) { return k.of_library; }),
               devices)
         << "merge: each device sorts once, its own keys";
+    // The given kernel that numbers the pairs has many threads, too, and runs before the sort.
+    std::map<int, std::uint64_t> threads;  // of the largest kernel after the sort, by device
+    std::set<int> sorted;
+    for (const auto& kernel : done.kernels)
+      if (kernel.of_library)
+        sorted.insert(kernel.device);
+      else if (sorted.contains(kernel.device))
+        threads[kernel.device] =
+            std::max(threads[kernel.device], threads_of_several_blocks(kernel, done.watched));
+    for (int device = 0; device < devices; ++device)
+      EXPECT_GE(threads[device], 256U) << "merge: threads of several blocks on device " << device;
   }
 }
 

@@ -42,6 +42,7 @@ using lab::nccl_sum::with_a_failure;
 using lab::testing::as_required;
 using lab::testing::bytes_of;
 using lab::testing::expect_at_full_size;
+using lab::testing::expect_failures_of_threads_reported;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::whole_numbers;
@@ -98,18 +99,20 @@ unsigned calls_of(const lab::testing::work& done, const std::string& name) {
   return at == done.calls.end() ? 0 : at->second;
 }
 
-/// The calls by which a host waits for a device, from the first call of `name` to the last.
+/// The calls by which a host waits for a device, or may ask until it is through, from the first
+/// call of `name` to the last.
 [[maybe_unused]] std::string waits_between(const lab::testing::work& done,
                                            const std::string& name) {
   std::string since, waits;
   bool began = false;
   for (const std::string& call : done.sequence)
     if (call == name) {
-      waits += since;
+      if (!waits.ends_with(since)) waits += since;
       since.clear();
       began = true;
-    } else if (began && (call.ends_with("Synchronize") || call == "cudaMemcpy to the host")) {
-      since += call + " ";
+    } else if (began && (call.ends_with("Synchronize") || call.ends_with("Query") ||
+                         call == "cudaMemcpy to the host")) {
+      if (!since.ends_with(call + " ")) since += call + " ";
     }
   return waits;
 }
@@ -460,6 +463,13 @@ FAULT_TEST(Ring, ReportsEveryCallThatFails) {
 }
 FAULT_TEST(OneThread, ReportsEveryCallThatFails) {
   expect_failures_reported([&] { return sums_up(step::one_thread, 2, 10, 1); });
+}
+FAULT_TEST(ThreadPerRank, ReportsACallThatFailsInOneRankAndNobodyWaits) {
+  for (const int devices : {1, 2, 4})
+    expect_failures_of_threads_reported(
+        [&] { return sums_up(step::thread_per_rank, devices, 50, 1, 2); },
+        {"cudaSetDevice", "cudaMalloc", "cudaStreamCreateWithFlags", "cudaStreamQuery",
+         "cudaEventQuery", "ncclAllReduce", "ncclCommGetAsyncError", "cudaMemcpy"});
 }
 FAULT_TEST(Collectives, ReportEveryCallThatFails) {
   for (const auto& [which, name] : kCollectives)

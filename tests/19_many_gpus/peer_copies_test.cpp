@@ -87,19 +87,20 @@ void for_each_pair(const Visit& visit) {
 
 // --- who does the work ---------------------------------------------------------------------------
 
-/// The calls by which a host waits between the first copy and the last one that are asynchronous,
-/// or the first and the last launch.
+/// The calls by which a host waits, or may ask until something is over, between the first copy and
+/// the last one that are asynchronous, or the first and the last launch.
 [[maybe_unused]] std::string waits_between(const std::vector<std::string>& calls,
                                            const std::string& begin) {
   std::string since, waits;
   bool begun = false;
   for (const std::string& call : calls)
     if (call.starts_with(begin)) {
-      waits += since;
+      if (!waits.ends_with(since)) waits += since;
       since.clear();
       begun = true;
-    } else if (begun && (call.ends_with("Synchronize") || call == "cudaMemcpy to the host")) {
-      since += call + " ";
+    } else if (begun && (call.ends_with("Synchronize") || call.ends_with("Query") ||
+                         call == "cudaMemcpy to the host")) {
+      if (!since.ends_with(call + " ")) since += call + " ";
     }
   return waits;
 }
@@ -173,6 +174,26 @@ REQUIRED_WORK(CopiesOrKernelsAsTheContractHasThem) {
       EXPECT_TRUE(lab::testing::at_other_sizes(at_size)) << name;
     else
       EXPECT_TRUE(lab::testing::at_other_sizes(at_size, {.kernels = 0, .fetched = 1})) << name;
+  }
+}
+
+REQUIRED_WORK(EachPieceIsCopiedOnceInEachDirection) {
+  const ints words = words_of(1000, 4);
+  for (const auto& [piece, pieces] : {std::pair<std::size_t, std::ptrdiff_t>{1, 1000},
+                                      {333, 4},
+                                      {500, 2},
+                                      {999, 2},
+                                      {1000, 1},
+                                      {~std::size_t{0}, 1}}) {
+    const auto done = work_of(
+        [&, piece = piece] { return arrives(step::in_pieces, 0, last_device(), words, 1, piece); });
+    EXPECT_TRUE(as_required(done, {.kernels = 0, .calls = {"cudaMemcpyAsync"}})) << "in_pieces";
+    for (const auto kind : {cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost})
+      EXPECT_EQ(std::ranges::count_if(
+                    done.copies,
+                    [&](const auto& copy) { return copy.kind == kind && copy.stream != nullptr; }),
+                pieces)
+          << "in_pieces: copies in one direction, of 1000 words in pieces of " << piece;
   }
 }
 

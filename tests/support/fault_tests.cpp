@@ -22,6 +22,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "lab/cublas_check.hpp"
@@ -150,6 +151,31 @@ class fault : public cpu_device::observer {
   std::size_t fails_;
   std::vector<call> calls_;
   std::atomic<int> open_ranges_ = 0;
+};
+
+/// While one lives, the first call of a function by another thread than its own fails.
+class fault_of_a_thread : public cpu_device::observer {
+ public:
+  explicit fault_of_a_thread(std::string function) : function_(std::move(function)) {
+    cpu_device::add_observer(*this,
+                             static_cast<cpu_device::event_set>(cpu_device::event_kind::call));
+  }
+  ~fault_of_a_thread() override { cpu_device::remove_observer(*this); }
+  fault_of_a_thread(const fault_of_a_thread&) = delete;
+  fault_of_a_thread& operator=(const fault_of_a_thread&) = delete;
+
+  int call_begins(const cpu_device::call_event& event) override {
+    if (event.function != function_ || std::this_thread::get_id() == own_ || fired_.exchange(true))
+      return 0;
+    if (function_.starts_with("nccl")) return kNcclFault;
+    return kCudaFault;
+  }
+  bool fired() const { return fired_; }
+
+ private:
+  std::string function_;
+  std::thread::id own_ = std::this_thread::get_id();
+  std::atomic<bool> fired_ = false;
 };
 
 /// Keeps what is printed to itself: destructors that cannot throw print, and that is right.
@@ -334,6 +360,38 @@ std::string fail_one(const fault_subject& subject, const std::vector<call>& call
   return {};
 }
 
+/// What is wrong when `function` fails in a thread of the contract, or nothing.
+std::string fail_one_of_threads(const fault_subject& subject, const call& fails) {
+  const inventory before;
+  {
+    const fault_of_a_thread injected(fails.name);
+    try {
+      const bool right = subject.is_right();
+      if (!injected.fired()) return {};
+      return (right ? "the function returned as if nothing had happened. "
+                    : "the function returned a wrong result instead of an error. ") +
+             how_to_check(fails);
+    } catch (const cuda_error& error) {
+      if (error.code() != kCudaFault) return another_error(error);
+    } catch (const nccl_error& error) {
+      if (!fails.name.starts_with("nccl") || error.result() != kNcclFault)
+        return another_error(error);
+    } catch (const std::exception& error) {
+      return another_exception(error);
+    }
+  }
+  if (cpu_device::report_count() != before.reports)
+    return "the CPU device reported: " + cpu_device::last_report();
+  if (const std::string what = left_behind(before, {}); !what.empty())
+    return "the function left this behind: " + what + ". It has to be given back on every way out.";
+  try {
+    if (!subject.is_right()) return "the next call, without a fault, was wrong.";
+  } catch (const std::exception& error) {
+    return std::string("the next call, without a fault, failed as well: ") + error.what();
+  }
+  return {};
+}
+
 /// The numbers of the calls that fail in turn.
 std::vector<std::size_t> choose(const std::vector<call>& calls) {
   std::vector<std::size_t> all(calls.size());
@@ -464,6 +522,14 @@ void fail_each_call(const fault_subject& subject) {
   }
 }
 
+void fail_a_call_of_a_thread(const fault_subject& subject, const std::string& function) {
+  const call fails{function, false, {}};
+  const std::string complaint = fail_one_of_threads(subject, fails);
+  EXPECT_TRUE(complaint.empty()) << "When one of the threads called " << function
+                                 << " and it failed with " << code_given_to(fails) << ", "
+                                 << complaint;
+}
+
 }  // namespace lab::testing::detail
 
 #else
@@ -472,6 +538,7 @@ namespace lab::testing::detail {
 
 bool has_the_device() { return false; }
 void fail_each_call(const fault_subject&) {}
+void fail_a_call_of_a_thread(const fault_subject&, const std::string&) {}
 
 }  // namespace lab::testing::detail
 

@@ -16,7 +16,9 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <initializer_list>
 #include <optional>
+#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -44,6 +46,7 @@ struct fault_subject {
   std::function<bool()> inputs_unchanged;  ///< compares the input with what it was
 };
 void fail_each_call(const fault_subject& subject);
+void fail_a_call_of_a_thread(const fault_subject& subject, const std::string& function);
 
 /// Whether this process has the device, so that it can choose which calls fail. A grader has not.
 bool has_the_device();
@@ -87,6 +90,20 @@ void expect_failures_reported(const Call& call, const Inputs&... inputs) {
                                 }
                               },
                           .inputs_unchanged = [&] { return before == std::tie(inputs...); }});
+}
+
+/// The same for a contract that starts threads of its own. Their calls come in another order each
+/// time, so they are named: of each function that threads of the contract call, the first such call
+/// fails. Which thread that is, is left to chance; the others must not wait for it for ever.
+template <class Call>
+void expect_failures_of_threads_reported(const Call& call,
+                                         std::initializer_list<const char*> functions) {
+  if (!detail::has_the_device())
+    GTEST_SKIP() << "which calls fail cannot be chosen across processes";
+  for (const char* function : functions)
+    detail::fail_a_call_of_a_thread({.is_right = [&] { return static_cast<bool>(call()); },
+                                     .inputs_unchanged = [] { return true; }},
+                                    function);
 }
 
 }  // namespace lab::testing

@@ -44,9 +44,9 @@ struct result {
 /// memory, streams or communicators behind.
 ///
 /// Requires: the sums are formed on the devices. ring_by_hand: 2 * (devices - 1) steps, in each of
-/// which every device sends one of `devices` pieces to the next one; no NCCL; the host waits for
-/// nothing before all of it is in the streams. The others: one ncclAllReduce per device and round,
-/// from one host thread or from a thread for each device.
+/// which every device sends one of `devices` pieces to the next one (cudaMemcpyPeerAsync); no NCCL;
+/// the host waits for nothing before all of it is in the streams. The others: one ncclAllReduce per
+/// device and round, from one host thread or from a thread for each device.
 ///
 /// From: the ring is described by P. Patarasu, X. Yuan, Bandwidth Optimal All-reduce Algorithms for
 /// Clusters of Workstations, 2009; the calls and the handling of failures by NVIDIA's NCCL user

@@ -70,8 +70,10 @@ std::vector<splitter> choose_splitters(int devices, std::span<const std::uint32_
 /// behind.
 ///
 /// Requires: each device sorts its part (by CUB, say), and gets its bucket by copies from device to
-/// device: 2 from each other device that has any of it, for keys and for positions. From the host
-/// each device gets its part of the keys, and no array that could hold all of them.
+/// device (cudaMemcpyPeerAsync): 2 from each other device that has any of it, for keys and for
+/// positions. From the host each device gets its part of the keys, and no array that could hold all
+/// of them. The host does not wait between the sorts of two devices, nor from the first copy
+/// between devices to the last sort or merge. merge: a kernel of many threads on each device.
 ///
 /// From: sampling at regular distances is by H. Shi, J. Schaeffer, Parallel Sorting by Regular
 /// Sampling, 1992; the splitting of equal keys by position is common, the bound is ours.

@@ -82,7 +82,8 @@ void ring_all_reduce(rank_list& ranks, std::size_t n) {
 void grouped_all_reduce(rank_list& ranks, std::size_t n) {
   // TODO(4): ncclAllReduce for each rank, from `own` to `sums`, in its stream. One thread makes the
   //          calls of several ranks in a group (given.hpp): without it, the first call may wait for
-  //          the others, which come after it.
+  //          the others, which come after it. Invariant: the calls of all ranks, or of none, are in
+  //          the group when it ends, also after an exception. So nothing else belongs in it.
   // BEGIN SOLUTION
   // STUB: throw not_written("step one_thread", 4);
   group calls;

@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// wide_halo counts time steps, and has whole halos in the last round; parts in another order.
+
+#include <cuda_runtime.h>
+
+#include "given.hpp"
+
+namespace lab::halo_exchange {
+namespace {
+
+/// Puts into the queue of part k: its first and last `rows` own rows go to where its neighbours
+/// have their halo, and then `sent` is recorded.
+void send_borders(const team& t, std::size_t k, int rows) {
+  const part& p = t.parts[k];
+  const std::size_t bytes = p.cells_of(rows) * sizeof(float);
+  CUDA_CHECK(cudaSetDevice(p.device));
+  if (k > 0) {
+    const part& above = t.parts[k - 1];
+    CUDA_CHECK(cudaMemcpyPeerAsync(above.row(above.rows), above.device, p.row(0), p.device, bytes,
+                                   p.queue));
+  }
+  if (k + 1 < t.parts.size()) {
+    const part& below = t.parts[k + 1];
+    CUDA_CHECK(cudaMemcpyPeerAsync(below.row(-rows), below.device, p.row(p.rows - rows), p.device,
+                                   bytes, p.queue));
+  }
+  CUDA_CHECK(cudaEventRecord(p.sent, p.queue));
+}
+
+void exchange_first(team& t, int steps) {
+  for (; steps > 0; --steps) {
+    std::size_t k = 0;
+    for (; k < t.parts.size(); ++k) send_borders(t, k, 1);
+    while (k-- > 0) {
+      part& p = t.parts[k];
+      await_neighbours(t, k, &part::sent);
+      compute(t, p, p.queue, 0, p.rows);
+      p.swap();
+    }
+  }
+}
+
+void overlapped(team& t, int steps) {
+  for (std::size_t k = 0; k < t.parts.size(); ++k) send_borders(t, k, 1);
+  for (int s = 0; s < steps; ++s) {
+    for (std::size_t k = 0; k < t.parts.size(); ++k) {
+      const part& p = t.parts[k];
+      CUDA_CHECK(cudaStreamWaitEvent(p.queue, p.inner_computed, 0));
+      CUDA_CHECK(cudaStreamWaitEvent(p.inner, p.computed, 0));
+      await_neighbours(t, k, &part::sent);
+      compute(t, p, p.queue, 0, 1);
+      if (p.rows > 1) compute(t, p, p.queue, p.rows - 1, 1);
+      CUDA_CHECK(cudaEventRecord(p.computed, p.queue));
+      compute(t, p, p.inner, 1, p.rows - 2);
+      CUDA_CHECK(cudaSetDevice(p.device));
+      CUDA_CHECK(cudaEventRecord(p.inner_computed, p.inner));
+    }
+    for (part& p : t.parts) p.swap();
+    for (std::size_t k = 0; k < t.parts.size(); ++k) send_borders(t, k, 1);
+  }
+}
+
+void wide_halo(team& t, int steps, int depth) {
+  const std::size_t count = t.parts.size();
+  for (int step = 0; step < steps; ++step) {
+    const int since = step % depth;
+    if (since == 0) {
+      for (std::size_t k = 0; k < count; ++k) send_borders(t, k, depth);
+      for (std::size_t k = 0; k < count; ++k) await_neighbours(t, k, &part::sent);
+    }
+    for (std::size_t k = 0; k < count; ++k) {
+      const part& p = t.parts[k];
+      const int first = std::max(since + 1 - depth, -p.first);
+      const int end = std::min(p.rows + depth - 1 - since, t.height - p.first);
+      compute(t, p, p.queue, first, end - first);
+      if (since == depth - 1) CUDA_CHECK(cudaEventRecord(p.computed, p.queue));
+    }
+    if (since == depth - 1)
+      for (std::size_t k = 0; k < count; ++k) await_neighbours(t, k, &part::computed);
+    for (part& p : t.parts) p.swap();
+  }
+}
+
+}  // namespace
+
+result simulate(step which, int devices, int width, int height, std::span<const float> initial,
+                std::span<const float> heaters, int steps, int depth) {
+  check(devices, width, height, initial, heaters, steps, depth);
+  return host_part_of_simulate(devices, width, height, initial, heaters,
+                               which == step::wide_halo ? depth : 1, [&](team& t, int rows) {
+                                 if (which == step::exchange_first) exchange_first(t, steps);
+                                 if (which == step::overlapped) overlapped(t, steps);
+                                 if (which == step::wide_halo) wide_halo(t, steps, rows);
+                               });
+}
+
+}  // namespace lab::halo_exchange

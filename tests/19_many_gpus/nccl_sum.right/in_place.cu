@@ -1,0 +1,180 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The all-reduce of one thread is in place; a rank asks for an event, and not for its stream.
+
+#include <cuda_runtime.h>
+#include <nccl.h>
+
+#include <chrono>
+
+#include "given.hpp"
+
+namespace lab::nccl_sum {
+namespace {
+
+// --- ring_by_hand: rank k sends to rank k + 1, the last one to the first -------------------------
+// In a step all ranks send at the same time. So the sends of all are put into the streams before
+// anything that waits for them.
+
+/// Puts a copy into the stream of `from`: of its piece at `source` to `target`, in `to`'s memory.
+void send(rank& from, const rank& to, const float* source, float* target, std::size_t count) {
+  CUDA_CHECK(cudaSetDevice(from.number));
+  if (count > 0)
+    CUDA_CHECK(cudaMemcpyPeerAsync(target, to.number, source, from.number, count * sizeof(float),
+                                   from.queue));
+  CUDA_CHECK(cudaEventRecord(from.sent, from.queue));
+}
+
+void ring_all_reduce(rank_list& ranks, std::size_t n) {
+  const int count = static_cast<int>(ranks.size());
+  const auto next = [&](int k) -> rank& { return ranks[static_cast<std::size_t>(k + 1) % count]; };
+  const auto previous = [&](int k) -> rank& {
+    return ranks[static_cast<std::size_t>(k + count - 1) % count];
+  };
+  for (rank& r : ranks)
+    CUDA_CHECK(cudaMemcpyAsync(r.sums.data(), r.own.data(), r.own.size_bytes(),
+                               cudaMemcpyDeviceToDevice, r.queue));
+
+  for (int s = 0; s < count - 1; ++s) {
+    for (int k = 0; k < count; ++k) {
+      const piece p = piece_of(n, count, k - s);
+      rank& r = ranks[static_cast<std::size_t>(k)];
+      send(r, next(k), r.sums.data() + p.begin, next(k).arrived.data() + p.begin, p.size);
+    }
+    for (int k = 0; k < count; ++k) {
+      const piece p = piece_of(n, count, k - 1 - s);
+      rank& r = ranks[static_cast<std::size_t>(k)];
+      CUDA_CHECK(cudaSetDevice(r.number));
+      CUDA_CHECK(cudaStreamWaitEvent(r.queue, previous(k).sent, 0));
+      add(r.sums.data() + p.begin, r.arrived.data() + p.begin, p.size, r.queue);
+    }
+  }
+  for (int s = 0; s < count - 1; ++s) {
+    for (int k = 0; k < count; ++k) {
+      const piece p = piece_of(n, count, k + 1 - s);
+      rank& r = ranks[static_cast<std::size_t>(k)];
+      send(r, next(k), r.sums.data() + p.begin, next(k).sums.data() + p.begin, p.size);
+    }
+    for (int k = 0; k < count; ++k)
+      CUDA_CHECK(
+          cudaStreamWaitEvent(ranks[static_cast<std::size_t>(k)].queue, previous(k).sent, 0));
+  }
+}
+
+// --- one_thread: a call for each rank, all of them in a group ------------------------------------
+
+void grouped_all_reduce(rank_list& ranks, std::size_t n) {
+  for (rank& r : ranks)
+    CUDA_CHECK(cudaMemcpyAsync(r.sums.data(), r.own.data(), r.own.size_bytes(),
+                               cudaMemcpyDeviceToDevice, r.queue));
+  group calls;
+  for (rank& r : ranks)
+    NCCL_CHECK(ncclAllReduce(r.sums.data(), r.sums.data(), n, ncclFloat, ncclSum, r.comm, r.queue));
+  calls.end();
+}
+
+void grouped(collective which, rank_list& ranks, std::size_t n, int root) {
+  group all;
+  for (rank& r : ranks) {
+    switch (which) {
+      case collective::broadcast:
+        NCCL_CHECK(ncclBroadcast(r.own.data(), r.sums.data(), n, ncclFloat, root, r.comm, r.queue));
+        break;
+      case collective::all_gather:
+        NCCL_CHECK(ncclAllGather(r.own.data(), r.sums.data(), n, ncclFloat, r.comm, r.queue));
+        break;
+      case collective::reduce_scatter:
+        NCCL_CHECK(ncclReduceScatter(r.own.data(), r.sums.data(), n / ranks.size(), ncclFloat,
+                                     ncclSum, r.comm, r.queue));
+        break;
+    }
+  }
+  all.end();
+}
+
+// --- thread_per_rank: and one that fails ---------------------------------------------------------
+
+/// Returns when the stream of this rank has done everything. Throws when that will never be.
+void wait_or_give_up(const rank& r, const std::atomic<bool>& somebody_failed) {
+  CUDA_CHECK(cudaSetDevice(r.number));
+  const event done;
+  CUDA_CHECK(cudaEventRecord(done, r.queue));
+  cudaError_t status = cudaErrorNotReady;
+  while ((status = cudaEventQuery(done)) == cudaErrorNotReady) {
+    ncclResult_t result = ncclSuccess;
+    NCCL_CHECK(ncclCommGetAsyncError(r.comm, &result));
+    if (somebody_failed) result = ncclRemoteError;
+    if (result != ncclInProgress) NCCL_CHECK(result);
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
+  CUDA_CHECK(status);
+}
+
+/// All that rank k does, on a thread of its own. Returns the time of a round.
+float work_of_rank(int k, communicators& comms, std::span<const float> own, std::span<float> sums,
+                   int rounds, bool fails) {
+  std::optional<rank> r;  // outlives what follows
+  const auto all_reduce_once = [&] {
+    if (fails) throw std::runtime_error("rank " + std::to_string(k) + " fails, as it was told to");
+    NCCL_CHECK(ncclAllReduce(r->own.data(), r->sums.data(), own.size(), ncclFloat, ncclSum, r->comm,
+                             r->queue));
+  };
+  const auto wait = [&] { wait_or_give_up(*r, comms.somebody_failed); };
+  try {
+    CUDA_CHECK(cudaSetDevice(k));
+    r.emplace(k, own, own.size(), comms[k]);
+    const float milliseconds = time_of_a_round(rounds, all_reduce_once, wait);
+    if (!sums.empty())
+      CUDA_CHECK(
+          cudaMemcpy(sums.data(), r->sums.data(), sums.size_bytes(), cudaMemcpyDeviceToHost));
+    return milliseconds;
+  } catch (...) {
+    comms.somebody_failed = true;
+    comms.abort(k);
+    throw;
+  }
+}
+
+// --- the dot product: one number per rank --------------------------------------------------------
+
+void grouped_dot(std::deque<dot_rank>& ranks, const communicators& comms) {
+  for (dot_rank& r : ranks) {
+    CUDA_CHECK(cudaSetDevice(r.device));
+    add_products(r);
+  }
+  group all;
+  for (dot_rank& r : ranks)
+    NCCL_CHECK(ncclAllReduce(r.sum.data(), r.sum.data(), 1, ncclDouble, ncclSum, comms[r.device],
+                             r.queue));
+  all.end();
+}
+
+}  // namespace
+
+// --- given ---------------------------------------------------------------------------------------
+
+result all_reduce(step which, int devices, std::span<const float> arrays, int rounds) {
+  check(devices, arrays);
+  check_rounds(rounds);
+  if (arrays.empty()) return {};
+  if (which == step::thread_per_rank) return sums_of_threads(devices, arrays, rounds, work_of_rank);
+  return sums_of_one_thread(devices, arrays, rounds, which == step::one_thread,
+                            which == step::one_thread ? grouped_all_reduce : ring_all_reduce);
+}
+
+std::vector<float> communicate(collective which, int devices, std::span<const float> arrays,
+                               int root) {
+  check(which, devices, arrays, root);
+  return results_of_collective(which, devices, arrays, root, grouped);
+}
+
+std::vector<double> dot(int devices, std::span<const float> a, std::span<const float> b) {
+  return dots_of_ranks(devices, a, b, grouped_dot);
+}
+
+std::vector<outcome> with_a_failure(int devices, std::size_t n, int failing) {
+  return outcomes_of_threads(devices, n, failing, work_of_rank);
+}
+
+}  // namespace lab::nccl_sum
