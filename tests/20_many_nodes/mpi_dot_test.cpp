@@ -93,6 +93,11 @@ REQUIRED_WORK(AKernelOnEveryRankForItsPart) {
     if (again > 0) {
       EXPECT_GE(done.bytes_copied(cudaMemcpyDeviceToHost), again - part)
           << name << ": the parts come from the host, and not from the device of rank 0";
+      const auto is_sum = [](const auto& copy) {
+        return copy.kind == cudaMemcpyHostToDevice && copy.bytes == sizeof(double);
+      };
+      EXPECT_GE(std::count_if(done.copies.begin(), done.copies.end(), is_sum), kRanks)
+          << name << ": the sum of all ranks does not reach the devices";
       // In pieces, perhaps, but not only the sums.
       EXPECT_GE(std::accumulate(done.host_memory.begin(), done.host_memory.end(), std::size_t{0}),
                 10'000U)
@@ -186,6 +191,18 @@ TEST_P(EachStep, GivesAllRanksTheSameBits) {
                                   << ": have all ranks added in the same order?";
       EXPECT_TRUE(matches(lab::compare(sum, reference(x, y), {.absolute = error_bound(x, y)})));
     }
+  }
+}
+
+TEST_P(EachStep, GivesAllRanksTheSameBitsWhereTheOrderMatters) {
+  // The sum of a rank is a float, and a few of those are exact in double. Here a rank that adds the
+  // others' sums to its own gets something else.
+  const vector x{0x1p80F, 3, -0x1p80F, 5, 0x1p70F, 7, -0x1p70F, 9};
+  for (const int ranks : {3, 8}) {
+    const vector some(x.begin(), x.begin() + ranks), ones(some.size(), 1.0F);
+    const result got = dot(which(), some, ones, ranks);
+    for (const double sum : got.sums)
+      EXPECT_EQ(sum, got.sums[0]) << ranks << " ranks: have all of them added in the same order?";
   }
 }
 
