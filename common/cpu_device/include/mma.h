@@ -258,8 +258,10 @@ CPU_DEVICE_IN_KERNEL void for_own_words(const warp_call& call, bool write, Move 
   const unsigned line_bytes = kBytes / lines;
   const unsigned rows = lines < 8 ? lines : 8, columns = 32 / rows;
   const unsigned lane = ::cpu_device::lane_id();
-  for (unsigned line = lane / columns; line < lines; line += rows)
-    for (unsigned at = lane % columns * kWord; at < line_bytes; at += columns * kWord) {
+  const unsigned first_line = rows < 8 ? lane % rows : lane / columns;
+  const unsigned first_word = rows < 8 ? lane / rows : lane % columns;
+  for (unsigned line = first_line; line < lines; line += rows)
+    for (unsigned at = first_word * kWord; at < line_bytes; at += columns * kWord) {
       auto* const memory = static_cast<char*>(const_cast<void*>(call.memory)) +
                            std::size_t{line} * call.stride * sizeof(element) + at;
 #ifdef CPU_DEVICE_CHECK
