@@ -372,12 +372,12 @@ std::string fail_one_of_threads(const fault_subject& subject, const call& fails)
                     : "the function returned a wrong result instead of an error. ") +
              how_to_check(fails);
     } catch (const cuda_error& error) {
-      if (error.code() != kCudaFault) return another_error(error);
+      if (error.code() != kCudaFault) return another_error(error, fails);
     } catch (const nccl_error& error) {
       if (!fails.name.starts_with("nccl") || error.result() != kNcclFault)
-        return another_error(error);
+        return another_error(error, fails);
     } catch (const std::exception& error) {
-      return another_exception(error);
+      return another_exception(error, fails);
     }
   }
   if (cpu_device::report_count() != before.reports)
