@@ -76,8 +76,10 @@ REQUIRED_WORK(WarpsThatFindOutByVotesWhereTheirElementsGo) {
                                    .blocks = 4,
                                    .sent = bytes_of(values),
                                    .fetched = written * sizeof(std::int32_t),
+                                   .warp_functions = values.size() / 32,
                                    .reads = bytes_of(values),
-                                   .writes = written * sizeof(std::int32_t)}))
+                                   .writes = written * sizeof(std::int32_t),
+                                   .atomics = which == step::any_order}))
         << name;
     std::uint64_t atomics = 0, writes = 0;
     for (const auto& k : done.kernels) {
