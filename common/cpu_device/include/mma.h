@@ -289,9 +289,12 @@ CPU_DEVICE_UNWATCHED inline std::size_t offset_of(const warp_call& call, unsigne
          (call.by_columns ? column * F::cpu_device_rows + row : place);
 }
 
+// The next three are functions of their own, in which no lane is preempted (kernel_code.cpp): what
+// one lane does for all, no other one begins meanwhile.
+
 /// The lanes take their elements from the warp's tile.
 template <class F>
-CPU_DEVICE_UNWATCHED void scatter(const warp_call& call, const char* tile) {
+[[gnu::noinline]] CPU_DEVICE_UNWATCHED void scatter(const warp_call& call, const char* tile) {
   using element = typename F::storage_element_type;
   ::cpu_device::warp_exchange& all = meet(call, "wmma::load_matrix_sync");
   if (all.left == 0)
@@ -306,7 +309,7 @@ CPU_DEVICE_UNWATCHED void scatter(const warp_call& call, const char* tile) {
 }
 /// The lanes put them there.
 template <class F>
-CPU_DEVICE_UNWATCHED void collect(const warp_call& call, char* tile) {
+[[gnu::noinline]] CPU_DEVICE_UNWATCHED void collect(const warp_call& call, char* tile) {
   using element = typename F::storage_element_type;
   ::cpu_device::warp_exchange& all = meet(call, "wmma::store_matrix_sync");
   if (all.left == 0)
@@ -422,8 +425,8 @@ CPU_DEVICE_UNWATCHED void multiply(const ::cpu_device::warp_exchange& all, bool 
 }
 
 template <class D, class A, class B, class C>
-CPU_DEVICE_UNWATCHED void mma(D& d, const A& a, const B& b, const C& c, bool saturate,
-                              const char* file, int line) {
+[[gnu::noinline]] CPU_DEVICE_UNWATCHED void mma(D& d, const A& a, const B& b, const C& c,
+                                                bool saturate, const char* file, int line) {
   static_assert(may_become<typename A::element_type, typename C::element_type>() &&
                     may_become<typename A::element_type, typename D::element_type>(),
                 "the products of such matrices are not added to such accumulators: those of __half "

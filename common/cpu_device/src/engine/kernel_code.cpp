@@ -44,9 +44,9 @@ bool is_the_programs(std::string_view name) {
     return !name.starts_with("cpu_device_") && !name.starts_with("__") && !name.starts_with("_");
   while (!name.empty() && (name[0] == '_' || (name[0] >= 'A' && name[0] <= 'Z' && name[0] != 'S')))
     name.remove_prefix(1);  // _ZN, _ZNK, _ZZN, _ZGVZN, _ZTh ...
-  return !name.starts_with("10cpu_device") && !name.starts_with("St") && !name.starts_with("Sa") &&
-         !name.starts_with("Ss") && !name.starts_with("9__gnu_cxx") &&
-         !name.starts_with("10__cxxabiv1");
+  return !name.starts_with("10cpu_device") && !name.starts_with("6nvcuda4wmma") &&
+         !name.starts_with("St") && !name.starts_with("Sa") && !name.starts_with("Ss") &&
+         !name.starts_with("9__gnu_cxx") && !name.starts_with("10__cxxabiv1");
 }
 
 /// The file that holds an address, and where it was loaded.
