@@ -101,6 +101,7 @@ struct buffer {
   void fill(const std::vector<std::int64_t>& values) const {
     CHECK(cudaSetDevice(device) == cudaSuccess);
     CHECK(cudaMemcpy(data, values.data(), n * sizeof *data, cudaMemcpyHostToDevice) == cudaSuccess);
+    CHECK(cudaStreamSynchronize(nullptr) == cudaSuccess);  // they may still be on their way
   }
   std::vector<std::int64_t> values() const {
     std::vector<std::int64_t> host(n);
