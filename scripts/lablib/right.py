@@ -4,7 +4,7 @@
 """Right solutions in other styles, which the tests of an exercise must not refuse.
 
 Each is a whole file tests/CC_chapter/<name>.right/<style>.cu in the place of the solution. The
-comment after the license says what is other about it.
+comment after the license says how it differs.
 
 As a program (the build's own checks):
     right.py STYLE.cu PROGRAM…
@@ -33,7 +33,7 @@ def problem(path: Path) -> str:
     if path.suffix != ".cu" or not path.is_file():
         return "only CUDA files belong here, <style>.cu"
     if not re.fullmatch(r"[a-z][a-z0-9_]*", path.stem):
-        return f"'{path.stem}' is not a name: small letters, digits and underscores are"
+        return f"'{path.stem}' is not a name: lower-case letters, digits and underscores make one"
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     code = [line for line in lines if line.strip() and not line.startswith("//")]
     if not code:
@@ -41,7 +41,7 @@ def problem(path: Path) -> str:
     before = lines[: lines.index(code[0])]
     comment = [line.strip("/ ") for line in before if "SPDX-" not in line]
     if not any(comment):
-        return "say in a comment before the code what is other about this solution"
+        return "say in a comment before the code how this solution differs"
     return ""
 
 
