@@ -35,6 +35,8 @@ Each program checks its result before it measures, warms up, and takes samples o
 millisecond each. The tables show the median of all samples and the quartiles around it. *Of copy*
 is the rate in bytes per second as a share of a plain copy in device memory, measured in the same
 run; *of library* is the library's time as a share of the step's: above 100 % the step is faster.
+Until 2026-11-25 a library's calls were timed one by one, which charges each with its launch. For a
+call of less than half a millisecond that is too much, so no share is given there.
 """
 _NOTHING = "Nothing has been measured in this way yet.\n"
 
