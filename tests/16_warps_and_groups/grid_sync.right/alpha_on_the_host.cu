@@ -1,0 +1,172 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Other than in the solution: the host fetches p·q, too, and divides; and after the last
+// iteration there is no next direction.
+
+#include <cuda_runtime.h>
+
+#include "given.hpp"
+
+namespace lab::grid_sync {
+namespace {
+
+// --- the parts of an iteration -------------------------------------------------------------------
+// All threads of the grid call these. Each does its own cells, and returns its part of a sum.
+
+/// x = 0, so r = b, and the first direction is p = r. Returns this thread's part of r·r.
+__device__ double begin(const vectors& v) {
+  double mine = 0;
+  for (std::size_t i = first_cell(); i < v.n; i += cells_apart()) {
+    v.x[i] = 0;
+    v.r[i] = v.p[i] = v.b[i];
+    mine += v.b[i] * v.b[i];
+  }
+  return mine;
+}
+
+/// q = A p. Returns this thread's part of p·q.
+__device__ double multiply(const vectors& v) {
+  double mine = 0;
+  for (std::size_t i = first_cell(); i < v.n; i += cells_apart()) {
+    const std::size_t column = i % v.width;
+    double sum = 4 * v.p[i];
+    if (i >= v.width) sum -= v.p[i - v.width];
+    if (i + v.width < v.n) sum -= v.p[i + v.width];
+    if (column > 0) sum -= v.p[i - 1];
+    if (column + 1 < v.width) sum -= v.p[i + 1];
+    v.q[i] = sum;
+    mine += v.p[i] * sum;
+  }
+  return mine;
+}
+
+/// A step along p. Returns this thread's part of r·r.
+__device__ double advance(const vectors& v, double alpha) {
+  double mine = 0;
+  for (std::size_t i = first_cell(); i < v.n; i += cells_apart()) {
+    v.x[i] += alpha * v.p[i];
+    v.r[i] -= alpha * v.q[i];
+    mine += v.r[i] * v.r[i];
+  }
+  return mine;
+}
+
+/// The next direction: p = r + beta p.
+__device__ void turn(const vectors& v, double beta) {
+  for (std::size_t i = first_cell(); i < v.n; i += cells_apart()) v.p[i] = v.r[i] + beta * v.p[i];
+}
+
+// --- many_launches: where all blocks have to wait, a kernel ends ---------------------------------
+
+__global__ void begin_all(vectors v) { store_part(v.rr, begin(v)); }
+__global__ void multiply_all(vectors v) { store_part(v.pq, multiply(v)); }
+
+__global__ void advance_all(vectors v, double alpha) { store_part(v.rr, advance(v, alpha)); }
+
+__global__ void turn_all(vectors v, double beta) { turn(v, beta); }
+
+__global__ void add_parts(const double* parts, unsigned blocks, double* sum) {
+  const double all = sum_of_parts(parts, blocks);
+  if (threadIdx.x == 0) *sum = all;
+}
+
+/// The sum of the parts of r·r, for the host. `sum` is an element on the device.
+double fetch_sum(const double* parts, unsigned blocks, double* sum) {
+  double rr = 0;
+  add_parts<<<1, kThreads>>>(parts, blocks, sum);
+  CUDA_CHECK(cudaGetLastError());
+  CUDA_CHECK(cudaMemcpy(&rr, sum, sizeof rr, cudaMemcpyDeviceToHost));
+  return rr;
+}
+
+/// Solves with `blocks` blocks. `sum` is an element on the device.
+outcome solve_by_launches(const vectors& v, unsigned blocks, double tolerance, std::size_t most,
+                          double* sum) {
+  begin_all<<<blocks, kThreads>>>(v);
+  double rr = fetch_sum(v.rr, blocks, sum);
+  const double enough = tolerance * tolerance * rr;
+  std::size_t iterations = 0;
+  while (!(rr <= enough) && iterations < most) {
+    multiply_all<<<blocks, kThreads>>>(v);
+    CUDA_CHECK(cudaGetLastError());
+    advance_all<<<blocks, kThreads>>>(v, rr / fetch_sum(v.pq, blocks, sum));
+    CUDA_CHECK(cudaGetLastError());
+    const double next = fetch_sum(v.rr, blocks, sum);
+    ++iterations;
+    if (next > enough && iterations < most) {
+      turn_all<<<blocks, kThreads>>>(v, next / rr);
+      CUDA_CHECK(cudaGetLastError());
+    }
+    rr = next;
+  }
+  return {iterations, rr, enough};
+}
+
+// --- one_launch: a barrier of the grid in place of each launch -----------------------------------
+
+__global__ void solve_all(vectors v, double tolerance, std::size_t most, outcome* done) {
+  const cg::grid_group grid = cg::this_grid();
+  const unsigned blocks = gridDim.x;
+  store_part(v.rr, begin(v));
+  grid.sync();
+  double rr = sum_of_parts(v.rr, blocks);
+  const double enough = tolerance * tolerance * rr;
+  std::size_t iterations = 0;
+  while (!(rr <= enough) && iterations < most) {
+    store_part(v.pq, multiply(v));
+    grid.sync();
+    const double alpha = rr / sum_of_parts(v.pq, blocks);
+    store_part(v.rr, advance(v, alpha));
+    grid.sync();
+    const double next = sum_of_parts(v.rr, blocks);
+    ++iterations;
+    const double beta = next / rr;
+    rr = next;
+    if (rr <= enough || iterations == most) break;  // all threads have the same numbers
+    turn(v, beta);
+    grid.sync();
+  }
+  if (grid.thread_rank() == 0) *done = {iterations, rr, enough};
+}
+
+/// Launches solve_all() with at most `blocks` blocks.
+void solve_by_one_launch(vectors v, unsigned blocks, double tolerance, std::size_t most,
+                         outcome* done) {
+  int per_multiprocessor = 0;
+  CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_multiprocessor, solve_all,
+                                                           static_cast<int>(kThreads), 0));
+  const unsigned resident =
+      static_cast<unsigned>(per_multiprocessor) * device_limit(cudaDevAttrMultiProcessorCount);
+  blocks = std::min(blocks, resident);
+  void* arguments[] = {&v, &tolerance, &most, &done};
+  CUDA_CHECK(cudaLaunchCooperativeKernel(solve_all, blocks, kThreads, arguments, 0, nullptr));
+}
+
+}  // namespace
+
+// --- given: the host's part ----------------------------------------------------------------------
+
+result solve(step which, std::span<const double> b, std::size_t width, std::size_t height,
+             double tolerance, std::size_t most_iterations) {
+  check(b, width, height, tolerance);
+  const std::size_t n = b.size();
+  if (n == 0) return {{}, 0, 0, true};
+  const unsigned blocks = blocks_for(n);
+  const device_buffer device_b(b);
+  device_buffer<double> x(n), r(n), p(n), q(n), pq(blocks), rr(blocks), sum(1);
+  device_buffer<outcome> device_outcome(1);
+  const vectors v{width,    n,        device_b.data(), x.data(), r.data(),
+                  p.data(), q.data(), pq.data(),       rr.data()};
+  outcome done{};
+  const float kernel_ms = time_kernel([&] {
+    if (which == step::many_launches)
+      done = solve_by_launches(v, blocks, tolerance, most_iterations, sum.data());
+    else
+      solve_by_one_launch(v, blocks, tolerance, most_iterations, device_outcome.data());
+  });
+  if (which == step::one_launch) device_outcome.copy_to({&done, 1});
+  return {x.to_vector(), done.iterations, std::sqrt(done.rr), done.rr <= done.enough, kernel_ms};
+}
+
+}  // namespace lab::grid_sync

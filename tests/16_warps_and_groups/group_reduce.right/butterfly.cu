@@ -1,0 +1,104 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Other than in the solution: a butterfly gives the sum of a tile to all of its threads, and the
+// last one stores it; whoever is here with the same row is found by __match_any_sync, without
+// groups.
+
+#include <cuda_runtime.h>
+
+#include "given.hpp"
+
+namespace lab::group_reduce {
+namespace {
+
+namespace cg = cooperative_groups;
+
+// --- tiles and reduce: a tile has a row ----------------------------------------------------------
+// `Tile` is cg::thread_block_tile<1> to <32>: neighbouring threads of a block, all of one warp.
+
+/// The number of the tile in the grid: tile 0 of block 1 follows the last one of block 0.
+template <class Tile>
+__device__ std::size_t number_of(const Tile& tile) {
+  return (std::size_t{blockIdx.x} * blockDim.x + threadIdx.x) / tile.num_threads();
+}
+
+/// The sum of what the threads of the tile call it with, at least in the thread of rank 0.
+template <class Tile>
+__device__ unsigned sum_by_shuffles(const Tile& tile, unsigned mine) {
+  // A butterfly, neighbours first: every thread of the tile gets the sum.
+  for (unsigned d = 1; d < tile.num_threads(); d *= 2) mine += tile.shfl_xor(mine, d);
+  return mine;
+}
+
+/// The same.
+template <class Tile>
+__device__ unsigned sum_by_reduce(const Tile& tile, unsigned mine) {
+  return cg::reduce(tile, mine, cg::plus<unsigned>());
+}
+
+/// m.sums[r] = the sum of the elements of row r that are less than m.limit.
+template <step kStep, unsigned kTile>
+__global__ void one_sum_a_tile(matrix m) {
+  const auto tile = cg::tiled_partition<kTile>(cg::this_thread_block());
+  const std::size_t row = number_of(tile);
+  if (row >= m.rows) return;
+  unsigned mine = 0;
+  for (std::size_t i = tile.thread_rank(); i < m.length; i += kTile) {
+    const unsigned value = m.values[row * m.length + i];
+    if (value < m.limit) mine += value;
+  }
+  const unsigned sum =
+      kStep == step::tiles ? sum_by_shuffles(tile, mine) : sum_by_reduce(tile, mine);
+  if (tile.thread_rank() == tile.num_threads() - 1) m.sums[row] = sum;
+}
+
+// --- coalesced: whoever is there -----------------------------------------------------------------
+
+/// sums[row] += value. Any threads may call it, at any time, for any rows.
+__device__ void add_together(unsigned* sums, std::size_t row, unsigned value) {
+  // Without groups: the lanes that are here, and of these the ones with the same row.
+  const unsigned same = __match_any_sync(__activemask(), static_cast<unsigned long long>(row));
+  const unsigned sum = __reduce_add_sync(same, value);
+  if (threadIdx.x % 32 == static_cast<unsigned>(__ffs(static_cast<int>(same)) - 1))
+    atomicAdd(&sums[row], sum);
+}
+
+/// Adds each element that is less than m.limit to the sum of its row. The sums begin at 0.
+template <unsigned kTile>
+__global__ void add_as_they_come(matrix m) {
+  const auto tile = cg::tiled_partition<kTile>(cg::this_thread_block());
+  const std::size_t row = number_of(tile);
+  if (row >= m.rows) return;
+  for (std::size_t i = tile.thread_rank(); i < m.length; i += kTile) {
+    const unsigned value = m.values[row * m.length + i];
+    if (value < m.limit) add_together(m.sums, row, value);
+  }
+}
+
+template <unsigned kTile>
+void launch(step which, unsigned blocks, const matrix& m) {
+  switch (which) {
+    case step::tiles:
+      one_sum_a_tile<step::tiles, kTile><<<blocks, kThreads>>>(m);
+      break;
+    case step::reduce:
+      one_sum_a_tile<step::reduce, kTile><<<blocks, kThreads>>>(m);
+      break;
+    case step::coalesced:
+      add_as_they_come<kTile><<<blocks, kThreads>>>(m);
+      break;
+  }
+}
+
+}  // namespace
+
+result sum_rows(step which, std::span<const std::uint32_t> values, std::size_t length,
+                std::uint32_t limit, unsigned tile) {
+  const auto kernel = [=](auto size, unsigned blocks, const matrix& m) {
+    launch<size.value>(which, blocks, m);
+  };
+  return host_part(which, kernel, values, length, limit, tile);
+}
+
+}  // namespace lab::group_reduce
