@@ -409,6 +409,7 @@ TEST(InFlight, CountsTheLoadsOfAllLanes) {
   EXPECT_EQ(bytes_in_flight(10, 3, 16), 15'360.0);
   EXPECT_EQ(bytes_in_flight(2.5, 2, 4), 640.0);
   EXPECT_EQ(bytes_in_flight(1e8, 8, 16), 4.096e11);  // does not fit into 32 bits
+  EXPECT_EQ(bytes_in_flight(1, 1U << 30, 16), 0x1p39);
   EXPECT_EQ(bytes_in_flight(0, 8, 4), 0.0);
 }
 
