@@ -148,10 +148,9 @@ REQUIRED_WORK(MemoryForEachJobAndOneWaitForEachBatch) {
       EXPECT_EQ(ordered, jobs) << name << ": a stream-ordered allocation for each job";
       EXPECT_EQ(calls_of(done, {"cudaFreeAsync"}), jobs) << name << ": freed in stream order";
       EXPECT_LE(plain, 2U) << name << ": the memory of jobs is not cudaMalloc's";
-      const unsigned waits =
-          calls_of(done,
-                   {"cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize"}) +
-          waits_by_asking(done);
+      const unsigned waits = calls_of(done, {"cudaStreamSynchronize", "cudaDeviceSynchronize",
+                                             "cudaEventSynchronize"}) +
+                             waits_by_asking(done);
       EXPECT_GE(waits, batches) << name << ": the host waits after each batch";
       // Both streams of a batch, and what the end of two streams takes.
       EXPECT_LE(waits, (which == step::two_streams ? 2 * batches : batches) + 3)
