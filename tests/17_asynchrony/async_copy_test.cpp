@@ -99,7 +99,7 @@ REQUIRED_WORK(TilesThatAreReadOnce) {
     what.bytes_a_load = 16;
     if (which != step::waiting) what.async_bytes = (size.m + size.n) * size.k * sizeof(float);
     // One for each tile, and two to spare. With two for each there would be ten.
-    if (which == step::two_stages) what.barriers = size.k / kTile + 2;
+    if (which == step::two_stages || which == step::stages) what.barriers = size.k / kTile + 2;
     EXPECT_TRUE(as_required(work_with(which, size, 3), what)) << name;
     EXPECT_TRUE(at_other_sizes([which = which](std::size_t n) {
       return is_right(which, {n, n + 1, n}, 3);

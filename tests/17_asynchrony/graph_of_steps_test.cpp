@@ -200,6 +200,13 @@ TEST_P(EachStep, TakesTheStrengthOfEachPhase) {
   }
 }
 
+TEST_P(EachStep, BeginsAPhaseOfTheSameStrengthWithTheNewestTemperatures) {
+  // After an odd number of time steps the buffers have changed their roles, and nothing else.
+  const scene s = random_scene(7, 11, 15);
+  for (const int steps : {3, 4, 5})
+    EXPECT_TRUE(is_right(which(), s, {2, 2, 2, -1, -1}, steps, 2)) << steps << " time steps";
+}
+
 TEST_P(EachStep, ChangesTheHeatersOfAllTimeStepsOfABatch) {
   // With strength 0, every time step takes all heat from the cells beside the heater: what a time
   // step with the old strength leaves is seen at the end.

@@ -118,6 +118,23 @@ REQUIRED_WORK(TheNextTileIsUnderWayWhileThisOneIsUsed) {
   }
 }
 
+REQUIRED_WORK(AsManyBlocksAsTheDeviceRunsAtTheSameTimeUnlessANumberIsAskedFor) {
+  const auto processors = lab::device_limit(cudaDevAttrMultiProcessorCount),
+             threads = lab::device_limit(cudaDevAttrMaxThreadsPerMultiProcessor);
+  // More tiles than there can be blocks of 128 threads.
+  const size s{1, (std::size_t{processors} * threads / 128 + 3) * kTile};
+  const auto all = work_of([&] { return is_right(step::two_stages, s, 0, 11); });
+  for (const auto& kernel : all.kernels) {
+    EXPECT_LE(kernel.all_threads(), std::uint64_t{processors} * threads)
+        << "two_stages: more blocks than the device can run at the same time";
+    EXPECT_GE(kernel.blocks, processors) << "two_stages: a multiprocessor has no block";
+  }
+  const size few{40, 40};
+  const auto many = work_of([&] { return is_right(step::two_stages, few, 100, 12); });
+  for (const auto& kernel : many.kernels)
+    EXPECT_LE(kernel.blocks, few.tiles()) << "two_stages: a block has no tile";
+}
+
 // --- every step, every size ----------------------------------------------------------------------
 
 // One value, one row, one column; around a tile of 32 x 32; rows that end at a multiple of 16 bytes

@@ -118,6 +118,9 @@ REQUIRED_WORK(OneKernelOfTheShapeThatReadsEachElementOnce) {
               << name << ": one thread does more than its share";
         }
     }
+    const words ten = random_words(10, 3);
+    expect_shape(work_of([&, which = which] { return has_sum(which, ten, {5, 64}); }), {5, 64},
+                 name);  // also where most of the threads have nothing to do
     EXPECT_TRUE(at_other_sizes(
         [which = which](std::size_t n) {
           return has_sum(which, random_words(n, 1), {2, 32});
@@ -208,8 +211,9 @@ TEST_P(EachStep, CountsEachValueOnce) {
 }
 
 TEST_P(EachStep, TakesAnyNumberOfRounds) {
-  // Around the 16 that the compiler may unroll.
-  const floats values = numbers(300, 4);
+  // Around the 16 that the compiler may unroll. One element shows what is rounded to double first.
+  floats values = numbers(300, 4);
+  values[130] = 0x1.8p+45F;
   for (const unsigned rounds : {0U, 1U, 2U, 15U, 16U, 17U, 31U, 33U, 101U})
     EXPECT_TRUE(is_advanced(which(), values, rounds, {1, 32})) << rounds << " rounds";
 }
@@ -348,6 +352,9 @@ TEST(Occupancy, TakesTheLimitsThatItIsGiven) {
   EXPECT_EQ(resident_blocks({96, 30, 0}, small).by_registers, 1U);  // 960: 2 a part
   EXPECT_EQ(resident_blocks({32, 3, 81}, small).by_shared, 10U);    // 91 are 100
   EXPECT_EQ(resident_blocks({32, 3, 901}, small).by_shared, 0U);
+  // What is reserved is no multiple of the unit: 10 + 22 are 32, while 22 alone would be 32 as well.
+  const multiprocessor odd{16, 8, 4096, 64, 2, 320, 300, 10, 16};
+  EXPECT_EQ(resident_blocks({32, 3, 22}, odd).by_shared, 10U);
 }
 
 TEST(Occupancy, IsNotLimitedByRegistersWithoutAny) {
@@ -409,6 +416,7 @@ TEST(InFlight, CountsTheLoadsOfAllLanes) {
   EXPECT_EQ(bytes_in_flight(10, 3, 16), 15'360.0);
   EXPECT_EQ(bytes_in_flight(2.5, 2, 4), 640.0);
   EXPECT_EQ(bytes_in_flight(1e8, 8, 16), 4.096e11);  // does not fit into 32 bits
+  EXPECT_EQ(bytes_in_flight(1, 1U << 30, 16), 0x1p39);
   EXPECT_EQ(bytes_in_flight(0, 8, 4), 0.0);
 }
 
@@ -438,6 +446,7 @@ TEST(WarpsNeeded, AreTheFewestThatReachTheBandwidth) {
   EXPECT_EQ(warps_needed(1000e9, 511.99, 4, 4), 1000.0);
   EXPECT_EQ(warps_needed(1000e9, 511.99, 1, 16), 1000.0);
   EXPECT_EQ(warps_needed(1, 1, 8, 16), 1.0);
+  EXPECT_EQ(warps_needed(128, 1e9, 1, 4), 1.0);  // exactly enough
   for (const double bandwidth : {900e9, 3350e9, 4800e9})
     for (const double latency : {437.0, 601.5, 923.0})
       for (const unsigned loads : {1U, 2U, 4U, 8U}) {

@@ -130,7 +130,7 @@ REQUIRED_WORK(RangesAroundTheCallsAndNamesForTheStreams) {
   };
   for (const auto& [which, name] : kSteps)
     for (const plan& p : {plan{5000, 1024, 5, 3}, plan{2048, 1024, 2, 1}, plan{2049, 1024, 3, 2},
-                          plan{100, 256, 1, 1}, plan{3000, 4096, 1, 1}}) {
+                          plan{100, 256, 1, 1}, plan{3000, 4096, 1, 1}, plan{5700, 256, 23, 12}}) {
       const auto done = work_of([&, which = which] { return is_right(which, p.n, p.chunk); });
       const std::size_t bytes = p.n * sizeof(int);
       EXPECT_TRUE(as_required(done, {.threads = std::min(p.n, p.chunk),
@@ -148,7 +148,9 @@ REQUIRED_WORK(RangesAroundTheCallsAndNamesForTheStreams) {
       };
       expect_in("cudaMalloc", "/process/prepare");
       expect_in("cudaStreamCreate", "/process/prepare");
+      expect_in("nvtxNameCudaStream", "/process/prepare");
       expect_in("cudaFree", "/process");
+      expect_in("cudaEventRecord", "/process/queue");
       const std::string last = "/process/queue/chunks " + std::to_string(turns - 1);
       for (const char* call : {"cudaMemcpyAsync", "cudaLaunchKernel"}) {
         EXPECT_EQ(where(done, call).first, "/process/queue/chunks 0") << name << ": " << call;

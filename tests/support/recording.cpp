@@ -215,7 +215,9 @@ struct recording::recorder final : cpu_device::observer {
     const std::lock_guard lock(mutex);
     if (e.kind == what::push) done.sequence.push_back(std::string("[ ") + e.text);
     if (e.kind == what::pop) done.sequence.emplace_back("]");
-    if (e.kind == what::name_stream) done.named_streams[e.text] = e.number;
+    if (e.kind != what::name_stream) return;
+    done.named_streams[e.text] = e.number;
+    done.sequence.emplace_back("nvtxNameCudaStream");
   }
 
   std::mutex mutex;

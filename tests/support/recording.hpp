@@ -63,7 +63,8 @@ struct recorded_work {
   std::vector<std::size_t> host_memory;    ///< pinned or managed: both sides reach it
   std::map<std::string, unsigned> calls;   ///< of the API, by name
   /// Calls in order; "cudaMemcpy to the host" is told apart. "[ NAME" and "]": a range of NVTX
-  /// begins, and ends. "rank 2": what follows are that rank's, with those of MPI in an MPI_CHECK.
+  /// begins, and ends; "nvtxNameCudaStream": a stream gets a name. "rank 2": what follows are that
+  /// rank's, with those of MPI in an MPI_CHECK.
   std::vector<std::string> sequence;
   std::map<std::string, std::uint64_t> named_streams;  ///< by NVTX: their handles, as numbers
   std::size_t host_threads = 0;                        ///< that called the API

@@ -48,8 +48,8 @@ inline constexpr int kFewestStages = 2, kMostStages = 4;
 /// Requires: a kernel that keeps tiles of 32 x 32 elements of A and B in shared memory. Where n and
 /// k are multiples of 4, threads bring in 16 bytes at a time. From async_copy on, they do so by
 /// copies that they wait for themselves, such as those of a pipeline of one thread. two_stages: a
-/// thread has started its copies of the next tiles before it uses these, and its block waits at one
-/// barrier for each tile. stages: the same for all stages but the one that is used.
+/// thread has started its copies of the next tiles before it uses these. stages: the same for all
+/// stages but the one that is used. In both, a block waits at one barrier for each tile.
 ///
 /// From: 06.5, with tiles that are simpler. The copies: CUDA C++ Programming Guide, NVIDIA,
 /// "Asynchronous Data Copies" and "Pipelines".

@@ -1,0 +1,120 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Ranges by nvtxRangePushEx, with attributes.
+
+#include <cuda_runtime.h>
+
+#include "given.hpp"
+
+namespace lab::nvtx_timeline {
+namespace {
+
+/// A range of the host's timeline, from here to the end of the scope.
+class range {
+ public:
+  explicit range(const std::string& name) {
+    nvtxEventAttributes_t attributes = {};
+    attributes.version = NVTX_VERSION;
+    attributes.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+    attributes.messageType = NVTX_MESSAGE_TYPE_ASCII;
+    attributes.message.ascii = name.c_str();
+    nvtxRangePushEx(&attributes);
+  }
+  ~range() { nvtxRangePop(); }
+  range(const range&) = delete;
+  range& operator=(const range&) = delete;
+};
+
+void name_streams(step which, const workplace& w) {
+  nvtxNameCudaStreamA(w.stream0, "stream 0");
+  if (which == step::two_streams) nvtxNameCudaStreamA(w.stream1, "stream 1");
+}
+
+}  // namespace
+
+result process(step which, std::span<const int> a, std::span<const int> b, std::size_t chunk) {
+  const range all("process");
+  std::unique_ptr<workplace> w;
+  {
+    const range r("prepare");
+    w = prepare(which, a, b, chunk);
+    if (w) name_streams(which, *w);
+  }
+  if (!w) return {};
+  {
+    const range r("queue");
+    begin_queue(which, *w);
+    std::size_t turn = 0;
+    for (std::size_t first = 0; first < w->host.n; first += w->turn) {
+      const range one("chunks " + std::to_string(turn++));
+      queue_turn(which, *w, first);
+    }
+    end_queue(which, *w);
+  }
+  {
+    const range r("wait");
+    wait(*w);
+  }
+  const range r("fetch");
+  return fetch(*w);
+}
+
+namespace {
+
+/// Two changes for each interval that is not empty, in the order of their times.
+std::vector<change> changes_of(std::span<const interval> intervals) {
+  std::vector<change> changes;
+  for (const interval& each : intervals) {
+    if (each.begin_ns == each.end_ns) continue;
+    change c{each.begin_ns};
+    (each.what == activity::kernel           ? c.kernels
+     : each.what == activity::copy_to_device ? c.to_device
+                                             : c.to_host) = 1;
+    changes.push_back(c);
+    changes.push_back({each.end_ns, -c.to_device, -c.to_host, -c.kernels});
+  }
+  std::sort(changes.begin(), changes.end(),
+            [](const change& x, const change& y) { return x.time < y.time; });
+  return changes;
+}
+
+}  // namespace
+
+utilization measure(std::span<const interval> intervals) {
+  require_intervals(intervals);
+  if (intervals.empty()) return {};
+  std::int64_t first = intervals[0].begin_ns, last = intervals[0].end_ns;
+  for (const interval& each : intervals) {
+    first = std::min(first, each.begin_ns);
+    last = std::max(last, each.end_ns);
+  }
+  utilization u;
+  u.span = last - first;
+  std::vector<change> changes = changes_of(intervals);
+  changes.push_back({last});  // so that the time after the last change counts, too
+  std::int64_t before = first, idle_now = 0;
+  change now{};
+  for (const change& each : changes) {
+    const std::int64_t time = each.time - before;
+    before = each.time;
+    const bool copy = now.to_device + now.to_host > 0, kernel = now.kernels > 0;
+    if (copy) u.copying += time;
+    if (kernel) u.computing += time;
+    if (copy && kernel) u.overlap += time;
+    if (now.to_device > 0 && now.to_host > 0) u.both_ways += time;
+    if (!copy && !kernel) {
+      u.idle += time;
+      idle_now += time;
+    } else if (time > 0) {
+      idle_now = 0;
+    }
+    u.longest_idle = std::max(u.longest_idle, idle_now);
+    now.to_device += each.to_device;
+    now.to_host += each.to_host;
+    now.kernels += each.kernels;
+  }
+  return u;
+}
+
+}  // namespace lab::nvtx_timeline
