@@ -119,7 +119,10 @@ REQUIRED_WORK(OneKernelOfTheShapeThatReadsEachElementOnce) {
         }
     }
     const words ten = random_words(10, 3);
-    expect_shape(work_of([&, which = which] { return has_sum(which, ten, {5, 64}); }), {5, 64},
+    expect_shape(work_of([&, which = which] {
+                   return has_sum(which, ten, {5, 64});
+                 }),
+                 {5, 64},
                  name);  // also where most of the threads have nothing to do
     EXPECT_TRUE(at_other_sizes(
         [which = which](std::size_t n) {
@@ -352,7 +355,8 @@ TEST(Occupancy, TakesTheLimitsThatItIsGiven) {
   EXPECT_EQ(resident_blocks({96, 30, 0}, small).by_registers, 1U);  // 960: 2 a part
   EXPECT_EQ(resident_blocks({32, 3, 81}, small).by_shared, 10U);    // 91 are 100
   EXPECT_EQ(resident_blocks({32, 3, 901}, small).by_shared, 0U);
-  // What is reserved is no multiple of the unit: 10 + 22 are 32, while 22 alone would be 32 as well.
+  // What is reserved is no multiple of the unit: 10 + 22 are 32, while 22 alone would be 32 as
+  // well.
   const multiprocessor odd{16, 8, 4096, 64, 2, 320, 300, 10, 16};
   EXPECT_EQ(resident_blocks({32, 3, 22}, odd).by_shared, 10U);
 }
