@@ -49,22 +49,9 @@ class _Failed(Exception):
     """A program that did not end well, in a few words."""
 
 
-def measure(
-    root: Path,
-    exercises: Sequence[Exercise],
-    chosen: device.Device,
-    *,
-    solution: bool,
-    arguments: Sequence[str] = (),
-    rounds: int = ROUNDS,
-    repeat: int = REPEAT,
-) -> Report:
-    """Builds and runs the programs. `arguments` replaces those of each exercise.toml."""
-    paths = [
-        programs.build_program(root, exercise, chosen, solution, chosen.name, "bench")
-        for exercise in exercises
-    ]
-    report = Report(
+def begin(root: Path, chosen: device.Device, rounds: int) -> Report:
+    """A report without results: where and when something is measured."""
+    return Report(
         device="",
         cpu_device=False,
         driver=_nvidia_smi("driver_version"),
@@ -73,35 +60,78 @@ def measure(
         date=datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
         rounds=rounds,
     )
+
+
+def measure(
+    root: Path,
+    report: Report,
+    exercises: Sequence[Exercise],
+    chosen: device.Device,
+    *,
+    solution: bool,
+    arguments: Sequence[str] = (),
+    repeat: int = REPEAT,
+) -> None:
+    """Builds and runs the programs, and adds the results to `report`, also if this is stopped
+    half-way: those of exercises that have been run with all of their steps and sizes. `arguments`
+    replaces those of each exercise.toml."""
+    paths = [
+        programs.build_program(root, exercise, chosen, solution, chosen.name, "bench")
+        for exercise in exercises
+    ]
+    found: Dict[Tuple[str, str, str], Result] = {}
+    libraries: Dict[Tuple[str, str, str], List[float]] = {}
+    cases: List[_Case] = []
+    turns = 0
     with tempfile.TemporaryDirectory(prefix="lab-bench-") as folder:
-        cases: List[_Case] = []
         for exercise, path in zip(exercises, paths):
             cases += _cases(exercise, path, arguments, report, Path(folder))
-        found: Dict[Tuple[str, str, str], Result] = {}
-        libraries: Dict[Tuple[str, str, str], List[float]] = {}
-        for turn in range(rounds):
-            progress = Progress(f"round {turn + 1} of {rounds}:")
-            # There and back: what drifts, such as a clock, does not favour one end of the list.
-            for case in list(reversed(cases)) if turn % 2 else list(cases):
-                progress.update(f"{case.exercise.full_name} {case.step} {case.arguments}")
-                try:
-                    events = _run(case, repeat, Path(folder))
-                except _Failed as problem:
-                    progress.done()
-                    say(f"{_name(case)} is left out: {problem}")
-                    cases.remove(case)
-                    found = {key: each for key, each in found.items() if not _is_of(key, case)}
-                    continue
-                _note_clocks(report)
-                _take(case, events, found, libraries)
+        try:
+            for turn in range(report.rounds):
+                _run_round(turn, cases, report, repeat, Path(folder), found, libraries)
+                turns += 1
+        finally:
+            report.rounds = max(turns, 1)
+            waiting = {
+                case.exercise.full_name
+                for case in cases
+                if not any(_is_of(key, case) for key in found)
+            }
+            for key, result in found.items():
+                if key in libraries:
+                    times = sorted(libraries[key])
+                    result.library_ms = times[len(times) // 2]
+            order = {exercise.full_name: number for number, exercise in enumerate(exercises)}
+            whole = [each for each in found.values() if each.exercise not in waiting]
+            report.results = sorted(whole, key=lambda each: order[each.exercise])
+
+
+def _run_round(
+    turn: int,
+    cases: List[_Case],
+    report: Report,
+    repeat: int,
+    folder: Path,
+    found: Dict[Tuple[str, str, str], Result],
+    libraries: Dict[Tuple[str, str, str], List[float]],
+) -> None:
+    """Runs each case once. Those that fail leave `cases` and `found`."""
+    progress = Progress(f"round {turn + 1} of {report.rounds}:")
+    # There and back: what drifts, such as a clock, does not favour one end of the list.
+    for case in list(reversed(cases)) if turn % 2 else list(cases):
+        progress.update(f"{case.exercise.full_name} {case.step} {case.arguments}")
+        try:
+            events = _run(case, repeat, folder)
+        except _Failed as problem:
             progress.done()
-    for key, result in found.items():
-        if key in libraries:
-            times = sorted(libraries[key])
-            result.library_ms = times[len(times) // 2]
-    order = {exercise.full_name: number for number, exercise in enumerate(exercises)}
-    report.results = sorted(found.values(), key=lambda each: order[each.exercise])
-    return report
+            say(f"{_name(case)} is left out: {problem}")
+            cases.remove(case)
+            for key in [key for key in found if _is_of(key, case)]:
+                del found[key]
+            continue
+        _note_clocks(report)
+        _take(case, events, found, libraries)
+    progress.done()
 
 
 def _name(case: _Case) -> str:

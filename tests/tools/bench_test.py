@@ -193,6 +193,25 @@ class BenchTest(LabTest):
         self.assert_status(0, self.bench("--json", str(self.file)))
         self.assertEqual(["second"], [row["step"] for row in self.measured()["results"]])
 
+    def test_stopped_half_way_it_keeps_exercises_whose_steps_have_all_been_measured(self):
+        for calls, rows in ((2, None), (3, ["first", "second"])):
+            self.log.unlink(missing_ok=True)
+            self.file.unlink(missing_ok=True)
+            self.write_program(
+                f'if open(os.environ["FAKE_LOG"]).read().count("program --step") == {calls}:\n'
+                "    os.kill(os.getppid(), 15)\n"
+                "    time.sleep(60)"
+            )
+            done = self.bench("--json", str(self.file), "--rounds", "2")
+            self.assert_status(128 + signal.SIGTERM, done)
+            self.assertIn("lab: stopped.", done.stderr)
+            with self.subTest(calls):
+                self.assertEqual(rows is not None, self.file.exists())
+                if rows:
+                    self.assertEqual(rows, [row["step"] for row in self.measured()["results"]])
+                    self.assertEqual(1, self.measured()["rounds"])
+                    self.assertIn("NVIDIA H200", done.stdout)
+
     def test_several_kernels_of_one_program(self):
         self.write_program("events = events[:2] + [dict(events[1], ms=[8.0])] + events[2:]")
         self.assert_status(0, self.bench("--json", str(self.file), "--rounds", "1"))

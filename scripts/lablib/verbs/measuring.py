@@ -84,24 +84,32 @@ def _bench(root: Path, options: argparse.Namespace) -> int:
     chosen = verb.chosen_device(options)
     bench.require_gpu(chosen, options.cpu_times)
     build.require_packages(root)
-    report = bench.measure(
-        root,
-        exercises,
-        chosen,
-        solution=options.solution,
-        arguments=[shlex.join(options.rest)] if options.rest else [],
-        rounds=options.rounds,
-        repeat=options.repeat,
-    )
+    report = bench.begin(root, chosen, options.rounds)
+    try:
+        bench.measure(
+            root,
+            report,
+            exercises,
+            chosen,
+            solution=options.solution,
+            arguments=[shlex.join(options.rest)] if options.rest else [],
+            repeat=options.repeat,
+        )
+    finally:  # stopped half-way: what has been measured was minutes of work
+        if report.results:
+            _keep(options, report)
     if not report.results:
         raise LabError("nothing was measured (see above).")
+    return _compare(old, report) if old else OK
+
+
+def _keep(options: argparse.Namespace, report: benchmarks.Report) -> None:
     _print(report)
     if options.json:
         write_atomically(options.json, report.text())
         say(f"file written: {short_path(options.json, Path.cwd())}")
     if options.out:
         _write_folder(options.out, report)
-    return _compare(old, report) if old else OK
 
 
 def _print(report: benchmarks.Report) -> None:
