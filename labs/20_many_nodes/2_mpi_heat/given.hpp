@@ -30,9 +30,9 @@ namespace lab::mpi_heat {
 
 // --- one part of the plate, on the device --------------------------------------------------------
 
-/// The numbers of the neighbors in the communicator of the grid; MPI_PROC_NULL where there is none:
-/// what is sent there goes nowhere, and what is received from there is nothing.
-struct neighbors {
+/// The numbers of the neighbours in the communicator of the grid; MPI_PROC_NULL where there is
+/// none: what is sent there goes nowhere, and what is received from there is nothing.
+struct neighbours {
   int up = MPI_PROC_NULL, down = MPI_PROC_NULL, left = MPI_PROC_NULL, right = MPI_PROC_NULL;
 };
 
@@ -53,7 +53,7 @@ struct part_view {
   bool has_up, has_down, has_left, has_right;
   const float* cells;    ///< (x, y) is [y * width + x]
   const float* heaters;  ///< likewise
-  const float* halo;     ///< the neighbors' cells along the borders, as border_layout has them
+  const float* halo;     ///< the neighbours' cells along the borders, as border_layout has them
   float* next;           ///< the cells after this time step
 };
 
@@ -119,7 +119,7 @@ struct part_buffers {
         to_send(count()),
         received(count()) {}
 
-  part_view view(const neighbors& next_to) {
+  part_view view(const neighbours& next_to) {
     const auto is_there = [](int rank) { return rank != MPI_PROC_NULL; };
     return {borders,
             is_there(next_to.up),
@@ -134,7 +134,7 @@ struct part_buffers {
 
   border_layout borders;
   device_buffer<float> cells, heaters, next;
-  device_buffer<float> packed, halo;       // borders: the part's own, and the neighbors'
+  device_buffer<float> packed, halo;       // borders: the part's own, and the neighbours'
   pinned_buffer<float> to_send, received;  // the same on the host, for MPI
 
  private:
@@ -209,7 +209,7 @@ class stopwatch {
 /// What a time step works with.
 struct part {
   part_buffers& memory;
-  const neighbors& next_to;
+  const neighbours& next_to;
   MPI_Comm grid;
   cudaStream_t inside, along_borders;
   stopwatch& exchange;  ///< around calls of MPI
@@ -244,7 +244,7 @@ inline void use_device_of_local_rank(MPI_Comm world) {
 
 /// All time steps of a rank; `advance` is one of them.
 template <class Advance>
-rank_result run_steps(const rank_task& task, MPI_Comm grid, const neighbors& next_to,
+rank_result run_steps(const rank_task& task, MPI_Comm grid, const neighbours& next_to,
                       std::span<const float> initial, std::span<const float> heaters,
                       const Advance& advance) {
   part_buffers memory({task.width, task.height}, initial, heaters);

@@ -33,17 +33,17 @@ MPI_Comm make_grid(MPI_Comm world, process_grid grid) {
   return made;
 }
 
-neighbors neighbors_in(MPI_Comm grid) {
-  neighbors found;
+neighbours neighbours_in(MPI_Comm grid) {
+  neighbours found;
   // TODO(2): MPI_Cart_shift finds two of them at a time. Dimension 0 counts rows, from up to down.
-  throw not_written("neighbors_in", 2);
+  throw not_written("neighbours_in", 2);
   return found;
 }
 
 // --- both steps: from the cells to a message, and back -------------------------------------------
-// Neighbors need the cells along the borders as they are after 1 of the contract, in the same order
-// as border_layout. A column is not contiguous, so a kernel gathers it; and if it takes the rows
-// along, one copy to the host is enough.
+// Neighbours need the cells along the borders as they are after 1 of the contract, in the same
+// order as border_layout. A column is not contiguous, so a kernel gathers it; and if it takes the
+// rows along, one copy to the host is enough.
 
 __global__ void pack(part_view p, float* packed) {
   // TODO(3): thread i stores number i of the border_layout: a cell of the first or last row, or of
@@ -58,7 +58,7 @@ void fetch_borders(const part& now) {
 
 /// Starts all messages of this time step.
 void start_exchange(const part& now, messages& under_way) {
-  // TODO(4): receive from each neighbor into memory.received, and send it its border of
+  // TODO(4): receive from each neighbour into memory.received, and send it its border of
   //          memory.to_send. What this rank sends up arrives at the other one from below: choose
   //          the tags by the direction in which a message travels.
   throw not_written("start_exchange", 4);
@@ -80,7 +80,7 @@ void advance_blocking(const part& now) {
 }
 
 // --- overlap -------------------------------------------------------------------------------------
-// Inner cells have all their neighbors in the part itself. Requires that their kernel is under way
+// Inner cells have all their neighbours in the part itself. Requires that their kernel is under way
 // before the host waits for messages, and that the outermost cells are computed after the halo is
 // there, each once.
 
@@ -103,7 +103,7 @@ rank_result work_of_rank(MPI_Comm world, const rank_task& task, std::span<const 
   use_device_of_local_rank(world);
   const communicator grid(make_grid(world, task.grid));
   if (grid == MPI_COMM_NULL) return {};  // nothing to do: the plate has too few cells
-  return run_steps(task, grid, neighbors_in(grid), initial, heaters, advance);
+  return run_steps(task, grid, neighbours_in(grid), initial, heaters, advance);
 }
 
 rank_result blocking_of_rank(MPI_Comm world, const rank_task& task, std::span<const float> initial,

@@ -50,7 +50,7 @@ process_grid choose_grid(int width, int height, int ranks);
 ///   2. then all cells at once: new = own + 0.25 * (up + down + left + right - 4 * own).
 ///
 /// up is (x, y - 1), down (x, y + 1), left (x - 1, y) and right (x + 1, y). At the edges of the
-/// plate the cell itself takes the place of a neighbor that is not there. Every operation is
+/// plate the cell itself takes the place of a neighbour that is not there. Every operation is
 /// rounded to float on its own, in the order written, so that the bits are the same on any number
 /// of ranks.
 ///

@@ -12,7 +12,7 @@ namespace lab::fp64_product {
 
 /// A thread makes neighbours: kRows x kColumns of them.
 template <class T>
-struct neighbor_sums {
+struct neighbour_sums {
   using tiles = T;
   static constexpr unsigned kAcross = 16, kDown = T::kThreads / kAcross;
   static constexpr unsigned kRows = T::BM / kDown, kColumns = T::BN / kAcross;
@@ -135,7 +135,7 @@ template <bool kAligned>
 void launch(step which, const factors& in, double* c) {
   switch (which) {
     case step::cuda_cores:
-      return launch_one_stage<neighbor_sums<small_tiling>, kAligned>(in, c);
+      return launch_one_stage<neighbour_sums<small_tiling>, kAligned>(in, c);
     case step::wmma:
       return launch_staged<wmma_sums<tiling<64, 64, 16, 32, 4, 4>>, kAligned>(in, c);
     case step::staged:

@@ -40,11 +40,11 @@ MPI_Comm make_grid(MPI_Comm world, process_grid grid) {
   return made;
 }
 
-neighbors neighbors_in(MPI_Comm grid, process_grid size) {
+neighbours neighbours_in(MPI_Comm grid, process_grid size) {
   int rank = 0;
   MPI_CHECK(MPI_Comm_rank(grid, &rank));
   const int row = rank / size.columns, column = rank % size.columns;
-  neighbors found;
+  neighbours found;
   if (row > 0) found.up = rank - size.columns;
   if (row + 1 < size.rows) found.down = rank + size.columns;
   if (column > 0) found.left = rank - 1;
@@ -82,7 +82,7 @@ void fetch_borders(const part& now) {
 /// Starts all messages of this time step.
 void start_exchange(const part& now, messages& under_way) {
   const border_layout& b = now.memory.borders;
-  const neighbors& to = now.next_to;
+  const neighbours& to = now.next_to;
   float* in = now.memory.received.data();
   const float* out = now.memory.to_send.data();
   enum tag { upwards, downwards, leftwards, rightwards };
@@ -156,7 +156,7 @@ rank_result work_of_rank(MPI_Comm world, const rank_task& task, std::span<const 
   use_device_of_local_rank(world);
   const communicator grid(make_grid(world, task.grid));
   if (grid == MPI_COMM_NULL) return {};  // nothing to do: the plate has too few cells
-  return run_steps(task, grid, neighbors_in(grid, task.grid), initial, heaters, advance);
+  return run_steps(task, grid, neighbours_in(grid, task.grid), initial, heaters, advance);
 }
 
 rank_result blocking_of_rank(MPI_Comm world, const rank_task& task, std::span<const float> initial,

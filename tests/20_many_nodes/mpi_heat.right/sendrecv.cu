@@ -37,8 +37,8 @@ MPI_Comm make_grid(MPI_Comm world, process_grid grid) {
   return made;
 }
 
-neighbors neighbors_in(MPI_Comm grid) {
-  neighbors found;
+neighbours neighbours_in(MPI_Comm grid) {
+  neighbours found;
   MPI_CHECK(MPI_Cart_shift(grid, 0, 1, &found.up, &found.down));
   MPI_CHECK(MPI_Cart_shift(grid, 1, 1, &found.left, &found.right));
   return found;
@@ -91,7 +91,7 @@ void shift(const part& now, int from, int to, int count, int out, int in) {
 
 void exchange(const part& now) {
   const border_layout& b = now.memory.borders;
-  const neighbors& at = now.next_to;
+  const neighbours& at = now.next_to;
   now.exchange.begin();
   shift(now, at.down, at.up, b.width, b.up(), b.down());
   shift(now, at.up, at.down, b.width, b.down(), b.up());
@@ -144,7 +144,7 @@ rank_result work_of_rank(MPI_Comm world, const rank_task& task, std::span<const 
   use_device_of_local_rank(world);
   const communicator grid(make_grid(world, task.grid));
   if (grid == MPI_COMM_NULL) return {};  // nothing to do: the plate has too few cells
-  return run_steps(task, grid, neighbors_in(grid), initial, heaters, advance);
+  return run_steps(task, grid, neighbours_in(grid), initial, heaters, advance);
 }
 
 rank_result blocking_of_rank(MPI_Comm world, const rank_task& task, std::span<const float> initial,

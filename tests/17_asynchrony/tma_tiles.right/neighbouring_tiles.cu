@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// two_stages: a block has neighboring tiles; all threads arrive, and wait with tokens.
+// two_stages: a block has neighbouring tiles; all threads arrive, and wait with tokens.
 
 #include <cuda_runtime.h>
 

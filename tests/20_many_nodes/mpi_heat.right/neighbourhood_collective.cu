@@ -37,8 +37,8 @@ MPI_Comm make_grid(MPI_Comm world, process_grid grid) {
   return made;
 }
 
-neighbors neighbors_in(MPI_Comm grid) {
-  neighbors found;
+neighbours neighbours_in(MPI_Comm grid) {
+  neighbours found;
   MPI_CHECK(MPI_Cart_shift(grid, 0, 1, &found.up, &found.down));
   MPI_CHECK(MPI_Cart_shift(grid, 1, 1, &found.left, &found.right));
   return found;
@@ -71,9 +71,9 @@ void fetch_borders(const part& now) {
   CUDA_CHECK(cudaStreamSynchronize(now.along_borders));
 }
 
-/// All messages of this time step, in one call for all neighbors.
+/// All messages of this time step, in one call for all neighbours.
 void exchange(const part& now) {
-  // A Cartesian communicator's neighbors are those of dimension 0, then those of dimension 1: up,
+  // A Cartesian communicator's neighbours are those of dimension 0, then those of dimension 1: up,
   // down, left and right, as in the border_layout.
   const border_layout& b = now.memory.borders;
   const int counts[] = {b.width, b.width, b.height, b.height};
@@ -128,7 +128,7 @@ rank_result work_of_rank(MPI_Comm world, const rank_task& task, std::span<const 
   use_device_of_local_rank(world);
   const communicator grid(make_grid(world, task.grid));
   if (grid == MPI_COMM_NULL) return {};  // nothing to do: the plate has too few cells
-  return run_steps(task, grid, neighbors_in(grid), initial, heaters, advance);
+  return run_steps(task, grid, neighbours_in(grid), initial, heaters, advance);
 }
 
 rank_result blocking_of_rank(MPI_Comm world, const rank_task& task, std::span<const float> initial,
