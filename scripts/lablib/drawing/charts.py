@@ -19,6 +19,7 @@ from lablib.drawing.style import FILLS
 _COLOURS = FILLS[1:]
 _ROW = 30  # the height of a bar with its gap
 _CHARACTER = 7.9  # the width of one in code, in the widest of the fonts
+_LONGEST_NAME = 26  # characters
 
 
 @dataclass
@@ -55,6 +56,11 @@ class _Data:
         if self.option == self.counted:
             return _amount(work)
         return self.sizes[work].replace("=", " ").rpartition(" ")[2]
+
+
+def _label(library: str) -> str:
+    """A chart has room for short names. Tables have them whole, with what stands in brackets."""
+    return library if len(library) <= _LONGEST_NAME else library.split(" (")[0]
 
 
 def _split(arguments: str, others: AbstractSet[str] = frozenset()) -> Tuple[List[str], str]:
@@ -109,7 +115,7 @@ def _data(results: Sequence[Result]) -> _Data:
             limit = result.rate / result.of_limit
             data.limits[work] = max(data.limits.get(work, 0), limit)
         if result.library_ms:  # the best, whatever step it was beside
-            name = f"{result.library}{variant}"
+            name = f"{_label(result.library)}{variant}"
             library = libraries.setdefault(name, _Series(name, library=True))
             rate = 1000 * own / result.library_ms
             library.rates[work] = max(library.rates.get(work, 0), rate)
