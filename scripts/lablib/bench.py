@@ -38,6 +38,7 @@ class _Case:
     program: Path
     step: str  # "" for a program without steps
     arguments: str
+    was_run: bool = False
 
     @property
     def command(self) -> List[str]:
@@ -92,11 +93,7 @@ def measure(
                 turns += 1
         finally:
             report.rounds = max(turns, 1)
-            waiting = {
-                case.exercise.full_name
-                for case in cases
-                if not any(_is_of(key, case) for key in found)
-            }
+            waiting = {case.exercise.full_name for case in cases if not case.was_run}
             for key, result in found.items():
                 if key in libraries:
                     times = sorted(libraries[key])
@@ -131,6 +128,7 @@ def _run_round(
             continue
         _note_clocks(report)
         _take(case, events, found, libraries)
+        case.was_run = True
     progress.done()
 
 

@@ -193,6 +193,11 @@ class BenchTest(LabTest):
         self.assert_status(0, self.bench("--json", str(self.file)))
         self.assertEqual(["second"], [row["step"] for row in self.measured()["results"]])
 
+    def test_a_step_that_measures_no_kernel_takes_no_other_along(self):
+        self.write_program('if step == "first": del events[1:]')
+        self.assert_status(0, self.bench("--json", str(self.file)))
+        self.assertEqual(["second"], [row["step"] for row in self.measured()["results"]])
+
     def test_stopped_half_way_it_keeps_exercises_whose_steps_have_all_been_measured(self):
         for calls, rows in ((2, None), (3, ["first", "second"])):
             self.log.unlink(missing_ok=True)

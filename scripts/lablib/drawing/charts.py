@@ -116,7 +116,9 @@ def _data(results: Sequence[Result]) -> _Data:
             data.limits[work] = max(data.limits.get(work, 0), limit)
         if result.library_ms:  # the best, whatever step it was beside
             name = f"{_label(result.library)}{variant}"
-            library = libraries.setdefault(name, _Series(name, library=True))
+            library = libraries.setdefault(
+                f"{result.library}{variant}", _Series(name, library=True)
+            )
             rate = 1000 * own / result.library_ms
             library.rates[work] = max(library.rates.get(work, 0), rate)
     data.series = [*found.values(), *libraries.values()]
