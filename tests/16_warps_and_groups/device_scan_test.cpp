@@ -117,8 +117,8 @@ REQUIRED_WORK(BlocksThatTellEachOtherTheirSums) {
         EXPECT_LE(k.plain_writes, bytes + some) << name << ": it writes the results more than once";
         const std::uint64_t published = k.writes - k.plain_writes;
         EXPECT_LE(published, std::uint64_t{32} * kTiles)
-            << name << ": a sum is published more than once, or looked at by more than a load";
-        // Two words of a tile, and the number that its block draws; tile 0 has one word.
+            << name << ": a sum is published more than once, or read by an atomic that also writes";
+        // Each tile publishes its word twice, tile 0 only once, and each block draws a number.
         EXPECT_GE(published, 8 * (2 * kTiles - 1) + sizeof(unsigned) * kTiles)
             << name << ": each block but the first publishes the sum of its tile before it looks"
             << " back, and then that of all tiles up to it";

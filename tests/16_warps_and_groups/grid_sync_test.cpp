@@ -134,7 +134,8 @@ REQUIRED_WORK(BlocksThatWaitForEachOtherByLaunchesOrBarriers) {
     // Besides x, three numbers for each iteration: fewer than the blocks have parts of a sum.
     EXPECT_LE(done.bytes_copied(cudaMemcpyDeviceToHost),
               bytes_of(b) + 3 * sizeof(double) * (iterations + 1))
-        << name << ": the host fetches more than single numbers, and adds them up itself";
+        << name
+        << ": the host fetches more than single numbers: the sums over blocks belong on the device";
     EXPECT_EQ(done.calls.contains("cudaLaunchCooperativeKernel"), once)
         << name << ": only one_launch is a cooperative launch";
     if (once) {

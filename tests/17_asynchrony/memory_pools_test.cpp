@@ -77,7 +77,7 @@ unsigned calls_of(const lab::testing::work& done, std::initializer_list<const ch
   return count;
 }
 
-/// How often the host asks until something has finished. However often it asks, that is one wait.
+/// How often the host polls until something has finished: a loop of queries counts as one wait.
 unsigned waits_by_asking(const lab::testing::work& done) {
   unsigned count = 0;
   std::string before;
@@ -88,8 +88,8 @@ unsigned waits_by_asking(const lab::testing::work& done) {
   return count;
 }
 
-/// Whether there is an allocation for each job, with as many bytes as its values have, rounded up
-/// at most to what pools hand out.
+/// Whether there is an allocation for each job, with as many bytes as its values need, or those
+/// rounded up to the units of 512 bytes in which pools hand out memory.
 bool has_memory_for_each(const lab::testing::work& done, sizes lengths) {
   sizes allocated = done.device_memory;
   std::sort(allocated.begin(), allocated.end(), std::greater<>());
@@ -136,7 +136,7 @@ REQUIRED_WORK(MemoryForEachJobAndOneWaitForEachBatch) {
           << name;
       if (done.values && !*done.values) continue;  // said
       EXPECT_TRUE(has_memory_for_each(done, p.lengths))
-          << name << ": a job has no memory of its own, as much as its values need";
+          << name << ": each job needs memory of its own, with as many bytes as its values";
       const unsigned plain = calls_of(done, {"cudaMalloc"}),
                      ordered = calls_of(done, {"cudaMallocAsync", "cudaMallocFromPoolAsync"});
       if (which == step::malloc_each) {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Other than in the solution: nothing of the given host part is used. Copies and kernels are queued
+// Differs from the solution: nothing of the given host part is used. Copies and kernels are queued
 // in a stream of their own, blocks have two dimensions, and all steps but `vectorized` are launches
 // of one kernel whose threads stride.
 

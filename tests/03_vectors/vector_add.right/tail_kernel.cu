@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Other than in the solution: a second kernel of one block adds what is left where n is no multiple
+// Differs from the solution: a second kernel of one block adds what is left where n is no multiple
 // of four (vectorized), a thread of grid_stride walks from the end to the beginning, and the other
 // kernels are one template.
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Other than in the solution: blocks add their sums to one number by atomicAdd, warps are tiles of
+// Differs from the solution: blocks add their sums to one number by atomicAdd, warps are tiles of
 // cooperative groups, and the tree stops at a warp, whose threads then shuffle.
 
 #include <cooperative_groups.h>

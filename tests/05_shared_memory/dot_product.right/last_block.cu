@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Other than in the solution: the last block to finish adds up the sums of all blocks, so that one
+// Differs from the solution: the last block to finish adds up the sums of all blocks, so that one
 // number is copied back. The tree in shared memory begins with neighbours, warps shuffle by
 // exclusive or, and a thread adds up four products in one sum before it goes on.
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Other than in the solution: a block takes whole rows, from the last one up, and its threads share
+// Differs from the solution: a block takes whole rows, from the last one up, and its threads share
 // the columns of a row, whichever way the block is shaped. Memory is allocated and freed by hand.
 
 #include <cuda_runtime.h>

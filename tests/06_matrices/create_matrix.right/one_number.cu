@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Other than in the solution: all threads of the grid are numbered from 0 (by cooperative groups),
+// Differs from the solution: all threads of the grid are numbered from 0 (by cooperative groups),
 // and a thread walks through the elements in their order in memory, not in two directions.
 
 #include <cooperative_groups.h>

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Other than in the solution: the copies of lane_copies lie one after the other, each a word longer
+// Differs from the solution: the copies of lane_copies lie one after the other, each a word longer
 // than its counters, so that equal bins of two lanes are in two banks; the last bytes are one
 // thread's. A kernel zeroes the counters, and grids are as large as the bytes need, up to a limit.
 

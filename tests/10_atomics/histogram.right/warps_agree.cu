@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Other than in the solution: lanes of a warp that have the same byte agree on one of them, which
+// Differs from the solution: lanes of a warp that have the same byte agree on one of them, which
 // adds for all (global_atomics, shared_atomics); shared memory is dynamic; in lane_copies the lanes
 // of a warp add up a bin by shuffles.
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Other than in the solution: an exclusive scan stores each sum one element further on, and the
+// Differs from the solution: an exclusive scan stores each sum one element further on, and the
 // warps are tiles of cooperative groups.
 
 #include <cooperative_groups.h>

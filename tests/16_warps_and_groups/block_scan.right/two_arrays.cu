@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Other than in the solution: Hillis and Steele with two arrays and one barrier a level,
+// Differs from the solution: Hillis and Steele with two arrays and one barrier a level,
 // Blelloch by the thread of the right element, and every warp scans the sums of the warps for
 // itself.
 

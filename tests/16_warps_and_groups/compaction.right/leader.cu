@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Other than in the solution: the first lane with an element to keep makes room, rounds that
+// Differs from the solution: the first lane with an element to keep makes room, rounds that
 // keep nothing are skipped, and each lane counts the votes of one round.
 
 #include <cuda_runtime.h>

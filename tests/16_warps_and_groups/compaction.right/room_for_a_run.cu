@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Other than in the solution: any_order votes twice, and makes room once for all that a warp
+// Differs from the solution: any_order votes twice, and makes room once for all that a warp
 // keeps of its 1024 elements.
 
 #include <cuda_runtime.h>

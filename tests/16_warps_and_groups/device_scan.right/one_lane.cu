@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Other than in the solution: one lane looks back, a tile at a time, and words are published by
+// Differs from the solution: one lane looks back, a tile at a time, and words are published by
 // atomicExch, tile numbers drawn by atomicAdd.
 
 #include <cuda_runtime.h>

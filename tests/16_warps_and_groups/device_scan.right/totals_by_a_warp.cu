@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Other than in the solution: a single warp scans the totals, the third launch leaves tile 0
+// Differs from the solution: a single warp scans the totals, the third launch leaves tile 0
 // alone and takes the elements in another order, and tile numbers are drawn by atomicInc.
 
 #include <cuda_runtime.h>

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Other than in the solution: the host fetches p·q, too, and divides; and after the last
+// Differs from the solution: the host fetches p·q, too, and divides; and after the last
 // iteration there is no next direction.
 
 #include <cuda_runtime.h>

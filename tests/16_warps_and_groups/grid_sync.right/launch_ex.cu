@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Other than in the solution: the cooperative launch is one by cudaLaunchKernelEx, with two
+// Differs from the solution: the cooperative launch is one by cudaLaunchKernelEx, with two
 // blocks for each multiprocessor at most, and a function says what is outside the grid.
 
 #include <cuda_runtime.h>

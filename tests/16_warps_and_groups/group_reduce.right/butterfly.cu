@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Other than in the solution: a butterfly gives the sum of a tile to all of its threads, and the
+// Differs from the solution: a butterfly gives the sum of a tile to all of its threads, and the
 // last one stores it; whoever is here with the same row is found by __match_any_sync, without
 // groups.
 

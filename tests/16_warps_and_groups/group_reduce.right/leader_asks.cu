@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Other than in the solution: one thread of those with the same row asks the others for their
+// Differs from the solution: one thread of those with the same row asks the others for their
 // values, one after the other, and the loop over a row is the same for all threads of a tile.
 
 #include <cuda_runtime.h>

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Other than in the solution: the trees begin with neighbours and take no more levels than the
+// Differs from the solution: the trees begin with neighbours and take no more levels than the
 // warp has lanes for, the last lane of a warp adds its sum to the total, and a thread adds up
 // single values.
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Other than in the solution: a warp is full if its threads are not among the last ones of the
+// Differs from the solution: a warp is full if its threads are not among the last ones of the
 // block, the tree is written out level by level, and a warp adds its sum by a cuda::atomic_ref,
 // unless it is 0.
 
