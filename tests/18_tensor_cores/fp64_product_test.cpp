@@ -49,7 +49,8 @@ using named_step = lab::testing::named<step>;
 constexpr named_step kSteps[] = {{step::cuda_cores, "cuda_cores"},
                                  {step::wmma, "wmma"},
                                  {step::staged, "staged"},
-                                 {step::large_mma, "large_mma"}};
+                                 {step::large_mma, "large_mma"},
+                                 {step::prefetched, "prefetched"}};
 
 std::string name_of(shape size) {
   return "m" + std::to_string(size.m) + "_n" + std::to_string(size.n) + "_k" +
@@ -107,7 +108,7 @@ REQUIRED_WORK(WarpsThatMultiplyOnTensorCores) {
     lab::testing::required what = tiles_for(size);
     // A warp meets at least once for 8 x 8 x 4 products. Where the operation of 16 x 8 x 8 is not
     // there, its lanes ask each other 32 times.
-    what.warp_functions = which == step::large_mma ? products / 1024 * 32 : products / 256;
+    what.warp_functions = which >= step::large_mma ? products / 1024 * 32 : products / 256;
     what.wavefronts = 1.02;
     EXPECT_TRUE(as_required(work_of([which = which, size] { return is_right(which, size); }), what))
         << name;
@@ -117,7 +118,7 @@ REQUIRED_WORK(WarpsThatMultiplyOnTensorCores) {
 REQUIRED_WORK(CopiesThatAreUnderWayWhileAWarpMultiplies) {
   const shape size{128, 256, 80};
   for (const auto& [which, name] : kSteps) {
-    if (which != step::staged && which != step::large_mma) continue;
+    if (which < step::staged) continue;
     lab::testing::required what = tiles_for(size);
     what.copies_under_way = 2;  // of A and of B
     EXPECT_TRUE(as_required(work_of([which = which, size] { return is_right(which, size); }), what))

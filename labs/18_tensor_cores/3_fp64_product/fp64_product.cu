@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 18.3 fp64_product: C = A · B in double, on tensor cores.
-// Edit:  this file, from TODO(1) to TODO(3); TODO(4) and TODO(5) are a bonus.
-// Run:   scripts/lab run 18.3 -- --step cuda_cores  (then wmma, staged and large_mma)
+// Edit:  this file, from TODO(1) to TODO(3); TODO(4) to TODO(6) are a bonus.
+// Run:   scripts/lab run 18.3 -- --step cuda_cores  (then wmma, staged, …)
 // Test:  scripts/lab test 18.3
 // Hints: scripts/lab hint 18.3                  Chapter: docs/18_tensor_cores.md
 
@@ -50,13 +50,14 @@ __global__ void __launch_bounds__(Sums::tiles::kThreads) staged(factors in, doub
   sums.store(c, in.size, block, &stage[0].a[0][0]);
 }
 
-template <class Sums, bool kAligned>
-void launch_staged(const factors& in, double* c) {
+/// `kernel` is staged or prefetched, with Sums.
+template <class Sums>
+void launch_staged(void (*kernel)(factors, double*), const factors& in, double* c) {
   using T = typename Sums::tiles;
   constexpr unsigned kBytes = kStages * sizeof(slice<T>);
-  CUDA_CHECK(cudaFuncSetAttribute(staged<Sums, kAligned>,  // more than 48 KiB must be asked for
+  CUDA_CHECK(cudaFuncSetAttribute(kernel,  // more than 48 KiB must be asked for
                                   cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
-  staged<Sums, kAligned><<<blocks_for<T>(in.size), T::kThreads, kBytes>>>(in, c);
+  kernel<<<blocks_for<T>(in.size), T::kThreads, kBytes>>>(in, c);
 }
 
 }  // namespace
@@ -64,9 +65,14 @@ void launch_staged(const factors& in, double* c) {
 // --- large_mma: a warp multiplies 16 x 8 by 8 x 8 elements ---------------------------------------
 
 template <class T>
-__device__ void mma_sums<T>::add(const slice<T>& from) {
-  // TODO(4, bonus): the slice is BK / 8 steps. In each, read all numbers of A and B that the lane
-  //          needs for the warp's tile, once, by two_at(); then multiply_add_16x8x8().
+__device__ void mma_sums<T>::read(const slice<T>& from, unsigned i, numbers& to) const {
+  // TODO(4, bonus): all numbers of A and B that the lane needs for the warp's tile and the i of the
+  //                 slice from this one on, each once, by two_at().
+}
+
+template <class T>
+__device__ void mma_sums<T>::multiply(const numbers& from) {
+  // TODO(4, bonus): multiply_add_16x8x8() for each of the warp's operations.
 }
 
 template <class T>
@@ -75,7 +81,27 @@ __device__ void mma_sums<T>::store(double* c, shape size, place block, double*) 
   //          rows are they, and in which columns? store_two().
 }
 
+// --- prefetched: a warp reads its next numbers while it multiplies -------------------------------
+
 namespace {
+
+template <class Sums, bool kAligned>
+__global__ void __launch_bounds__(Sums::tiles::kThreads) prefetched(factors in, double* c) {
+  using T = typename Sums::tiles;
+  extern __shared__ __align__(32) unsigned char memory[];
+  auto* const stage = reinterpret_cast<slice<T>*>(memory);  // kStages of them
+  const place block = place_of_block<T>(in.size);
+  slice_copies<T, kAligned> copies(in, block);
+  Sums sums;
+  typename Sums::numbers of[2];
+  static_assert(T::BK % 16 == 0, "each slice begins with of[0]");
+  // TODO(6, bonus): `staged`, but before the numbers for eight i are multiplied, those for the next
+  //                 eight are read: also the first ones of the next slice. When must that slice be
+  //                 complete, and is one barrier for each slice still enough?
+  //                 Invariant: when a slice's turn begins, its first numbers are in of[0], and all
+  //                 warps have read what is in stage[free].
+  sums.store(c, in.size, block, &stage[0].a[0][0]);
+}
 
 template <bool kAligned>
 void launch(step which, const factors& in, double* c) {
@@ -85,9 +111,11 @@ void launch(step which, const factors& in, double* c) {
     case step::wmma:
       throw not_written("step wmma", 2);  // as above, with wmma_sums<small_tiling>
     case step::staged:
-      throw not_written("step staged", 3);  // launch_staged<wmma_sums<staged_tiling>, …>
+      throw not_written("step staged", 3);  // launch_staged() with staged<…>
     case step::large_mma:
-      throw not_written("step large_mma", 4);  // launch_staged<mma_sums<large_tiling>, …>
+      throw not_written("step large_mma", 4);  // staged<mma_sums<large_tiling>, …>
+    case step::prefetched:
+      throw not_written("step prefetched", 6);  // prefetched<mma_sums<tall_tiling>, …>
   }
   throw invalid_input("fp64_product: there is no such step");
 }

@@ -26,6 +26,7 @@ enum class step {
   wmma,        ///< the same, but a warp multiplies 8 x 4 by 4 x 8 elements on a tensor core
   staged,      ///< larger tiles, and the next slices are copied while one is multiplied
   large_mma,   ///< the same, but a warp multiplies 16 x 8 by 8 x 8 elements at once
+  prefetched,  ///< taller tiles for a warp, and the next numbers are read while it multiplies
 };
 
 struct result {
@@ -51,8 +52,8 @@ inline constexpr std::size_t kDefaultSize = 256;
 /// Requires: a kernel whose blocks keep tiles of A and B in shared memory, of at least 64 rows of A
 /// and 64 columns of B. From wmma on, warps multiply on tensor cores, and reading shared memory
 /// costs no bank conflicts. From staged on, the copies of the next slice are under way while a
-/// slice is multiplied. large_mma: a warp multiplies with multiply_add_16x8x8() (given.hpp). No
-/// library multiplies.
+/// slice is multiplied. large_mma and prefetched: a warp multiplies with multiply_add_16x8x8()
+/// (given.hpp). No library multiplies.
 ///
 /// From: CUDA C++ Programming Guide, NVIDIA, "Warp Matrix Functions" (double precision), and
 /// Parallel Thread Execution ISA, NVIDIA, "Matrix Fragments for mma.m16n8k8 with .f64".

@@ -57,12 +57,14 @@ struct alignas(32) slice {
 /// different banks, which are 128 bytes, if
 /// - wmma: four rows of A, 32 bytes each, begin 32 bytes apart, modulo 128: 8 * (16 + 4) is 32
 ///   more than 128. The same for four rows of B.
-/// - large_mma: two rows of A, 64 bytes each, begin 64 bytes apart: 8 * (16 + 8). Of B, the rows 0,
+/// - large_mma and prefetched: two rows of A, 64 bytes each, begin 64 bytes apart: 8 * (16 + 8). Of
+/// B, the rows 0,
 ///   2, 4 and 6, 32 bytes each: a row is 16 bytes longer than a multiple of 128.
 using small_tiling = tiling<64, 64, 32, 16, 4, 4>;    // cuda_cores and wmma
 using staged_tiling = tiling<128, 64, 32, 32, 4, 4>;  // staged
 using large_tiling = tiling<128, 64, 32, 32, 8, 2>;   // large_mma
-constexpr unsigned kStages = 3;                       // staged and large_mma
+using tall_tiling = tiling<128, 64, 64, 32, 8, 2>;    // prefetched
+constexpr unsigned kStages = 3;                       // from staged on
 
 /// A row and a column of C.
 struct place {
@@ -266,10 +268,10 @@ struct wmma_sums {
   }
 };
 
-/// large_mma: what a warp adds up. The operation multiplies B transposed by A transposed, which
-/// makes C transposed: its A[][] are numbers of our B, its B[][] of our A. sum[r][s] is the c[] of
-/// an operation: of 8 rows and 16 columns of C, from row mine.row + 8 * r and column mine.column +
-/// 16 * s of the block's tile on. In which order, is for us to decide:
+/// large_mma and prefetched: what a warp adds up. The operation multiplies B transposed by A
+/// transposed, which makes C transposed: its A[][] are numbers of our B, its B[][] of our A.
+/// sum[r][s] is the c[] of an operation: of 8 rows and 16 columns of C, from row mine.row + 8 * r
+/// and column mine.column + 16 * s of the block's tile on. In which order, is for us to decide:
 /// - Row g of the operation is column 2 * g of the 16, row g + 8 is column 2 * g + 1. So a[0] and
 ///   a[1] are neighbours in a row of B, a[2] and a[3] are, and so are c[0] and c[2], c[1] and c[3]
 ///   in a row of C.
@@ -288,7 +290,20 @@ struct mma_sums {
   __device__ static double2 two_at(const double* from) {
     return *reinterpret_cast<const double2*>(from);
   }
-  __device__ void add(const slice<T>& from);
+  /// A lane's numbers of A and B for the warp's tile and eight i.
+  struct numbers {
+    double of_a[kDown][2], of_b[kAcross][4];
+  };
+  __device__ void read(const slice<T>& from, unsigned i, numbers& to) const;
+  __device__ void multiply(const numbers& from);
+  __device__ void add(const slice<T>& from) {
+    numbers now;
+#pragma unroll
+    for (unsigned i = 0; i < T::BK; i += 8) {
+      read(from, i, now);
+      multiply(now);
+    }
+  }
   __device__ void store(double* c, shape size, place block, double* /* free */) const;
 };
 

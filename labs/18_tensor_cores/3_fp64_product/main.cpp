@@ -31,7 +31,8 @@ int main(int argc, char** argv) {
       {{"cuda_cores", step::cuda_cores, "a fused multiply-add per thread and product"},
        {"wmma", step::wmma, "a warp multiplies 8 x 4 by 4 x 8 elements on a tensor core"},
        {"staged", step::staged, "larger tiles; the next slices are copied meanwhile"},
-       {"large_mma", step::large_mma, "a warp multiplies 16 x 8 by 8 x 8 elements at once"}},
+       {"large_mma", step::large_mma, "a warp multiplies 16 x 8 by 8 x 8 elements at once"},
+       {"prefetched", step::prefetched, "taller tiles; the next numbers are read meanwhile"}},
       step::staged);
 
   return program.run(argc, argv, [&] {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 18.3 fp64_product: C = A · B in double, on tensor cores.
-// Edit:  this file, from TODO(1) to TODO(3); TODO(4) and TODO(5) are a bonus.
-// Run:   scripts/lab run 18.3 -- --step cuda_cores  (then wmma, staged and large_mma)
+// Edit:  this file, from TODO(1) to TODO(3); TODO(4) to TODO(6) are a bonus.
+// Run:   scripts/lab run 18.3 -- --step cuda_cores  (then wmma, staged, …)
 // Test:  scripts/lab test 18.3
 // Hints: scripts/lab hint 18.3                  Chapter: docs/18_tensor_cores.md
 
@@ -93,13 +93,14 @@ __global__ void __launch_bounds__(Sums::tiles::kThreads) staged(factors in, doub
   sums.store(c, in.size, block, &stage[0].a[0][0]);
 }
 
-template <class Sums, bool kAligned>
-void launch_staged(const factors& in, double* c) {
+/// `kernel` is staged or prefetched, with Sums.
+template <class Sums>
+void launch_staged(void (*kernel)(factors, double*), const factors& in, double* c) {
   using T = typename Sums::tiles;
   constexpr unsigned kBytes = kStages * sizeof(slice<T>);
-  CUDA_CHECK(cudaFuncSetAttribute(staged<Sums, kAligned>,  // more than 48 KiB must be asked for
+  CUDA_CHECK(cudaFuncSetAttribute(kernel,  // more than 48 KiB must be asked for
                                   cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
-  staged<Sums, kAligned><<<blocks_for<T>(in.size), T::kThreads, kBytes>>>(in, c);
+  kernel<<<blocks_for<T>(in.size), T::kThreads, kBytes>>>(in, c);
 }
 
 }  // namespace
@@ -107,30 +108,34 @@ void launch_staged(const factors& in, double* c) {
 // --- large_mma: a warp multiplies 16 x 8 by 8 x 8 elements ---------------------------------------
 
 template <class T>
-__device__ void mma_sums<T>::add(const slice<T>& from) {
-  // TODO(4, bonus): the slice is BK / 8 steps. In each, read all numbers of A and B that the lane
-  //          needs for the warp's tile, once, by two_at(); then multiply_add_16x8x8().
+__device__ void mma_sums<T>::read(const slice<T>& from, unsigned i, numbers& to) const {
+  // TODO(4, bonus): all numbers of A and B that the lane needs for the warp's tile and the i of the
+  //                 slice from this one on, each once, by two_at().
   // BEGIN SOLUTION
 #pragma unroll
-  for (unsigned i = 0; i < T::BK; i += 8) {
-    double of_a[kDown][2], of_b[kAcross][4];
+  for (unsigned r = 0; r < kDown; ++r) {
+    const double2 two = two_at(&from.a[mine.row + 8 * r + g][i + 2 * t]);
+    to.of_a[r][0] = two.x, to.of_a[r][1] = two.y;
+  }
 #pragma unroll
-    for (unsigned r = 0; r < kDown; ++r) {
-      const double2 two = two_at(&from.a[mine.row + 8 * r + g][i + 2 * t]);
-      of_a[r][0] = two.x, of_a[r][1] = two.y;
+  for (unsigned s = 0; s < kAcross; ++s)
+#pragma unroll
+    for (unsigned odd = 0; odd < 2; ++odd) {
+      const double2 two = two_at(&from.b[i + 2 * t + odd][mine.column + 16 * s + 2 * g]);
+      to.of_b[s][2 * odd] = two.x, to.of_b[s][2 * odd + 1] = two.y;
     }
+  // END SOLUTION
+}
+
+template <class T>
+__device__ void mma_sums<T>::multiply(const numbers& from) {
+  // TODO(4, bonus): multiply_add_16x8x8() for each of the warp's operations.
+  // BEGIN SOLUTION
+#pragma unroll
+  for (unsigned r = 0; r < kDown; ++r)
 #pragma unroll
     for (unsigned s = 0; s < kAcross; ++s)
-#pragma unroll
-      for (unsigned odd = 0; odd < 2; ++odd) {
-        const double2 two = two_at(&from.b[i + 2 * t + odd][mine.column + 16 * s + 2 * g]);
-        of_b[s][2 * odd] = two.x, of_b[s][2 * odd + 1] = two.y;
-      }
-#pragma unroll
-    for (unsigned r = 0; r < kDown; ++r)
-#pragma unroll
-      for (unsigned s = 0; s < kAcross; ++s) multiply_add_16x8x8(sum[r][s], of_b[s], of_a[r]);
-  }
+      multiply_add_16x8x8(sum[r][s], from.of_b[s], from.of_a[r]);
   // END SOLUTION
 }
 
@@ -151,7 +156,51 @@ __device__ void mma_sums<T>::store(double* c, shape size, place block, double*) 
   // END SOLUTION
 }
 
+// --- prefetched: a warp reads its next numbers while it multiplies -------------------------------
+
 namespace {
+
+template <class Sums, bool kAligned>
+__global__ void __launch_bounds__(Sums::tiles::kThreads) prefetched(factors in, double* c) {
+  using T = typename Sums::tiles;
+  extern __shared__ __align__(32) unsigned char memory[];
+  auto* const stage = reinterpret_cast<slice<T>*>(memory);  // kStages of them
+  const place block = place_of_block<T>(in.size);
+  slice_copies<T, kAligned> copies(in, block);
+  Sums sums;
+  typename Sums::numbers of[2];
+  static_assert(T::BK % 16 == 0, "each slice begins with of[0]");
+  // TODO(6, bonus): `staged`, but before the numbers for eight i are multiplied, those for the next
+  //                 eight are read: also the first ones of the next slice. When must that slice be
+  //                 complete, and is one barrier for each slice still enough?
+  //                 Invariant: when a slice's turn begins, its first numbers are in of[0], and all
+  //                 warps have read what is in stage[free].
+  // BEGIN SOLUTION
+  for (unsigned s = 0; s + 1 < kStages; ++s) copies.start(stage[s]);
+  unsigned now = 0, free = kStages - 1;
+  __pipeline_wait_prior(kStages - 2);
+  __syncthreads();
+  sums.read(stage[0], 0, of[0]);
+  for (std::size_t first = 0; first < in.size.k; first += T::BK) {
+    const unsigned next = now + 1 < kStages ? now + 1 : 0;
+    copies.start(stage[free]);
+#pragma unroll
+    for (unsigned i = 0; i < T::BK; i += 8) {
+      const bool last = i + 8 == T::BK;
+      if (last) {
+        __pipeline_wait_prior(kStages - 2);  // this thread's copies into stage[next] have arrived
+        __syncthreads();                     // all threads' have; and all have read stage[now]
+      }
+      // After the last slice, what is read here is not multiplied.
+      sums.read(stage[last ? next : now], last ? 0 : i + 8, of[1 - i / 8 % 2]);
+      sums.multiply(of[i / 8 % 2]);
+    }
+    free = now;
+    now = next;
+  }
+  // END SOLUTION
+  sums.store(c, in.size, block, &stage[0].a[0][0]);
+}
 
 template <bool kAligned>
 void launch(step which, const factors& in, double* c) {
@@ -168,13 +217,20 @@ void launch(step which, const factors& in, double* c) {
       // END SOLUTION
     case step::staged:
       // BEGIN SOLUTION
-      // STUB: throw not_written("step staged", 3);  // launch_staged<wmma_sums<staged_tiling>, …>
-      return launch_staged<wmma_sums<staged_tiling>, kAligned>(in, c);
+      // STUB: throw not_written("step staged", 3);  // launch_staged() with staged<…>
+      return launch_staged<wmma_sums<staged_tiling>>(staged<wmma_sums<staged_tiling>, kAligned>, in,
+                                                     c);
       // END SOLUTION
     case step::large_mma:
       // BEGIN SOLUTION
-      // STUB: throw not_written("step large_mma", 4);  // launch_staged<mma_sums<large_tiling>, …>
-      return launch_staged<mma_sums<large_tiling>, kAligned>(in, c);
+      // STUB: throw not_written("step large_mma", 4);  // staged<mma_sums<large_tiling>, …>
+      return launch_staged<mma_sums<large_tiling>>(staged<mma_sums<large_tiling>, kAligned>, in, c);
+      // END SOLUTION
+    case step::prefetched:
+      // BEGIN SOLUTION
+      // STUB: throw not_written("step prefetched", 6);  // prefetched<mma_sums<tall_tiling>, …>
+      return launch_staged<mma_sums<tall_tiling>>(prefetched<mma_sums<tall_tiling>, kAligned>, in,
+                                                  c);
       // END SOLUTION
   }
   throw invalid_input("fp64_product: there is no such step");

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Neighbours for a thread of cuda_cores, stages in wmma, too, and other tiles and pads.
+// Neighbours for a thread of cuda_cores, stages in wmma, too, other tiles and pads, and numbers
+// read ahead that are copied from one variable to the other.
 
 #include <cuda_runtime.h>
 
@@ -81,13 +82,17 @@ __global__ void __launch_bounds__(Sums::tiles::kThreads) staged(factors in, doub
   sums.store(c, in.size, block, &stage[0].a[0][0]);
 }
 
-template <class Sums, bool kAligned>
-void launch_staged(const factors& in, double* c) {
+template <class Sums>
+void launch_staged(void (*kernel)(factors, double*), const factors& in, double* c) {
   using T = typename Sums::tiles;
   constexpr unsigned kBytes = kStages * sizeof(slice<T>);
-  CUDA_CHECK(cudaFuncSetAttribute(staged<Sums, kAligned>,  // more than 48 KiB must be asked for
-                                  cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
-  staged<Sums, kAligned><<<blocks_for<T>(in.size), T::kThreads, kBytes>>>(in, c);
+  CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
+  kernel<<<blocks_for<T>(in.size), T::kThreads, kBytes>>>(in, c);
+}
+
+template <class Sums, bool kAligned>
+void by_stages(const factors& in, double* c) {
+  launch_staged<Sums>(staged<Sums, kAligned>, in, c);
 }
 
 }  // namespace
@@ -95,26 +100,22 @@ void launch_staged(const factors& in, double* c) {
 // --- large_mma: a warp multiplies 16 x 8 by 8 x 8 elements ---------------------------------------
 
 template <class T>
-__device__ void mma_sums<T>::add(const slice<T>& from) {
+__device__ void mma_sums<T>::read(const slice<T>& from, unsigned i, numbers& to) const {
 #pragma unroll
-  for (unsigned i = 0; i < T::BK; i += 8) {
-    double2 of_a[kDown], of_b[kAcross][2];
+  for (unsigned r = 0; r < kDown; ++r)
+    *reinterpret_cast<double2*>(to.of_a[r]) = two_at(&from.a[mine.row + 8 * r + g][i + 2 * t]);
 #pragma unroll
-    for (unsigned r = 0; r < kDown; ++r) of_a[r] = two_at(&from.a[mine.row + 8 * r + g][i + 2 * t]);
+  for (unsigned s = 0; s < 2 * kAcross; ++s)
+    *reinterpret_cast<double2*>(&to.of_b[s / 2][s % 2 * 2]) =
+        two_at(&from.b[i + 2 * t + s % 2][mine.column + s / 2 * 16 + 2 * g]);
+}
+
+template <class T>
+__device__ void mma_sums<T>::multiply(const numbers& from) {
 #pragma unroll
-    for (unsigned s = 0; s < kAcross; ++s)
+  for (unsigned s = 0; s < kAcross; ++s)
 #pragma unroll
-      for (unsigned h = 0; h < 2; ++h)
-        of_b[s][h] = two_at(&from.b[i + 2 * t + h][mine.column + 16 * s + 2 * g]);
-#pragma unroll
-    for (unsigned r = 0; r < kDown; ++r)
-#pragma unroll
-      for (unsigned s = 0; s < kAcross; ++s) {
-        const double first[4] = {of_b[s][0].x, of_b[s][0].y, of_b[s][1].x, of_b[s][1].y};
-        const double second[2] = {of_a[r].x, of_a[r].y};
-        multiply_add_16x8x8(sum[r][s], first, second);
-      }
-  }
+    for (unsigned r = 0; r < kDown; ++r) multiply_add_16x8x8(sum[r][s], from.of_b[s], from.of_a[r]);
 }
 
 template <class T>
@@ -131,17 +132,53 @@ __device__ void mma_sums<T>::store(double* c, shape size, place block, double*) 
 
 namespace {
 
+template <class Sums, bool kAligned>
+__global__ void __launch_bounds__(Sums::tiles::kThreads) prefetched(factors in, double* c) {
+  using T = typename Sums::tiles;
+  extern __shared__ __align__(32) unsigned char memory[];
+  auto* const stage = reinterpret_cast<slice<T>*>(memory);
+  slice_copies<T, kAligned> copies(in, place_of_block<T>(in.size));
+  Sums sums;
+  typename Sums::numbers now, next;
+  copies.start(stage[0]);
+  copies.start(stage[1]);
+  const std::size_t slices = (in.size.k + T::BK - 1) / T::BK;
+  for (std::size_t n = 0; n < slices; ++n) {
+    if (n == 0) {
+      __pipeline_wait_prior(1);
+      __syncthreads();
+      sums.read(stage[0], 0, now);
+    }
+    copies.start(stage[(n + 2) % 3]);
+    for (unsigned i = 8; i < T::BK; i += 8) {
+      sums.read(stage[n % 3], i, next);
+      sums.multiply(now);
+      now = next;
+    }
+    __pipeline_wait_prior(1);
+    __syncthreads();
+    if (n + 1 < slices) sums.read(stage[(n + 1) % 3], 0, next);
+    sums.multiply(now);
+    now = next;
+  }
+  sums.store(c, in.size, place_of_block<T>(in.size), nullptr);
+}
+
 template <bool kAligned>
 void launch(step which, const factors& in, double* c) {
   switch (which) {
     case step::cuda_cores:
       return launch_one_stage<neighbour_sums<small_tiling>, kAligned>(in, c);
     case step::wmma:
-      return launch_staged<wmma_sums<tiling<64, 64, 16, 32, 4, 4>>, kAligned>(in, c);
+      return by_stages<wmma_sums<tiling<64, 64, 16, 32, 4, 4>>, kAligned>(in, c);
     case step::staged:
-      return launch_staged<wmma_sums<tiling<64, 128, 32, 32, 12, 12>>, kAligned>(in, c);
+      return by_stages<wmma_sums<tiling<64, 128, 32, 32, 12, 12>>, kAligned>(in, c);
     case step::large_mma:
-      return launch_staged<mma_sums<large_tiling>, kAligned>(in, c);
+      return by_stages<mma_sums<large_tiling>, kAligned>(in, c);
+    case step::prefetched: {
+      using sums = mma_sums<tiling<64, 128, 32, 64, 8, 2>>;
+      return launch_staged<sums>(prefetched<sums, kAligned>, in, c);
+    }
   }
   throw invalid_input("fp64_product: there is no such step");
 }

@@ -93,19 +93,35 @@ struct rows_of_mma {
   place mine = place_of_warp<T>();
   unsigned g = threadIdx.x % kWarp / 4, t = threadIdx.x % 4;
 
+  struct numbers {
+    double of_a[kDown][4], of_b[kAcross][2];
+  };
+  __device__ numbers at(const slice<T>& from, unsigned i) const {
+    numbers n;
+    for (unsigned s = 0; s < kAcross; ++s)
+      for (unsigned h = 0; h < 2; ++h)
+        n.of_b[s][h] = from.b[i + t + 4 * h][mine.column + 8 * s + g];
+    for (unsigned r = 0; r < kDown; ++r)
+      for (unsigned e = 0; e < 4; ++e)
+        n.of_a[r][e] = from.a[mine.row + 16 * r + g + e % 2 * 8][i + t + e / 2 * 4];
+    return n;
+  }
+  __device__ void multiply(const numbers& n) {
+    for (unsigned r = 0; r < kDown; ++r)
+      for (unsigned s = 0; s < kAcross; ++s) multiply_add_16x8x8(sum[r][s], n.of_a[r], n.of_b[s]);
+  }
   __device__ void add(const slice<T>& from) {
-    for (unsigned i = 0; i < T::BK; i += 8) {
-      double of_b[kAcross][2];
-      for (unsigned s = 0; s < kAcross; ++s)
-        for (unsigned h = 0; h < 2; ++h)
-          of_b[s][h] = from.b[i + t + 4 * h][mine.column + 8 * s + g];
-      for (unsigned r = 0; r < kDown; ++r) {
-        double of_a[4];
-        for (unsigned e = 0; e < 4; ++e)
-          of_a[e] = from.a[mine.row + 16 * r + g + e % 2 * 8][i + t + e / 2 * 4];
-        for (unsigned s = 0; s < kAcross; ++s) multiply_add_16x8x8(sum[r][s], of_a, of_b[s]);
-      }
+    for (unsigned i = 0; i < T::BK; i += 8) multiply(at(from, i));
+  }
+  /// The next numbers are read while these are multiplied, within a slice.
+  __device__ void add_ahead(const slice<T>& from) {
+    numbers now = at(from, 0);
+    for (unsigned i = 8; i < T::BK; i += 8) {
+      const numbers next = at(from, i);
+      multiply(now);
+      now = next;
     }
+    multiply(now);
   }
   __device__ void store(double* c, shape size, place block, double* /* free */) const {
     for (unsigned r = 0; r < kDown; ++r)
@@ -115,6 +131,12 @@ struct rows_of_mma {
                     block.row + mine.row + 16 * r + g + 8 * h,
                     block.column + mine.column + 8 * s + 2 * t);
   }
+};
+
+/// The same sums, with another add().
+template <class T>
+struct rows_ahead : rows_of_mma<T> {
+  __device__ void add(const slice<T>& from) { this->add_ahead(from); }
 };
 
 namespace {
@@ -130,6 +152,8 @@ void launch(step which, const factors& in, double* c) {
       return launch_staged<wmma_sums<staged_tiling>, kAligned>(in, c);
     case step::large_mma:
       return launch_staged<rows_of_mma<tiling<64, 64, 32, 16, 4, 4>>, kAligned>(in, c);
+    case step::prefetched:
+      return launch_staged<rows_ahead<tiling<64, 64, 32, 32, 4, 4>>, kAligned>(in, c);
   }
   throw invalid_input("fp64_product: there is no such step");
 }
