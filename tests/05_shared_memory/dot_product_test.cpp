@@ -34,7 +34,8 @@ using vector = std::vector<float>;
 using named_step = lab::testing::named<step>;
 constexpr named_step kSteps[] = {{step::static_shared, "static_shared"},
                                  {step::dynamic_shared, "dynamic_shared"},
-                                 {step::warp_shuffle, "warp_shuffle"}};
+                                 {step::warp_shuffle, "warp_shuffle"},
+                                 {step::vectorized, "vectorized"}};
 
 ::testing::AssertionResult is_exact(step which, const vector& a, const vector& b) {
   return matches(lab::compare(dot(which, a, b).value, reference(a, b), lab::tolerance{}));
@@ -56,11 +57,12 @@ REQUIRED_WORK(AKernelWhoseThreadsShareTheSumInSharedMemory) {
                                 .reads = 2 * bytes_of(a),
                                 .shared_memory = true,
                                 .sectors = 1.1};
-    if (which == step::warp_shuffle) {
+    if (which >= step::warp_shuffle) {
       what.shared_memory = false;  // hardly any: a number for each warp
       what.barriers = 2;           // a tree in shared memory has one for each of its levels
       what.warp_functions = 1024 / 32;
     }
+    if (which == step::vectorized) what.bytes_a_load = 16;
     EXPECT_TRUE(as_required(work_of([&, which = which] { return is_exact(which, a, b); }), what))
         << name;
     EXPECT_TRUE(at_other_sizes([which = which](std::size_t n) {

@@ -17,6 +17,7 @@ enum class step {
   dynamic_shared,  ///< the size of a block is chosen at run time, the grid fills the device;
                    ///< `extern __shared__ float x[]`, its size the third launch argument
   warp_shuffle,    ///< the same grid; the lanes of a warp add up without shared memory
+  vectorized,      ///< the same, and a thread loads four neighbours at a time, as a float4
 };
 
 struct result {
@@ -34,13 +35,14 @@ struct result {
 /// Throws lab::invalid_input when the lengths differ; lab::cuda_error when CUDA reports an error.
 /// Neither leaves device memory behind.
 ///
-/// Requires: a kernel whose threads share the sum, and whose blocks add up in shared memory; in
-/// warp_shuffle each warp by shuffles, and shared memory only for the sums of the warps, with at
-/// most two barriers. The host adds only what the blocks have, and no library does it.
+/// Requires: a kernel whose threads share the sum, and whose blocks add up in shared memory; from
+/// warp_shuffle on each warp by shuffles, and shared memory only for the sums of the warps, with at
+/// most two barriers; in vectorized loads of 16 bytes. The host adds only what the blocks have, and
+/// no library does it.
 ///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, 5.3.1; the step dynamic_shared from the
-/// classroom task of the Kazan course on CUDA programming technology, chapter 7. The step
-/// warp_shuffle is ours.
+/// classroom task of the Kazan course on CUDA programming technology, chapter 7. The steps
+/// warp_shuffle and vectorized are ours.
 result dot(step which, std::span<const float> a, std::span<const float> b);
 
 }  // namespace lab::dot_product

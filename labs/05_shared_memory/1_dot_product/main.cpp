@@ -33,13 +33,14 @@ int main(int argc, char** argv) {
   lab::program program("05.1_dot_product", "Dot product by sums in shared memory.");
   std::size_t size = lab::dot_product::kDefaultSize;
   program.add_size("--size", size, "number of elements");
-  const auto& chosen_step =
-      program.add_step<step>({{"static", step::static_shared, "at most 32 blocks of 256 threads"},
-                              {"dynamic", step::dynamic_shared,
-                               "block size chosen at run time, a grid that fills the device"},
-                              {"shuffle", step::warp_shuffle,
-                               "the same grid, and warps that add up without shared memory"}},
-                             step::warp_shuffle);
+  const auto& chosen_step = program.add_step<step>(
+      {{"static", step::static_shared, "at most 32 blocks of 256 threads"},
+       {"dynamic", step::dynamic_shared,
+        "block size chosen at run time, a grid that fills the device"},
+       {"shuffle", step::warp_shuffle,
+        "the same grid, and warps that add up without shared memory"},
+       {"vectorized", step::vectorized, "the same, with loads of four neighbours at a time"}},
+      step::warp_shuffle);
   const auto& chosen_data = program.add_choice<data>(
       "--data",
       {{"book", data::book, "a[i] = i, b[i] = 2 * i, for which there is a closed form"},

@@ -80,15 +80,34 @@ __global__ void dynamic_shared(const float* a, const float* b, float* partial, u
   tree(dynamic_cache, sum_of_products(a, b, n), partial, finished);
 }
 
-__global__ void warp_shuffle(const float* a, const float* b, float* partial, unsigned* finished,
-                             std::size_t n) {
+__device__ void by_shuffles(float of_thread, float* partial, unsigned* finished) {
   __shared__ float of_warps[kWarp];
-  const float mine = sum_of_warp(sum_of_products(a, b, n));
+  const float mine = sum_of_warp(of_thread);
   if (threadIdx.x % kWarp == 0) of_warps[threadIdx.x / kWarp] = mine;
   __syncthreads();
   if (threadIdx.x >= kWarp) return;
   const bool there = threadIdx.x < blockDim.x / kWarp;
   finish(sum_of_warp(there ? of_warps[threadIdx.x] : 0), partial, finished);
+}
+
+__global__ void warp_shuffle(const float* a, const float* b, float* partial, unsigned* finished,
+                             std::size_t n) {
+  by_shuffles(sum_of_products(a, b, n), partial, finished);
+}
+
+/// The last n % 4 elements are the first thread's, and come first.
+__global__ void vectorized(const float* a, const float* b, float* partial, unsigned* finished,
+                           std::size_t n) {
+  const std::size_t first = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  float sum = 0;
+  if (first == 0)
+    for (std::size_t i = n - n % 4; i < n; ++i) sum += a[i] * b[i];
+  for (std::size_t i = first; i < n / 4; i += std::size_t{gridDim.x} * blockDim.x) {
+    const float4 x = reinterpret_cast<const float4*>(a)[i];
+    const float4 y = reinterpret_cast<const float4*>(b)[i];
+    sum = fmaf(x.x, y.x, fmaf(x.y, y.y, fmaf(x.z, y.z, fmaf(x.w, y.w, sum))));
+  }
+  by_shuffles(sum, partial, finished);
 }
 
 }  // namespace
@@ -100,7 +119,8 @@ result dot(step which, std::span<const float> a, std::span<const float> b) {
 
   auto* kernel = which == step::static_shared    ? static_shared
                  : which == step::dynamic_shared ? dynamic_shared
-                                                 : warp_shuffle;
+                 : which == step::warp_shuffle   ? warp_shuffle
+                                                 : vectorized;
   unsigned threads = kThreads;
   std::size_t most = kMaxBlocks, shared_bytes = 0;
   if (which != step::static_shared) {
