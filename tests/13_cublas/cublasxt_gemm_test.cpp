@@ -124,6 +124,19 @@ REQUIRED_WORK(TilesOfTheSizeAskedForOnTheDevicesAskedFor) {
     }
 }
 
+REQUIRED_WORK(MemoryThatIsPinnedForEachProductWhereThePlanSaysSo) {
+  for (const bool two_products : {false, true}) {
+    const std::size_t pins = two_products ? 6 : 3;
+    for (const bool pinned : {false, true}) {
+      const lab::testing::work done = work_for(two_products, 100, {{}, 64, pinned});
+      EXPECT_TRUE(as_required(done, {.kernels = 0, .library = true}));
+      for (const char* function : {"cudaHostRegister", "cudaHostUnregister"})
+        EXPECT_EQ(done.calls.contains(function) ? done.calls.at(function) : 0, pinned ? pins : 0)
+            << function << ": A, B and C of each product, and only with plan::pinned";
+    }
+  }
+}
+
 REQUIRED_WORK(TilesLargerThanTheLibrarysOwn) {
   const matrix column = whole_numbers(1100, 1, 1, -9, 9), row = whole_numbers(1, 1100, 2, -9, 9);
   const lab::testing::work done = work_of([&] {
@@ -375,15 +388,51 @@ TEST(Multiply, LeavesItsOperandsAlone) {
 
 TEST(Multiply, SaysHowLongItTook) {
   const matrix a = whole_numbers(5, 5, 1, -9, 9);
-  EXPECT_GT(multiply(op::none, a, a).host_ms, 0);
-  EXPECT_GT(sum_times_product(op::none, a, a).host_ms, 0);
+  for (const bool pinned : {false, true})
+    for (const auto& done : {multiply(op::none, a, a, {{}, 64, pinned}),
+                             sum_times_product(op::none, a, a, {{}, 64, pinned})}) {
+      EXPECT_GT(done.host_ms, 0);
+      EXPECT_EQ(done.pin_ms > 0, pinned);
+    }
+}
+
+// --- pinned operands -----------------------------------------------------------------------------
+
+TEST_P(Shapes, AreMultipliedFromPinnedMemoryToo) {
+  const auto [first, size] = GetParam();
+  const auto [m, n, k] = size;
+  const bool turned = first == op::transpose;
+  const matrix a = whole_numbers(turned ? k : m, turned ? m : k, m + n, -9, 14);
+  const matrix b = whole_numbers(k, n, m + k, -20, 5);
+  const plan how{{}, 32, true};
+  EXPECT_TRUE(is_product(multiply(first, a, b, how).c, first, a, b));
+  EXPECT_TRUE(is_product(multiply(first, a, b, how).c, first, a, b)) << "once more";
+}
+
+TEST(Pinned, OneMatrixTwiceIsPinnedOnce) {
+  const matrix a = whole_numbers(40, 40, 1, -5, 3);
+  const plan how{{}, 32, true};
+  EXPECT_TRUE(is_product(multiply(op::none, a, a, how).c, op::none, a, a));
+  EXPECT_TRUE(is_sum_times_product(sum_times_product(op::none, a, a, how).c, op::none, a, a));
+}
+
+TEST(Pinned, NothingStaysPinnedAfterTheCall) {
+  const matrix a = whole_numbers(40, 40, 1, -5, 3);
+  auto* const memory = const_cast<float*>(a.elements.data());
+  multiply(op::none, a, a, {{}, 32, true});
+  const std::size_t bytes = a.elements.size() * sizeof(float);
+  EXPECT_EQ(cudaHostRegister(memory, bytes, cudaHostRegisterDefault), cudaSuccess);
+  EXPECT_EQ(cudaHostUnregister(memory), cudaSuccess);
 }
 
 FAULT_TEST(Errors, OfEveryCallAreReported) {
   const matrix a = whole_numbers(33, 33, 1, -9, 9), b = whole_numbers(33, 33, 2, -9, 9);
-  expect_failures_reported(
-      [&] { return is_product(multiply(op::none, a, b, tiles_of(32)).c, op::none, a, b); },
-      a.elements, b.elements);
+  for (const bool pinned : {false, true})
+    expect_failures_reported(
+        [&] {
+          return is_product(multiply(op::none, a, b, {{}, 32, pinned}).c, op::none, a, b);
+        },
+        a.elements, b.elements);
   expect_failures_reported(
       [&] {
         return is_sum_times_product(sum_times_product(op::none, a, b, tiles_of(32)).c, op::none, a,

@@ -23,11 +23,13 @@ enum class op { none, transpose };
 struct plan {
   std::vector<int> devices;  ///< their numbers, each once; empty: all that are visible
   int block_dim = 2048;      ///< tiles of block_dim x block_dim elements
+  bool pinned = false;       ///< pins the operands and C where they are, for each product
 };
 
 struct result {
   matrix c;
   double host_ms = 0;  ///< what the calls of cuBLAS-Xt took, copies included, by the host's clock
+  double pin_ms = 0;   ///< what pinning their memory took, before that; 0 without plan::pinned
 };
 
 /// C = op(A) · B, for any shapes that have a product: op(A) has as many columns as B has rows.
@@ -38,7 +40,8 @@ struct result {
 ///
 /// Throws lab::invalid_input when the shapes do not fit, when a matrix has not rows * columns
 /// elements, when a device does not exist or is named twice, and for a block_dim below 1;
-/// lab::cublas_error when cuBLAS-Xt reports an error. None of them leaves a handle behind.
+/// lab::cublas_error when cuBLAS-Xt reports an error, lab::cuda_error when the memory cannot be
+/// pinned. None of them leaves a handle or pinned memory behind.
 ///
 /// From: the Kazan course on CUDA programming technology, chapter 9, the listing with cuBLAS-Xt.
 result multiply(op first, const matrix& a, const matrix& b, const plan& how = {});
@@ -50,7 +53,8 @@ result multiply(op first, const matrix& a, const matrix& b, const plan& how = {}
 /// and exceptions as above; matrices that are not square, or of different sizes, are
 /// lab::invalid_input.
 ///
-/// Requires: cublasXtSgemm on host memory, with the devices and the tiles that were asked for.
+/// Requires: cublasXtSgemm on host memory, with the devices and the tiles that were asked for; with
+/// plan::pinned on memory that cudaHostRegister has pinned.
 ///
 /// From: the same chapter, second classroom task.
 result sum_times_product(op first, const matrix& a, const matrix& b, const plan& how = {});

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "cublasxt_gemm.hpp"
 #include "lab/cublas_check.hpp"
 #include "lab/cublasxt_handle.hpp"
+#include "lab/cuda_check.hpp"
 #include "lab/device_limits.hpp"
 #include "lab/errors.hpp"
 #include "lab/refuse_if.hpp"
@@ -82,7 +84,7 @@ inline matrix unwritten(std::size_t rows, std::size_t columns) {
 /// The product of matrices without elements: zeros, if it has any elements itself.
 inline result nothing_to_add(matrix c) {
   std::ranges::fill(c.elements, 0.0F);
-  return {std::move(c), 0};
+  return {std::move(c)};
 }
 
 }  // namespace lab::cublasxt_gemm

@@ -51,12 +51,14 @@ int main(int argc, char** argv) {
   constexpr std::size_t kMost = std::size_t{1} << 17;  // so that products of sizes do not overflow
   std::size_t size = lab::on_cpu_device() ? 384 : 8192, m = 0, n = 0, k = 0;
   std::size_t device_count = 0, block = lab::on_cpu_device() ? 128 : 2048;
+  bool pinned = false;
   program.add_size("--size", size, "m, n and k, where they are not given").at_most(kMost);
   program.add_size("--m", m, "rows of C (step multiply); 0: as --size").at_most(kMost);
   program.add_size("--n", n, "columns of C (step multiply); 0: as --size").at_most(kMost);
   program.add_size("--k", k, "columns of op(A) (step multiply); 0: as --size").at_most(kMost);
   program.add_size("--devices", device_count, "how many devices work; 0: all").at_most(1024);
   program.add_size("--block", block, "side of a tile").positive().at_most(1U << 16);
+  program.add_flag("--pinned", pinned, "pins the matrices' memory for each product");
   const auto& chosen =
       program.add_step<step>({{"multiply", step::multiply, "op(A) B"},
                               {"sum_times_product", step::sum_times_product, "op(A + B) (A B)"}},
@@ -84,7 +86,7 @@ int main(int argc, char** argv) {
         random_matrix(turned ? terms : rows, turned ? rows : terms, program.seed(), small);
     const matrix b = random_matrix(terms, columns, program.seed() + 1, small);
 
-    lab::cublasxt_gemm::plan how{{}, static_cast<int>(block)};
+    lab::cublasxt_gemm::plan how{{}, static_cast<int>(block), pinned};
     how.devices.resize(device_count);
     std::iota(how.devices.begin(), how.devices.end(), 0);
     const auto run = [&] {
@@ -111,8 +113,12 @@ int main(int argc, char** argv) {
       return false;
     if (rows * columns * terms == 0) return true;
 
-    std::vector<float> times;
-    for (int i = 0; i < program.repeat(); ++i) times.push_back(static_cast<float>(run().host_ms));
+    std::vector<float> times, pinning;
+    for (int i = 0; i < program.repeat(); ++i) {
+      const auto again = run();
+      times.push_back(static_cast<float>(again.host_ms));
+      pinning.push_back(static_cast<float>(again.pin_ms));
+    }
     const lab::timing time = lab::summarize(times);
     std::printf("host to host: %.4g ms (median of %zu, %.4g to %.4g)", time.median_ms, time.runs,
                 time.min_ms, time.max_ms);
@@ -122,6 +128,7 @@ int main(int argc, char** argv) {
       std::printf(", %.4g GFLOP/s\n", (sum ? 4.0 : 2.0) * static_cast<double>(rows) *
                                           static_cast<double>(columns) *
                                           static_cast<double>(terms) / (time.median_ms * 1e6));
+    if (pinned) std::printf("before that, pinning: %.4g ms\n", lab::summarize(pinning).median_ms);
     return true;
   });
 }
