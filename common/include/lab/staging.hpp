@@ -20,15 +20,13 @@ namespace lab {
 
 constexpr unsigned kStagingSlots = 2;  ///< pieces that fit into a ring
 
-/// How many floats of each vector a piece has. Every call of CUDA takes some microseconds, and host
-/// threads make such calls one after the other: so pieces should not be short. The CPU device's
-/// memory may be small.
-inline std::size_t staging_piece() { return std::size_t{1} << (on_cpu_device() ? 18 : 20); }
+/// How many floats of each vector a piece has: 1 MiB. A host thread has just read and written them
+/// when the device fetches them, so shorter pieces are still in the processor's caches. Too short
+/// ones are nothing but calls of CUDA, which take some microseconds each.
+constexpr std::size_t kStagingPiece = std::size_t{1} << 18;
 
 /// How many pieces n elements have.
-inline std::size_t staging_pieces(std::size_t n) {
-  return (n + staging_piece() - 1) / staging_piece();
-}
+inline std::size_t staging_pieces(std::size_t n) { return (n + kStagingPiece - 1) / kStagingPiece; }
 
 /// How many host threads should share the pieces of n elements, when so many devices are served at
 /// once. One thread copies at a fraction of the bus's rate. The limit of eight bounds the pinned
@@ -50,11 +48,11 @@ struct staging_lane {
 
   unsigned blocks;
   /// A slot is a piece of a, and then one of b.
-  pinned_buffer<float> ring{kStagingSlots * 2 * staging_piece()};
+  pinned_buffer<float> ring{kStagingSlots * 2 * kStagingPiece};
   event fetched[kStagingSlots];  ///< the device has what was in that slot
-  device_buffer<float> a{staging_piece()}, b{staging_piece()};  ///< a piece of each vector
-  device_buffer<float> partial;  ///< the blocks' sums, piece after piece
-  stream queue;                  ///< destroyed first: what is under way ends before the memory goes
+  device_buffer<float> a{kStagingPiece}, b{kStagingPiece};  ///< a piece of each vector
+  device_buffer<float> partial;                             ///< the blocks' sums, piece after piece
+  stream queue;  ///< destroyed first: what is under way ends before the memory goes
 };
 
 }  // namespace lab

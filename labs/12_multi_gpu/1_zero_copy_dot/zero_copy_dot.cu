@@ -104,7 +104,7 @@ result staged(std::span<const float> a, std::span<const float> b) {
   std::vector<std::unique_ptr<staging_lane>> lanes;
   for (std::size_t k = 0; k < threads; ++k)
     lanes.push_back(std::make_unique<staging_lane>((pieces - k + threads - 1) / threads,
-                                                   blocks_for(staging_piece())));
+                                                   blocks_for(kStagingPiece)));
 
   // TODO(6, bonus): with a host_timer running, in_host_threads() that make `device` current and
   //                 send their pieces. Then each stream's sums: to_vector() does not wait for it.

@@ -115,7 +115,7 @@ inline std::vector<share_of_pieces> shares_of_pieces(std::span<const std::size_t
 /// ring of pinned buffers to the current device.
 inline void send_pieces(staging_lane& mine, std::span<const float> a, std::span<const float> b,
                         const share_of_pieces& share) {
-  const std::size_t piece = staging_piece();
+  const std::size_t piece = kStagingPiece;
   std::size_t turn = 0;
   for (std::size_t begin = share.begin + share.first * piece; begin < share.end;
        begin += share.step * piece, ++turn) {

@@ -153,7 +153,7 @@ void send_pieces(staging_lane& mine, std::span<const float> a, std::span<const f
   //                 Invariant: the host waits for nothing but a slot that it needs. Why is one
   //                 mine.a enough, where the ring has several slots?
   // BEGIN SOLUTION
-  const std::size_t piece = staging_piece();
+  const std::size_t piece = kStagingPiece;
   std::size_t turn = 0;
   for (std::size_t begin = first * piece; begin < a.size(); begin += step * piece, ++turn) {
     const std::size_t n = std::min(piece, a.size() - begin);
@@ -183,7 +183,7 @@ result staged(std::span<const float> a, std::span<const float> b) {
   std::vector<std::unique_ptr<staging_lane>> lanes;
   for (std::size_t k = 0; k < threads; ++k)
     lanes.push_back(std::make_unique<staging_lane>((pieces - k + threads - 1) / threads,
-                                                   blocks_for(staging_piece())));
+                                                   blocks_for(kStagingPiece)));
 
   // TODO(6, bonus): with a host_timer running, in_host_threads() that make `device` current and
   //                 send their pieces. Then each stream's sums: to_vector() does not wait for it.

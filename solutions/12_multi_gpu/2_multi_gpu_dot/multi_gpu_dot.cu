@@ -190,7 +190,7 @@ result staged(std::span<const float> a, std::span<const float> b,
   const std::vector<share_of_pieces> shares = shares_of_pieces(cuts);
   std::vector<std::unique_ptr<staging_lane>> lanes;
   // TODO(6, bonus): a lane for each share, made while the share's device is current, for its pieces
-  //                 and blocks_for(staging_piece(), …). Then, with a host_timer running,
+  //                 and blocks_for(kStagingPiece, …). Then, with a host_timer running,
   //                 in_host_threads() that choose their device and send their pieces. Then the sum
   //                 of all lanes, each when its stream is done. Both times are the host_timer's.
   // BEGIN SOLUTION
@@ -198,7 +198,7 @@ result staged(std::span<const float> a, std::span<const float> b,
   for (const share_of_pieces& share : shares) {
     CUDA_CHECK(cudaSetDevice(share.device));  // the lane's memory and stream are there
     lanes.push_back(
-        std::make_unique<staging_lane>(share.pieces(), blocks_for(staging_piece(), share.device)));
+        std::make_unique<staging_lane>(share.pieces(), blocks_for(kStagingPiece, share.device)));
   }
 
   const host_timer total;
