@@ -238,8 +238,8 @@ def _section(
                 ]
             )
         if report and results:
-            size = results[0].arguments or "the default size"
-            notes.append(f"{exercise.id}: {report.device}, {report.date[:10]}, `{size}`.")
+            size = f"`{results[0].arguments}`" if results[0].arguments else "the default size"
+            notes.append(f"{exercise.id}: {report.device}, {report.date[:10]}, {size}.")
     columns = [column for column in zip(*rows) if any(column[1:])]
     table = [f"| {' | '.join(cells)} |" for cells in zip(*columns)]
     legend = [_LEGEND[column[0]] for column in columns if column[0] in _LEGEND]
