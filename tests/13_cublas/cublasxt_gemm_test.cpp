@@ -416,15 +416,6 @@ TEST(Pinned, OneMatrixTwiceIsPinnedOnce) {
   EXPECT_TRUE(is_sum_times_product(sum_times_product(op::none, a, a, how).c, op::none, a, a));
 }
 
-TEST(Pinned, NothingStaysPinnedAfterTheCall) {
-  const matrix a = whole_numbers(40, 40, 1, -5, 3);
-  auto* const memory = const_cast<float*>(a.elements.data());
-  multiply(op::none, a, a, {{}, 32, true});
-  const std::size_t bytes = a.elements.size() * sizeof(float);
-  EXPECT_EQ(cudaHostRegister(memory, bytes, cudaHostRegisterDefault), cudaSuccess);
-  EXPECT_EQ(cudaHostUnregister(memory), cudaSuccess);
-}
-
 FAULT_TEST(Errors, OfEveryCallAreReported) {
   const matrix a = whole_numbers(33, 33, 1, -9, 9), b = whole_numbers(33, 33, 2, -9, 9);
   for (const bool pinned : {false, true})
