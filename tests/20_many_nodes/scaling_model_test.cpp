@@ -218,6 +218,8 @@ TEST(Predict, AddsTheFourTerms) {
   EXPECT_DOUBLE_EQ(predict({.per_level = 3}, {5, 100, 7}), 9);
   EXPECT_DOUBLE_EQ(predict({.per_byte = 3}, {5, 100, 7}), 3 * 3 * 56);
   EXPECT_DOUBLE_EQ(predict({1, 2, 3, 4}, {1, 100, 7}), 201) << "one rank sends nothing";
+  EXPECT_DOUBLE_EQ(predict({1, 2, 3, 4}, {5, 100, 7, 2}), 1 + 400 + 3 * (3 + 4 * 56))
+      << "two ranks take turns with their values, but not with their messages";
   EXPECT_DOUBLE_EQ(predict({1e-5, 1e-9, 2e-6, 1e-10}, {65'536, std::size_t{1} << 33, 1000}),
                    1e-5 + 8.589934592 + 16 * (2e-6 + 8e-7));
   EXPECT_DOUBLE_EQ(predict({.per_byte = 1e-9}, {2, 0, std::size_t{1} << 30}), 8.589934592)
@@ -257,6 +259,18 @@ TEST(Fit, PredictsCountsThatItHasNotSeen) {
       EXPECT_LT(worst_error(got, made_up(is, sizes_of({3, 5, 6, 12}), 0, 0)), 0.04) << seed;
       EXPECT_LT(worst_error(got, made_up(is, sizes_of({1024, 65'536}), 0, 0)), 0.08) << seed;
     }
+}
+
+TEST(Fit, TellsRanksThatTakeTurnsFromASlowNetwork) {
+  // Measured on two devices, and asked for a machine where each rank has one.
+  for (const model& is : kModels) {
+    auto sizes = sizes_of({1, 2, 4, 8});
+    for (job_size& each : sizes) each.sharing = (each.ranks + 1) / 2;
+    const model got = fit(made_up(is, sizes, 0, 1));
+    EXPECT_NEAR(got.per_value / is.per_value, 1, 1e-6);
+    EXPECT_NEAR(got.per_level / is.per_level, 1, 1e-6);
+    EXPECT_LT(worst_error(got, made_up(is, sizes_of({3, 16, 1024}), 0, 0)), 1e-6);
+  }
 }
 
 TEST(Fit, MakesRelativeErrorsSmall) {
@@ -304,6 +318,14 @@ TEST(Fit, RefusesMeasurementsThatDoNotDetermineIt) {
   sizes = sizes_of({1, 2, 4, 8});
   for (job_size& each : sizes) each.values = 1000;
   EXPECT_THROW(fit(made_up(is, sizes, 0, 1)), lab::invalid_input) << "always as many values";
+}
+
+TEST(Fit, RefusesDevicesWithoutRanks) {
+  for (const int sharing : {0, -1}) {
+    auto measured = made_up(kModels[0], sizes_of({1, 2, 4}), 0, 1);
+    measured[3].size.sharing = sharing;
+    EXPECT_THROW(fit(measured), lab::invalid_input) << sharing;
+  }
 }
 
 TEST(Fit, RefusesTimesThatCannotBe) {

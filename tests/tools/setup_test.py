@@ -55,6 +55,7 @@ NIGHTLY = {
     "g++-aarch64-linux-gnu": "4:12.2.0-3",
     "slurmctld": "22.05.8-4+deb12u3",
     "slurmd": "22.05.8-4+deb12u3",
+    "iproute2": "6.1.0-3",
 }
 # `python3 -m venv DIR`: its python remembers what it is asked, and "installs" NVIDIA's packages.
 PYTHON = """#!/bin/sh

@@ -35,6 +35,7 @@ StateSaveLocation={folder}/state
 SlurmctldPidFile={folder}/slurmctld.pid
 SlurmctldLogFile={folder}/slurmctld.log
 SlurmdSpoolDir={folder}/%n
+TmpFS={folder}/%n.tmp
 SlurmdPidFile={folder}/%n.pid
 SlurmdLogFile={folder}/%n.log
 SlurmdParameters=config_overrides
@@ -74,9 +75,10 @@ def wait_until(condition, what):
 
 
 class Cluster:
-    """One core a node. `environment` is what commands of Slurm need to find it."""
+    """Nodes of so many cores; `more` are lines of slurm.conf. `environment` is what commands of
+    Slurm need to find it."""
 
-    def __init__(self, folder, nodes, largest_array=1001):
+    def __init__(self, folder, nodes, largest_array=1001, cores=1, more=""):
         self.folder = Path(folder)
         self.folder.mkdir(mode=0o755)
         self.names = [f"n{i + 1}" for i in range(nodes)]
@@ -85,7 +87,7 @@ class Cluster:
         port, *ports = _free_ports(nodes + 1)
         lines = [
             f"NodeName={name} NodeHostname={socket.gethostname()} NodeAddr=127.0.0.1 Port={port}"
-            " CPUs=1 RealMemory=16000 State=UNKNOWN"
+            f" CPUs={cores} RealMemory=16000 State=UNKNOWN"
             for name, port in zip(self.names, ports)
         ]
         (self.folder / "conf").write_text(
@@ -93,7 +95,7 @@ class Cluster:
                 host=socket.gethostname(),
                 port=port,
                 folder=self.folder,
-                nodes="\n".join(lines),
+                nodes="\n".join([*lines, more]),
                 largest_array=largest_array,
             )
         )
@@ -137,6 +139,7 @@ class Cluster:
 
     def start(self, name, before="true"):
         """Starts a node, after a shell command in its own mounts, and waits until it is idle."""
+        (self.folder / f"{name}.tmp").mkdir(exist_ok=True)
         script = f"mount --make-rprivate / && {before} && exec slurmd -D -N {name}"
         spaces = ["unshare", "--pid", "--mount", "--fork", "--kill-child", "--mount-proc"]
         self._run(name, [*spaces, "/bin/sh", "-c", script])

@@ -126,6 +126,8 @@ inline void require_good(const job_size& size, unsigned repetitions, const delay
 inline void require_good(std::span<const measurement> measured) {
   for (const measurement& each : measured) {
     refuse_if(each.size.ranks < 1, "scaling_model: a measurement with ", each.size.ranks, " ranks");
+    refuse_if(each.size.sharing < 1, "scaling_model: a measurement with ", each.size.sharing,
+              " ranks on each device");
     refuse_if(!(each.seconds > 0 && std::isfinite(each.seconds)),
               "scaling_model: a measurement took ", each.seconds, " seconds");
   }

@@ -37,11 +37,13 @@ struct series {
   }
 };
 
-/// The job of a series on this many ranks. In strong scaling, `values` are those of all ranks
-/// together; in weak scaling, each rank has as many as a rank of `most`.
-job_size job_of(const series& of, int ranks, std::size_t values, int most) {
+/// The job of a series on this many ranks, on a machine with so many devices. In strong scaling,
+/// `values` are those of all ranks together; in weak scaling, each rank has as many as a rank of
+/// `most`.
+job_size job_of(const series& of, int ranks, std::size_t values, int most, int devices) {
   const int shares = of.which == scaling::strong ? ranks : most;
-  return {ranks, std::max<std::size_t>(1, values / static_cast<std::size_t>(shares)), of.message};
+  return {ranks, std::max<std::size_t>(1, values / static_cast<std::size_t>(shares)), of.message,
+          (ranks + devices - 1) / devices};
 }
 
 bool is_power_of_two(int n) { return (n & (n - 1)) == 0; }
@@ -83,7 +85,7 @@ int main(int argc, char** argv) {
 
   return program.run(argc, argv, [&] {
     program.require_memory(2 * size * sizeof(unsigned), size * sizeof(unsigned));
-    const int last = static_cast<int>(most);
+    const int last = static_cast<int>(most), devices = lab::device_count();
     std::vector<series> all;
     for (const scaling which : {scaling::strong, scaling::weak})
       for (const std::size_t elements : {std::size_t{1}, message})
@@ -96,7 +98,7 @@ int main(int argc, char** argv) {
     bool right = true;
     for (const int ranks : counts_up_to(last))
       for (series& each : all) {
-        const job_size job = job_of(each, ranks, size, last);
+        const job_size job = job_of(each, ranks, size, last, devices);
         const auto got = lab::scaling_model::measure(job, repetitions);
         right = right && got.sum == lab::scaling_model::reference_sum(job, repetitions);
         each.measured.push_back({job, median(got.seconds)});
@@ -112,7 +114,7 @@ int main(int argc, char** argv) {
     const lab::scaling_model::model model = lab::scaling_model::fit(seen);
     const double us = 1e6;
     std::printf(
-        "model: seconds = overhead + values * per_value + levels * (per_level + bytes * "
+        "model: seconds = overhead + values * sharing * per_value + levels * (per_level + bytes * "
         "per_byte)\n"
         "  overhead  %9.3g us\n  per_value %9.3g us   (%.3g GB/s)\n"
         "  per_level %9.3g us\n  per_byte  %9.3g us   (%.3g GB/s)\n",
@@ -129,7 +131,11 @@ int main(int argc, char** argv) {
       std::printf(
           "                          %.1f %% on %zu measurements that the fit has not seen\n",
           100 * lab::scaling_model::worst_error(model, held_back), held_back.size());
-    std::printf("Beyond %d ranks nothing was measured: rows called MODEL are predictions.\n", last);
+    std::printf(
+        "Up to %d ranks share a device. Beyond %d ranks nothing was measured: rows called MODEL "
+        "are\n"
+        "predictions, for a machine on which each rank has a device of its own.\n",
+        (last + devices - 1) / devices, last);
 
     lab::table rows({"job", "source", "ranks", "values of a rank", "ms", "model ms", "error %",
                      "speed-up", "efficiency"});
@@ -148,7 +154,8 @@ int main(int argc, char** argv) {
         (was_seen ? fitted : kept).points.emplace_back(job.ranks, seconds * 1e3);
       }
       for (std::size_t ranks = 1; ranks <= far; ranks *= 4) {
-        const job_size job = job_of(each, static_cast<int>(ranks), size, last);
+        const int count = static_cast<int>(ranks);
+        const job_size job = job_of(each, count, size, last, count);  // each rank has a device
         const double ms = lab::scaling_model::predict(model, job) * 1e3;
         predicted.points.emplace_back(static_cast<double>(ranks), ms);
         if (ranks > most)

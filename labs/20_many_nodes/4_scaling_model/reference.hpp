@@ -47,7 +47,7 @@ inline std::vector<measurement> made_up(const model& of, std::span<const job_siz
     double depth = 0;
     for (long long reach = 1; reach < size.ranks; reach *= 2) ++depth;
     all.push_back(
-        {size, (of.overhead + of.per_value * static_cast<double>(size.values) +
+        {size, (of.overhead + of.per_value * static_cast<double>(size.values) * size.sharing +
                 depth * (of.per_level + of.per_byte * 8 * static_cast<double>(size.message))) *
                    factor(random)});
   }

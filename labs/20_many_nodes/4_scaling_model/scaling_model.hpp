@@ -23,6 +23,7 @@ struct job_size {
   int ranks = 1;
   std::size_t values = 0;   ///< of each rank
   std::size_t message = 1;  ///< elements of the vector, doubles
+  int sharing = 1;          ///< ranks on each device; measure() does not need to know
 };
 
 /// Delays that make a mistake in measuring visible: before each repetition rank `rank` needs late_s
@@ -81,14 +82,17 @@ std::vector<scaling_row> speedups(scaling which, std::span<const measurement> me
 /// Throws lab::invalid_input when ranks < 1.
 unsigned levels(int ranks);
 
-/// seconds = overhead + per_value * values + levels(ranks) * (per_level + per_byte * 8 * message)
+/// seconds = overhead + per_value * values * sharing
+///         + levels(ranks) * (per_level + per_byte * 8 * message)
+///
+/// Ranks that share a device take turns: with two of them, the values of a rank take twice as long.
 ///
 /// From: Hockney's model of a message, whose time is a latency and its bytes divided by a
 /// bandwidth; Thakur, Rabenseifner, Gropp, Optimization of Collective Communication Operations in
 /// MPICH (2005), for recursive doubling.
 struct model {
   double overhead = 0;   ///< seconds of every job: launches, the barrier
-  double per_value = 0;  ///< seconds for a value of a rank
+  double per_value = 0;  ///< seconds for a value on a device
   double per_level = 0;  ///< latency: seconds for each level of the tree
   double per_byte = 0;   ///< seconds for a byte of the message, in each level: 1 / bandwidth
 };
@@ -99,9 +103,10 @@ double predict(const model& of, const job_size& size);
 /// smallest: relative errors count, so that short jobs count as much as long ones. Its coefficients
 /// may be negative where the measurements are noisy.
 ///
-/// Throws lab::invalid_input when a measurement has less than 1 rank or a time that is not greater
-/// than 0; and when the measurements do not determine the coefficients: fewer than four, all with
-/// the same number of ranks, with the same message, with as many values …
+/// Throws lab::invalid_input when a measurement has less than 1 rank, less than 1 rank on each
+/// device or a time that is not greater than 0; and when the measurements do not determine the
+/// coefficients: fewer than four, all with the same number of ranks, with the same message, with as
+/// many values …
 model fit(std::span<const measurement> measured);
 
 /// The largest |predict(size) / seconds - 1|. 0 without measurements.

@@ -80,7 +80,7 @@ namespace {
 /// What the coefficients of a model are multiplied with, in their order.
 terms terms_of(const job_size& size) {
   const double height = levels(size.ranks);
-  return {1, static_cast<double>(size.values), height,
+  return {1, static_cast<double>(size.values) * size.sharing, height,
           height * 8 * static_cast<double>(size.message)};
 }
 
