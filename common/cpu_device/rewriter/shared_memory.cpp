@@ -99,9 +99,15 @@ void edit_shared(const stretch& s, std::size_t at) {
                               "thread must write the first value (then __syncthreads())");
     names += (names.empty() ? "" : ", ") + std::string(name.text);
   }
-  if (s.in_block(at) && d.end < s.ts.size())
-    s.replace(s.ts[d.end].end(), s.ts[d.end].end(),
-              " ::cpu_device::shared_birth([] { return \"" + names + "\"; }, " + names + ");");
+  if (!s.in_block(at) || d.end == s.ts.size()) return;
+  for (const declaration::declarator& one : d.declarators) {
+    const std::size_t begin = s.ts[one.begin].begin;
+    s.replace(begin, begin,
+              "CPU_DEVICE_GAP(" + std::string(s.ts[one.name].text) + ", " +
+                  (one.extents == kNone ? "" : type_of(s, d, one.extents, one.end)) + ") ");
+  }
+  s.replace(s.ts[d.end].end(), s.ts[d.end].end(),
+            " ::cpu_device::shared_birth([] { return \"" + names + "\"; }, " + names + ");");
 }
 
 }  // namespace rewriter

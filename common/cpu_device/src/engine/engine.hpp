@@ -15,6 +15,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -477,6 +478,8 @@ constexpr std::size_t kSharedOptinLimit = 227 * 1024;  // the most a kernel may 
 constexpr std::size_t kSharedGuard = 4096;             // what cannot be touched behind it
 
 // faults.cpp: texts
+/// Number `index` of a declaration's names, "a, b".
+std::string shared_name(std::string_view names, unsigned index);
 std::string describe_stuck_block(worker& w);
 std::string describe_divergence(worker& w);  // of describe_stuck_block(): without the advice
 std::string describe_stuck_grid(worker& w);

@@ -265,13 +265,15 @@ std::string describe_stuck_block(worker& w) {
   return text;
 }
 
+std::string shared_name(std::string_view names, unsigned index) {
+  for (unsigned i = 0; i < index; ++i) names.remove_prefix(names.find(", ") + 2);
+  return std::string(names.substr(0, names.find(',')));
+}
+
 namespace {
 /// "cache (1024 bytes)".
 std::string declared_text(const shared_declarations::declaration& one) {
-  std::string_view names = one.names;
-  for (unsigned i = 0; i < one.index; ++i) names.remove_prefix(names.find(", ") + 2);
-  return std::string(names.substr(0, names.find(','))) + " (" + std::to_string(one.variable.bytes) +
-         " bytes)";
+  return shared_name(one.names, one.index) + " (" + std::to_string(one.variable.bytes) + " bytes)";
 }
 
 /// What is said of an address that lies past the block's static __shared__ variables; else empty.
