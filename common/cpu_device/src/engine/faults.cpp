@@ -362,9 +362,11 @@ std::string describe_fault(worker& w, cudaError_t& error) {
 
 std::string describe_time_limit(worker& w) {
   std::string text = "stopped " + describe_block(w) + ", thread " + running_position();
-  const fiber& f = *w.current;
   const std::string line = source_places({static_cast<char*>(w.problem.pc) + 1}).front();
   const bool in_engine = line.find("/cpu_device/src/") != std::string::npos;
+  // On its way from one thread to the next, the block still has those that wait.
+  const bool others = w.current->line == 0 && w.arrived != 0 && (line.empty() || in_engine);
+  const fiber& f = others ? *w.waiting[0] : *w.current;
   if (f.line != 0 && (in_engine || &f.position() == progress.position)) {
     // It comes by a barrier again and again: a better place to name than one in the engine.
     text += ", which last waited in " + std::string(f.what) + " at " + place(f.file, f.line);
