@@ -6,6 +6,7 @@
 // This file is compiled the way the check build compiles kernels.
 
 #include <cpu_device.h>
+#include <cuda_fp16.h>
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -199,6 +200,116 @@ TEST(Bounds, OfArraysInStaticSharedMemoryAreKept) {
                                   at(kCacheLine), "int [24]", "kernel use_static"});
   expect_parts(report_of(-1, 0), {"before the begin: thread (0,0,0) uses element -1 of 24"});
   expect_parts(report_of(0, 5), {"uses element 5 of 5", at(kRowLine)});
+}
+
+// --- ... through pointers -----------------------------------------------------------------------
+
+constexpr int kStoreLine = __LINE__ + 2;
+__device__ __noinline__ float sum_of_block(float* cache, float mine) {
+  cache[threadIdx.x] = mine;
+  __syncthreads();
+  for (unsigned half = blockDim.x / 2; half != 0; half /= 2) {
+    if (threadIdx.x < half) cache[threadIdx.x] += cache[threadIdx.x + half];
+    __syncthreads();
+  }
+  return cache[0];
+}
+
+__global__ void sum(float* out) {
+  __shared__ float cache[256];
+  const float result = sum_of_block(cache, 1);
+  if (threadIdx.x == 0) out[blockIdx.x] = result;
+}
+
+template <class Launch>
+std::string report_of(Launch launch) {
+  const device_array<float> out(3, 0);
+  return expect_report([&] { launch(out.data()); }, cudaErrorIllegalAddress);
+}
+
+TEST(Bounds, OfStaticSharedMemoryAreKeptThroughPointers) {
+  const device_array<float> out(3, 0);
+  in_every_order([&] { expect_silence([&] { sum<<<3, 256>>>(out.data()); }); });
+  EXPECT_EQ(out.to_host()[2], 256);
+  const auto launch = [](float* sums) { sum<<<3, 512>>>(sums); };
+  expect_parts(report_of(launch), {"past the end: thread (256,0,0) writes element 256 of 256",
+                                   at(kStoreLine), "of the __shared__ variable cache (1024 bytes)",
+                                   "numbered from 0 to 255", "kernel sum"});
+  cpu_device::set_thread_order(cpu_device::thread_order::reverse);
+  expect_parts(report_of(launch), {"thread (511,0,0) writes element 511 of 256", "variable cache"});
+  cpu_device::set_thread_order(cpu_device::thread_order::forward);
+}
+
+__global__ void sum_twice(float* out) {
+  __shared__ float first[256], second[256];
+  const float result = sum_of_block(first, 1) + sum_of_block(second, 1);
+  if (threadIdx.x == 0) out[blockIdx.x] = result;
+}
+
+template <int kElements>
+__global__ void use_pointers(float* out, int a, int b) {
+  __shared__ float first[kElements], second[kElements];
+  __shared__ double third[kElements];
+  for (int i = 0; i < kElements; ++i) first[i] = second[i] = 1, third[i] = 1;
+  auto* pointer = second;
+  auto* other = third;
+  asm("" : "+r"(pointer), "+r"(other));  // the compiler knows no more what they point to
+  out[0] = pointer[a];
+  atomicAdd(other + b, 1.0);
+}
+
+TEST(Bounds, OfOneSharedVariableAreNotThoseOfTheNext) {
+  const device_array<float> out(3, 0);
+  expect_silence([&] {
+    sum<<<3, 256>>>(out.data());
+    sum_twice<<<3, 256>>>(out.data());
+    use_pointers<64><<<1, 1>>>(out.data(), 63, 63);
+    use_pointers<32><<<1, 1>>>(out.data(), 0, 0);
+  });
+  expect_parts(report_of([](float* sums) { sum_twice<<<3, 288>>>(sums); }),
+               {"writes element 256 of 256", "variable first"});
+  const auto report_at = [](int a, int b) {
+    return report_of([&](float* to) { use_pointers<64><<<1, 1>>>(to, a, b); });
+  };
+  for (const int past : {0, 1, 63})
+    expect_parts(report_at(64 + past, 0),
+                 {"reads element " + std::to_string(64 + past) + " of 64", "variable second"});
+  expect_parts(report_at(0, 64), {"updates element 64 of 64", "variable third (512 bytes)"});
+  expect_parts(report_at(-1, 0), {"element -1 of 64"});
+}
+
+struct pair_of_bytes {
+  __device__ pair_of_bytes() {}
+  unsigned char a, b;
+};
+__shared__ int outside_of_functions[32];
+#define SHARED_IN_MACRO(name) __shared__ short name
+__device__ void increment(int* value) { ++*value; }
+
+/// Small ones in one word, ones with constructors, ones that the rewriter does not know of.
+__global__ void use_odd_ones(int* out) {
+  __shared__ bool a, b;
+  __shared__ char text[5];
+  __shared__ pair_of_bytes pairs[32];
+  __shared__ __half halves[33];
+  SHARED_IN_MACRO(hidden[33]);
+  if (threadIdx.x == 0) a = b = true;
+  if (threadIdx.x < 5) text[threadIdx.x] = 'x';
+  pairs[threadIdx.x].b = 1;
+  halves[threadIdx.x] = __float2half(1);
+  hidden[threadIdx.x] = 1;
+  outside_of_functions[threadIdx.x] = 1;
+  increment(outside_of_functions + threadIdx.x);
+  __syncthreads();
+  if (a && b && text[4] == 'x' && pairs[31].b == 1 && hidden[31] == 1)
+    atomicAdd(out, outside_of_functions[31] + static_cast<int>(__half2float(halves[31])));
+}
+
+TEST(Bounds, OfSharedVariablesOfAllKindsAreKnown) {
+  const device_array<int> out(1, 0);
+  in_every_order([&] { expect_silence([&] { use_odd_ones<<<70, 32>>>(out.data()); }); });
+  EXPECT_EQ(out.to_host()[0] % (70 * 32 * 3), 0);
+  EXPECT_NE(out.to_host()[0], 0);
 }
 
 __device__ int of_device[7];

@@ -239,6 +239,37 @@ int main() {
         self.output_of("make", "CUDA_HOME=toolkit")
         self.assertEqual(RESULT, self.output_of("./prog"))
 
+    def test_fmad_rounds_a_product_and_a_sum_once(self) -> None:
+        if os.uname().machine == "x86_64" and " fma " not in Path("/proc/cpuinfo").read_text():
+            self.skipTest("this processor has no fused multiply-add")
+        # (1 + e) * (1 - e) - 1 is -e * e, and 0 where the product is rounded to a float.
+        self.write(
+            "fuse.cu",
+            """
+#include <cstdio>
+__global__ void fuse(float a, float b, float* out) { *out = a * b - 1; }
+int main() {
+  float* out = nullptr;
+  cudaMallocManaged(&out, sizeof(float));
+  const float e = 0x1p-13f;
+  fuse<<<1, 1>>>(1 + e, 1 - e, out);
+  cudaDeviceSynchronize();
+  std::printf("%g\\n", *out / (e * e));
+  return cudaFree(out);
+}
+""",
+        )
+        for options, result in (
+            ([], "0\n"),
+            (["-fmad=true"], "-1\n"),
+            (["--fmad", "true"], "-1\n"),
+            (["-fmad=true", "-fmad=false"], "0\n"),
+            (["--use_fast_math", "-fmad=false"], "0\n"),
+        ):
+            with self.subTest(options):
+                self.cpucc(*options, "fuse.cu", "-o", "fuse")
+                self.assertEqual(result, self.output_of("./fuse"))
+
     def test_an_archive(self) -> None:
         self.cpucc("-lib", "kernel.cu", "device.cu", "-o", "libscale.a")
         self.cpucc("main.cpp", "-L.", "-lscale", "-o", "prog")
@@ -313,6 +344,10 @@ class Refusals(Installed):
         self.assertIn("'--frobnicate=1'", self.refused("-c", "kernel.cu", "--frobnicate=1"))
         self.assertIn("needs a value", self.refused("-c", "kernel.cu", "-o"))
         self.assertIn("a GPU's code", self.refused("-ptx", "kernel.cu"))
+
+    def test_values_that_an_option_does_not_have(self) -> None:
+        for options in (["-fmad=maybe"], ["-fmad", "1"]):
+            self.assertIn("expected true or false", self.refused("-c", "kernel.cu", *options))
 
     def test_unknown_architectures(self) -> None:
         for options in ("-arch=sm_999", "-arch volta", "-gencode arch=compute_8,code=x"):

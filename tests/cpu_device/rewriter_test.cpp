@@ -362,53 +362,70 @@ TEST(DynamicShared, IsAnObjectOutsideFunctions) {
             "extern \"C\" { " + object + " }");
 }
 
-TEST(StaticShared, IsBornWithItsNames) {
+TEST(StaticShared, IsBornWithItsNamesAndApartFromOthers) {
+  // Each `@name,extents@` stands for the gap before a variable.
   const std::vector<std::pair<std::string, std::string>> forms = {
-      {"__shared__ float s[256];", "s"},
-      {"__shared__ float a[2][N + 1], *b, c;", "a, b, c"},
-      {"__shared__ union { int i; float f; } u;", "u"},
-      {"__shared__ struct { int x[2]; } u, v[3];", "u, v"},
-      {"__shared__ struct node { int x; } u;", "u"},
-      {"__shared__ struct node u;", "u"},
-      {"__shared__ typename cub::Reduce<T, (2 > 1)>::Temp t[f<1, 2>(3)];", "t"},
-      {"__shared__ unsigned long long int x;", "x"},
-      {"__shared__ std::array<int, 3> x;", "x"},
-      {"__shared__ decltype(a + b) x;", "x"},
-      {"volatile __shared__ int x;", "x"},
-      {"float __shared__ x[3];", "x"},
-      {"__shared__ float x[4] __attribute__((aligned(16)));", "x"},
-      {"__shared__ float* const* p;", "p"}};
-  for (const auto& [source, names] : forms)
-    EXPECT_EQ(code("__global__ void k() { " + source + " f(); }"),
-              "__global__ void k() { " + source + " ::cpu_device::shared_birth([] { return \"" +
-                  names + "\"; }, " + names + "); f(); }");
+      {"__shared__ float @s, [256]@s[256];", "s"},
+      {"__shared__ float @a, [2][N + 1]@a[2][N + 1], @b, @*b, @c, @c;", "a, b, c"},
+      {"__shared__ union { int i; float f; } @u, @u;", "u"},
+      {"__shared__ struct { int x[2]; } @u, @u, @v, [3]@v[3];", "u, v"},
+      {"__shared__ struct node { int x; } @u, @u;", "u"},
+      {"__shared__ struct node @u, @u;", "u"},
+      {"__shared__ typename cub::Reduce<T, (2 > 1)>::Temp @t, [f<1, 2>(3)]@t[f<1, 2>(3)];", "t"},
+      {"__shared__ unsigned long long int @x, @x;", "x"},
+      {"__shared__ std::array<int, 3> @x, @x;", "x"},
+      {"__shared__ decltype(a + b) @x, @x;", "x"},
+      {"volatile __shared__ int @x, @x;", "x"},
+      {"float __shared__ @x, [3]@x[3];", "x"},
+      {"__shared__ float @x, [4]@x[4] __attribute__((aligned(16)));", "x"},
+      {"__shared__ float @p, @* const* p;", "p"}};
+  const auto with_gaps = [](const std::string& form, bool shown) {
+    std::string text;
+    bool inside = false;
+    for (const char c : form) {
+      if (c == '@')
+        inside = !inside, text += !shown ? "" : inside ? "CPU_DEVICE_GAP(" : ") ";
+      else if (!inside || shown)
+        text += c;
+    }
+    return text;
+  };
+  for (const auto& [form, names] : forms)
+    EXPECT_EQ(code("__global__ void k() { " + with_gaps(form, false) + " f(); }"),
+              "__global__ void k() { " + with_gaps(form, true) +
+                  " ::cpu_device::shared_birth([] { return \"" + names + "\"; }, " + names +
+                  "); f(); }");
 }
 
 TEST(StaticShared, LosesStatic) {
   for (const std::string source : {"static __shared__ int x;", "__shared__ static int x;"})
     EXPECT_EQ(code("__device__ void k() { " + source + " }"),
-              "__device__ void k() { __shared__ int x; ::cpu_device::shared_birth([] { return "
+              "__device__ void k() { __shared__ int CPU_DEVICE_GAP(x, ) x; "
+              "::cpu_device::shared_birth([] { return "
               "\"x\"; }, x); }");
   EXPECT_EQ(code("__device__ void k() { __shared__ struct { static int f(); } x; }"),
-            "__device__ void k() { __shared__ struct { static int f(); } x; "
+            "__device__ void k() { __shared__ struct { static int f(); } CPU_DEVICE_GAP(x, ) x; "
             "::cpu_device::shared_birth([] { return \"x\"; }, x); }");
 }
 
 TEST(StaticShared, HasItsAlignmentFirst) {
   EXPECT_EQ(code("__device__ void k() { __shared__ __align__(16) float x[4]; }"),
-            "__device__ void k() { __align__(16) __shared__  float x[4]; "
+            "__device__ void k() { __align__(16) __shared__  float CPU_DEVICE_GAP(x, [4]) x[4]; "
             "::cpu_device::shared_birth([] { return \"x\"; }, x); }");
   EXPECT_EQ(code("__device__ void k() { static __shared__ alignas(8)\n char x; }"),
-            "__device__ void k() { alignas(8) __shared__ \n char x; ::cpu_device::shared_birth([] "
+            "__device__ void k() { alignas(8) __shared__ \n char CPU_DEVICE_GAP(x, ) x; "
+            "::cpu_device::shared_birth([] "
             "{ return \"x\"; }, x); }");
-  EXPECT_EQ(code("__device__ void k() { __shared__ struct __align__(16) { int a; } x; }"),
-            "__device__ void k() { __shared__ struct __align__(16) { int a; } x; "
-            "::cpu_device::shared_birth([] { return \"x\"; }, x); }");
+  EXPECT_EQ(
+      code("__device__ void k() { __shared__ struct __align__(16) { int a; } x; }"),
+      "__device__ void k() { __shared__ struct __align__(16) { int a; } CPU_DEVICE_GAP(x, ) x; "
+      "::cpu_device::shared_birth([] { return \"x\"; }, x); }");
 }
 
 TEST(StaticShared, IsBornOnTheLineOfItsSemicolon) {
   EXPECT_EQ(code("__device__ void k() {\n  __shared__ float\n      s[3];  // products\n}"),
-            "__device__ void k() {\n  __shared__ float\n      s[3]; ::cpu_device::shared_birth([] "
+            "__device__ void k() {\n  __shared__ float\n      CPU_DEVICE_GAP(s, [3]) s[3]; "
+            "::cpu_device::shared_birth([] "
             "{ return \"s\"; }, s);  // "
             "products\n}");
 }
@@ -1136,7 +1153,7 @@ TEST(Samples, StandInTheFoldersThatNvccPutsThemIn) {
   const bool ask = std::getenv("LAB_ASK_NVCC") != nullptr;
   for (const std::string folder : {"refused", "accepted", "missed"}) {
     const std::vector<fs::path> all = samples(folder);
-    EXPECT_GT(all.size(), 50u) << folder;
+    EXPECT_GT(all.size(), folder == "missed" ? 30u : 50u) << folder;
     if (!ask) continue;
     for (const fs::path& path : all) {
       const std::string command =

@@ -7,6 +7,7 @@
 #include <cpu_device.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <string>
 
@@ -44,6 +45,49 @@ TEST(TimeLimit, NamesTheBarrierOfALoopThroughBarriers) {
   const device_array<int> flag(1, 0);
   const std::string text =
       expect_report([&] { barriers_for_ever<<<1, 64>>>(flag.data()); }, cudaErrorLaunchTimeout);
+  EXPECT_NE(text.find("last waited in __syncthreads() at time_limit_test.cu:"), std::string::npos)
+      << text;
+}
+
+/// `half` stays 0.
+constexpr int kLoopLine = __LINE__ + 7;
+__global__ void halve_for_ever(float* out) {
+  __shared__ float cache[64];
+  cache[threadIdx.x] = 1;
+  __syncthreads();
+  for (int half = static_cast<int>(blockDim.x) / 2; half >= 0; half /= 2) {
+    if (static_cast<int>(threadIdx.x) < half) cache[threadIdx.x] += cache[threadIdx.x + half];
+    __syncthreads();
+  }
+  out[0] = cache[0];
+}
+
+TEST(TimeLimit, IsNotPutOffByBarriersThatFindNothingNew) {
+  const device_array<float> out(1, 0);
+  const auto begin = std::chrono::steady_clock::now();
+  const std::string text =
+      expect_report([&] { halve_for_ever<<<40, 64>>>(out.data()); }, cudaErrorLaunchTimeout);
+  // Those that count take twenty times the limit: four seconds.
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(3));
+  EXPECT_NE(text.find("__syncthreads() at time_limit_test.cu:" + std::to_string(kLoopLine)),
+            std::string::npos)
+      << text;
+}
+
+__global__ void count_for_ever(unsigned* out) {
+  for (unsigned i = 0;; ++i) {
+    __syncthreads();
+    if (i == *out) break;
+    if (i == 0x7FFFFFFFU) i = 0;
+  }
+}
+
+TEST(TimeLimit, EndsALoopThatCountsItsBarriers) {
+  const device_array<unsigned> out(1, 0xFFFFFFFFU);
+  const auto begin = std::chrono::steady_clock::now();
+  const std::string text =
+      expect_report([&] { count_for_ever<<<1, 64>>>(out.data()); }, cudaErrorLaunchTimeout);
+  EXPECT_GT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(3));
   EXPECT_NE(text.find("last waited in __syncthreads() at time_limit_test.cu:"), std::string::npos)
       << text;
 }

@@ -36,6 +36,7 @@ The options are nvcc's, in their short and long forms.
   -Xcompiler LIST    options for the host compiler (-ccbin PROGRAM chooses it)
   -Xlinker LIST      options for the linker
   -rdc=true          files share their `extern __device__` variables
+  -fmad=true         round a*b+c once. nvcc does so unless told -fmad=false, the default here
   -arch, -gencode, -Xptxas, --use_fast_math, --expt-... and the like: accepted, without effect
   --check            not nvcc's: watch every access of kernels for races and bad addresses
   --toolkit          not nvcc's: print a folder for PATH=FOLDER/bin:$PATH or CUDA_HOME=FOLDER
@@ -59,7 +60,7 @@ VALUES = """
 o|output-file I|include-path isystem|system-include D|define-macro U|undefine-macro
 L|library-path l|library O|optimize std x Xcompiler|compiler-options Xlinker|linker-options
 MF|dependency-output MT|dependency-target-name include|pre-include ccbin|compiler-bindir
-odir|output-directory cudart rdc|relocatable-device-code arch|gpu-architecture
+odir|output-directory cudart rdc|relocatable-device-code fmad arch|gpu-architecture
 gencode|generate-code code|gpu-code ftemplate-depth ftemplate-backtrace-limit optf|options-file
 """
 ACCEPTED_FLAGS = """
@@ -75,7 +76,7 @@ Wno-deprecated-gpu-targets jobserver reloc-ptx|relocatable-ptx
 """
 ACCEPTED_VALUES = """
 Xptxas|ptxas-options Xnvlink|nvlink-options Xfatbin Xcudafe Xarchive|archive-options
-maxrregcount ftz prec-div prec-sqrt fmad default-stream t|threads split-compile
+maxrregcount ftz prec-div prec-sqrt default-stream t|threads split-compile
 split-compile-extended keep-dir cudadevrt ldir|libdevice-directory target-dir|target-directory
 opt-info|optimization-info Ofc|Ofast-compile dopt m|machine e|entries time
 diag-error diag-suppress diag-warn Werror brief-diag|brief-diagnostics
@@ -207,6 +208,8 @@ class Options:
             if value not in ("cu", "c++", "c", "none"):
                 fatal(f"'{value}' is no language for '-x': cu, c++ or c")
             self.language = "" if value == "none" else value
+        elif name == "fmad" and value not in ("true", "false"):
+            fatal(f"'{value}': expected true or false after '-fmad'")
         elif name == "optf":
             for file in value.split(","):
                 self.read(words_of(file), depth + 1)
@@ -444,12 +447,19 @@ class Driver:
             if options.last(name):
                 result += [f"-{name}={options.last(name)}"]
         if kind == "cu":
-            result += ["-Wno-unknown-pragmas", "-ffp-contract=off"]
+            result += ["-Wno-unknown-pragmas", *self.contraction()]
             if not self.is_clang():
                 result += ["-fno-var-tracking"]
             if "check" in options.flags:
                 result += self.watching()
         return result + options.host + options.all("Xcompiler")
+
+    def contraction(self) -> List[str]:
+        """Whether a*b+c may be rounded once. Off by default: the same bits on every machine."""
+        if self.options.last("fmad") != "true":
+            return ["-ffp-contract=off"]
+        # The compiler fuses nothing without the instruction, which x86-64 did not always have.
+        return ["-ffp-contract=fast"] + (["-mfma"] if os.uname().machine == "x86_64" else [])
 
     def watching(self) -> List[str]:
         """cpu_device_check_options() of CMake has the same, and the reasons."""

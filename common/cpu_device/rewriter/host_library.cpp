@@ -86,6 +86,10 @@ table make_std() {
       {"make_pair", "make_tuple", "tie", "make_unique", "make_shared", "make_optional"});
   add(library_kind::function, kPrintf, {"to_string", "puts", "putchar", "fprintf", "sprintf"});
   add(library_kind::function, kHost, {"stoi", "stof", "stod", "getline", "exit", "abort"});
+  add(library_kind::function, "sizeof(a) / sizeof(a[0]) works in kernels", {"size"});
+  add(library_kind::function, "the operator `&` takes an address", {"addressof"});
+  add(library_kind::function, "write a reference to const", {"as_const"});
+  add(library_kind::function, "use / and %", {"div", "ldiv"});
   add(library_kind::function, kRandom, {"rand", "srand"});
   add(library_kind::function, kMemory, {"memmove"});
   add(library_kind::object, kPrintf, {"cout", "cerr", "clog", "cin", "endl"});
@@ -96,6 +100,9 @@ table make_std() {
       {"tuple", "pair", "optional", "variant", "any", "function", "unique_ptr", "shared_ptr"});
   add(library_kind::type, kPrintf, {"ostringstream", "stringstream", "ofstream", "ifstream"});
   add(library_kind::type, kAlone, {"mutex", "lock_guard", "unique_lock", "scoped_lock", "thread"});
+  add(library_kind::functor, "write the operator itself",
+      {"plus", "minus", "multiplies", "divides", "modulus", "negate", "less", "greater",
+       "less_equal", "greater_equal", "equal_to", "not_equal_to", "hash"});
   add(library_kind::type, kRandom,
       {"mt19937", "mt19937_64", "default_random_engine", "random_device",
        "uniform_real_distribution", "uniform_int_distribution", "normal_distribution"});
@@ -117,7 +124,8 @@ std::unordered_map<std::string_view, std::string_view> make_functions() {
   add(kRuntime, {"cudaMemcpy", "cudaMemset", "cudaDeviceSynchronize", "cudaEventCreate",
                  "cudaMemcpyToSymbol", "cudaMemcpyFromSymbol", "cudaMallocManaged",
                  "cudaMallocHost", "cudaHostAlloc", "cudaFreeHost", "cudaSetDevice",
-                 "cudaStreamCreate", "cudaStreamSynchronize", "cudaEventSynchronize"});
+                 "cudaStreamCreate", "cudaStreamSynchronize", "cudaEventSynchronize", "cudaFree",
+                 "cudaGetLastError", "cudaPeekAtLastError", "cudaGetErrorString"});
   return all;
 }
 

@@ -10,7 +10,7 @@
 
 namespace rewriter {
 
-enum class library_kind { function, object, type };
+enum class library_kind { function, object, type, functor };
 
 struct library_name {
   library_kind kind;

@@ -101,6 +101,28 @@ std::size_t config_end(const stretch& s, std::size_t open, bool with_templates) 
   return kNone;
 }
 
+/// Refuses `k<<<1, 2>>>(p, [](float x) { ... })`: a lambda of the host, given to a kernel that
+/// calls it with arguments.
+void check_arguments(const stretch& s, const std::string& name, std::size_t open) {
+  const std::size_t end = match_forward(s.ts, open);
+  if (end == kNone) return;
+  for (std::size_t i = open + 1; i < end; ++i) {
+    if ((i == open + 1 || s.ts[i - 1].is(",")) && s.ts[i].is("[") && !s.ts[i].conditional) {
+      const std::size_t parameters = match_forward(s.ts, i) + 1;
+      if (!is(s.ts, parameters, "(")) continue;
+      std::size_t k = match_forward(s.ts, parameters) + 1;  // any mark would stand before it
+      while (k < end && !s.ts[k].is("{") && !s.ts[k].is(",")) ++k;
+      const std::size_t close = k < end && s.ts[k].is("{") ? match_forward(s.ts, k) : kNone;
+      if (close != kNone && (close + 1 == end || s.ts[close + 1].is(",")))
+        return s.report(s.ts[i].line,
+                        "the lambda that kernel `" + name +
+                            "` is given is a function of the host: write `[] __device__ (...)`, "
+                            "and have nvcc compile with --extended-lambda");
+    }
+    if (opens(s.ts[i])) i = match_forward(s.ts, i);
+  }
+}
+
 bool has_comma(const stretch& s, std::size_t begin, std::size_t end) {
   for (std::size_t i = begin; i < end; ++i) {
     if (s.ts[i].is(",")) return true;
@@ -146,6 +168,7 @@ void edit_launch(const stretch& s, std::size_t open) {
       s.report(mark.line, "a preprocessor line stands between `" + name + "` and its `<<<`");
       return;
     }
+    check_arguments(s, name, close + 3);
     if (s.file.scope_of(callee).device_only && !s.ts[callee].conditional)
       s.report(s.ts[callee].line,
                "a kernel launches another kernel (dynamic parallelism): the CPU device does not "

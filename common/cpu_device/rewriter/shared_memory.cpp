@@ -28,6 +28,62 @@ std::string type_of(const stretch& s, const declaration& d, std::size_t begin, s
   return type;
 }
 
+/// A type in one word, if it is one of the language's: "unsigned int" and "unsigned" are the same.
+std::string basic_type(const stretch& s, const declaration& d) {
+  const declaration::declarator& one = d.declarators.front();
+  if (s.ts[one.begin].is("*") || s.ts[one.begin].is("&")) return {};
+  std::string base;
+  int longs = 0;
+  bool is_unsigned = false, is_signed = false;
+  for (std::size_t i = d.begin; i < one.begin; ++i) {
+    const token& t = s.ts[i];
+    const auto attribute = std::find_if(d.attributes.begin(), d.attributes.end(),
+                                        [&](const auto& range) { return range.first == i; });
+    if (attribute != d.attributes.end()) {
+      i = attribute->second - 1;
+    } else if (t.is("long")) {
+      ++longs;
+    } else if (t.is("unsigned")) {
+      is_unsigned = true;
+    } else if (t.is("signed")) {
+      is_signed = true;
+    } else if (is_one_of(t.text, {"char", "short", "float", "double", "bool"}) ||
+               (t.is("int") && base.empty())) {
+      base = t.text;
+    } else if (!is_one_of(t.text, {"extern", "__shared__", "int"})) {
+      return {};
+    }
+  }
+  if (base == "int" && longs != 0) base.clear();
+  if (is_signed && base == "char") base = "signed char";
+  const std::string text = std::string(is_unsigned ? "unsigned " : "") +
+                           (longs > 0 ? "long " : "") + (longs > 1 ? "long " : "") + base;
+  return text == "unsigned " ? "unsigned int" : text;
+}
+
+/// Refuses a second `extern __shared__` of one name, with another type.
+void check_other_types(const stretch& s, std::size_t at, const declaration& d) {
+  const std::string type = basic_type(s, d);
+  if (type.empty() || s.macro != nullptr || s.ts[at].uncertain) return;
+  const std::string_view name = s.ts[d.declarators.front().name].text;
+  for (std::size_t i = 0; i < d.begin; ++i) {
+    if (!s.ts[i].is("__shared__") || s.ts[i].uncertain) continue;
+    const declaration other = read_declaration(s.ts, i);
+    if (!other.understood || other.declarators.front().extents == kNone ||
+        s.ts[other.declarators.front().name].text != name)
+      continue;
+    const bool dynamic = std::any_of(s.ts.begin() + static_cast<std::ptrdiff_t>(other.begin),
+                                     s.ts.begin() + static_cast<std::ptrdiff_t>(other.end),
+                                     [](const token& t) { return t.is("extern"); });
+    const std::string before = basic_type(s, other);
+    if (dynamic && !before.empty() && before != type)
+      return s.report(s.ts[at].line, "`" + std::string(name) + "` is `" + before + "` in line " +
+                                         std::to_string(s.ts[i].line) + " and `" + type +
+                                         "` here: `extern __shared__` arrays of one name are one "
+                                         "variable of the file, so give this one another name");
+  }
+}
+
 void edit_dynamic_shared(const stretch& s, std::size_t at, const declaration& d) {
   bool understood = d.understood;
   for (const declaration::declarator& one : d.declarators)
@@ -38,6 +94,7 @@ void edit_dynamic_shared(const stretch& s, std::size_t at, const declaration& d)
                "this `extern __shared__` is not understood: extern __shared__ float name[];");
     return;
   }
+  check_other_types(s, at, d);
   const std::string type = type_of(s, d, d.begin, d.declarators.front().begin);
   const bool block = s.in_block(at);
   std::string text;
@@ -99,9 +156,15 @@ void edit_shared(const stretch& s, std::size_t at) {
                               "thread must write the first value (then __syncthreads())");
     names += (names.empty() ? "" : ", ") + std::string(name.text);
   }
-  if (s.in_block(at) && d.end < s.ts.size())
-    s.replace(s.ts[d.end].end(), s.ts[d.end].end(),
-              " ::cpu_device::shared_birth([] { return \"" + names + "\"; }, " + names + ");");
+  if (!s.in_block(at) || d.end == s.ts.size()) return;
+  for (const declaration::declarator& one : d.declarators) {
+    const std::size_t begin = s.ts[one.begin].begin;
+    s.replace(begin, begin,
+              "CPU_DEVICE_GAP(" + std::string(s.ts[one.name].text) + ", " +
+                  (one.extents == kNone ? "" : type_of(s, d, one.extents, one.end)) + ") ");
+  }
+  s.replace(s.ts[d.end].end(), s.ts[d.end].end(),
+            " ::cpu_device::shared_birth([] { return \"" + names + "\"; }, " + names + ");");
 }
 
 }  // namespace rewriter

@@ -278,6 +278,7 @@ class body_check {
         return refuse_host_function(i, *found.front(), shown);
       }
     }
+    check_built_in(i);
     check_variable(i, t);
   }
 
@@ -300,6 +301,13 @@ class body_check {
             "so does a `constexpr` of the file");
       return false;
     }
+    if (in_std && is_one_of(t.text, {"chrono", "this_thread"})) {
+      std::size_t last = i;
+      while (is(ts_, last + 1, "::") && is_identifier(ts_, last + 2)) last += 2;
+      return is(ts_, last + 1, "(") &&
+             refuse(t.is("chrono") ? "clock64() counts the processor's clock in kernels"
+                                   : "__nanosleep() waits in kernels");
+    }
     if (in_std || opened) {
       if (const auto name = host_only_std(t.text)) {
         if (opened && is_one_of(t.text, {"max", "min"})) return false;  // CUDA has them
@@ -313,6 +321,11 @@ class body_check {
           const std::size_t close = angle_forward(ts_, next);
           if (close == kNone) return false;
           next = close + 1;
+        }
+        if (name->kind == library_kind::functor) {  // it may be made, but not called
+          const std::size_t close =
+              next < ts_.size() && opens(ts_[next]) ? match_forward(ts_, next) : kNone;
+          return close != kNone && is(ts_, close + 1, "(") && refuse(name->advice);
         }
         if (is_identifier(ts_, next) || is(ts_, next, "(") || is(ts_, next, "{"))
           return refuse(name->advice);
@@ -362,7 +375,7 @@ class body_check {
     bool visible = false;
     for (auto at = first; at != last; ++at) {
       const variable& v = at->second;
-      if (v.on_device || v.immutable || v.uncertain) {
+      if (v.on_device || (v.immutable && !is_computed(v)) || v.uncertain) {
         if (v.constant && v.scalar) check_constant_write(i);
         return;
       }
@@ -379,15 +392,65 @@ class body_check {
                   "`__constant__` and fill it with cudaMemcpyToSymbol()");
   }
 
-  void check_constant_write(std::size_t i) {
-    const bool stepped = (is(ts_, i + 1, "+") && is(ts_, i + 2, "+")) ||
-                         (is(ts_, i + 1, "-") && is(ts_, i + 2, "-")) ||
+  /// Whether a `const` of the host has its value from a function that runs when the program begins.
+  bool is_computed(const variable& v) const {
+    const tokens& ts = files_[v.file].file->parts.code;
+    for (std::size_t i = v.at; i > 0 && !is_one_of(ts[i - 1].text, {";", "{", "}"}); --i)
+      if (ts[i - 1].is("constexpr")) return false;
+    for (std::size_t i = v.at + 1; i + 1 < ts.size() && !ts[i].is(";"); ++i)
+      if (is_identifier(ts, i) && is(ts, i + 1, "(") && is_run_time_function(ts, i)) return true;
+    return false;
+  }
+
+  bool is_run_time_function(const tokens& ts, std::size_t i) const {
+    const std::string_view name = ts[i].text;
+    if (all_.macros.count(name) != 0 || all_.classes.count(name) != 0) return false;
+    const auto [first, last] = all_.by_name.equal_range(name);
+    if (first == last)
+      return !ts[i - 1].is(".") && !ts[i - 1].is("->") &&
+             is_one_of(name, {"acos", "asin", "atan", "atan2", "sqrt", "cbrt", "exp", "log", "sin",
+                              "cos", "tan", "pow", "sqrtf", "acosf", "atanf", "expf", "logf"});
+    return std::all_of(first, last, [&](const auto& one) {
+      const function& f = all_.functions[one.second];
+      return !f.is_constexpr && !f.is_consteval && !f.uncertain && !f.templated;
+    });
+  }
+
+  /// Whether what stands at [i, last] is assigned to, or counted up or down.
+  bool is_written(std::size_t i, std::size_t last) const {
+    const bool stepped = (is(ts_, last + 1, "+") && is(ts_, last + 2, "+")) ||
+                         (is(ts_, last + 1, "-") && is(ts_, last + 2, "-")) ||
                          (i > 1 && is(ts_, i - 1, "+") && is(ts_, i - 2, "+")) ||
                          (i > 1 && is(ts_, i - 1, "-") && is(ts_, i - 2, "-"));
-    const bool assigned = is(ts_, i + 1, "=") ||
-                          (i + 2 < ts_.size() && is_one_of(ts_[i + 1].text, {"+", "-", "*", "/"}) &&
-                           ts_[i + 2].is("=") && adjacent(ts_, i + 1));
-    if (stepped || assigned)
+    const bool assigned =
+        is(ts_, last + 1, "=") ||
+        (last + 2 < ts_.size() && is_one_of(ts_[last + 1].text, {"+", "-", "*", "/"}) &&
+         ts_[last + 2].is("=") && adjacent(ts_, last + 1));
+    return stepped || assigned;
+  }
+
+  bool is_built_in(std::size_t i) const {
+    return is_identifier(ts_, i) &&
+           is_one_of(ts_[i].text, {"threadIdx", "blockIdx", "blockDim", "gridDim"}) &&
+           is_unknown(i);
+  }
+
+  void check_built_in(std::size_t i) {
+    if (!is_built_in(i)) return;
+    const bool has_member = is(ts_, i + 1, ".") && is_identifier(ts_, i + 2);
+    const std::size_t last = has_member ? i + 2 : i;
+    if (is_written(i, last))
+      report(i, "`" + flat(ts_, i, last + 1) +
+                    "` can only be read: copy it to a variable, and change that");
+    const token& before = ts_[i - 1];
+    if (before.is("&") && i > 1 &&
+        (is_one_of(ts_[i - 2].text, {"(", ",", "=", "{", ";"}) || ts_[i - 2].is("return")))
+      report(i, "`" + std::string(ts_[i].text) +
+                    "` has no address: copy it to a variable, and take the address of that");
+  }
+
+  void check_constant_write(std::size_t i) {
+    if (is_written(i, i))
       report(i, "`" + std::string(ts_[i].text) +
                     "` is `__constant__`, which kernels can only read: the host writes it with "
                     "cudaMemcpyToSymbol(), and what a kernel writes must be `__device__`");
@@ -433,10 +496,11 @@ class body_check {
     const token& t = ts_[i];
     const bool element = t.is("["), member = is_identifier(ts_, i) && is(ts_, i + 1, "(");
     const std::size_t object = element ? i - 1 : i - 2;
-    if (!element && !(member && i >= 2 && is(ts_, i - 1, "."))) return false;
+    const bool arrow = member && i >= 2 && is(ts_, i - 1, "->");
+    if (!element && !arrow && !(member && i >= 2 && is(ts_, i - 1, "."))) return false;
     if (!is_identifier(ts_, object)) return false;
     const auto found = locals_.find(ts_[object].text);
-    if (found == locals_.end() || found->second.pointer || found->second.array ||
+    if (found == locals_.end() || found->second.pointer != arrow || found->second.array ||
         found->second.space != "std" || is_declared_here(object) ||
         (object > 0 && is_one_of(ts_[object - 1].text, {".", "->", "::"})) ||
         !is_one_of(found->second.type, {"array", "span", "string_view", "complex", "atomic"}))
@@ -629,6 +693,21 @@ class body_check {
                     who());
     }
     if (!f_.templated) check_array(i);
+    if (!f_.templated && t.is("static") && begins_statement(ts_, i)) check_static(i);
+  }
+
+  /// `static int n = threadIdx.x;`
+  void check_static(std::size_t i) {
+    std::size_t name = i + 1;
+    while (is_identifier(ts_, name) && !is(ts_, name, "constexpr") && !is(ts_, name + 1, "="))
+      ++name;
+    if (!is_identifier(ts_, name) || !is_local(ts_[name].text) ||
+        !is_set_at_run_time(ts_[name].text))
+      return;
+    report(name,
+           "`" + std::string(ts_[name].text) +
+               "` is `static`, so all threads share it, and its first value must be a constant: "
+               "it cannot depend on an argument or on the thread");
   }
 
   /// `float a[n]` with an n that only the running program knows.
@@ -656,9 +735,40 @@ class body_check {
     const auto known = locals_.find(name);
     if (known == locals_.end() || known->second.type.empty()) return false;
     const local& n = known->second;
-    if (n.pointer || n.array || (n.fixed && !is_plain_parameter(name))) return false;
+    if (n.pointer || n.array) return false;
+    if (n.fixed && !is_plain_parameter(name) && !is_set_at_run_time(name)) return false;
     return all_.variables.count(name) == 0 && all_.members.count(name) == 0 &&
            all_.macros.count(name) == 0;
+  }
+
+  /// A constant whose value depends on a parameter or on the thread, wherever it is declared.
+  bool is_set_at_run_time(std::string_view name) const {
+    bool found = false;
+    for (std::size_t i = f_.body + 1; i + 1 < end_; ++i) {
+      if (!ts_[i].is(name) || !is(ts_, i + 1, "=") || !is_identifier(ts_, i - 1) ||
+          is_expression_keyword(ts_[i - 1].text))
+        continue;
+      if (!depends_on_thread(i + 2)) return false;
+      found = true;
+    }
+    return found;
+  }
+
+  /// Of the expression at i.
+  bool depends_on_thread(std::size_t i) const {
+    bool depends = false;
+    for (; i < end_ && !ts_[i].is(";"); ++i) {
+      if (is_one_of(ts_[i].text, {"sizeof", "decltype", "{"})) return false;
+      const bool member = ts_[i - 1].is(".") || ts_[i - 1].is("->");
+      if (is_built_in(i) || (is_identifier(ts_, i) && !member && is_a_value(i))) depends = true;
+    }
+    return depends;
+  }
+
+  /// A parameter of the function whose type is known.
+  bool is_a_value(std::size_t i) const {
+    const auto known = locals_.find(ts_[i].text);
+    return known != locals_.end() && !known->second.type.empty() && is_plain_parameter(ts_[i].text);
   }
 
   bool is_plain_parameter(std::string_view name) const {
@@ -675,6 +785,10 @@ class body_check {
       return report(i, "`__shared__` memory belongs to a block of threads, and " + who() +
                            " runs on the host" + (device_ ? ", too" : "") +
                            ": declare it in a kernel or a `__device__` function");
+    if (!device_ && is_one_of(ts_[i].text, {"__device__", "__constant__", "__managed__"}) &&
+        (begins_statement(ts_, i) || (is(ts_, i - 1, "static") && begins_statement(ts_, i - 1))))
+      return report(i, "a `" + std::string(ts_[i].text) +
+                           "` variable is declared outside of functions, not in " + who());
     if (!f_.templated && !check_device_member(i)) check_device_call(i);
   }
 

@@ -366,6 +366,11 @@ void be_born(unsigned& born_in, const shared_variable* variables, unsigned count
 /// where each thread of the block looks: a race that is none of the program's.
 void forget_guards();
 
+/// Check build: an OS thread has come by a declaration for the first time. `born_in` says in which
+/// block it has last, as be_born() does.
+void note_shared(const unsigned& born_in, const shared_variable* variables, unsigned count,
+                 const char* names);
+
 /// Fills fresh __shared__ variables with 0xFF bytes (NaN, -1) once per block: shared memory that
 /// nobody wrote holds rubbish on a GPU, too. `names` is a lambda of the declaration, which says
 /// what the variables are called.
@@ -373,11 +378,14 @@ template <class Names, class... T>
 CPU_DEVICE_UNWATCHED inline void shared_birth(Names names, T&... variables) {
   static thread_local constinit unsigned born_in = 0;
   if (born_in != progress.block_serial) {
-#ifdef CPU_DEVICE_CHECK
-    if (born_in == 0) forget_guards();
-#endif
     const shared_variable all[] = {
         {const_cast<void*>(static_cast<const volatile void*>(&variables)), sizeof variables}...};
+#ifdef CPU_DEVICE_CHECK
+    if (born_in == 0) {
+      forget_guards();
+      note_shared(born_in, all, sizeof...(T), names());
+    }
+#endif
     be_born(born_in, all, sizeof...(T), names());
   }
 }

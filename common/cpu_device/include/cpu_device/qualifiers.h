@@ -36,6 +36,11 @@
 // The check build must not take what the engine's functions access for the kernel's accesses.
 #ifdef CPU_DEVICE_CHECK
 #define CPU_DEVICE_UNWATCHED __attribute__((no_sanitize("thread")))
+// The rewriter writes this before each name of a `__shared__` declaration: as much room as the
+// variable takes, which no variable is in. Compilers keep variables in the order of their
+// declarations, or in the reverse one (g++), so the end of one and the begin of the next are apart.
+#define CPU_DEVICE_GAP(name, ...) cpu_device_gap_##name [[gnu::used]] __VA_ARGS__,
 #else
 #define CPU_DEVICE_UNWATCHED
+#define CPU_DEVICE_GAP(name, ...)
 #endif

@@ -4,6 +4,7 @@
 #include "base/events.hpp"
 
 #include <algorithm>
+#include <mutex>
 
 #include "cpu_device.h"
 
@@ -21,10 +22,15 @@ std::vector<listener>& listeners() {
 
 namespace {
 
+std::mutex wanted_mutex;
+event_set listened = 0, wanted_anyway = 0;
+
 void count_wanted() {
   event_set wanted = 0;
   for (const listener& l : listeners()) wanted |= l.kinds;
-  wanted_events.store(wanted, std::memory_order_relaxed);
+  const std::lock_guard lock(wanted_mutex);
+  listened = wanted;
+  wanted_events.store(listened | wanted_anyway, std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -38,6 +44,12 @@ void add_observer(observer& who, event_set kinds) {
 void remove_observer(observer& who) {
   std::erase_if(listeners(), [&](const listener& l) { return l.who == &who; });
   count_wanted();
+}
+
+void want_events(event_set kinds) {
+  const std::lock_guard lock(wanted_mutex);
+  wanted_anyway = kinds;
+  wanted_events.store(listened | wanted_anyway, std::memory_order_relaxed);
 }
 
 int publish_call(const call_event& event) {

@@ -28,6 +28,10 @@ void publish(event_kind kind, void (observer::*what)(const Event&), const Event&
     if ((l.kinds & static_cast<event_set>(kind)) != 0) (l.who->*what)(event);
 }
 
+/// Has listening() say yes for these kinds, though nobody listens: whoever publishes them is asked
+/// to look at something then. While a kernel runs, too.
+void want_events(event_set kinds);
+
 /// Tells everybody who listens that a call begins. Returns the first answer that is not 0, or 0.
 int publish_call(const call_event& event);
 

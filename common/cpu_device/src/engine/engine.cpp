@@ -229,6 +229,8 @@ void make_ready(worker& w, fiber* f) { w.ready[w.tail++ % kMaxThreads] = f; }
 [[gnu::noinline, gnu::cold]] void publish_barrier(worker& w, event_scope scope, unsigned threads,
                                                   const char* file, int line) {
   const engine_work work(w);
+  if (w.notes.wants_states.exchange(false, std::memory_order_acquire))
+    note_waiting_states(w, threads == progress.count - progress.finished);
   publish(event_kind::barrier, &observer::barrier_passed, {w.serial, scope, threads, file, line});
 }
 
@@ -1006,6 +1008,8 @@ void work_on(running_launch& launch) {
       w.shared_end - (launch.shared_bytes + 15) / 16 * 16;  // its end is close to the guard page
 
   w.notes.watched.store(false);
+  w.notes.wants_states.store(false);
+  w.notes.fresh.store(false);
   w.notes.looked_at = nullptr;
   w.stacks[0].own_top = static_cast<char*>(__builtin_frame_address(0));
   progress.self = &w;

@@ -15,6 +15,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -196,12 +197,13 @@ constexpr unsigned kMaxThreads = 1024;
 /// The states (registers and top of the stack) in which the threads of a block were seen.
 class seen_states {
  public:
+  /// Knows up to half as many states; then it forgets them all. `slots` is a power of two.
+  explicit seen_states(std::size_t slots) : slots_(slots) {}
   /// False if this one was among them.
   bool add(std::uint64_t state);
 
  private:
-  static constexpr std::size_t kSlots = 4096;
-  std::uint64_t slots_[kSlots] = {};
+  std::vector<std::uint64_t> slots_;
   std::size_t count_ = 0;
 };
 
@@ -234,8 +236,11 @@ struct turn_notes {
   std::atomic<bool> rests{false};      // nothing else can run: it sleeps for a moment
   std::atomic<long> longest_rest{0};   // in nanoseconds: longer when there are many of them
   std::unique_ptr<seen_states> seen;   // made before `watched` is set
-  look_timer timer;                    // the same
-  long pause = 0;                      // until its next look, in nanoseconds
+  // At the next barrier, the states of the threads that wait are to be noted; one was new.
+  std::atomic<bool> wants_states{false}, fresh{false};
+  std::unique_ptr<seen_states> at_barriers;  // made before `wants_states` is set
+  look_timer timer;                          // the same
+  long pause = 0;                            // until its next look, in nanoseconds
   const thread_position* looked_at = nullptr;
   unsigned looks = 0;        // at this thread, in a row
   const void* pc = nullptr;  // where it stood
@@ -442,6 +447,9 @@ void install_turn_handler();
 void look_at_access(worker& w, const void* pc);
 /// A thread that spins through the engine: notes its state. While the launch is watched only.
 void note_spin(worker& w);
+/// Threads of the block have met: notes in which states those that wait were seen there, and what
+/// is in the block's shared memory, if all have come and none changes it.
+void note_waiting_states(worker& w, bool all_have_come);
 /// No other thread of the block can run: leaves the processor to other blocks for a moment.
 void rest(worker& w);
 /// Lets others run the blocks that this worker has taken and not begun.
@@ -477,6 +485,8 @@ constexpr std::size_t kSharedOptinLimit = 227 * 1024;  // the most a kernel may 
 constexpr std::size_t kSharedGuard = 4096;             // what cannot be touched behind it
 
 // faults.cpp: texts
+/// Number `index` of a declaration's names, "a, b".
+std::string shared_name(std::string_view names, unsigned index);
 std::string describe_stuck_block(worker& w);
 std::string describe_divergence(worker& w);  // of describe_stuck_block(): without the advice
 std::string describe_stuck_grid(worker& w);

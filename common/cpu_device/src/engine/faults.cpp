@@ -265,13 +265,15 @@ std::string describe_stuck_block(worker& w) {
   return text;
 }
 
+std::string shared_name(std::string_view names, unsigned index) {
+  for (unsigned i = 0; i < index; ++i) names.remove_prefix(names.find(", ") + 2);
+  return std::string(names.substr(0, names.find(',')));
+}
+
 namespace {
 /// "cache (1024 bytes)".
 std::string declared_text(const shared_declarations::declaration& one) {
-  std::string_view names = one.names;
-  for (unsigned i = 0; i < one.index; ++i) names.remove_prefix(names.find(", ") + 2);
-  return std::string(names.substr(0, names.find(','))) + " (" + std::to_string(one.variable.bytes) +
-         " bytes)";
+  return shared_name(one.names, one.index) + " (" + std::to_string(one.variable.bytes) + " bytes)";
 }
 
 /// What is said of an address that lies past the block's static __shared__ variables; else empty.
@@ -360,9 +362,11 @@ std::string describe_fault(worker& w, cudaError_t& error) {
 
 std::string describe_time_limit(worker& w) {
   std::string text = "stopped " + describe_block(w) + ", thread " + running_position();
-  const fiber& f = *w.current;
   const std::string line = source_places({static_cast<char*>(w.problem.pc) + 1}).front();
   const bool in_engine = line.find("/cpu_device/src/") != std::string::npos;
+  // On its way from one thread to the next, the block still has those that wait.
+  const bool others = w.current->line == 0 && w.arrived != 0 && (line.empty() || in_engine);
+  const fiber& f = others ? *w.waiting[0] : *w.current;
   if (f.line != 0 && (in_engine || &f.position() == progress.position)) {
     // It comes by a barrier again and again: a better place to name than one in the engine.
     text += ", which last waited in " + std::string(f.what) + " at " + place(f.file, f.line);

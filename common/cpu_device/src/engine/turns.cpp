@@ -63,11 +63,11 @@ bool look_timer::start(long nanoseconds) {
 }
 
 bool seen_states::add(std::uint64_t state) {
-  if (count_ > kSlots / 2) {
-    std::memset(slots_, 0, sizeof slots_);
+  if (count_ > slots_.size() / 2) {
+    std::fill(slots_.begin(), slots_.end(), 0);
     count_ = 0;
   }
-  for (std::size_t i = state % kSlots;; i = (i + 1) % kSlots) {
+  for (std::size_t i = state % slots_.size();; i = (i + 1) % slots_.size()) {
     if (slots_[i] == state) return false;
     if (slots_[i] != 0) continue;
     slots_[i] = state;
@@ -79,8 +79,9 @@ bool seen_states::add(std::uint64_t state) {
 namespace {
 
 constexpr std::size_t kStackLooked = 512;  // bytes of a frame that count as a thread's state
-constexpr unsigned kCodeLooked = 64;       // bytes of code that are one place: most loops that spin
-constexpr unsigned kPatience = 16;         // looks at a thread whose state is new each time
+constexpr std::size_t kWaitingStackLooked = 2048;  // ... of one that waits: seldom, and alone
+constexpr unsigned kCodeLooked = 64;    // bytes of code that are one place: most loops that spin
+constexpr unsigned kPatience = 16;      // looks at a thread whose state is new each time
 constexpr unsigned kPutOffs = 8;        // before a block ends where it may be between two threads
 constexpr long kShortPause = 100'000;   // nanoseconds from look to look
 constexpr long kLongPause = 3'200'000;  // ... at a thread that computes
@@ -99,9 +100,18 @@ __attribute__((no_sanitize("address"))) std::uint64_t hash_words(std::uint64_t h
   return hash;
 }
 
-std::uint64_t hash_stack(const fiber_stack& s, const char* sp, std::uint64_t hash) {
+std::uint64_t hash_bytes(std::uint64_t hash, const void* memory, std::size_t bytes) {
+  const auto* begin = static_cast<const char*>(memory);
+  hash = hash_words(hash, begin, begin + bytes);
+  std::uint64_t rest = 0;
+  std::memcpy(&rest, begin + bytes / 8 * 8, bytes % 8);
+  return mix(hash, rest);
+}
+
+std::uint64_t hash_stack(const fiber_stack& s, const char* sp, std::uint64_t hash,
+                         std::size_t bytes = kStackLooked) {
   const char* low = reinterpret_cast<const char*>(reinterpret_cast<std::uintptr_t>(sp) & ~7ULL);
-  const char* high = std::min<const char*>(low + kStackLooked, s.top);
+  const char* high = std::min<const char*>(low + bytes, s.top);
   return hash_words(hash, low, high) | 1U;
 }
 
@@ -295,6 +305,36 @@ void install_turn_handler() {
   action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART;
   sigemptyset(&action.sa_mask);
   sigaction(turn_signal(), &action, nullptr);
+}
+
+void note_waiting_states(worker& w, bool all_have_come) {
+  bool fresh = false;
+  const auto note = [&](const fiber& f) {
+    // The last one to come has not left its stack. One that was preempted may stand anywhere.
+    if (&f == w.current || f.sp == nullptr || f.line == 0) return;
+    const std::uint64_t place = mix(mix(f.thread, static_cast<std::uint64_t>(f.line)),
+                                    reinterpret_cast<std::uintptr_t>(f.what));
+    fresh = w.notes.at_barriers->add(hash_stack(w.stacks[f.stack], static_cast<const char*>(f.sp),
+                                                place, kWaitingStackLooked)) ||
+            fresh;
+  };
+  for (unsigned i = 0; i < w.arrived; ++i) note(*w.waiting[i]);
+  for (unsigned i = w.head; i != w.tail; ++i) note(*w.ready[i % kMaxThreads]);
+  for (const warp_group* group : w.open_groups)
+    for (; group != nullptr; group = group->next)
+      for (unsigned i = 0; i < group->count; ++i) note(*group->waiting[i]);
+  if (w.cluster != nullptr)
+    for (const fiber* f : w.cluster->waiting) note(*f);
+  if (all_have_come) {
+    std::uint64_t hash = hash_bytes(1, progress.dynamic_shared, w.launch->shared_bytes);
+    if (w.declared.block == progress.block_serial)
+      for (unsigned i = 0; i < w.declared.count; ++i) {
+        const shared_variable& one = w.declared.all[i].variable;
+        hash = hash_bytes(hash, one.address, one.bytes);
+      }
+    fresh = w.notes.at_barriers->add(hash | 1U) || fresh;
+  }
+  if (fresh) w.notes.fresh.store(true, std::memory_order_relaxed);
 }
 
 [[gnu::noinline]] void note_spin(worker& w) {

@@ -50,6 +50,8 @@ bool in_stack(const fiber_stack& s, std::uintptr_t address) {
          address < reinterpret_cast<std::uintptr_t>(s.top);
 }
 
+}  // namespace
+
 void describe_unknown(worker& w, std::uint8_t flags, const void* pc, const char* kind,
                       const char* why) {
   const std::string where = place_text(place_of(pc));
@@ -61,8 +63,6 @@ void describe_unknown(worker& w, std::uint8_t flags, const void* pc, const char*
 
 // --- past the end -------------------------------------------------------------------------------
 
-/// "element 1000 of 1000", counted in elements of `size` bytes; "bytes 4001 to 4004 of 4004" where
-/// that does not fit.
 std::string element_text(std::ptrdiff_t offset, std::size_t size, std::size_t bytes) {
   const auto wide = static_cast<std::ptrdiff_t>(size);
   if (offset % wide == 0 && bytes % size == 0)
@@ -90,6 +90,8 @@ void describe_elements(worker& w, std::ptrdiff_t offset, std::size_t size, std::
                                : "Try: compare the index with the number of elements before the "
                                  "access, as in if (i < n).";
 }
+
+namespace {
 
 /// The allocation that an access means which is not inside of one.
 std::optional<allocation> allocation_near(std::uintptr_t address, std::size_t size) {
@@ -126,10 +128,6 @@ void report_host_access(std::uintptr_t address, std::uint8_t flags, const void* 
          "Try: cudaMemcpy between the host's memory and the device's, or cudaMallocManaged, which "
          "both sides reach.");
 }
-
-}  // namespace
-
-namespace {
 
 [[noreturn]] void give_up_outside(worker& w, std::uintptr_t address, std::size_t size,
                                   std::uint8_t flags, const void* pc) {

@@ -8,11 +8,22 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "observers/watched_code.hpp"
 #include "observers/watched_memory.hpp"
 
 namespace cpu_device::check {
+
+/// What the block is given up for: an access to `kind` of memory that no kernel may use.
+void describe_unknown(worker& w, std::uint8_t flags, const void* pc, const char* kind,
+                      const char* why);
+/// "element 1000 of 1000", counted in elements of `size` bytes; "bytes 4001 to 4004 of 4004" where
+/// that does not fit.
+std::string element_text(std::ptrdiff_t offset, std::size_t size, std::size_t bytes);
+/// The same for an access at `offset` of something that has `bytes` bytes.
+void describe_elements(worker& w, std::ptrdiff_t offset, std::size_t size, std::size_t bytes,
+                       const std::string& of_what, std::uint8_t flags, const void* pc);
 
 /// A kernel's access to bytes that are not all of an allocation; `p` is their page. Comes back when
 /// that is nothing to report, or when the access will fault; otherwise the block is given up.

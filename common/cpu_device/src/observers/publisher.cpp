@@ -26,6 +26,7 @@
 #include "observers/local_arrays.hpp"
 #include "observers/memory_check.hpp"
 #include "observers/race_check.hpp"
+#include "observers/static_shared.hpp"
 #include "observers/watched_code.hpp"
 #include "observers/watched_memory.hpp"
 
@@ -46,14 +47,13 @@ struct built_in_range {
 
 /// What is remembered for one worker. Zeroes at first.
 struct watch_state {
-  std::uintptr_t static_low;  // the program's thread-local variables, __shared__ ones among them
-  std::size_t static_bytes;
+  std::size_t static_bytes;    // the program's thread-local variables, __shared__ ones among them
   built_in_range built_in[2];  // of them, threadIdx and the like, and the engine's
-  cell* static_cells;
   cell* dynamic_cells;
   recent_pages pages;
   local_arrays* locals;
   thread_times times;
+  static_variables statics;
 };
 
 constexpr std::size_t kDynamicRoom = (kSharedOptinLimit + 4095) / 4096 * 4096;
@@ -65,10 +65,10 @@ constexpr std::size_t kDynamicRoom = (kSharedOptinLimit + 4095) / 4096 * 4096;
   if (s == MAP_FAILED) std::abort();
   const auto thread_pointer = reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer());
 #if defined(__x86_64__)
-  s->static_low = (thread_pointer - program_tls_bytes()) & ~std::uintptr_t{3};
-  s->static_bytes = thread_pointer - s->static_low;
+  s->statics.low = (thread_pointer - program_tls_bytes()) & ~std::uintptr_t{3};
+  s->static_bytes = thread_pointer - s->statics.low;
 #else
-  s->static_low = thread_pointer;
+  s->statics.low = thread_pointer;
   s->static_bytes = program_tls_bytes() + 64;
 #endif
   // engine.cpp has them side by side: those that begin as zeroes, and the others.
@@ -78,7 +78,7 @@ constexpr std::size_t kDynamicRoom = (kSharedOptinLimit + 4095) / 4096 * 4096;
   };
   span(s->built_in[0], threadIdx, blockIdx, progress);
   span(s->built_in[1], blockDim, gridDim);
-  s->static_cells = map_cells(s->static_bytes);
+  s->statics.cells = map_cells(s->static_bytes);
   s->dynamic_cells = map_cells(kDynamicRoom);
   w.watch = s;
   return *s;
@@ -89,7 +89,7 @@ void forget_watch(worker& w) {
   if (s == nullptr) return;
   w.open_watch.store(nullptr);
   delete s->locals;
-  unmap_cells(s->static_cells, s->static_bytes);
+  unmap_cells(s->statics.cells, s->static_bytes);
   unmap_cells(s->dynamic_cells, kDynamicRoom);
   munmap(s, sizeof *s);
   w.watch = nullptr;
@@ -112,9 +112,9 @@ inline watch_state& state_of(worker& w) {
     const watch_state& s = state_of(w);
     compare_with_remote(
         w, times_of(state_of(w).times, w), leaves, [&](std::uintptr_t own) -> const cell& {
-          const std::uintptr_t in_static = own - s.static_low;
+          const std::uintptr_t in_static = own - s.statics.low;
           return in_static < s.static_bytes
-                     ? s.static_cells[in_static / 4]
+                     ? s.statics.cells[in_static / 4]
                      : s.dynamic_cells[(own - reinterpret_cast<std::uintptr_t>(w.shared_low)) / 4];
         });
   };
@@ -232,9 +232,12 @@ inline std::uint32_t begin_atomic(thread_times& times, const worker& w, std::uin
   // Static variables come before the thread's own ones: the C library keeps an OS thread's static
   // variables at the end of its stack.
   cell* shared = nullptr;
-  if (address - s.static_low < s.static_bytes) {
-    if (s.built_in[0].has(address) || s.built_in[1].has(address)) return nullptr;
-    shared = s.static_cells + (address - s.static_low) / 4;
+  if (address - s.statics.low < s.static_bytes) {
+    if ((flags & kWrite) == 0 && (s.built_in[0].has(address) || s.built_in[1].has(address)))
+      return nullptr;
+    shared = s.statics.cells + (address - s.statics.low) / 4;
+    if (!s.statics.have(*shared, address, size)) [[unlikely]]
+      look_beside_static(w, s.statics, address, size, flags, pc);
   } else if (address - reinterpret_cast<std::uintptr_t>(w.shared_low) < kDynamicRoom) {
     check_shared_bounds(w, address, size, flags, pc);
     shared = s.dynamic_cells + (address - reinterpret_cast<std::uintptr_t>(w.shared_low)) / 4;
@@ -297,12 +300,12 @@ template <unsigned kSize>
     const worker& w = *progress.self;
     if (const watch_state* const opened = open_watch_of(w)) [[likely]] {
       const watch_state& s = *opened;
-      const std::uintptr_t at = address - s.static_low;
+      const std::uintptr_t at = address - s.statics.low;
       if (at < s.static_bytes && at % kSize == 0) {
         if (s.built_in[0].has(address)) return;
-        cell& c = s.static_cells[at / 4];
+        cell& c = s.statics.cells[at / 4];
         const std::uint32_t epoch = w.block_epoch;
-        if (c.write.epoch != epoch) [[likely]] {
+        if (c.write.epoch != epoch && s.statics.have(c, address, kSize)) [[likely]] {
           const std::uint32_t thread = progress.position->linear;
           access now;
           now.place = place_of(pc);
@@ -357,10 +360,20 @@ void forget_guards() {
   const worker& w = *progress.self;
   const check::watch_state& s = check::state_of(*progress.self);
   constexpr unsigned kFirstByte = 0x8000U | 1U << 10;  // written, and no other one of the word
-  for (check::cell* c = s.static_cells; c != s.static_cells + s.static_bytes / 4; ++c)
+  for (check::cell* c = s.statics.cells; c != s.statics.cells + s.static_bytes / 4; ++c)
     if (c->write.block == w.serial && c->write.epoch == w.block_epoch &&
         c->write.who == (kFirstByte | progress.position->linear))
       c->write = {};
+}
+
+void note_shared(const unsigned& born_in, const shared_variable* variables, unsigned count,
+                 const char* names) {
+  if (!progress.watching) return;
+  worker& w = *progress.self;
+  check::watch_state& s = check::state_of(w);
+  for (unsigned i = 0; i < count; ++i)
+    add_static(s.statics, {reinterpret_cast<std::uintptr_t>(variables[i].address),
+                           variables[i].bytes, &born_in, names, i});
 }
 
 void note_local_array(const local_array& array) {

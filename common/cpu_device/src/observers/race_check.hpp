@@ -48,6 +48,7 @@ struct alignas(64) cell {
   access write;
   access reader[2];
   std::atomic<std::uint8_t> locked;
+  std::uint16_t variable;  // static shared memory: which it belongs to (static_shared.hpp)
 };
 static_assert(sizeof(cell) == 64, "one line of the cache");
 

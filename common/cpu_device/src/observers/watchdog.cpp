@@ -39,6 +39,10 @@ constexpr auto kStalledAgain = 1ms;  // the same where something has spun before
 constexpr auto kCertainlyStalled = 100ms;
 constexpr auto kDeadlock = 1s;  // that all threads keep coming back to the same states
 constexpr unsigned kTicksUntilSleep = 20;
+constexpr auto kLookAtBarriers = 30ms;  // to the next look at the states of threads there
+// What a launch may go on for, in time limits, that does nothing but pass barriers in new states: a
+// loop that counts is new for ever.
+constexpr double kBarriersMayTake = 20;
 
 template <class T>
 T peek_at(const T& variable) {  // another OS thread changes it
@@ -81,7 +85,8 @@ clock::duration processor_time() {
 
 struct watched_launch {
   clock::time_point moved, limited, lively;  // when it last did
-  clock::duration used_then{};               // the processor time when it last moved
+  clock::time_point looked_at_barriers{};
+  clock::duration used_then{};  // the processor time when it last moved
   bool stalled = false, has_stalled = false;
   unsigned ticks = 0, active = 0;
   clock::duration tick = kUsualTick;
@@ -137,10 +142,15 @@ class watch_thread {
     unsigned idle = 0;
     for (;;) {
       clock::duration tick = kUsualTick;
+      const bool were_wanted = barriers_wanted_;
+      barriers_wanted_ = false;
       for (auto& [launch, state] : launches_) {
         look_at(*launch, state, clock::now());
         tick = std::min(tick, state.tick);
       }
+      // Only until each worker has passed one: barriers take longer meanwhile.
+      if (barriers_wanted_ != were_wanted)
+        want_events(barriers_wanted_ ? static_cast<event_set>(event_kind::barrier) : 0);
       idle = launches_.empty() ? idle + 1 : 0;
       asleep_ = idle >= kTicksUntilSleep;
       if (asleep_)
@@ -151,7 +161,10 @@ class watch_thread {
   }
 
   void look_at(running_launch& launch, watched_launch& state, clock::time_point now) {
-    bool moved = false, passed = false, novel = false, looked = true, quiet = true;
+    bool moved = false, passed = false, novel = false, fresh = false, looked = true, quiet = true;
+    // When threads of a block meet, and the launch has stood still so far.
+    const bool look_at_barriers = state.stalled && now - state.looked_at_barriers > kLookAtBarriers;
+    if (look_at_barriers) state.looked_at_barriers = now;
     unsigned active = 0;
     ++state.ticks;
     for_workers_of(launch, [&](worker& w) {
@@ -162,6 +175,7 @@ class watch_thread {
       moved = moved || first || v.moved(before);
       passed = passed || v.barriers != before.barriers;
       novel = w.notes.novel.exchange(false) || novel;
+      fresh = w.notes.fresh.exchange(false) || fresh;
       looked = looked && (w.notes.quiet.load() >= 2 || w.waits_for_blocks.load());
       quiet = quiet && is_quiet(w);
       if (state.stalled && !w.notes.watched.load()) watch_worker(w);
@@ -175,6 +189,8 @@ class watch_thread {
         else
           w.notes.leave.store(leave - 1);
       }
+      if (look_at_barriers) ask_for_states(w);
+      barriers_wanted_ = barriers_wanted_ || w.notes.wants_states.load();
       before = v;
     });
     moved = moved || active != state.active;  // a worker has left: its last block has ended
@@ -184,7 +200,8 @@ class watch_thread {
       state.moved = now;
       state.used_then = used;
     }
-    if (moved || (passed && novel)) state.limited = now;
+    if (moved || (fresh && now - state.moved < kBarriersMayTake * time_limit()))
+      state.limited = now;
     // Some may still be on their way to their first block.
     if (moved || passed || !quiet || active < launch.workers.load()) state.lively = now;
     if (moved || passed) for_workers_of(launch, [](worker& w) { w.notes.quiet.store(0); });
@@ -218,15 +235,24 @@ class watch_thread {
   }
 
   void watch_worker(worker& w) {
-    if (w.notes.seen == nullptr) w.notes.seen = std::make_unique<seen_states>();
+    if (w.notes.seen == nullptr) w.notes.seen = std::make_unique<seen_states>(4096);
     w.notes.timer.make_for(w.os_thread_id);
     w.notes.quiet.store(0);
     w.notes.watched.store(true, std::memory_order_release);
   }
 
+  static void ask_for_states(worker& w) {
+    if (w.notes.at_barriers == nullptr)
+      w.notes.at_barriers = std::make_unique<seen_states>(std::size_t{1} << 15);
+    w.notes.wants_states.store(true, std::memory_order_release);
+  }
+
+  static std::chrono::duration<double> time_limit() {
+    return std::chrono::duration<double>(time_limit_seconds());
+  }
+
   void end_if_overdue(running_launch& launch, watched_launch& state, clock::time_point now) {
-    if (now - state.limited > std::chrono::duration<double>(time_limit_seconds()))
-      end_as(failure::kind::time_limit, launch, state, now);
+    if (now - state.limited > time_limit()) end_as(failure::kind::time_limit, launch, state, now);
   }
 
   void end_as(failure::kind kind, running_launch& launch, watched_launch& state,
@@ -245,7 +271,7 @@ class watch_thread {
   std::condition_variable changed_;
   std::map<running_launch*, watched_launch> launches_;
   std::set<void (*)(const void*)> spinning_kernels_;  // of earlier launches
-  bool running_ = false, asleep_ = false;
+  bool running_ = false, asleep_ = false, barriers_wanted_ = false;
   pid_t owner_ = getpid();
 };
 

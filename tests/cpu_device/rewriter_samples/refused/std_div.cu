@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Line 6: `std::div` exists only on the host
 #include <cstdlib>
 __global__ void k(int* p) { *p = std::div(*p, 3).quot; }

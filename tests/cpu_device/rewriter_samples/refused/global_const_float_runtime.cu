@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include <cmath>
-const float n = std::sqrt(2.f);
+// Line 7: `n` is a variable of the host
+float f();
+const float n = f();
 __global__ void k(float* p) { *p = n; }
