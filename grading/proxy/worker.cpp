@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -46,6 +47,8 @@ constexpr double kCallLimit = 20;                        // seconds
 constexpr std::size_t kPrinted = std::size_t{8} << 20U;  // bytes in one call
 constexpr double kMostWaits = 3;                         // times what a call may take
 constexpr int kMostLate = 2;                             // answers to one question
+constexpr std::chrono::seconds kStarting{30};            // that a sandbox may take to start
+constexpr std::chrono::seconds kCleaningUp{10};          // that a sandbox may take after its end
 constexpr std::size_t kMostKept = 10'000;                // callbacks
 
 std::string signal_of(int status) {
@@ -77,6 +80,37 @@ bool is_late(double limit, double passed, double used, double lately, double per
   return had_a_processor || is_idle || passed >= kMostWaits * limit;
 }
 
+std::vector<pid_t> children_of(pid_t process) {
+  const std::string number = std::to_string(process);
+  std::ifstream file("/proc/" + number + "/task/" + number + "/children");
+  std::vector<pid_t> all;
+  for (pid_t child = 0; file >> child;) all.push_back(child);
+  return all;
+}
+
+/// Whether a process is the first one of a name space: it has a number in ours, and 1 in its own.
+bool is_first(pid_t process) {
+  std::ifstream status("/proc/" + std::to_string(process) + "/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("NSpid:"))
+      return std::count(line.begin(), line.end(), '\t') > 1 && line.ends_with("\t1");
+  return false;
+}
+
+/// The first processes of sandboxes that a process has started: with each all others in it end.
+std::vector<pid_t> first_processes(pid_t process) {
+  std::vector<pid_t> found;
+  for (const pid_t child : children_of(process)) {
+    if (is_first(child)) {
+      found.push_back(child);
+      continue;
+    }
+    const std::vector<pid_t> further = first_processes(child);
+    found.insert(found.end(), further.begin(), further.end());
+  }
+  return found;
+}
+
 /// The processor time in seconds of a process and all that it has started, as far as /proc shows
 /// it.
 double processor_time(pid_t process) {
@@ -92,9 +126,7 @@ double processor_time(pid_t process) {
   double ticks = 0, one = 0;
   for (int i = 0; i < 4 && fields >> one; ++i) ticks += one;
   double seconds = ticks / static_cast<double>(::sysconf(_SC_CLK_TCK));
-  const std::string number = std::to_string(process);
-  std::ifstream children(folder + "/task/" + number + "/children");
-  for (pid_t child = 0; children >> child;) seconds += processor_time(child);
+  for (const pid_t child : children_of(process)) seconds += processor_time(child);
   return seconds;
 }
 
@@ -103,9 +135,9 @@ class worker {
   wire::answer ask(message kind, const std::string& what, std::uint64_t number,
                    wire::writer& arguments) {
     const std::lock_guard lock(mutex_);
-    require();
-    // A step that never ends costs its own cases, and not the time of all others.
     const std::string question = what + first_of(arguments);
+    require(what, question);
+    // A step that never ends costs its own cases, and not the time of all others.
     if (late_[question] >= kMostLate) {
       what_ = what;
       lose("is not asked again what took too long " + std::to_string(kMostLate) + " times");
@@ -228,10 +260,13 @@ class worker {
     thread_ = thread;
   }
 
-  void require() {
+  void require(const std::string& what, const std::string& question) {
     if (!loss_.empty()) throw worker_lost(loss_);
     if (pid_ > 0) return;
+    what_ = what;
+    question_ = question;
     start();
+    await();
     for (const auto& set_up : set_ups_) set_up();
   }
 
@@ -298,32 +333,54 @@ class worker {
     ++generation_;
   }
 
+  /// Waits for the worker to say that it is there. A sandbox may take its time on a busy machine,
+  /// which is not the call's.
+  void await() {
+    printed_ = 0;
+    began_ = clock::now();
+    deadline_ = began_ + kStarting + as_duration(call_limit());
+    used_before_ = used_lately_ = 0;
+    const std::vector<std::byte> heard = receive(sizeof(message));
+    wire::reader from(heard);
+    wire::arena memory;
+    try {
+      if (wire::get<message>(from, memory) != message::ready)
+        throw wire::malformed("an answer before any question");
+    } catch (const wire::malformed& error) {
+      babbles(error.what());
+    }
+  }
+
   void close_all() {
     for (int* fd : {&socket_, &out_[0], &out_[1]})
       if (*fd >= 0) ::close(std::exchange(*fd, -1));
     callbacks_.clear();
   }
 
-  /// Kills the worker. In a sandbox the process that we know is the sandbox's; the first process in
-  /// it, with which all others end, is its child.
-  int end() {
-    if (pid_ <= 0) return 0;
-    const std::string name = std::to_string(pid_);
-    std::ifstream file("/proc/" + name + "/task/" + name + "/children");
-    std::vector<pid_t> all;
-    for (pid_t child = 0; file >> child;) all.push_back(child);
+  /// Kills the worker. In a sandbox the process that we know is the sandbox's, which ends when the
+  /// first process in it does, and takes away what it has made.
+  void end() {
+    if (pid_ <= 0) return;
+    const std::vector<pid_t> first = first_processes(pid_);
+    for (const pid_t process : first) ::kill(process, SIGKILL);
     int status = 0;
-    // Whether it has ended by itself, and how.
-    const bool ended = ::waitpid(pid_, &status, WNOHANG) == pid_;
-    for (const pid_t child : all) ::kill(child, SIGKILL);
-    if (!ended) {
+    if (first.empty() || !has_ended(status, kCleaningUp)) {
       ::kill(-pid_, SIGKILL);
       ::kill(pid_, SIGKILL);
       ::waitpid(pid_, &status, 0);
     }
     pid_ = -1;
     close_all();
-    return status;
+  }
+
+  /// Waits for the end of the process that we know, and says whether it came.
+  bool has_ended(int& status, std::chrono::seconds most) const {
+    const auto until = clock::now() + most;
+    do {
+      if (::waitpid(pid_, &status, WNOHANG) == pid_) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    } while (clock::now() < until);
+    return false;
   }
 
   [[noreturn]] void lose(const std::string& how) {
@@ -337,14 +394,12 @@ class worker {
     read_output(0);
     read_output(1);
     int status = 0;
-    for (int i = 0; i < 200; ++i) {
-      if (::waitpid(pid_, &status, WNOHANG) == pid_) {
-        pid_ = -1;
-        close_all();
-        loss_ = "the submission's process " + signal_of(status) + ", in " + what_;
-        throw worker_lost(loss_);
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    if (has_ended(status, std::chrono::seconds(2)) ||
+        (first_processes(pid_).empty() && has_ended(status, kCleaningUp))) {
+      pid_ = -1;
+      close_all();
+      loss_ = "the submission's process " + signal_of(status) + ", in " + what_;
+      throw worker_lost(loss_);
     }
     lose("closed its connection");
   }

@@ -135,6 +135,9 @@ class server {
 
 [[noreturn]] void serve_the_grader() {
   this_thread = 0;
+  wire::writer here;
+  wire::put(here, message::ready);
+  send(here);
   std::map<std::uint32_t, server*> servers;
   for (;;) {
     const std::vector<std::byte> heard = receive();

@@ -64,6 +64,11 @@ class Exercise:
         return self.root / "starters" / self._place / f"{self.name}.cu"
 
     @property
+    def given_files(self) -> List[Path]:
+        """The files in a clone that have the name of the student's, and are not: from its root."""
+        return [file.relative_to(self.root) for file in (self.solution_file, self.kept_starter)]
+
+    @property
     def tests_folder(self) -> Path:
         return self.root / "tests" / self.chapter_folder
 

@@ -4,7 +4,7 @@
 """Submissions that want points without the work, or harm: each must get the record that its head
 says, and the submission after it is graded as if it had not been there.
 
-    attacks_test.py BUILD_FOLDER [NAME…]
+    attacks_test.py BUILD_FOLDER [--sandbox=SANDBOX] [NAME…]
     attacks_test.py --table      the table of docs/instructors.md, made of the heads of the files
 
 Each file of attacks/ is one. `base` says what it is added to: `solution`, `starter`, or `alone`, of
@@ -41,7 +41,8 @@ MOST_MEBIBYTES = 300  # of whatever reads what a submission says, be it a text o
 def head(text):
     return dict(
         re.findall(
-            r"^// (attack|stopped by|exercise|base|change|state|points|says): (.*)$",
+            r"^// (attack|stopped by|exercise|base|change|state|points|says|says in podman):"
+            r" (.*)$",
             text,
             re.MULTILINE,
         )
@@ -99,10 +100,11 @@ class GraderMemory(threading.Thread):
 
 class AttacksTest(unittest.TestCase):
     only = []
+    sandbox = ""
 
     @classmethod
     def setUpClass(cls):
-        cls.place = sandbox.find()
+        cls.place = sandbox.find(cls.sandbox)
         cls.folder = tempfile.TemporaryDirectory(prefix="lab_attacks_")
         cls.addClassCleanup(cls.folder.cleanup)
         (Path(cls.folder.name) / "secret").write_text("another student's work")
@@ -164,7 +166,8 @@ class AttacksTest(unittest.TestCase):
         low, _, high = expected["points"].partition("..")
         self.assertGreaterEqual(record["points"], float(low), said)
         self.assertLessEqual(record["points"], float(high or low), said)
-        self.assertIn(expected.get("says", ""), said)
+        says = expected.get(f"says in {self.place.name}", expected.get("says", ""))
+        self.assertIn(says, said)
         self.assertLess(len(said), 20_000)
         self.assertNotIn("root:", said)  # of /etc/passwd
 
@@ -262,13 +265,15 @@ def main():
         print(table())
         return 0
     folder, *names = sys.argv[1:]
+    if names and names[0].startswith("--sandbox="):
+        AttacksTest.sandbox = names.pop(0).partition("=")[2]
     AttacksTest.only = names
     place = Path(folder).resolve()
     if place.name != "cpu":
         # The same build folder that CTest uses.
         build.folder = lambda root, preset: place
     try:
-        sandbox.find()
+        sandbox.find(AttacksTest.sandbox)
     except LabError as error:
         print(f"SKIPPED: {error}")
         return NOT_POSSIBLE

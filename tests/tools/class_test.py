@@ -178,22 +178,32 @@ class ClassTest(unittest.TestCase):
     def test_ctest_gives_the_same_verdict(self):
         exercise = resolve_one(ROOT, "01.2")
         right = exercise.solution_file.read_text()
-        attack = (HERE / "attacks" / "exit_in_constructor.cu").read_text()
+        starter = starters.generate_file(exercise.solution_file)
+
+        def attack(name):
+            return (HERE / "attacks" / f"{name}.cu").read_text()
+
         with tempfile.TemporaryDirectory(prefix="lab class_") as place:
             work = Path(place) / "build"
-            file = Path(place) / "one" / "add_numbers.cu"
-            file.parent.mkdir()
+            clone = Path(place) / "one"  # a student's, with all that the course has
+            for path in (exercise.solution_file, exercise.lab_file):
+                (clone / path.relative_to(ROOT)).parent.mkdir(parents=True)
+                (clone / path.relative_to(ROOT)).write_text(right)
+            file = clone / exercise.lab_file.relative_to(ROOT)
             with redirect_stderr(io.StringIO()) as errors:
-                command = ["grade", str(file.parent), "--exercises", "01.2,01.1"]
+                command = ["grade", str(clone), "--exercises", "01.2,01.1"]
                 self.assertEqual(cli.main([*command, "--build-only", str(work)], ROOT), OK)
             self.assertIn("-L 01.1` grades", errors.getvalue())
             for text, passes, said in (
                 (right, True, "100 of 100 points (bubblewrap)"),
                 (right + "int x = ;\n", False, "it does not compile: add_numbers.cu"),
-                (starters.generate_file(exercise.solution_file), False, "0 of 100 points"),
-                (right + attack, False, "no test ran"),
+                (starter, False, "0 of 100 points"),
+                (right + attack("exit_in_constructor"), False, "no test ran"),
+                (starter + attack("printed_ok"), False, "0 of 100 points"),
+                (starter + attack("printed_events"), False, "0 of 100 points"),
+                (starter + attack("writes_at_exit"), False, "0 of 100 points"),
                 (right.replace("{a, b};", "{a, 0};"), False, "12.5 of 100 points"),
-                (None, False, "no add_numbers.cu was handed in"),
+                (None, False, "no add_numbers.cu was handed in, but 'solutions/"),
                 (right, True, "100 of 100 points"),
             ):
                 file.unlink(missing_ok=True)

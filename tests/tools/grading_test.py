@@ -293,6 +293,22 @@ class CollectTest(Folder):
         self.write("ann/1_dot_product/dot_product.cu", "// c\n")
         self.assertEqual(self.source().text, "// c\n")
 
+    def test_of_a_clone_what_the_student_wrote_is_taken(self):
+        place = "05_shared_memory/1_dot_product/dot_product.cu"
+        self.write(f"ann/labs/{place}", "// hers\n")
+        self.write(f"ann/solutions/{place}", "// the course's\n")
+        self.write(f"ann/starters/{place}", "// the course's, too\n")
+        self.write(f"ann/.lab/{place}")
+        self.assertEqual(self.source().text, "// hers\n")
+        self.assertEqual(self.source().notes, [])
+        (self.folder / "ann" / "labs" / place).unlink()
+        self.assertEqual(
+            self.source().notes,
+            [
+                f"no dot_product.cu was handed in, but 'solutions/{place}', 'starters/{place}'.",
+            ],
+        )
+
     def test_none_is_said(self):
         self.write("ann/product.txt")
         self.assertEqual(self.source().notes, ["no dot_product.cu was handed in."])

@@ -146,10 +146,13 @@ _SYSTEMS_PREFIX = re.compile(  # of Moodle, and of Canvas
 _VERSION = re.compile(r"-\d+\.cu$")  # Canvas numbers what is handed in again
 
 
+_NOT_HANDED_IN = (".git", ".lab", "build")  # of a clone
+
+
 def _in_folder(folder: Path, wanted: _Wanted, notes: List[str]) -> Iterator[_File]:
     count = 0
     for place, folders, names in os.walk(folder, followlinks=False):
-        folders[:] = sorted(name for name in folders if name not in (".git", "build"))
+        folders[:] = sorted(name for name in folders if name not in _NOT_HANDED_IN)
         for name in sorted(names):
             count += 1
             if count > MOST_FILES:
@@ -256,11 +259,15 @@ def _base(name: str) -> str:
 def _choose(exercise: Exercise, files: Sequence[_File], others: Sequence[str]) -> Source:
     name = f"{exercise.name}.cu"
     source = Source()
+    # A clone of the course has the course's own files, too, which nobody hands in.
+    courses = [file for file in files if _ends_with(file.name, exercise.given_files)]
+    files = [file for file in files if file not in courses]
     mine = [file for file in files if _base(file.name) == name] or [
         file for file in files if _Wanted({name}).meant(file.name)
     ]
     if not mine:
-        seen = ", ".join(_shown(other) for other in sorted(set(others))[:5])
+        seen_names = {*others, *(file.name for file in courses)}
+        seen = ", ".join(_shown(other) for other in sorted(seen_names)[:5])
         source.notes.append(f"no {name} was handed in" + (f", but {seen}." if seen else "."))
         return source
     good = [file for file in mine if not file.problem]
@@ -293,6 +300,11 @@ def _choose(exercise: Exercise, files: Sequence[_File], others: Sequence[str]) -
         return source
     source.text, source.found = text, True
     return source
+
+
+def _ends_with(name: str, paths: Sequence[Path]) -> bool:
+    parts = PurePosixPath(name.replace("\\", "/")).parts
+    return any(parts[-len(path.parts) :] == path.parts for path in paths)
 
 
 def _shown(name: str) -> str:

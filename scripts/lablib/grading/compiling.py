@@ -235,7 +235,8 @@ def make(recipe: Recipe, text: str, place: Sandbox, worker: Path) -> Made:
 
 
 def _require_sandbox(answer: sandbox.Answer) -> None:
-    if answer.errors.startswith((b"bwrap:", b"prlimit:")):  # nobody's mistake but this machine's
+    # Nobody's mistake but this machine's.
+    if answer.errors.startswith((b"bwrap:", b"podman:", b"prlimit:")):
         raise LabError(f"the sandbox does not work: {answer.errors.decode('utf-8', 'replace')}")
 
 

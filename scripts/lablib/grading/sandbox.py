@@ -3,22 +3,29 @@
 
 """Where a student's code is compiled and run: a place from which nothing else can be reached.
 
-Bubblewrap gives a process name spaces of its own: it sees a read-only system, a small /tmp and the
-files that it needs, no network, no other process. prlimit bounds what it may use.
+Bubblewrap, or podman where it is not, gives a process name spaces of its own: it sees a read-only
+system, a small /tmp and the files that it needs, no network, no other process. prlimit bounds what
+it may use.
 """
 
+import contextlib
+import dataclasses
 import os
+import re
 import shutil
 import subprocess
+import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Dict, List, Optional, Sequence, Tuple
+from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
-from lablib.errors import NOT_POSSIBLE, LabError
+from lablib.errors import NOT_POSSIBLE, USAGE, LabError
 
 TMP_BYTES = 64 << 20
+SHM_BYTES = 65536
 _SYSTEM = ("/usr", "/etc/alternatives", "/etc/ld.so.cache")
+_SHORT = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")  # in most systems links into /usr
 
 
 @dataclass(frozen=True)
@@ -28,7 +35,7 @@ class Limits:
     cpu_seconds: int
     memory_bytes: int  # that it may write to (RLIMIT_DATA): address space alone costs nothing
     file_bytes: int = TMP_BYTES
-    processes: int = 256  # of all that the same user runs in the sandbox; not of root's
+    processes: int = 256  # of all that the same user runs in the sandbox; not of root's. 0: any
     files: int = 256
 
     def command(self) -> List[str]:
@@ -37,7 +44,7 @@ class Limits:
             f"--cpu={self.cpu_seconds}",
             f"--data={self.memory_bytes}",
             f"--fsize={self.file_bytes}",
-            f"--nproc={self.processes}",
+            *([f"--nproc={self.processes}"] if self.processes else []),
             f"--nofile={self.files}",
             "--core=0",
             "--",
@@ -50,25 +57,41 @@ COMPILE = Limits(cpu_seconds=120, memory_bytes=3 << 30)
 RUN = Limits(cpu_seconds=600, memory_bytes=8 << 30)
 
 
+Readable = Sequence[Tuple[Path, str]]
+
+
 @dataclass(frozen=True)
 class Sandbox:
-    """How to start a command; `name` is what reports call it."""
+    """How to start a command; `name` is what reports call it. This one isolates nothing."""
 
     name: str
-    is_isolated: bool
+    is_isolated: bool = False
+    package: str = ""  # that has its program
+    program: str = ""
+    probe: str = "test ! -e /home"  # what is true in it, for a shell
 
     def command(
         self,
         words: Sequence[str],
         limits: Limits,
         *,
-        readable: Sequence[Tuple[Path, str]] = (),
+        readable: Readable = (),
         folder: str = "/tmp",
     ) -> List[str]:
         """The command to start `words` with. `readable`: files and folders of the host, and where
         they are seen."""
-        if not self.is_isolated:
-            return [*limits.command(), *words]
+        return [*limits.command(), *words]
+
+
+class Bubblewrap(Sandbox):
+    def command(
+        self,
+        words: Sequence[str],
+        limits: Limits,
+        *,
+        readable: Readable = (),
+        folder: str = "/tmp",
+    ) -> List[str]:
         isolated = [
             "bwrap",
             "--unshare-all",
@@ -84,17 +107,13 @@ class Sandbox:
             "--hostname",
             "sandbox",
         ]
-        for system in _SYSTEM:
-            isolated += ["--ro-bind-try", system, system]
-        for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
-            folder_of_system = Path("/") / name
-            if folder_of_system.is_symlink():
-                target = os.readlink(folder_of_system)
-                isolated += ["--symlink", target, str(folder_of_system)]
-            elif folder_of_system.is_dir():
-                isolated += ["--ro-bind", str(folder_of_system), str(folder_of_system)]
-        isolated += ["--proc", "/proc", "--dev", "/dev"]
-        isolated += ["--size", str(TMP_BYTES), "--tmpfs", "/tmp", "--size", "65536"]
+        for system in _system():
+            isolated += ["--ro-bind", system, system]
+        for link, target in _links().items():
+            isolated += ["--symlink", target, link]
+        # Nobody writes there: where root grades, the kernel takes the user in here for root.
+        isolated += ["--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev"]
+        isolated += ["--size", str(TMP_BYTES), "--tmpfs", "/tmp", "--size", str(SHM_BYTES)]
         isolated += ["--tmpfs", "/dev/shm"]
         for path, seen in readable:
             isolated += ["--ro-bind", str(path), seen]
@@ -102,30 +121,102 @@ class Sandbox:
         return [*limits.command(), *isolated, *words]
 
 
-NONE = Sandbox("no sandbox: nothing was isolated", False)
+class Podman(Sandbox):
+    """A container without an image, started by podman.py. Control groups limit all processes of it
+    together, so that its user's other processes, and containers, count for nothing."""
+
+    def command(
+        self,
+        words: Sequence[str],
+        limits: Limits,
+        *,
+        readable: Readable = (),
+        folder: str = "/tmp",
+    ) -> List[str]:
+        memory = limits.memory_bytes + 2 * TMP_BYTES
+        options = [
+            "--cap-drop=all",
+            "--security-opt=no-new-privileges",
+            "--security-opt=label=disable",
+            "--network=none",
+            "--hostname=sandbox",
+            "--read-only",
+            "--read-only-tmpfs=false",
+            f"--tmpfs=/tmp:size={TMP_BYTES},mode=1777",
+            f"--shm-size={SHM_BYTES}b",
+            f"--pids-limit={limits.processes}",
+            f"--memory={memory}b",
+            f"--memory-swap={memory}b",
+            f"--ulimit=nofile={limits.files}:{limits.files}",
+            "--ulimit=nproc=16384:16384",  # of all containers; podman's default may be refused
+            f"--workdir={folder}",
+            # Without privileges the first user of the container is who has started it, as in the
+            # other sandbox.
+            "--user=" + ("65534:65534" if os.geteuid() == 0 else "0:0"),
+        ]
+        for path, seen in (*((one, one) for one in _system()), *readable):
+            options.append(f"--mount=type=bind,src={path},dst={seen},ro=true")
+        links = [f"{link}={target}" for link, target in _links().items()]
+        starter = Path(__file__).with_name("podman.py")
+        start = [sys.executable, "-I", str(starter), *links, "--", *options, "--"]
+        return [*start, *dataclasses.replace(limits, processes=0).command(), *words]
 
 
-def find() -> Sandbox:
-    """The sandbox of this machine; without one, an error that says what it needs."""
-    for program, package in (("bwrap", "bubblewrap"), ("prlimit", "util-linux")):
+def _system() -> List[str]:
+    """What every sandbox shows of the system."""
+    folders = [f"/{name}" for name in _SHORT if not os.path.islink(f"/{name}")]
+    return [name for name in (*_SYSTEM, *folders) if os.path.exists(name)]
+
+
+def _links() -> Dict[str, str]:
+    return {f"/{name}": os.readlink(f"/{name}") for name in _SHORT if os.path.islink(f"/{name}")}
+
+
+NONE = Sandbox("no sandbox: nothing was isolated")
+# Without control groups podman only warns that it limits nothing.
+_HAS_LIMITS = (
+    "test ! -e /home && { cat /sys/fs/cgroup/pids.max /sys/fs/cgroup/pids/pids.max 2>/dev/null |"
+    f" grep -qx {COMPILE.processes} || {{ echo 'it limits no processes' >&2; false; }}; }}"
+)
+ALL = (
+    Bubblewrap("bubblewrap", True, "bubblewrap", "bwrap"),
+    Podman("podman", True, "podman", "podman", _HAS_LIMITS),
+)
+
+
+def find(name: str = "") -> Sandbox:
+    """The sandbox of that name, or the first that works on this machine; without one, an error that
+    says what it needs."""
+    wanted = [one for one in ALL if not name or one.name == name]
+    if not wanted:
+        names = ", ".join(one.name for one in ALL)
+        raise LabError(f"there is no sandbox '{name}'; there are {names}.", USAGE)
+    problems = []
+    for one in wanted:
+        problem = _problem(one)
+        if not problem:
+            return one
+        problems.append(problem)
+    raise LabError(
+        f"grading needs a sandbox: {'; '.join(problems)}. Students' code is never run without one,"
+        " unless you ask for it: --no-sandbox says so in every report.",
+        NOT_POSSIBLE,
+    )
+
+
+def _problem(place: Sandbox) -> str:
+    """Why a sandbox is none here."""
+    for program, package in ((place.program, place.package), ("prlimit", "util-linux")):
         if shutil.which(program) is None:
-            raise LabError(
-                f"grading needs a sandbox, and {program} is not installed (package {package})."
-                " Students' code is never run without one, unless you ask for it: --no-sandbox"
-                " says so in every report.",
-                NOT_POSSIBLE,
-            )
-    found = Sandbox("bubblewrap", True)
-    answer = run(found.command(["/bin/sh", "-c", "test ! -e /home && echo inside"], COMPILE))
-    if answer.output.strip() != b"inside":
-        said = answer.errors.decode("utf-8", "replace").strip() or f"status {answer.status}"
-        raise LabError(
-            f"grading needs a sandbox, and bwrap does not work here: {said}. (In a container it may"
-            " need user name spaces to be allowed.) --no-sandbox grades without, and says so in"
-            " every report.",
-            NOT_POSSIBLE,
-        )
-    return found
+            return f"{program} is not installed (package {package})"
+    answer = run(place.command(["/bin/sh", "-c", f"{place.probe} && echo inside"], COMPILE))
+    if answer.output.strip() == b"inside":
+        return ""
+    said = answer.errors.decode("utf-8", "replace").strip() or f"status {answer.status}"
+    return (
+        f"{place.program} does not work here: {said} (in a container it may need user name spaces"
+        " to be allowed)"
+    )
 
 
 @dataclass(frozen=True)
@@ -174,14 +265,29 @@ def run(
 
 
 def end(process: "subprocess.Popen[bytes]") -> None:
-    """Kills a sandbox: its first process, with which all others in it end, and bwrap itself."""
-    try:
-        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    except OSError:
-        children = []
-    for number in [*map(int, children), process.pid]:
-        try:
+    """Kills a sandbox: its first process, with which all others in it end. The program that made it
+    notices that, and takes away what it has made."""
+    first = list(_first_processes(process.pid))
+    for number in first:
+        with contextlib.suppress(OSError):
             os.kill(number, 9)
-        except OSError:
-            continue
+    if first:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(10)
+    with contextlib.suppress(OSError):
+        os.killpg(process.pid, 9)
     process.wait()
+
+
+def _first_processes(number: int) -> Iterator[int]:
+    """The first processes of process name spaces that a process has started."""
+    try:
+        children = Path(f"/proc/{number}/task/{number}/children").read_text().split()
+        for child in map(int, children):
+            numbers = re.search(r"NSpid:(.*)", Path(f"/proc/{child}/status").read_text())
+            if numbers and numbers[1].split()[1:][-1:] == ["1"]:
+                yield child
+            else:
+                yield from _first_processes(child)
+    except OSError:
+        return

@@ -59,6 +59,14 @@ def _arguments(parser: Parser) -> None:
         help="class.csv has the students' names; otherwise the numbers that records/ has for them",
     )
     parser.add_argument(
+        "--sandbox",
+        default="",
+        metavar="NAME",
+        help="what is around students' code: "
+        + " or ".join(one.name for one in sandbox.ALL)
+        + "; by default the first of them that works",
+    )
+    parser.add_argument(
         "--no-sandbox",
         action="store_true",
         help="run students' code with nothing around it; every report says so",
@@ -107,7 +115,9 @@ def _rubric(root: Path, options: argparse.Namespace) -> Rubric:
 
 
 def _sandbox(options: argparse.Namespace) -> sandbox.Sandbox:
-    return sandbox.NONE if options.no_sandbox else sandbox.find()
+    if options.no_sandbox and options.sandbox:
+        raise LabError("--sandbox and --no-sandbox exclude each other.", USAGE)
+    return sandbox.NONE if options.no_sandbox else sandbox.find(options.sandbox)
 
 
 def _grade(root: Path, options: argparse.Namespace) -> int:
@@ -134,7 +144,7 @@ def _grade(root: Path, options: argparse.Namespace) -> int:
     out.mkdir(mode=0o700, parents=True, exist_ok=True)  # names of students stand in there
     prepared = grade.prepare(root, chosen, plan, place, out / "records")
     if options.slurm:
-        command = [*_again(root, options, out), "--slurm-task"]
+        command = [*_again(root, options, place, out), "--slurm-task"]
         if options.exercises:
             command += ["--exercises", ",".join(exercise.id for exercise in exercises)]
         slurm.run(
@@ -177,14 +187,14 @@ def _make_records(
         progress.done()
 
 
-def _again(root: Path, options: argparse.Namespace, out: Path) -> List[str]:
+def _again(root: Path, options: argparse.Namespace, place: sandbox.Sandbox, out: Path) -> List[str]:
     """The command to grade the same by, from any folder."""
     command = [str(root / "scripts" / "lab"), "grade", "--out", str(out)]
     if options.submissions:
         command.append(str(Path(options.submissions).absolute()))
     if options.rubric:
         command += ["--rubric", str(options.rubric.absolute())]
-    return [*command, "--no-sandbox"] if options.no_sandbox else command
+    return [*command, *(["--sandbox", place.name] if place.is_isolated else ["--no-sandbox"])]
 
 
 def _grade_a_part(root: Path, options: argparse.Namespace) -> int:
@@ -218,7 +228,7 @@ def _grade_by_ctest(root: Path, options: argparse.Namespace) -> int:
     if options.verdict:
         return ctest.verdict(prepared[0], plan.tasks[0].rules, folder, place)
     exercises = [task.exercise for task in plan.tasks]
-    ctest.write(work, exercises, _again(root, options, work))
+    ctest.write(work, exercises, _again(root, options, place, work))
     say(f"Done: `ctest --test-dir {shlex.quote(str(work))} -L {exercises[0].id}` grades {folder}.")
     return OK
 

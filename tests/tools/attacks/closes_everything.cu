@@ -7,6 +7,7 @@
 // state: graded
 // points: 0
 // says: closed its connection
+// says in podman: took longer
 
 #include <unistd.h>
 
