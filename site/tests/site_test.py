@@ -153,6 +153,15 @@ class FilesTest(unittest.TestCase):
         chapters = [name for name in self.pages if re.match(r"\d\d_", name)]
         self.assertEqual(len(chapters), len(list((ROOT / "docs").glob("[0-9][0-9]_*.md"))))
 
+    def test_chapters_have_drawings_and_say_how_a_professional_does_it(self) -> None:
+        drawn = "|".join(drawings.names())
+        for page in sorted((ROOT / "docs").glob("[0-9][0-9]_*.md")):
+            text = page.read_text(encoding="utf-8")
+            shown = set(re.findall(rf"images/diagrams/({drawn})\.svg", text))
+            self.assertGreaterEqual(len(shown), 3, page.name)
+            box = text.partition("\n## How a professional does it\n\n")[2].partition("\n## ")[0]
+            self.assertGreaterEqual(len(re.findall(r"^> \*\*", box, re.MULTILINE)), 2, page.name)
+
     def test_pages_say_which_version_they_are(self) -> None:
         for name in ("index.html", "api/cpu_device.html"):
             text = (SITE / name).read_text(encoding="utf-8")
