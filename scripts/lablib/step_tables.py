@@ -250,8 +250,7 @@ def _section(
         "",
         BEGIN,
         "",
-        " ".join(legend),
-        "",
+        *([" ".join(legend), ""] if legend else []),
         table[0],
         "|" + " --- |" * len(columns),
     ]

@@ -153,6 +153,15 @@ class FilesTest(unittest.TestCase):
         chapters = [name for name in self.pages if re.match(r"\d\d_", name)]
         self.assertEqual(len(chapters), len(list((ROOT / "docs").glob("[0-9][0-9]_*.md"))))
 
+    def test_chapters_have_drawings_and_say_how_a_professional_does_it(self) -> None:
+        drawn = "|".join(drawings.names())
+        for page in sorted((ROOT / "docs").glob("[0-9][0-9]_*.md")):
+            text = page.read_text(encoding="utf-8")
+            shown = set(re.findall(rf"images/diagrams/({drawn})\.svg", text))
+            self.assertGreaterEqual(len(shown), 3, page.name)
+            box = text.partition("\n## How a professional does it\n\n")[2].partition("\n## ")[0]
+            self.assertGreaterEqual(len(re.findall(r"^> \*\*", box, re.MULTILINE)), 2, page.name)
+
     def test_pages_say_which_version_they_are(self) -> None:
         for name in ("index.html", "api/cpu_device.html"):
             text = (SITE / name).read_text(encoding="utf-8")
@@ -859,6 +868,12 @@ class AnimationsTest(unittest.TestCase):
                     self.assertTrue(animate.read(png).still == recorded.still, name)
 
 
+def table(name: str) -> List[str]:
+    """The rows of a table of numbers that the explorers must give."""
+    lines = (ROOT / f"site/tests/{name}.csv").read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if not line.startswith("#")]
+
+
 class ExplorersTest(unittest.TestCase):
     browser: Browser
 
@@ -891,8 +906,7 @@ class ExplorersTest(unittest.TestCase):
 
     def test_accesses_cost_what_the_cpu_device_counts(self) -> None:
         self.open("access")
-        table = (ROOT / "site/tests/access_costs.csv").read_text(encoding="utf-8").splitlines()
-        rows = [line for line in table if not line.startswith("#")]
+        rows = table("access_costs")
         self.assertGreaterEqual(len(rows), 100)
         for row in rows:
             expression, numbers = row.split(";")
@@ -947,6 +961,37 @@ class ExplorersTest(unittest.TestCase):
         field.send_keys("010 * i")
         self.assertIn("base 8", alert.text)
 
+    def test_threads_compute_what_they_do_on_the_cpu_device(self) -> None:
+        self.open("launch")
+        rows = table("launches")
+        self.assertGreaterEqual(len(rows), 30)
+        for row in rows:
+            given, counts, owners = row.split(";")
+            kernel, *numbers = given.split()
+            if kernel == "two":
+                gx, gy, bx, by, width, height = map(int, numbers)
+                elements = width * height
+                made = self.model("plane(...arguments)", [gx, gy], [bx, by], [width, height])
+                work = {}
+                for c in made["cells"]:
+                    block = c["block"][1] * gx + c["block"][0]
+                    thread = c["thread"][1] * bx + c["thread"][0]
+                    work[block * bx * by + thread] = [] if c["pixel"] is None else [c["pixel"]]
+                made["rounds"] = max(map(len, work.values()))
+            else:
+                grid, size, elements = map(int, numbers)
+                made = self.model("launch(...arguments)", grid, size, elements, kernel == "stride")
+                work = dict(enumerate(mine for block in made["blocks"] for mine in block))
+            self.assertEqual(len(work), made["threads"], row)
+            owner = [-1] * elements
+            for thread, mine in work.items():
+                for element in mine:
+                    self.assertEqual(owner[element], -1, row)
+                    owner[element] = thread
+            keys = ("threads", "warps", "emptyLanes", "idle", "missed", "rounds")
+            self.assertEqual([made[key] for key in keys], [*map(int, counts.split())], row)
+            self.assertEqual(owner, [*map(int, owners.split())], row)
+
     def test_a_launch_is_changed_by_keyboard(self) -> None:
         self.open("launch")
         self.assertEqual(self.facts()["threads"], "24")
@@ -974,6 +1019,51 @@ class ExplorersTest(unittest.TestCase):
         about = self.browser.find_element(By.CSS_SELECTOR, ".about").text
         self.assertEqual(about, "block (0, 0), thread (0, 1): x = 0, y = 1; pixel 10")
 
+    def test_a_reduction_adds_up_as_on_the_cpu_device(self) -> None:
+        """Step by step, with what is in shared memory after each."""
+        self.open("reduction")
+        rows = table("reductions")
+        self.assertGreaterEqual(len(rows), 15)
+        for row in rows:
+            given, result, order, additions = row.split(";")
+            barrier, _, *words = given.split()
+            numbers = [*map(int, words)]
+            steps = [*map(int, additions.split())]
+            expected = [tuple(steps[k : k + 4]) for k in range(0, len(steps), 4)]
+            run = self.model(
+                "reduction(...arguments)", numbers, barrier == "with", [*map(int, order.split())]
+            )
+            added = [step for step in run["steps"] if not step.get("barrier")]
+            made = [(s["half"], s["thread"], s["a"], s["b"]) for s in added]
+            if barrier == "with":  # within a level any order is right, and random orders change
+                made.sort(reverse=True)
+                expected.sort(reverse=True)
+            self.assertEqual(made, expected, row)
+            cache = list(numbers)
+            for step in run["steps"]:
+                if not step.get("barrier"):
+                    cache[step["thread"]] = step["a"] + step["b"]
+                self.assertEqual(step["cache"], cache, row)
+            self.assertEqual(run["result"], int(result), row)
+            self.assertEqual(run["right"], sum(numbers), row)
+            self.assertTrue(run["ok"] or barrier == "without", row)
+
+    def test_each_sum_that_is_shown_is_that_of_the_cpu_device(self) -> None:
+        self.open("reduction")
+        shown = "3 1 7 0 4 1 6 3"
+        last = self.browser.find_element(By.XPATH, "//button[.='To the end']")
+        for barrier in ("with", "without"):
+            if barrier == "without":
+                self.control("__syncthreads()").send_keys(Keys.SPACE)
+            for value, order in (("up", "forward"), ("down", "reverse"), ("mixed", "random")):
+                Select(self.control("Order")).select_by_value(value)
+                last.send_keys(Keys.ENTER)
+                given = f"{barrier} {order} {shown};"
+                row = next(row for row in table("reductions") if row.startswith(given))
+                result = int(row.split(";")[1])
+                verdict = "right" if result == 25 else "wrong"
+                self.assertEqual(self.facts()["sum"], f"{result}: {verdict}", row)
+
     def test_a_reduction_needs_its_barrier(self) -> None:
         self.open("reduction")
         last = self.browser.find_element(By.XPATH, "//button[.='To the end']")
@@ -985,6 +1075,54 @@ class ExplorersTest(unittest.TestCase):
         Select(self.control("Order")).select_by_value("down")
         last.send_keys(Keys.ENTER)
         self.assertEqual(self.facts()["sum"], "25: right", "luck")
+
+    def plan(self, row: str, engines: int) -> List[Tuple[str, int, str, int, int]]:
+        """Call, stream, engine, from and to: what the orders of the CPU device leave free overlaps,
+        except for the work of one engine, which is in the order of the calls."""
+        given, *orders = row.split(";")
+        places = [[*map(int, order.split())] for order in orders]
+        done: List[Tuple[str, int, str, int, int]] = []
+        for number, call in enumerate(given.split(",")):
+            stream, kind, duration = call.split()
+            engine = "kernels" if kind == "kernel" else "copies" + f" {kind}" * (engines - 1)
+            start = 0
+            for earlier, (_, _, other, _, end) in enumerate(done):
+                always = all(o.index(earlier) < o.index(number) for o in places)
+                if always or other == engine:
+                    start = max(start, end)
+            done.append((kind, int(stream), engine, start, start + int(duration)))
+        return done
+
+    def test_streams_overlap_what_the_cpu_device_may_turn_round(self) -> None:
+        self.open("streams")
+        rows = table("streams")
+        self.assertGreaterEqual(len(rows), 10)
+        for row in rows:
+            calls = row.split(";")[0].replace(", ", "\n")
+            for engines in (1, 2):
+                made = self.model(
+                    "schedule(LabModels.parseCalls(arguments[0]), arguments[1])", calls, engines
+                )
+                placed = [
+                    (c["kind"], c["stream"], c["engine"], c["start"], c["start"] + c["duration"])
+                    for c in made["placed"]
+                ]
+                expected = self.plan(row, engines)
+                self.assertEqual(placed, expected, row)
+                self.assertEqual(made["end"], max(end for *_, end in expected), row)
+
+    def test_each_example_of_streams_is_shown_as_the_cpu_device_orders_it(self) -> None:
+        self.open("streams")
+        rows = {row.split(";")[0]: row for row in table("streams")}
+        for example in ("depth", "breadth", "one", "four"):
+            Select(self.control("Examples")).select_by_value(example)
+            calls = self.control("Calls of the host").get_attribute("value")
+            expected = self.plan(rows[calls.replace("\n", ", ")], 1)
+            shown = self.browser.execute_script(
+                "return [...document.querySelectorAll('.explorer tbody tr')]"
+                ".map((row) => [...row.cells].map((cell) => cell.textContent));"
+            )
+            self.assertEqual(shown, [[*map(str, call)] for call in expected], example)
 
     def test_streams_are_scheduled_as_in_chapter_11(self) -> None:
         self.open("streams")
@@ -1036,8 +1174,7 @@ class ExplorersTest(unittest.TestCase):
 
     def test_as_many_blocks_fit_as_nvidia_says(self) -> None:
         self.open("occupancy")
-        table = (ROOT / "site/tests/occupancy.csv").read_text(encoding="utf-8").splitlines()
-        rows = [line.split() for line in table if not line.startswith("#")]
+        rows = [line.split() for line in table("occupancy")]
         self.assertEqual({row[0] for row in rows}, {*self.model("LIMITS")})
         fit = self.browser.execute_script(
             """

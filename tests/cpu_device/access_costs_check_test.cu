@@ -9,13 +9,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
-#include <fstream>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "cpu_device_testing.hpp"
+#include "site_table.hpp"
 
 #ifdef CPU_DEVICE_CHECK
 
@@ -24,6 +23,7 @@ namespace {
 using cpu_device::access_counters;
 using cpu_device::access_kind;
 using cpu_device_testing::device_array;
+using cpu_device_testing::read_site_table;
 
 constexpr std::size_t kElements = 2048;
 
@@ -72,13 +72,8 @@ struct cost {
 };
 
 std::vector<cost> read_table() {
-  const auto path =
-      std::filesystem::path(__FILE__).parent_path() / "../../site/tests" / "access_costs.csv";
-  std::ifstream file(path);
-  EXPECT_TRUE(file) << "cannot read " << path;
   std::vector<cost> table;
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with('#')) continue;
+  for (const std::string& line : read_site_table("access_costs.csv")) {
     cost c;
     std::istringstream cells(line);
     std::getline(cells, c.expression, ';');

@@ -418,6 +418,15 @@ class ExerciseRulesTest(Course):
         self.assert_finds("docs/more.md:3: quoted-lines: first_sum.cu:1: there is no such thing")
         page.write_text(f"# A\n\n{gdb} + 1\n")
         self.assert_finds(f"docs/more.md:3: quoted-lines: first_sum.cu:{shown}: this is not that")
+        of_solutions = "<!-- Reports are of edited solutions. -->"
+        stored = self.line_of("solution", "output[i] =")
+        reports = f"\n  first_sum.cu:{shown}: {text}\nf(int)+0x3f in first_sum.cu:{stored}\n"
+        page.write_text(f"# A\n\n{of_solutions}\n{reports}")
+        self.assert_clean()
+        page.write_text(f"# A\n\n{of_solutions}\n{reports.replace(': ', ': int ')}")
+        self.assert_finds(f"docs/more.md:5: quoted-lines: first_sum.cu:{shown}: this is not that")
+        page.write_text(f"# A\n\n{of_solutions}\n{reports.replace(f':{stored}', ':2')}")
+        self.assert_finds("docs/more.md:6: quoted-lines: first_sum.cu:2: there is no such thing")
 
     def line_of(self, tree: str, part: str) -> int:
         lines = self.path(tree).read_text().splitlines()

@@ -4,9 +4,10 @@
 """scripts/lab dev steps: the tables of steps in the chapters."""
 
 import json
+import re
 import unittest
 
-from fakes import LabTest
+from fakes import REPOSITORY, LabTest
 from lablib import rules, step_tables
 from lablib.benchmarks import Report, Result
 from lablib.exercises import resolve_one
@@ -97,7 +98,19 @@ class StepsTest(LabTest):
 
     def test_a_column_of_nothing_is_left_out(self) -> None:
         self.assert_status(0, self.lab("dev", "steps"))
-        self.assertIn("| step | idea |\n", self.exercise.chapter_page.read_text())
+        text = self.exercise.chapter_page.read_text()
+        self.assertIn("| step | idea |\n", text)
+        self.assertNotIn("\n\n\n", text)  # where the legend would be
+
+    def test_every_step_of_the_course_says_its_idea(self) -> None:
+        rows = [
+            line
+            for page in sorted((REPOSITORY / "docs").glob("[0-9][0-9]_*.md"))
+            for line in page.read_text(encoding="utf-8").splitlines()
+            if re.match(r"\| \d\d\.\d+ `", line)
+        ]
+        self.assertGreater(len(rows), 100)
+        self.assertEqual([row for row in rows if re.match(r"[^|]*\|[^|]*\| +\|", row)], [])
 
     def test_steps_without_profile_have_no_table(self) -> None:
         self.write_metadata("")

@@ -11,7 +11,10 @@
 namespace lab::triangular_solve {
 
 /// Which triangle of A counts. The other one is not read: it may hold anything.
-enum class step { lower, upper };
+enum class step {
+  lower,  ///< the lower triangle: the first unknown comes first
+  upper,  ///< the upper triangle: the last unknown comes first
+};
 
 /// A x = b with a triangular A of n rows and columns. This time all of it is as cuBLAS counts: A is
 /// column-major, its element in row r and column c is a[c * lda + r]; element i of b is

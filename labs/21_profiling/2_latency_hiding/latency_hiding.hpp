@@ -21,7 +21,12 @@ inline constexpr unsigned kDefaultRounds = 8, kDefaultGpuRounds = 4096;
 
 /// How many elements a thread works on at the same time: so many loads are under way, and so many
 /// chains of operations do not depend on each other.
-enum class step { one, two, four, eight };
+enum class step {
+  one,    ///< a thread has one load, or one chain of multiply-adds, in flight
+  two,    ///< two of them, which do not wait for each other
+  four,   ///< four
+  eight,  ///< eight
+};
 
 inline constexpr unsigned in_flight(step which) {
   return which == step::one ? 1 : which == step::two ? 2 : which == step::four ? 4 : 8;

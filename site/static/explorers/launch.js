@@ -91,34 +91,24 @@ LabPage.explorers.launch = (place) => {
   }
 
   function drawTwo() {
-    const [columns, rows] = [gx.value * bx.value, gy.value * by.value];
-    const outside = columns * rows - Math.min(columns, width.value) * Math.min(rows, height.value);
-    const missed = width.value * height.value - Math.min(columns, width.value) * Math.min(rows, height.value);
-    const perBlock = bx.value * by.value;
+    const plane = LabModels.plane(
+      [gx.value, gy.value], [bx.value, by.value], [width.value, height.value]);
     numbers.show([
-      ["threads", columns * rows],
-      ["warps", `${gx.value * gy.value * Math.ceil(perBlock / 32)} of up to 32 threads`],
-      ["threads that the guard stops", outside],
-      ["pixels that nobody computes", missed, missed > 0],
+      ["threads", plane.threads],
+      ["warps", `${plane.warps}, with ${plane.emptyLanes} empty lanes`],
+      ["threads that the guard stops", plane.idle],
+      ["pixels that nobody computes", plane.missed, plane.missed > 0],
     ]);
-    const cells = [];
-    const table = element("div", {class: "plane", style: `--columns: ${columns}`});
-    for (let y = 0; y < rows; ++y) {
-      for (let x = 0; x < columns; ++x) {
-        const [b, c] = [Math.floor(x / bx.value), Math.floor(y / by.value)];
-        const inside = x < width.value && y < height.value;
-        const cell = element("button", {
-          type: "button",
-          class: `thread ${inside ? "" : "idle"} ${(b + c) % 2 ? "odd" : ""}`,
-          "aria-label": `block (${b}, ${c}), thread (${x % bx.value}, ${y % by.value}): x = ${x}, y = ${y}; ` +
-            (inside ? `pixel ${y * width.value + x}` : "outside, does nothing"),
-        });
-        cells.push(cell);
-        table.append(cell);
-      }
-    }
+    const cells = plane.cells.map(({x, y, block, thread, pixel}) =>
+      element("button", {
+        type: "button",
+        class: `thread ${pixel === null ? "idle" : ""} ${(block[0] + block[1]) % 2 ? "odd" : ""}`,
+        "aria-label": `block (${block.join(", ")}), thread (${thread.join(", ")}): x = ${x}, y = ${y}; ` +
+          (pixel === null ? "outside, does nothing" : `pixel ${pixel}`),
+      }));
+    const table = element("div", {class: "plane", style: `--columns: ${plane.columns}`}, cells);
     picture.replaceChildren(table);
-    keys(cells, columns);
+    keys(cells, plane.columns);
   }
   draw();
 };

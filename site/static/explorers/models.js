@@ -154,9 +154,37 @@ const LabModels = (() => {
       threads,
       idle: Math.max(0, threads - n),
       missed: stride ? 0 : Math.max(0, n - threads),
-      warps: grid * Math.ceil(block / WARP),
-      emptyLanes: grid * (Math.ceil(block / WARP) * WARP - block),
-      rounds: stride ? Math.ceil(n / threads) : 1,
+      ...warpsOf(grid, block),
+      rounds: stride ? Math.ceil(n / threads) : Math.min(n, 1),
+    };
+  }
+
+  function warpsOf(blocks, threads) {
+    const inBlock = Math.ceil(threads / WARP);
+    return {warps: blocks * inBlock, emptyLanes: blocks * (inBlock * WARP - threads)};
+  }
+
+  /// The same of a launch in two dimensions, for an image: its threads row by row, each with its
+  /// pixel, or null. `grid`, `block` and `image` are pairs: x and y.
+  function plane(grid, block, image) {
+    const [columns, rows] = [grid[0] * block[0], grid[1] * block[1]];
+    const threads = Array.from({length: columns * rows}, (_, k) => {
+      const [x, y] = [k % columns, Math.floor(k / columns)];
+      return {
+        x, y,
+        block: [Math.floor(x / block[0]), Math.floor(y / block[1])],
+        thread: [x % block[0], y % block[1]],
+        pixel: x < image[0] && y < image[1] ? y * image[0] + x : null,
+      };
+    });
+    const inside = Math.min(columns, image[0]) * Math.min(rows, image[1]);
+    return {
+      cells: threads,
+      columns,
+      threads: threads.length,
+      idle: threads.length - inside,
+      missed: image[0] * image[1] - inside,
+      ...warpsOf(grid[0] * grid[1], block[0] * block[1]),
     };
   }
 
@@ -270,5 +298,5 @@ const LabModels = (() => {
   /// operations a byte.
   const roofline = (peak, bandwidth, intensity) => Math.min(peak, bandwidth * intensity);
 
-  return {WARP, LIMITS, parse, access, launch, reduction, parseCalls, schedule, occupancy, roofline};
+  return {WARP, LIMITS, parse, access, launch, plane, reduction, parseCalls, schedule, occupancy, roofline};
 })();

@@ -8,7 +8,7 @@ LabPage.explorers.reduction = (place) => {
   const ORDERS = {
     up: [0, 1, 2, 3, 4, 5, 6, 7],
     down: [7, 6, 5, 4, 3, 2, 1, 0],
-    mixed: [2, 0, 3, 1, 6, 4, 7, 5],
+    mixed: [1, 4, 5, 3, 0, 7, 2, 6],
   };
   let at = 0;
   let run;
@@ -20,7 +20,7 @@ LabPage.explorers.reduction = (place) => {
   const barrier = check("__syncthreads() after each level", {checked: true, change: restart});
   const order = choice(
     "Order in which the threads run",
-    [["up", "0, 1, 2, … 7"], ["down", "7, 6, 5, … 0"], ["mixed", "2, 0, 3, 1, 6, …"]], restart);
+    [["up", "0, 1, 2, … 7"], ["down", "7, 6, 5, … 0"], ["mixed", "1, 4, 5, 3, 0, …"]], restart);
   const move = (by) => {
     at = Math.min(Math.max(at + by, 0), run.steps.length);
     show();
