@@ -56,7 +56,7 @@ REQUIRED_WORK(AKernelWhoseThreadsShareTheSumInSharedMemory) {
                                 .sent = 2 * bytes_of(a),
                                 .reads = 2 * bytes_of(a),
                                 .shared_memory = true,
-                                .sectors = 1.1};
+                                .sectors = lab::testing::kNeighbours};
     if (which >= step::warp_shuffle) {
       what.shared_memory = false;  // hardly any: a number for each warp
       what.barriers = 2;           // a tree in shared memory has one for each of its levels

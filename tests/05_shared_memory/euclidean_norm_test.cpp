@@ -79,7 +79,7 @@ REQUIRED_WORK(ReductionsInSharedMemory) {
                              .reads = passes * bytes_of(x),
                              .reads_at_most = passes * bytes_of(x) * 3 / 2,
                              .shared_memory = true,
-                             .sectors = 1.1}))
+                             .sectors = lab::testing::kNeighbours}))
         << name;
     EXPECT_TRUE(at_other_sizes([which = which](std::size_t n) {
       return is_within_the_bound(which, powers_of_two(n, 3));

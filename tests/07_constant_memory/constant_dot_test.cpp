@@ -54,7 +54,7 @@ REQUIRED_WORK(PassesThroughConstantMemory) {
                                 .sent = (constant ? 1 : 2) * bytes_of(a),
                                 .reads = (constant ? 1 : 2) * bytes_of(a),
                                 .constant_memory = constant,
-                                .sectors = 1.1};
+                                .sectors = lab::testing::kNeighbours};
     const lab::testing::work done = work_of([&, which = which] { return is_exact(which, a, b); });
     EXPECT_TRUE(as_required(done, what)) << name;
     EXPECT_EQ(std::ranges::count_if(done.device_memory,

@@ -60,7 +60,7 @@ REQUIRED_WORK(StreamsThatTakeTurns) {
     const lab::testing::work done =
         work_of([&, which = which] { return is_right(which, a, b, 512); });
     EXPECT_TRUE(as_required(
-        done, {.threads = 512,
+        done, {.threads = 512 / 4,  // a thread may have several elements
                .blocks = 2,
                .kernels = 4,
                .streams = which == step::one_stream ? std::size_t{1} : 2,

@@ -58,7 +58,7 @@ REQUIRED_WORK(VectorsWhereTheStepWantsThem) {
                                 .blocks = 4,
                                 .reads = 2 * bytes_of(a),
                                 .shared_memory = true,
-                                .sectors = 1.1};
+                                .sectors = lab::testing::kNeighbours};
     if (which != step::copies) what.calls = {"cudaHostAlloc|cudaMallocHost|cudaHostRegister"};
     const lab::testing::work done = work_of([&, which = which] { return is_exact(which, a, b); });
     EXPECT_TRUE(as_required(done, what)) << name;

@@ -76,7 +76,7 @@ REQUIRED_WORK(BlocksWhoseThreadsShareTheSumsOfARow) {
                                    .writes = bytes_of(values),
                                    .reads_at_most = bytes_of(values),
                                    .shared_memory = true,
-                                   .sectors = 1.3}))
+                                   .sectors = lab::testing::kNeighbours}))
         << name;
     if (!done.watched) continue;
     std::uint64_t shared = 0, of_busiest = 0;

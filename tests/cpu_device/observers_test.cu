@@ -259,6 +259,33 @@ TEST(Observers, AreToldOfBulkCopiesWhenTheyStartAndWhenTheyAreDone) {
                                       "start 32 out, thread 5, 0", "done 32 out, thread 5, 0"}));
 }
 
+__device__ int variable[2];
+
+class plain_copy_recorder final : public cpu_device::observer {
+ public:
+  plain_copy_recorder() { add_observer(*this, static_cast<unsigned>(event_kind::copy)); }
+  ~plain_copy_recorder() override { remove_observer(*this); }
+
+  std::vector<int> kinds;
+
+ private:
+  void copied(const cpu_device::copy_event& e) override { kinds.push_back(e.kind); }
+};
+
+TEST(Observers, AreToldThatAVariableIsOnTheDevice) {
+  const device_array<int> array(2, 0);
+  const plain_copy_recorder seen;
+  int values[2] = {1, 2};
+  EXPECT_EQ(cudaMemcpyToSymbol(variable, values, sizeof(int), sizeof(int)), cudaSuccess);
+  EXPECT_EQ(cudaMemcpyFromSymbol(values, variable, sizeof values), cudaSuccess);
+  EXPECT_EQ(
+      cudaMemcpyFromSymbol(array.data(), variable, sizeof values, 0, cudaMemcpyDeviceToDevice),
+      cudaSuccess);
+  const std::vector<int> kinds = {cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost,
+                                  cudaMemcpyDeviceToDevice};
+  EXPECT_EQ(seen.kinds, kinds);
+}
+
 __global__ void skip_the_barrier() {
   if (threadIdx.x != 3) __syncthreads();
 }

@@ -92,6 +92,10 @@ struct required {
   double wavefronts = 0;  ///< at most, for each that is needed, of loads and stores
 };
 
+/// For `sectors`, where a block may begin anywhere: the 32 lanes of a warp that access neighbouring
+/// floats need five sectors of 32 bytes for four, unless the first one begins a sector.
+inline constexpr double kNeighbours = 1.3;
+
 /// The work of these functions of a library, and no kernel of one's own.
 inline required by_library(std::vector<std::string> functions) {
   return {.kernels = 0, .fetched = 1, .calls = std::move(functions), .library = true};

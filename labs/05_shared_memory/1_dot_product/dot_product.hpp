@@ -35,10 +35,10 @@ struct result {
 /// Throws lab::invalid_input when the lengths differ; lab::cuda_error when CUDA reports an error.
 /// Neither leaves device memory behind.
 ///
-/// Requires: a kernel whose threads share the sum, and whose blocks add up in shared memory; from
-/// warp_shuffle on each warp by shuffles, and shared memory only for the sums of the warps, with at
-/// most two barriers; in vectorized loads of 16 bytes. The host adds only what the blocks have, and
-/// no library does it.
+/// Requires: a kernel whose threads share the sum, with coalesced loads, and whose blocks add up in
+/// shared memory; from warp_shuffle on each warp by shuffles, and shared memory only for the sums
+/// of the warps, with at most two barriers; in vectorized loads of 16 bytes. The host adds only
+/// what the blocks have, and no library does it.
 ///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, 5.3.1; the step dynamic_shared from the
 /// classroom task of the Kazan course on CUDA programming technology, chapter 7. The steps

@@ -243,10 +243,10 @@ cudaError_t cudaMallocPitch(void** pointer, std::size_t* pitch, std::size_t widt
   });
 }
 void cpu_device::publish_copy(const void* to, const void* from, std::size_t bytes,
-                              cudaStream_t stream) {
-  const auto on_device = [](const void* p) {
+                              cudaStream_t stream, const void* symbol) {
+  const auto on_device = [symbol](const void* p) {
     const auto a = find_allocation(p);
-    return a && !for_host(*a);
+    return p == symbol || (a && !for_host(*a));
   };
   const bool to_device = on_device(to), from_device = from == nullptr || on_device(from);
   const int kind = (from_device ? cudaMemcpyDeviceToHost : cudaMemcpyHostToHost) +
@@ -419,7 +419,7 @@ cudaError_t copy_to_symbol(void* symbol, std::size_t symbol_bytes, const void* f
     if (bytes == 0) return cudaSuccess;
     auto* to = static_cast<char*>(symbol) + offset;
     const auto copy_from = [=](const void* place) {
-      note_copy(to, from, bytes, stream);
+      note_copy(to, from, bytes, stream, to);
       std::memcpy(to, place, bytes);
     };
     if (!find_allocation(from)) return enqueue_from_host(stream, from, bytes, copy_from);
@@ -440,7 +440,7 @@ cudaError_t copy_from_symbol(void* to, const void* symbol, std::size_t symbol_by
     if (bytes == 0) return cudaSuccess;
     const auto* from = static_cast<const char*>(symbol) + offset;
     const auto run = [=] {
-      note_copy(to, from, bytes, stream);
+      note_copy(to, from, bytes, stream, from);
       std::memcpy(to, from, bytes);
     };
     return wait || !find_allocation(to) ? enqueue_and_wait(stream, run) : enqueue(stream, run);

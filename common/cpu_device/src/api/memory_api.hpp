@@ -19,10 +19,13 @@ cudaError_t allocate_async(void** pointer, std::size_t bytes, int device, const 
 void return_to_pool(void* pointer);
 /// memory_pools.cpp: the host has waited, so pools keep no more than their release thresholds.
 void release_unused_of_pools();
-/// Tells observers of copies, when the copy runs. `from` is null where bytes are set.
-void publish_copy(const void* to, const void* from, std::size_t bytes, cudaStream_t stream);
-inline void note_copy(const void* to, const void* from, std::size_t bytes, cudaStream_t stream) {
-  if (listening(event_kind::copy)) publish_copy(to, from, bytes, stream);
+/// Tells observers of copies, when the copy runs. `from` is null where bytes are set. `symbol` is
+/// the one of both that is in a __device__ variable, which no allocation need know of.
+void publish_copy(const void* to, const void* from, std::size_t bytes, cudaStream_t stream,
+                  const void* symbol);
+inline void note_copy(const void* to, const void* from, std::size_t bytes, cudaStream_t stream,
+                      const void* symbol = nullptr) {
+  if (listening(event_kind::copy)) publish_copy(to, from, bytes, stream, symbol);
 }
 /// graphics.cpp: whether this is the begin of a mapped buffer.
 bool is_graphics_memory(const void* pointer);
