@@ -88,7 +88,7 @@ std::vector<pid_t> children_of(pid_t process) {
   return all;
 }
 
-/// Whether a process is the first one of a name space: it has a number in ours, and 1 in its own.
+/// Whether a process is the first one of a namespace: it has a number in ours, and 1 in its own.
 bool is_first(pid_t process) {
   std::ifstream status("/proc/" + std::to_string(process) + "/status");
   for (std::string line; std::getline(status, line);)

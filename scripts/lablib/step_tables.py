@@ -223,7 +223,9 @@ def _section(
     for exercise in exercises:
         about = ideas(exercise.contract_file)
         report, results = measured.get(exercise.full_name, (None, []))
-        times = {result.step: result for result in results}
+        # A program that measures a step more than once, as with one device and with all of them,
+        # numbers the times: "overlapped (2)". The last one is what the step is about.
+        times = {re.sub(r" \(\d+\)$", "", result.step): result for result in results}
         own = counted.get(exercise.full_name, {"arguments": "", "steps": {}})
         for step in steps_of(exercise.contract_file):
             known = own["steps"].get(step, {"option": step, "accesses": {}})

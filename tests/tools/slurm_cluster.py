@@ -3,8 +3,8 @@
 
 """A cluster on this machine: the distribution's slurmctld, slurmd and munged, for tests.
 
-Each node is a slurmd in process and mount name spaces of its own, so that it can be killed as a
-machine is: everything that runs on it ends at once. Needs root, who may make such name spaces.
+Each node is a slurmd in process and mount namespaces of its own, so that it can be killed as a
+machine is: everything that runs on it ends at once. Needs root, who may make such namespaces.
 
     slurm_cluster.py FOLDER NODES COMMAND…    runs a command with a cluster around it
 """

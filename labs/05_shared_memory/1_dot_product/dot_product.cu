@@ -96,10 +96,10 @@ constexpr unsigned kWidth = 4;  // floats in a float4
 
 __global__ void vectorized(const float* a, const float* b, float* partial, std::size_t n) {
   float mine = 0;
-  // TODO(9, bonus): a and b as arrays of n / kWidth float4: this thread takes its number's, then in
-  //          strides of the grid, and adds up the products of all x, all y, all z and all w apart
-  //          from each other. Then its products are in flight four at a time, and no array of sums
-  //          is needed for that. The last n % kWidth elements are nobody's yet.
+  // TODO(9, bonus): read a and b as arrays of n / kWidth float4, in a grid-stride loop, with a
+  //          separate sum for each of x, y, z and w: so four products are in flight without an
+  //          array. Invariant: every element is added exactly once, also the last n % kWidth, which
+  //          are in no whole float4.
   store_sum_of_block(mine, partial);
 }
 
@@ -127,7 +127,7 @@ kernel_of_dot kernel_of(step which) {
   if (which == step::warp_shuffle) {
     throw not_written("step warp_shuffle", 7);  // 7 and 8 done: return warp_shuffle;
   }
-  throw not_written("step vectorized", 9);  // 9 done: return vectorized;
+  throw not_written("step vectorized", 9);  // 7, 8 and 9 done: return vectorized;
 }
 
 }  // namespace

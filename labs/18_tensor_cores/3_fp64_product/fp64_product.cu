@@ -66,8 +66,9 @@ void launch_staged(void (*kernel)(factors, double*), const factors& in, double* 
 
 template <class T>
 __device__ void mma_sums<T>::read(const slice<T>& from, unsigned i, numbers& to) const {
-  // TODO(4, bonus): all numbers of A and B that the lane needs for the warp's tile and the i of the
-  //                 slice from this one on, each once, by two_at().
+  // TODO(4, bonus): read what the lane needs of A and B for the warp's tile and the eight i from
+  // `i`
+  //                 to i + 7 of the slice, each element once, by two_at().
 }
 
 template <class T>
@@ -95,11 +96,13 @@ __global__ void __launch_bounds__(Sums::tiles::kThreads) prefetched(factors in, 
   Sums sums;
   typename Sums::numbers of[2];
   static_assert(T::BK % 16 == 0, "each slice begins with of[0]");
-  // TODO(6, bonus): `staged`, but before the numbers for eight i are multiplied, those for the next
-  //                 eight are read: also the first ones of the next slice. When must that slice be
-  //                 complete, and is one barrier for each slice still enough?
-  //                 Invariant: when a slice's turn begins, its first numbers are in of[0], and all
-  //                 warps have read what is in stage[free].
+  // TODO(6, bonus): as in `staged`, but before the numbers for eight i are multiplied, those for
+  // the
+  //                 next eight are read; in the last eight of a slice, the first ones of the next
+  //                 slice. When must that slice be complete, and is one barrier for each slice
+  //                 still enough? Invariants: when a slice's turn begins, of[0] has its first
+  //                 numbers, and a stage is filled again only after all warps have made their last
+  //                 read from it. What is read after the last slice is not multiplied.
   sums.store(c, in.size, block, &stage[0].a[0][0]);
 }
 
@@ -113,7 +116,7 @@ void launch(step which, const factors& in, double* c) {
     case step::staged:
       throw not_written("step staged", 3);  // launch_staged() with staged<…>
     case step::large_mma:
-      throw not_written("step large_mma", 4);  // staged<mma_sums<large_tiling>, …>
+      throw not_written("step large_mma", 4);  // 4, 5: staged<mma_sums<large_tiling>, …>
     case step::prefetched:
       throw not_written("step prefetched", 6);  // prefetched<mma_sums<tall_tiling>, …>
   }

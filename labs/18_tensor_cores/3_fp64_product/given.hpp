@@ -57,9 +57,8 @@ struct alignas(32) slice {
 /// different banks, which are 128 bytes, if
 /// - wmma: four rows of A, 32 bytes each, begin 32 bytes apart, modulo 128: 8 * (16 + 4) is 32
 ///   more than 128. The same for four rows of B.
-/// - large_mma and prefetched: two rows of A, 64 bytes each, begin 64 bytes apart: 8 * (16 + 8). Of
-/// B, the rows 0,
-///   2, 4 and 6, 32 bytes each: a row is 16 bytes longer than a multiple of 128.
+/// - large_mma and prefetched: two rows of A, 64 bytes each, begin 64 bytes apart: 8 * (16 + 8).
+///   Of B, the rows 0, 2, 4 and 6, 32 bytes each: a row is 16 bytes longer than a multiple of 128.
 using small_tiling = tiling<64, 64, 32, 16, 4, 4>;    // cuda_cores and wmma
 using staged_tiling = tiling<128, 64, 32, 32, 4, 4>;  // staged
 using large_tiling = tiling<128, 64, 32, 32, 8, 2>;   // large_mma

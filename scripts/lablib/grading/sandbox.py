@@ -3,7 +3,7 @@
 
 """Where a student's code is compiled and run: a place from which nothing else can be reached.
 
-Bubblewrap, or podman where it is not, gives a process name spaces of its own: it sees a read-only
+Bubblewrap, or podman where it is not, gives a process namespaces of its own: it sees a read-only
 system, a small /tmp and the files that it needs, no network, no other process. prlimit bounds what
 it may use.
 """
@@ -214,7 +214,7 @@ def _problem(place: Sandbox) -> str:
         return ""
     said = answer.errors.decode("utf-8", "replace").strip() or f"status {answer.status}"
     return (
-        f"{place.program} does not work here: {said} (in a container it may need user name spaces"
+        f"{place.program} does not work here: {said} (in a container it may need user namespaces"
         " to be allowed)"
     )
 
@@ -280,7 +280,7 @@ def end(process: "subprocess.Popen[bytes]") -> None:
 
 
 def _first_processes(number: int) -> Iterator[int]:
-    """The first processes of process name spaces that a process has started."""
+    """The first processes of process namespaces that a process has started."""
     try:
         children = Path(f"/proc/{number}/task/{number}/children").read_text().split()
         for child in map(int, children):

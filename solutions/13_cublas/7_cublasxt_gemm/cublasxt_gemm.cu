@@ -27,12 +27,13 @@ void prepare(const cublasxt_handle& handle, std::vector<int> devices, int block_
   // END SOLUTION
 }
 
-/// A matrix's memory stays where it is as long as this lives: devices may fetch from it on their
-/// own.
+/// Pins a matrix's memory for the lifetime of this object, so that devices can read and write it on
+/// their own.
 class pinned {
  public:
   explicit pinned(const matrix& m) : memory_(const_cast<float*>(m.elements.data())) {
-    // TODO(5, bonus): cudaHostRegister pins memory that is there already. It takes bytes.
+    // TODO(5, bonus): pin the elements with cudaHostRegister, whose length is in bytes.
+    //                 Invariant: a constructor that throws leaves nothing pinned.
     // BEGIN SOLUTION
     // STUB: throw not_written("pinned operands", 5);
     CUDA_CHECK(

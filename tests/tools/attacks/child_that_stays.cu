@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // attack: leaves a process behind; the sums are right
-// stopped by: the process name space ends with the worker
+// stopped by: the process namespace ends with the worker
 // base: solution
 // state: graded
 // points: 100

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // attack: reads the host's home folders; computes the right sums only if it can
-// stopped by: the sandbox's name spaces
+// stopped by: the sandbox's namespaces
 // base: alone
 // state: graded
 // points: 0
