@@ -53,7 +53,7 @@ struct watch_state {
   recent_pages pages;
   local_arrays* locals;
   thread_times times;
-  static_variables statics;
+  static_variables static_watch;
 };
 
 constexpr std::size_t kDynamicRoom = (kSharedOptinLimit + 4095) / 4096 * 4096;
@@ -65,10 +65,10 @@ constexpr std::size_t kDynamicRoom = (kSharedOptinLimit + 4095) / 4096 * 4096;
   if (s == MAP_FAILED) std::abort();
   const auto thread_pointer = reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer());
 #if defined(__x86_64__)
-  s->statics.low = (thread_pointer - program_tls_bytes()) & ~std::uintptr_t{3};
-  s->static_bytes = thread_pointer - s->statics.low;
+  s->static_watch.low = (thread_pointer - program_tls_bytes()) & ~std::uintptr_t{3};
+  s->static_bytes = thread_pointer - s->static_watch.low;
 #else
-  s->statics.low = thread_pointer;
+  s->static_watch.low = thread_pointer;
   s->static_bytes = program_tls_bytes() + 64;
 #endif
   // engine.cpp has them side by side: those that begin as zeroes, and the others.
@@ -78,7 +78,7 @@ constexpr std::size_t kDynamicRoom = (kSharedOptinLimit + 4095) / 4096 * 4096;
   };
   span(s->built_in[0], threadIdx, blockIdx, progress);
   span(s->built_in[1], blockDim, gridDim);
-  s->statics.cells = map_cells(s->static_bytes);
+  s->static_watch.cells = map_cells(s->static_bytes);
   s->dynamic_cells = map_cells(kDynamicRoom);
   w.watch = s;
   return *s;
@@ -89,7 +89,7 @@ void forget_watch(worker& w) {
   if (s == nullptr) return;
   w.open_watch.store(nullptr);
   delete s->locals;
-  unmap_cells(s->statics.cells, s->static_bytes);
+  unmap_cells(s->static_watch.cells, s->static_bytes);
   unmap_cells(s->dynamic_cells, kDynamicRoom);
   munmap(s, sizeof *s);
   w.watch = nullptr;
@@ -112,9 +112,9 @@ inline watch_state& state_of(worker& w) {
     const watch_state& s = state_of(w);
     compare_with_remote(
         w, times_of(state_of(w).times, w), leaves, [&](std::uintptr_t own) -> const cell& {
-          const std::uintptr_t in_static = own - s.statics.low;
+          const std::uintptr_t in_static = own - s.static_watch.low;
           return in_static < s.static_bytes
-                     ? s.statics.cells[in_static / 4]
+                     ? s.static_watch.cells[in_static / 4]
                      : s.dynamic_cells[(own - reinterpret_cast<std::uintptr_t>(w.shared_low)) / 4];
         });
   };
@@ -232,12 +232,12 @@ inline std::uint32_t begin_atomic(thread_times& times, const worker& w, std::uin
   // Static variables come before the thread's own ones: the C library keeps an OS thread's static
   // variables at the end of its stack.
   cell* shared = nullptr;
-  if (address - s.statics.low < s.static_bytes) {
+  if (address - s.static_watch.low < s.static_bytes) {
     if ((flags & kWrite) == 0 && (s.built_in[0].has(address) || s.built_in[1].has(address)))
       return nullptr;
-    shared = s.statics.cells + (address - s.statics.low) / 4;
-    if (!s.statics.have(*shared, address, size)) [[unlikely]]
-      look_beside_static(w, s.statics, address, size, flags, pc);
+    shared = s.static_watch.cells + (address - s.static_watch.low) / 4;
+    if (!s.static_watch.have(*shared, address, size)) [[unlikely]]
+      look_beside_static(w, s.static_watch, address, size, flags, pc);
   } else if (address - reinterpret_cast<std::uintptr_t>(w.shared_low) < kDynamicRoom) {
     check_shared_bounds(w, address, size, flags, pc);
     shared = s.dynamic_cells + (address - reinterpret_cast<std::uintptr_t>(w.shared_low)) / 4;
@@ -300,12 +300,12 @@ template <unsigned kSize>
     const worker& w = *progress.self;
     if (const watch_state* const opened = open_watch_of(w)) [[likely]] {
       const watch_state& s = *opened;
-      const std::uintptr_t at = address - s.statics.low;
+      const std::uintptr_t at = address - s.static_watch.low;
       if (at < s.static_bytes && at % kSize == 0) {
         if (s.built_in[0].has(address)) return;
-        cell& c = s.statics.cells[at / 4];
+        cell& c = s.static_watch.cells[at / 4];
         const std::uint32_t epoch = w.block_epoch;
-        if (c.write.epoch != epoch && s.statics.have(c, address, kSize)) [[likely]] {
+        if (c.write.epoch != epoch && s.static_watch.have(c, address, kSize)) [[likely]] {
           const std::uint32_t thread = progress.position->linear;
           access now;
           now.place = place_of(pc);
@@ -360,7 +360,7 @@ void forget_guards() {
   const worker& w = *progress.self;
   const check::watch_state& s = check::state_of(*progress.self);
   constexpr unsigned kFirstByte = 0x8000U | 1U << 10;  // written, and no other one of the word
-  for (check::cell* c = s.statics.cells; c != s.statics.cells + s.static_bytes / 4; ++c)
+  for (check::cell* c = s.static_watch.cells; c != s.static_watch.cells + s.static_bytes / 4; ++c)
     if (c->write.block == w.serial && c->write.epoch == w.block_epoch &&
         c->write.who == (kFirstByte | progress.position->linear))
       c->write = {};
@@ -372,8 +372,8 @@ void note_shared(const unsigned& born_in, const shared_variable* variables, unsi
   worker& w = *progress.self;
   check::watch_state& s = check::state_of(w);
   for (unsigned i = 0; i < count; ++i)
-    add_static(s.statics, {reinterpret_cast<std::uintptr_t>(variables[i].address),
-                           variables[i].bytes, &born_in, names, i});
+    add_static(s.static_watch, {reinterpret_cast<std::uintptr_t>(variables[i].address),
+                                variables[i].bytes, &born_in, names, i});
 }
 
 void note_local_array(const local_array& array) {
