@@ -431,7 +431,8 @@ class PointsTest(unittest.TestCase):
     def test_steps_are_read_from_the_contract(self):
         header = resolve_one(ROOT, "05.1").folder / "dot_product.hpp"
         self.assertEqual(
-            points.steps_of(header), ["static_shared", "dynamic_shared", "warp_shuffle"]
+            points.steps_of(header),
+            ["static_shared", "dynamic_shared", "warp_shuffle", "vectorized"],
         )
 
 
@@ -526,7 +527,8 @@ class RubricTest(Folder):
             (f"{one}weights = {{ three = 1 }}", "three in weights of exercise 05.1 is not known"),
             (f"{one}weights = 3", "weights of exercise 05.1 must be a table"),
             (
-                f"{one}weights = {{ static_shared = 0, dynamic_shared = 0, warp_shuffle = 0 }}",
+                f"{one}weights = {{ static_shared = 0, dynamic_shared = 0, warp_shuffle = 0,"
+                " vectorized = 0 }",
                 "leave no step with a weight",
             ),
             (f"due = 2026-11-20T23:59:00\n{one}", "due does not say which time zone"),
