@@ -57,7 +57,8 @@ def by_text(text: str) -> str:
     as_written, text = text, _SPLICE.sub("", text)
     if _RENAMING.search(text) or _RENAMING.search(as_written):  # raw strings keep their lines
         return "the file is refused: '#line' says where code comes from, and no exercise needs it."
-    if "::cpu_device::" in text:  # in a comment too: the rewriter's own words look like this
+    # In a comment too: the rewriter's own words look like this.
+    if "::cpu_device::" in text or "CPU_DEVICE_GAP" in text:
         return by_word("cpu_device")
     if not by_word(text):
         return ""

@@ -233,6 +233,11 @@ class RefusedWordsTest(unittest.TestCase):
         for text in ('void f() { asm("nop"); }', '"//"; asm', "1'0; asm; 1'0", 'R"(/*)"; asm'):
             self.assertIn("asm", refused.by_text(f"{text}\n"), text)
 
+    def test_what_the_rewriter_writes_is_refused_in_comments_too(self):
+        for text in ("::cpu_device::f()", "CPU_DEVICE_GAP(a, [4]) ", "CPU_DEVICE_\\\nGAP(a, ) "):
+            self.assertIn("cpu_device", refused.by_text(f"// {text}\nint x;"), text)
+            self.assertIn("cpu_device", refused.by_text(f'R"(/*)" {text}\nint x;'), text)
+
     def test_the_names_of_linker_and_loader_are_words_too(self):
         for name in ("_ZN10cpu_device6threadEv", "__tsan_read4", "CPU_DEVICE_ORDER"):
             for text in (f'extern "C" void {name}();', f'dlsym(h, "{name}")'):

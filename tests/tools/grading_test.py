@@ -347,31 +347,6 @@ class OwnTextTest(Folder):
         self.assertEqual(self.own(f'# 1 "/usr/include/stdio.h"\n{mine}\n'), "")
 
 
-class OnlyTheWatchedBuildHasGapsTest(unittest.TestCase):
-    def as_compared(self, text):
-        return compiling.without_gaps(compiling.spaced(text))
-
-    def test_they_and_the_lines_that_they_begin_make_no_other_program(self):
-        fast = " static thread_local \n  float a[4][2], b; f();"
-        gap_of_a = "cpu_device_gap_a [[gnu::used]] \n\n  [4][2]\n  , \n  "
-        gap_of_b = "cpu_device_gap_b [[gnu::used]] , "
-        watched = f" static thread_local\n float \n {gap_of_a} a[4][2], {gap_of_b}b; f();"
-        self.assertEqual(self.as_compared(watched), self.as_compared(fast))
-
-    def test_nothing_hides_in_them(self):
-        for text in (
-            "int cpu_device_gap_a [[gnu::used]] [sizeof(hidden)], a[4];",
-            "int cpu_device_gap_a [[gnu::used]] [4], hidden[4];",
-            "int cpu_device_gap_a [[gnu::used]] [4, hidden",
-        ):
-            self.assertIn("hidden", self.as_compared(text))
-
-    def test_what_stands_in_a_literal_is_part_of_the_program(self):
-        for text in ('"a  b"', 'R"x( "  ) )x"', "'  '", r'"\"  "'):
-            self.assertEqual(self.as_compared(text), text)
-        self.assertEqual(self.as_compared("a\n\tb"), "a b")
-
-
 class PointsTest(unittest.TestCase):
     steps = ("one", "one_more")
 

@@ -32,10 +32,7 @@ _WORK = "/tmp/lab_grade_work"  # in the sandbox
 PREPROCESSED_BYTES = 48 << 20  # with all headers; those of the course and the system have 5 MiB
 OWN_BYTES = 2 << 20  # preprocessed; no solution has more than 100 KiB
 _MARKER = re.compile(r'# \d+ "([^"]*)"')
-_GAP = re.compile(r"cpu_device_gap_(\w+) \[\[gnu::used\]\] ")
-_SPACE = re.compile(  # or a literal
-    r'R"([^()\\\s"]{0,16})\(.*?\)\1"|"(?:\\.|[^"\\\n])*"' r"|'(?:\\.|[^'\\\n])*'|\s+", re.DOTALL
-)
+_RENAMED = "s/::cpu_device::/::rewriter::/g; s/CPU_DEVICE_GAP(/CPU_DEVICE_NO_GAP(/g"
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
 
 
@@ -200,42 +197,16 @@ def examine(fast: Recipe, watched: Recipe, text: str, place: Sandbox) -> Examine
                 _require_sandbox(answer)
                 return Examined(_first_message(answer, build_of))
             seen.append(own)
-    both = [spaced(seen[0]), without_gaps(spaced(seen[1]))]
-    if both[0] != both[1]:
-        at = len(os.path.commonprefix(both))
-        begin = max(both[0].rfind(end, 0, at) for end in ";{}") + 1
-        line = next(filter(None, (own[begin:].strip()[:100] for own in both)), "")
+    if seen[0] != seen[1]:
+        at = len(os.path.commonprefix(seen))
+        begin = seen[0].rfind("\n", 0, at) + 1
+        line = next(filter(None, (own[begin:].lstrip()[:100].splitlines() for own in seen)), [""])
         return Examined(
             "the file is refused: it asks whether its accesses are watched, and is another"
-            f" program where they are, from here on: {line}",
+            f" program where they are, from here on: {line[0].strip()}",
             True,
         )
     return Examined(refused.by_word(seen[0]), True)
-
-
-def spaced(text: str) -> str:
-    """With one space for each white space that is in no literal: macros of the CPU device begin new
-    lines."""
-    return _SPACE.sub(lambda found: " " if found[0].isspace() else found[0], text)
-
-
-def without_gaps(text: str) -> str:
-    """Without the gaps before `__shared__` variables, which only the watched build has
-    (CPU_DEVICE_GAP): `cpu_device_gap_a [[gnu::used]] [4][2] , a[4][2]` becomes `a[4][2]`. What is
-    left out is said again in the variable itself, so nothing hides there."""
-    kept: List[str] = []
-    at = 0
-    for match in _GAP.finditer(text):
-        end, depth = match.end(), 0
-        while end < len(text) and (depth or text[end] == "["):
-            depth += (text[end] == "[") - (text[end] == "]")
-            end += 1
-        extents = text[match.end() : end]
-        comma = re.compile(r" ?, ?").match(text, end)
-        if comma and match.start() >= at and text.startswith(match[1] + extents, comma.end()):
-            kept.append(text[at : match.start()])
-            at = comma.end()
-    return "".join([*kept, text[at:]])
 
 
 def make(recipe: Recipe, text: str, place: Sandbox, worker: Path) -> Made:
@@ -306,13 +277,14 @@ def _preprocess(recipe: Recipe, source: Path, place: Sandbox) -> Tuple[sandbox.A
     made = f"{_WORK}/{recipe.exercise.name}.cu.cpp"
     at = recipe.compile.index("-o")
     # What is compiled, in the place in which it is compiled: what a file can ask for is there as it
-    # will be. Only the rewriter's own words of the CPU device are called otherwise: the file itself
-    # does not have these characters, or it would not have come this far.
+    # will be. Only the rewriter's own words of the CPU device are called otherwise, and the gaps,
+    # which one build has, are in none: the file itself does not have these characters, or it would
+    # not have come this far.
     script = " && ".join(
         [
             *_begin(recipe),
             _quoted(recipe.rewrite),
-            _quoted(["sed", "-i", "s/::cpu_device::/::rewriter::/g", made]),
+            _quoted(["sed", "-i", _RENAMED, made]),
             _quoted([*recipe.compile[:at], "-E", made]),
         ]
     )
