@@ -397,6 +397,12 @@ TEST(StaticShared, IsBornWithItsNamesAndApartFromOthers) {
                   "); f(); }");
 }
 
+TEST(StaticShared, IsApartFromItsTypeToo) {
+  EXPECT_EQ(code("__device__ void k() { __shared__ char* p; }"),
+            "__device__ void k() { __shared__ char CPU_DEVICE_GAP(p, ) * p; "
+            "::cpu_device::shared_birth([] { return \"p\"; }, p); }");
+}
+
 TEST(StaticShared, LosesStatic) {
   for (const std::string source : {"static __shared__ int x;", "__shared__ static int x;"})
     EXPECT_EQ(code("__device__ void k() { " + source + " }"),

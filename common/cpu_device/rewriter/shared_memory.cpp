@@ -159,8 +159,10 @@ void edit_shared(const stretch& s, std::size_t at) {
   if (!s.in_block(at) || d.end == s.ts.size()) return;
   for (const declaration::declarator& one : d.declarators) {
     const std::size_t begin = s.ts[one.begin].begin;
+    const bool touches = s.ts[one.begin - 1].end() == begin;  // as in `char* p`
     s.replace(begin, begin,
-              "CPU_DEVICE_GAP(" + std::string(s.ts[one.name].text) + ", " +
+              (touches ? " CPU_DEVICE_GAP(" : "CPU_DEVICE_GAP(") +
+                  std::string(s.ts[one.name].text) + ", " +
                   (one.extents == kNone ? "" : type_of(s, d, one.extents, one.end)) + ") ");
   }
   s.replace(s.ts[d.end].end(), s.ts[d.end].end(),
