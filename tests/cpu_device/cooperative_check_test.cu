@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The check build knows the grid's barrier: what lies on either side of it is ordered.
+// The check build knows the barriers of the grid, and of tiles: what lies on either side of one is
+// ordered.
 
 #include <cooperative_groups.h>
 
@@ -45,6 +46,31 @@ TEST(CooperativeRaces, ABlocksBarrierDoesNot) {
   ASSERT_GT(cpu_device::report_count(), before);
   EXPECT_NE(cpu_device::last_report().find("race on global memory"), std::string::npos)
       << cpu_device::last_report();
+}
+
+template <unsigned Size>
+__global__ void reverse_in_tiles(int* data) {
+  __shared__ int values[128];
+  const auto tile =
+      cooperative_groups::tiled_partition<Size>(cooperative_groups::this_thread_block());
+  const unsigned i = threadIdx.x;
+  values[i] = data[i];
+  tile.sync();
+  data[i] = values[i / 64 * 64 + 63 - i % 64];
+}
+
+TEST(CooperativeRaces, ATilesBarrierOrdersItsThreads) {
+  const device_array<int> data(128, 1);
+  cpu_device_testing::in_every_order([&] {
+    const std::size_t before = cpu_device::report_count();
+    reverse_in_tiles<64><<<1, 128>>>(data.data());
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    EXPECT_EQ(cpu_device::report_count(), before) << cpu_device::last_report();
+  });
+  const std::size_t before = cpu_device::report_count();
+  reverse_in_tiles<32><<<1, 128>>>(data.data());
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  EXPECT_GT(cpu_device::report_count(), before) << "and no others";
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <cooperative_groups/scan.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "conformance.hpp"
 
@@ -245,6 +246,91 @@ TEST(Groups, TilesReduceAndScan) {
   });
 }
 
+// --- tiles of several warps ----------------------------------------------------------------------
+
+template <unsigned Size>
+__global__ void large_tiles(const int* in, int* out) {
+  __shared__ cg::block_tile_memory<256> memory;
+  __shared__ int values[256];
+  const cg::thread_block block = cg::this_thread_block(memory);
+  const auto tile = cg::tiled_partition<Size>(block);
+  const auto me = static_cast<unsigned>(block.thread_rank());
+  const auto rank = static_cast<unsigned>(tile.thread_rank());
+  int* const row = out + 10 * me;
+  row[0] = static_cast<int>(rank);
+  row[1] = static_cast<int>(tile.meta_group_rank());
+  row[2] = static_cast<int>(tile.meta_group_size());
+  row[3] = static_cast<int>(tile.size());
+  // Every tile as often as its number says: tiles do not wait for each other.
+  for (unsigned round = 0; round <= tile.meta_group_rank(); ++round) {
+    values[me] = in[me] + static_cast<int>(round);
+    tile.sync();
+    row[4] = values[me - rank + (rank + 33) % Size];
+    tile.sync();
+  }
+  row[5] = tile.shfl(in[me], Size - 2);
+  row[6] = tile.any(in[me] == 60);
+  row[7] = tile.all(in[me] > -40);
+  row[8] = cg::reduce(tile, in[me], cg::plus<int>());
+  row[9] = static_cast<int>(2 * cg::reduce(tile, in[me] * 0.5, cg::greater<double>()));
+}
+
+template <unsigned Size>
+void expect_large_tiles() {
+  const auto values = uneven_values(256);
+  const device_array<int> in(values), out(2560, -1);
+  large_tiles<Size><<<1, 256>>>(in.data(), out.data());
+  const auto rows = out.to_host();
+  for (unsigned t = 0; t < 256; ++t) {
+    const unsigned rank = t % Size, meta = t / Size, first = t - rank;
+    const std::vector<int> tile(values.begin() + first, values.begin() + first + Size);
+    const std::vector<int> expected = {static_cast<int>(rank),
+                                       static_cast<int>(meta),
+                                       256 / Size,
+                                       Size,
+                                       tile[(rank + 33) % Size] + static_cast<int>(meta),
+                                       tile[Size - 2],
+                                       std::count(tile.begin(), tile.end(), 60) != 0,
+                                       *std::min_element(tile.begin(), tile.end()) > -40,
+                                       std::accumulate(tile.begin(), tile.end(), 0),
+                                       *std::max_element(tile.begin(), tile.end())};
+    EXPECT_EQ(row_of(rows, static_cast<int>(t)), expected) << "tiles of " << Size << ", " << t;
+  }
+}
+
+TEST(Groups, TilesOfSeveralWarpsWorkTogether) {
+  in_every_order([] {
+    expect_large_tiles<64>();
+    expect_large_tiles<128>();
+  });
+}
+
+// Tiles of tiles, down to a part of a warp.
+__global__ void tiles_of_large_tiles(int* out) {
+  __shared__ cg::block_tile_memory<256> memory;
+  const cg::thread_block block = cg::this_thread_block(memory);
+  const auto tile = cg::tiled_partition<128>(block);
+  const auto warp = cg::tiled_partition<32>(tile);
+  const auto four = cg::tiled_partition<4>(warp);
+  int* const row = out + 3 * block.thread_rank();
+  row[0] = static_cast<int>(10 * warp.meta_group_rank() + warp.meta_group_size());
+  row[1] = static_cast<int>(10 * four.meta_group_rank() + four.meta_group_size());
+  row[2] = four.shfl(static_cast<int>(tile.thread_rank()), 2);
+}
+
+TEST(Groups, ATileOfSeveralWarpsIsDivided) {
+  in_every_order([] {
+    const device_array<int> out(3 * 256, -1);
+    tiles_of_large_tiles<<<1, 256>>>(out.data());
+    const auto rows = out.to_host();
+    EXPECT_EQ(column<3>(rows, 0), for_threads(256, [](int t) { return t % 128 / 32 * 10 + 4; }));
+    EXPECT_EQ(column<3>(rows, 1), for_threads(256, [](int t) { return t % 32 / 4 * 10 + 8; }));
+    EXPECT_EQ(column<3>(rows, 2), for_threads(256, [](int t) { return t % 128 / 4 * 4 + 2; }));
+  });
+}
+
+// --- coalesced threads ---------------------------------------------------------------------------
+
 TEST(Groups, CoalescedThreadsReduceAndScan) {
   in_every_order([] {
     const auto values = uneven_values(64);
@@ -420,6 +506,32 @@ TEST(Groups, ATileThatLacksAThreadIsReported) {
   const std::string text = cpu_device::last_report();
   EXPECT_NE(text.find("wait in shfl() at cooperative_groups_test.cu:"), std::string::npos) << text;
   EXPECT_EQ(cudaDeviceReset(), cudaSuccess);
+}
+
+__global__ void large_tile_without_a_warp() {
+  const auto tile = cg::tiled_partition<64>(cg::this_thread_block());
+  if (threadIdx.x < 96) tile.sync();
+}
+TEST(Groups, ATileThatLacksAWarpIsReported) {
+  const std::size_t before = cpu_device::report_count();
+  large_tile_without_a_warp<<<1, 128>>>();
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorLaunchTimeout);
+  EXPECT_EQ(cpu_device::report_count(), before + 1);
+  const std::string text = cpu_device::last_report();
+  EXPECT_NE(text.find("wait in sync() at cooperative_groups_test.cu:"), std::string::npos) << text;
+  EXPECT_EQ(cudaDeviceReset(), cudaSuccess);
+}
+
+__global__ void end_of_a_large_tile(int* out) {
+  const auto tile = cg::tiled_partition<64>(cg::this_thread_block());
+  out[threadIdx.x] = cg::reduce(tile, 1, cg::plus<int>());
+}
+TEST(Groups, TheLastTileOfSeveralWarpsMayBeAPartOfOne) {
+  in_every_order([] {
+    const device_array<int> out(100, -1);
+    end_of_a_large_tile<<<1, 100>>>(out.data());
+    EXPECT_EQ(out.to_host(), for_threads(100, [](int t) { return t < 64 ? 64 : 36; }));
+  });
 }
 #endif
 

@@ -350,4 +350,83 @@ TEST(Warps, MeetInInstructions) {
   }
 }
 
+// --- parts of a block ----------------------------------------------------------------------------
+
+constexpr unsigned kRounds = 20;
+
+// In each round, both halves of the block pass their numbers on to the left, each for itself; the
+// second half has twice as many rounds.
+__global__ void rotate_halves(unsigned* data) {
+  __shared__ unsigned tile[128];
+  const unsigned i = threadIdx.x, half = i / 64, next = 64 * half + (i + 1) % 64;
+  tile[i] = data[i];
+  for (unsigned round = 0; round < kRounds * (half + 1); ++round) {
+    asm volatile("bar.sync %0, 64;" ::"r"(half + 1) : "memory");
+    const unsigned value = tile[next];
+    asm volatile("barrier.sync %0, 64;" ::"r"(half + 1) : "memory");
+    tile[i] = value;
+  }
+  data[i] = tile[i];
+}
+
+TEST(Barriers, OfAPartOfTheBlockWaitForThatPart) {
+  in_every_order([] {
+    words before(128);
+    for (unsigned i = 0; i < 128; ++i) before[i] = i;
+    const device_array<unsigned> data(before);
+    rotate_halves<<<1, 128>>>(data.data());
+    const words after = data.to_host();
+    for (unsigned i = 0; i < 128; ++i)
+      EXPECT_EQ(after[i], i / 64 * 64 + (i + kRounds * (i / 64 + 1)) % 64) << i;
+  });
+}
+
+// The first warp fills a slot and goes on, while the second one reads what was there before it.
+__global__ void hand_over(unsigned* out) {
+  __shared__ unsigned slots[2][32];
+  const unsigned lane = threadIdx.x % 32;
+  unsigned sum = 0;
+  for (unsigned round = 0; round < kRounds; ++round) {
+    const unsigned full = 1 + round % 2, empty = 3 + round % 2;
+    if (threadIdx.x < 32) {
+      if (round >= 2) asm volatile("bar.sync %0, 64;" ::"r"(empty) : "memory");
+      slots[round % 2][lane] = 100 * round + lane;
+      asm volatile("bar.arrive %0, 64;" ::"r"(full) : "memory");
+    } else {
+      asm volatile("bar.sync %0, 64;" ::"r"(full) : "memory");
+      sum += slots[round % 2][31 - lane];
+      if (round + 2 < kRounds) asm volatile("bar.arrive %0, 64;" ::"r"(empty) : "memory");
+    }
+  }
+  if (threadIdx.x >= 32) out[lane] = sum;
+}
+
+TEST(Barriers, AThreadThatArrivesNeedNotWait) {
+  in_every_order([] {
+    const device_array<unsigned> out(32, 0);
+    hand_over<<<1, 64>>>(out.data());
+    const words sums = out.to_host();
+    for (unsigned lane = 0; lane < 32; ++lane)
+      EXPECT_EQ(sums[lane], 100 * (kRounds * (kRounds - 1) / 2) + kRounds * (31 - lane)) << lane;
+  });
+}
+
+// A warp that is not whole counts as one.
+__global__ void meet_with_a_part_of_a_warp(unsigned* out) {
+  __shared__ unsigned tile[40];
+  const unsigned i = threadIdx.x;
+  tile[i] = i;
+  asm volatile("bar.sync 5, 64;" ::: "memory");
+  out[i] = tile[39 - i];
+}
+
+TEST(Barriers, CountWholeWarps) {
+  in_every_order([] {
+    const device_array<unsigned> out(40, 0);
+    meet_with_a_part_of_a_warp<<<1, 40>>>(out.data());
+    const words result = out.to_host();
+    for (unsigned i = 0; i < 40; ++i) EXPECT_EQ(result[i], 39 - i);
+  });
+}
+
 }  // namespace

@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Cooperative groups: the block, tiles of up to 32 threads, the threads that are at one place
+// Cooperative groups: the block, tiles of a warp and of several, the threads that are at one place
 // together, the cluster, and the grid. Reductions, scans and copies are in here, too; CUDA keeps
 // those in cooperative_groups/{reduce,scan,memcpy_async}.h.
 //
-// Not there: tiles of more than 32 threads, several grids.
+// Not there: several grids.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +18,7 @@
 #include "cpu_device/clusters.h"
 #include "cpu_device/execution.h"
 #include "cpu_device/kernel_functions.h"
+#include "cpu_device/part_barriers.h"
 #include "cpu_device/synchronization.h"
 
 namespace cooperative_groups {
@@ -149,6 +150,17 @@ class thread_block : public thread_group {
   thread_block() : thread_group(true, 0) {}
 };
 inline thread_block this_thread_block() { return {}; }
+
+/// Shared memory for tiles of several warps, which some GPUs need for them; nothing is in it here.
+template <unsigned MostThreads = cpu_device::kMostThreads>
+struct block_tile_memory {
+  static_assert(MostThreads <= cpu_device::kMostThreads, "a block has at most 1024 threads");
+  unsigned char unused[16];
+};
+template <unsigned MostThreads>
+thread_block this_thread_block(block_tile_memory<MostThreads>&) {
+  return this_thread_block();
+}
 
 class grid_group {
  public:
@@ -353,9 +365,6 @@ namespace details {
 /// Neighbouring threads of a warp, Size of them (fewer at the end of a block).
 template <unsigned Size, class Self>
 class tile_lanes : public lanes<Self> {
-  static_assert(Size != 0 && (Size & (Size - 1)) == 0, "the size of a tile is a power of two");
-  static_assert(Size <= 32, "the CPU device has tiles of at most 32 threads");
-
  public:
   static constexpr unsigned size() { return Size; }
   static constexpr unsigned num_threads() { return Size; }
@@ -374,6 +383,58 @@ class tile_lanes : public lanes<Self> {
   static unsigned ranks() { return Size; }
 };
 
+/// Neighbouring threads of several warps, Size of them (fewer at the end of a block). CUDA gives
+/// them no more than this: no shfl_up(), no ballot().
+template <unsigned Size>
+class tile_warps {
+ public:
+  static constexpr unsigned size() { return Size; }
+  static constexpr unsigned num_threads() { return Size; }
+  static unsigned thread_rank() { return cpu_device::progress.position->linear % Size; }
+  static void sync(CPU_DEVICE_HERE) { cpu_device::tile_barrier<Size>("sync()", file, line); }
+
+  template <class T>
+  static plain<T> shfl(T&& value, unsigned rank, CPU_DEVICE_HERE) {
+    const plain<T> mine = value;
+    return exchange(
+        mine,
+        [&](const auto* all, unsigned n) { return rank % Size < n ? all[rank % Size] : mine; },
+        "shfl()", file, line);
+  }
+  static int any(int predicate, CPU_DEVICE_HERE) {
+    return threads_where(predicate != 0, "any()", file, line) != 0;
+  }
+  static int all(int predicate, CPU_DEVICE_HERE) {
+    return threads_where(predicate == 0, "all()", file, line) == 0;
+  }
+
+  /// For the functions of this file: `read` of all values by rank, and how many there are.
+  template <class T, class Read>
+  static auto exchange(const T& mine, Read read, const char* what, const char* file, int line) {
+    return cpu_device::exchange_in_tile<Size>(mine, read, what, file, line);
+  }
+
+ private:
+  static unsigned threads_where(bool predicate, const char* what, const char* file, int line) {
+    return exchange(
+        predicate,
+        [](const bool* all, unsigned n) {
+          unsigned found = 0;
+          for (unsigned i = 0; i < n; ++i) found += all[i];
+          return found;
+        },
+        what, file, line);
+  }
+};
+
+template <unsigned Size, class Self>
+using tile = std::conditional_t<(Size <= 32), tile_lanes<Size, Self>, tile_warps<Size>>;
+
+template <class Group>
+constexpr bool has_several_warps = false;
+template <unsigned Size, class Parent>
+constexpr bool has_several_warps<thread_block_tile<Size, Parent>> = (Size > 32);
+
 template <class Parent>
 struct parent_size;
 template <unsigned Size, class Parent>
@@ -385,7 +446,10 @@ struct parent_size<thread_block_tile<Size, Parent>> {
 
 /// A part of a block or of a larger tile.
 template <unsigned Size, class Parent>
-class thread_block_tile : public details::tile_lanes<Size, thread_block_tile<Size, Parent>> {
+class thread_block_tile : public details::tile<Size, thread_block_tile<Size, Parent>> {
+  static_assert(Size != 0 && (Size & (Size - 1)) == 0, "the size of a tile is a power of two");
+  static_assert(Size <= cpu_device::kMostThreads / 2, "a tile has at most 512 threads");
+
  public:
   explicit thread_block_tile(const Parent&) {
     if constexpr (!std::is_same_v<Parent, thread_block>)
@@ -407,8 +471,7 @@ class thread_block_tile : public details::tile_lanes<Size, thread_block_tile<Siz
 
 /// A tile that has forgotten what it is a part of.
 template <unsigned Size>
-class thread_block_tile<Size, void>
-    : public details::tile_lanes<Size, thread_block_tile<Size, void>> {
+class thread_block_tile<Size, void> : public details::tile<Size, thread_block_tile<Size, void>> {
  public:
   template <class Parent>
   thread_block_tile(const thread_block_tile<Size, Parent>& tile)  // NOLINT: implicit, as in CUDA
@@ -532,13 +595,29 @@ struct bit_xor {
 template <class Group, class T, class Op>
 auto reduce(const Group& group, T&& value, Op&& op, CPU_DEVICE_HERE) {
   using V = details::plain<T>;
+  const auto combine = [&op](V* all, unsigned n) {
+    for (unsigned half = 16; half != 0; half /= 2)
+      for (unsigned i = 0; i < half; ++i)
+        if (i + half < n) all[i] = op(all[i], all[i + half]);
+    return all[0];
+  };
   V all[32];
-  details::gather<V>(group.mask(), value, all, "reduce()", file, line);
-  const unsigned n = details::count(group.mask());
-  for (unsigned half = 16; half != 0; half /= 2)
-    for (unsigned i = 0; i < half; ++i)
-      if (i + half < n) all[i] = op(all[i], all[i + half]);
-  return all[0];
+  if constexpr (details::has_several_warps<Group>) {  // first those of each warp
+    const auto of_warps = [&](const V* values, unsigned n) {
+      V sums[32];
+      unsigned warps = 0;
+      for (unsigned first = 0; first < n; first += 32) {
+        const unsigned lanes = n - first < 32 ? n - first : 32;
+        std::memcpy(all, values + first, lanes * sizeof(V));
+        sums[warps++] = combine(all, lanes);
+      }
+      return combine(sums, warps);
+    };
+    return group.exchange(V(value), of_warps, "reduce()", file, line);
+  } else {
+    details::gather<V>(group.mask(), value, all, "reduce()", file, line);
+    return combine(all, details::count(group.mask()));
+  }
 }
 
 template <class Group, class T, class Op>

@@ -16,10 +16,10 @@ inline void __pipeline_memcpy_async(void* to, const void* from, std::size_t byte
                                     std::size_t zeros = 0, CPU_DEVICE_HERE) {
   if ((bytes != 4 && bytes != 8 && bytes != 16) || zeros > bytes)
     cpu_device::refuse(
-        "__pipeline_memcpy_async copies 4, 8 or 16 bytes, some of which may be zeros", file, line);
+        "__pipeline_memcpy_async copies 4, 8 or 16 bytes, some of which may be zeros.", file, line);
   if ((reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from)) % bytes != 0)
     cpu_device::refuse(
-        "__pipeline_memcpy_async: both pointers must be multiples of the size, and one is not",
+        "__pipeline_memcpy_async: both pointers must be multiples of the size, and one is not.",
         file, line);
   cpu_device::start_async_copy(
       {.to = to, .from = from, .bytes = bytes - zeros, .zeros = zeros, .file = file, .line = line},

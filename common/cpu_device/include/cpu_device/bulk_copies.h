@@ -72,7 +72,7 @@ inline void check_initialised(const std::uint64_t* word, const char* file, int l
   if (__atomic_load_n(word, __ATOMIC_RELAXED) == kNobodys)
     refuse(
         "this cuda::barrier was never initialised. Try: init(&barrier, blockDim.x) in one thread, "
-        "and then __syncthreads()",
+        "and then __syncthreads().",
         file, line);
 }
 
@@ -96,7 +96,7 @@ std::uint64_t arrive(std::uint64_t* word, std::uint64_t count, Completion comple
   check_initialised(word, file, line);
   const std::uint64_t before = __atomic_fetch_sub(word, count, __ATOMIC_ACQ_REL);
   if (pending(before) < count)
-    refuse("more threads arrive at this cuda::barrier than it was initialised for", file, line);
+    refuse("more threads arrive at this cuda::barrier than it was initialised for.", file, line);
   end_if_complete(word, before - count, completion);
   return before;
 }
@@ -107,7 +107,7 @@ inline void expect_bytes(std::uint64_t* word, std::uint64_t bytes, const char* f
   check_initialised(word, file, line);
   const std::uint64_t before = __atomic_fetch_add(word, bytes << 40, __ATOMIC_ACQ_REL);
   if (bytes > kMost || biased_bytes(before) + bytes > kNoBytes + kMost)
-    refuse("a barrier counts at most 1,048,575 bytes in a phase, and more are expected", file,
+    refuse("a barrier counts at most 1,048,575 bytes in a phase, and more are expected.", file,
            line);
 }
 

@@ -13,6 +13,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "cpu_device/part_barriers.h"
 #include "cuda_pipeline_primitives.h"
 #include "cuda_runtime.h"
 
@@ -506,17 +507,19 @@ inline void wait_for_copies() {
 
 // --- threads that meet ---------------------------------------------------------------------------
 
-/// Barrier 0 with all threads of the block.
-inline void barrier(unsigned number, CPU_DEVICE_HERE) {
-  if (number != 0)
-    refuse("The CPU device has barrier 0 of a block; bar.sync asked for another one.", file, line);
-  __syncthreads(file, line);
-}
+/// Barrier 0 with all threads of the block is that of __syncthreads().
 inline void barrier(unsigned number, unsigned threads, CPU_DEVICE_HERE) {
-  if (threads != (progress.count + 31) / 32 * 32 && threads != progress.count)
-    refuse("bar.sync asked for a part of the block's threads; the CPU device has all or none.",
-           file, line);
-  barrier(number, file, line);
+  if (number == 0 && (threads == threads_in_warps() || threads == progress.count))
+    __syncthreads(file, line);
+  else
+    numbered_barrier(number, threads, true, "bar.sync", file, line);
+}
+inline void barrier(unsigned number, CPU_DEVICE_HERE) {
+  barrier(number, threads_in_warps(), file, line);
+}
+/// Comes to a barrier of other threads, and does not wait.
+inline void barrier_arrive(unsigned number, unsigned threads, CPU_DEVICE_HERE) {
+  numbered_barrier(number, threads, false, "bar.arrive", file, line);
 }
 inline void warp_barrier(unsigned mask, CPU_DEVICE_HERE) { __syncwarp(mask, file, line); }
 inline void pause(unsigned nanoseconds, CPU_DEVICE_HERE) { __nanosleep(nanoseconds, file, line); }
