@@ -136,14 +136,13 @@ def _right_of(exercises: List[Exercise], tests: Set[str]) -> List[_Right]:
 
 
 def _sample_of_right(there: List[_Right], seed: str) -> List[_Right]:
-    """One of each exercise."""
+    """One of every third exercise that has any."""
     of: Dict[Exercise, List[str]] = {}
     for exercise, style in there:
         of.setdefault(exercise, []).append(style)
-    return [
-        (exercise, random.Random(f"{seed} {exercise.id}").choice(styles))
-        for exercise, styles in of.items()
-    ]
+    pick = random.Random(seed)
+    exercises = pick.sample(sorted(of, key=lambda one: one.id), (len(of) + 2) // 3)
+    return [(exercise, pick.choice(of[exercise])) for exercise in exercises]
 
 
 def _sample(there: List[_Bug], seed: str) -> List[_Bug]:

@@ -214,7 +214,7 @@ class VerifyTest(LabTest):
         self.assertNotIn(" -R ", test)
         self.assert_status(2, self.lab("verify", "--all-bugs", "--seed", "7"))
 
-    def test_it_tries_one_right_solution_of_each_exercise(self):
+    def test_it_tries_one_right_solution_of_an_exercise(self):
         folder = self.root / "tests/05_shared_memory/dot_product.right"
         folder.mkdir(parents=True)
         styles = ("a", "b", "c", "left_out")
@@ -242,7 +242,17 @@ class VerifyTest(LabTest):
         for other in ("tools.x", "rift.x", "rights.x", "bright.x", "run.x"):
             self.assertRegex(other, expression)
         self.assertNotEqual(1, len({str(tried("verify", "--seed", str(n))[1]) for n in range(8)}))
+        other = self.root / "tests/05_shared_memory/divergent_barrier.right/d.cu"
+        other.parent.mkdir()
+        other.write_text("// x\n")
+        for kind in ("right", "watched_right"):
+            self.program(f"{kind}.05.2.d", "")
+        self.ctest(0, [*(f"right.05.1.{style}" for style in "abc"), "right.05.2.d"])
+        exercises = [tried("verify", "--seed", str(n))[1][0].split(".")[2] for n in range(8)]
+        self.assertEqual({"1", "2"}, set(exercises), "one of the two, another one by another seed")
+        other.unlink()
         every = [f"{kind}right.05.1.{style}" for style in "abc" for kind in ("", "watched_")]
+        self.ctest(0, ["tools.x", *(f"right.05.1.{style}" for style in "abc")])
         said, targets, test = tried("verify", "--all-bugs")
         self.assertEqual(every, targets)
         self.assertNotIn(" -R ", test)
