@@ -140,7 +140,7 @@ class worker {
     // A step that never ends costs its own cases, and not the time of all others.
     if (late_[question] >= kMostLate) {
       what_ = what;
-      lose("is not asked again what took too long " + std::to_string(kMostLate) + " times");
+      lose("is not asked again what it did not answer " + std::to_string(kMostLate) + " times");
     }
     question_ = question;
     wire::writer to;
@@ -401,6 +401,7 @@ class worker {
       loss_ = "the submission's process " + signal_of(status) + ", in " + what_;
       throw worker_lost(loss_);
     }
+    ++late_[question_];
     lose("closed its connection");
   }
 
