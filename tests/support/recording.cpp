@@ -252,7 +252,8 @@ struct nothing_comes_back::eraser final : cpu_device::observer {
   eraser() {
     using cpu_device::event_kind;
     active = this;
-    cpu_device::add_observer(*this, event_kind::copy | event_kind::allocation | event_kind::launch);
+    cpu_device::add_observer(
+        *this, event_kind::copy | event_kind::allocation | event_kind::launch | event_kind::work);
   }
   ~eraser() override {
     cpu_device::remove_observer(*this);
@@ -268,7 +269,8 @@ struct nothing_comes_back::eraser final : cpu_device::observer {
     made_a_difference = true;
   }
 
-  // Nothing is copied back from memory that both sides reach: there a kernel leaves no trace.
+  // Nothing is copied back from memory that both sides reach: there a kernel leaves no trace, nor a
+  // routine of a library, which launches none here.
   void allocated(const cpu_device::allocation_event& e) override {
     using cpu_device::memory_kind;
     if (e.kind == memory_kind::device || e.kind == memory_kind::symbol) return;
@@ -277,11 +279,25 @@ struct nothing_comes_back::eraser final : cpu_device::observer {
   void freed(const cpu_device::allocation_event& e) override {
     before.erase(const_cast<void*>(e.address));
   }
-  void launch_begins(const cpu_device::launch_event&) override {
+  void launch_begins(const cpu_device::launch_event&) override { device_begins(); }
+  void launch_ends(const cpu_device::launch_event&) override { device_ends(); }
+  void work_begins(const cpu_device::work_event& e) override {
+    if (is_routine(e.name)) device_begins();
+  }
+  void work_ends(const cpu_device::work_event& e) override {
+    if (is_routine(e.name)) device_ends();
+  }
+  /// Copies by a library are none: what the host sends stays.
+  static bool is_routine(std::string_view name) {
+    if (name.starts_with("cublasSet") || name.starts_with("cublasGet")) return false;
+    return name.starts_with("cublas") || name.starts_with("curand");
+  }
+
+  void device_begins() {
     if (under_way++ != 0) return;
     for (auto& [address, bytes] : before) std::memcpy(bytes.data(), address, bytes.size());
   }
-  void launch_ends(const cpu_device::launch_event&) override {
+  void device_ends() {
     --under_way;
     for (auto& [address, bytes] : before) {
       if (std::memcmp(address, bytes.data(), bytes.size()) == 0) continue;

@@ -35,6 +35,8 @@ launch_shape covering(std::size_t rows, std::size_t columns);
 /// into an int; lab::cuda_error when CUDA reports an error. Neither leaves device memory behind.
 ///
 /// Requires: a launch of exactly the shape that was asked for, whose threads share the elements.
+/// Threads that are neighbours in x store neighbours in a row: the stores are coalesced as far as
+/// the shape allows.
 ///
 /// From: the Kazan course on CUDA programming technology, chapter 6, which makes a 10 x 10 matrix
 /// and asks to try other grids and blocks.
