@@ -808,6 +808,14 @@ class RecordsTest(Folder):
         self.assertEqual(grade._number(Fraction(100, 3)), 33.3333)
 
 
+class LimitsTest(unittest.TestCase):
+    def test_nobody_is_allowed_more_processes_than_the_grader(self):
+        # Autolab's jobs have 100, and prlimit could not give more to what they start.
+        for most, expected in ((-1, "--nproc=256"), (1000, "--nproc=256"), (100, "--nproc=100")):
+            with mock.patch("resource.getrlimit", return_value=(50, most)):
+                self.assertIn(expected, sandbox.COMPILE.command())
+
+
 class CTestTest(Folder):
     def test_words_reach_the_command_as_they_are(self):
         words = ["a b", 'a"$HOME"\\;', "]]", "]=]", "x]", "]==", "ü"]
