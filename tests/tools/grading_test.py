@@ -598,6 +598,10 @@ class ReportsTest(Folder):
     def test_no_class_is_a_class(self):
         self.assertIn("0 submissions", reports.class_page({}, self.exercises, "bubblewrap"))
 
+    def test_one_is_no_plural(self):
+        one = {"Ann": {"05.1": record()}}
+        self.assertIn("<p>1 submission.</p>", reports.class_page(one, self.exercises, "bubblewrap"))
+
     def test_without_a_sandbox_every_page_says_so(self):
         for text in (
             reports.page("Ann", {"05.1": record()}, "no sandbox: nothing was isolated"),
