@@ -150,8 +150,9 @@ def _help_on_parts(root: Path, verb: Verb, arguments: List[str]) -> int:
     if arguments[:1] not in (["-h"], ["--help"]):
         return verb.run(root, argparse.Namespace())
     print(f"usage: scripts/lab {verb.name} PART …\n\n{verb.sentence} The parts:\n")
+    width = max(len(part.name) for part in verb.parts) + 2
     for part in verb.parts:
-        print(f"  {part.name:<10}{part.sentence}")
+        print(f"  {part.name:<{width}}{part.sentence}")
     print(f"\n`scripts/lab {verb.name} PART --help` says more about one.")
     return OK
 

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The CUDA Labs authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Folders for others: what students get, what graders of other systems run, what is compared."""
+"""Folders for others: what students get, what is compared."""
 
 import re
 import shutil
@@ -14,7 +14,6 @@ from lablib.errors import FAILED, USAGE, LabError
 from lablib.exercises import Exercise, find_exercises
 from lablib.grading import collect
 from lablib.grading.reports import page_name
-from lablib.grading.rubric import Rubric
 
 
 def _is_right(path: str) -> bool:
@@ -72,7 +71,7 @@ def student_edition(root: Path, to: Path, without: Sequence[str]) -> int:
     new_folder(to)
     for path in files:
         if path not in gone:
-            _copy(root / path, to / path)
+            copy(root / path, to / path)
             if path.endswith(".md"):
                 _without_links(to / path, to, [to / other for other in gone])
     for exercise in find_exercises(root):
@@ -85,7 +84,8 @@ def student_edition(root: Path, to: Path, without: Sequence[str]) -> int:
     return sum(1 for path in to.rglob("*") if path.is_file())
 
 
-def _copy(source: Path, to: Path) -> None:
+def copy(source: Path, to: Path) -> None:
+    """A link stays a link."""
     to.parent.mkdir(parents=True, exist_ok=True)
     shutil.copy2(source, to, follow_symlinks=False)
 
@@ -126,56 +126,3 @@ def jplag(submissions: Path, exercises: Sequence[Exercise], to: Path) -> int:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(starters.starter_of(exercise), encoding="utf-8")
     return count
-
-
-_SETUP = """\
-#!/usr/bin/env bash
-# Once, when the image is made: packages, and all that grades.
-set -euo pipefail
-cd /autograder/source
-tar xf course.tar
-cd course
-apt-get update
-export DEBIAN_FRONTEND=noninteractive
-scripts/setup --student
-apt-get install -y bubblewrap
-# A rubric is TOML, which Python reads by itself from 3.11 on.
-python3 -c 'import tomllib' 2>/dev/null || apt-get install -y python3-tomli
-mkdir -p /tmp/nobody/nobody
-scripts/lab grade /tmp/nobody --rubric ../rubric/rubric.toml --out /tmp/first {sandbox}
-"""
-
-_RUN = """\
-#!/usr/bin/env bash
-# For each submission.
-set -euo pipefail
-cd /autograder/source/course
-rm -rf /tmp/class /tmp/results
-mkdir -p /tmp/class
-# A copy: grading follows no links. Links inside stay links.
-cp -a /autograder/submission/. /tmp/class/submission || echo "Not everything could be copied."
-scripts/lab grade /tmp/class --rubric ../rubric/rubric.toml --out /tmp/results \\
-  --format gradescope {sandbox}
-cp /tmp/results/gradescope/*.json /autograder/results/results.json
-"""
-
-
-def gradescope(root: Path, rubric_file: Path, rubric: Rubric, to: Path, no_sandbox: bool) -> None:
-    """The contents of an autograder's archive: setup.sh, run_autograder, the course, the rubric."""
-    new_folder(to)
-    sandbox = "--no-sandbox" if no_sandbox else ""
-    for name, text in (("setup.sh", _SETUP), ("run_autograder", _RUN)):
-        (to / name).write_text(text.replace("{sandbox}", sandbox), encoding="utf-8")
-        (to / name).chmod(0o755)
-    names = to / "names"
-    names.write_text("".join(f"{name}\0" for name in tracked_files(root)), encoding="utf-8")
-    subprocess.run(
-        ["tar", "cf", str(to / "course.tar"), "-C", str(root), "--transform=s,^,course/,"]
-        + ["--null", f"--files-from={names}"],
-        check=True,
-    )
-    names.unlink()
-    _copy(rubric_file, to / "rubric" / "rubric.toml")
-    for task in rubric.tasks:
-        for test in task.hidden:
-            _copy(test, to / "rubric" / test.relative_to(rubric_file.parent))

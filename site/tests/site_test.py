@@ -44,8 +44,9 @@ import animate
 import api
 from diagrams import drawings, registry
 
-from lablib import benchmark_page, counters, profile_page, translations, version
+from lablib import benchmark_page, counters, exercises, profile_page, translations, version
 from lablib.drawing import style
+from lablib.grading import reports
 
 # Words, and a page that the search must name for each.
 SEARCHES = {
@@ -629,6 +630,149 @@ class ProfilePageTest(unittest.TestCase):
             )
             self.assertEqual(found, [], scheme)
         self.assertEqual(browser.messages(), [])
+
+
+class GradingPagesTest(unittest.TestCase):
+    """The pages of `scripts/lab grade`, which are no part of the site: they have no script, and are
+    looked at in a browser that would run none."""
+
+    browser: Browser
+    long = "a_name_of_one_word_" * 20
+    names = (
+        "Ann Lee_4711",
+        "محمد بن عبد الله",
+        "שרה כהן",
+        long,
+        "한국 사람 " * 30,
+        '<b>"=1&',
+        "\udcff",
+    )
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.browser = Browser()
+        cls.addClassCleanup(cls.browser.quit)
+        cls.browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.exercises = [exercises.resolve_one(ROOT, id) for id in ("05.1", "10.4", "06.5")]
+
+    def record(self, exercise: exercises.Exercise, number: int) -> Dict[str, Any]:
+        """As grade.py makes them, but that nothing was graded. Every third did not compile."""
+        tests = [f"{self.long}.{name}" for name in "ABC"]
+        parts = [
+            {"name": name, "share": 0.5, "weight": 1.0, "has_work": has_work}
+            | {"passed": tests[:1], "failed": failed}
+            for name, has_work, failed in (("a_step", True, []), (self.long, False, tests[1:]))
+        ]
+        compiles = number % 3 != 2
+        return {
+            "exercise": exercise.id,
+            "name": exercise.name,
+            "state": "graded" if compiles else "does not compile",
+            "points": 100 / 3 if compiles else 0.0,
+            "of": 100,
+            "parts": parts if compiles else [],
+            "passed": {},
+            "without_work": [self.long],
+            "hidden": [],
+            "late": "it was handed in late, by 1:00:00, which takes 10 % of the points.",
+            "cases": dict.fromkeys(tests, "failed"),
+            "hazards": tests[1:2] if compiles else [],
+            "failures": [{"case": tests[1], "text": "3 of 257\n" + self.long}] if compiles else [],
+            "problem": "" if compiles else f"dot_product.cu:1: error: '{self.long}'",
+            "notes": [f"'{self.long}' is another file, and was not graded."],
+        }
+
+    def grade(self, count: int) -> List[str]:
+        """Writes the pages of so many students, and returns these."""
+        every = [*self.names, *(f"Student {number}" for number in range(count))][:count]
+        table = {
+            name: {one.id: self.record(one, number) for one in self.exercises}
+            for number, name in enumerate(every)
+        }
+        title = f"Week 5 {self.long}"
+        reports.write_all(self.folder, table, self.exercises, "no sandbox: …", title)
+        return every
+
+    def too_wide(self) -> List[str]:
+        """What sticks out on either side, but for what is in a box that scrolls; and text that is
+        cut off."""
+        found: List[str] = self.browser.execute_script(
+            """
+            const {clientWidth, scrollWidth} = document.documentElement, found = [];
+            if (scrollWidth > clientWidth) found.push(`the page: ${scrollWidth}`);
+            for (const e of document.querySelectorAll("body *:not(.scroll *)")) {
+              const {left, right} = e.getBoundingClientRect();
+              if (left < -1 || right > clientWidth + 1)
+                found.push(`${e.tagName} ${e.textContent.slice(0, 30)}`);
+            }
+            return found.slice(0, 3);
+            """
+        )
+        return found
+
+    def look(self, page: Path) -> List[str]:
+        problems = []
+        for width in (360, 1440):
+            self.browser.width(width)
+            if width == 360:
+                self.browser.get(page.as_uri())
+            problems += [f"{page.name}, {width} pixels: {what}" for what in self.too_wide()]
+        return problems + self.browser.messages()
+
+    def rows(self) -> List[str]:
+        table = self.browser.find_elements(By.CSS_SELECTOR, "table")[0]
+        rows: List[str] = self.browser.execute_script(
+            "return [...arguments[0].rows].map((row) => row.cells[0].textContent);", table
+        )
+        return rows[1:]
+
+    def test_no_script_would_run(self) -> None:
+        page = self.folder / "page.html"
+        page.write_text("<p id=p>off</p><script>p.textContent = 'on'</script>", "utf-8")
+        self.browser.get(page.as_uri())
+        self.assertEqual(self.browser.find_element(By.ID, "p").text, "off")
+
+    def test_pages_of_no_student_and_of_one_fit_every_width(self) -> None:
+        for count in (0, 1):
+            every = self.grade(count)
+            self.assertEqual(self.look(self.folder / "index.html"), [], count)
+            self.assertEqual(self.rows(), every)
+            said = self.browser.find_element(By.TAG_NAME, "body").text
+            self.assertIn(f"{count} submission", said)
+            self.assertIn("nothing was isolated", said)
+
+    def test_pages_of_a_large_class_fit_every_width(self) -> None:
+        every = self.grade(500)
+        self.assertEqual(self.look(self.folder / "index.html"), [])
+        shown = [reports.shown(name) for name in every]
+        self.assertEqual(self.rows(), shown)
+        # Names are written in their own direction, and the points stay on the right.
+        places = self.browser.execute_script(
+            """
+            return [...document.querySelectorAll("td[dir=auto]")].slice(0, 3).map((cell) => {
+              const [name, box] = [cell.firstChild, cell].map((e) => e.getBoundingClientRect());
+              return [name.left - box.left < box.right - name.right,
+                      cell.nextSibling.getBoundingClientRect().left >= box.right - 1];
+            });
+            """
+        )
+        self.assertEqual(places, [[True, True], [False, True], [False, True]])
+        links = [
+            link.get_attribute("href")
+            for link in self.browser.find_elements(By.CSS_SELECTOR, "td a")
+        ]
+        self.assertEqual(len({*links}), 500)
+        for name, link in list(zip(shown, links))[: len(self.names)]:
+            page = Path(urllib.parse.unquote(urllib.parse.urlsplit(link).path))
+            self.assertEqual(self.look(page), [])
+            self.assertEqual(
+                self.browser.find_element(By.TAG_NAME, "h1").text, " ".join(name.split())
+            )
 
 
 class BrowserTest(unittest.TestCase):

@@ -12,6 +12,7 @@ import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -24,7 +25,9 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from lablib import build, cli, export, starters  # noqa: E402
+from grading_test import classroom50_mistakes  # noqa: E402
+
+from lablib import build, cli, packages, starters  # noqa: E402
 from lablib.errors import NOT_POSSIBLE, OK, LabError  # noqa: E402
 from lablib.exercises import resolve_one  # noqa: E402
 from lablib.grading import rubric, sandbox  # noqa: E402
@@ -218,36 +221,22 @@ class ClassTest(unittest.TestCase):
                 self.assertIn("of 1\n" if passes else "0% tests passed", ran.stdout)
                 self.assertIn(said, ran.stdout)
 
-    def test_the_harness_of_gradescope_gets_the_points(self):
-        """run_autograder as it is exported, but for where things lie."""
+    def test_the_harnesses_of_other_systems_get_the_points(self):
+        """What they run is run as it is exported, but for where things lie. All keep their records
+        in one place, so that the four systems cost hardly more than one."""
         text = resolve_one(ROOT, "01.2").solution_file.read_text()
         with tempfile.TemporaryDirectory(prefix="lab_class_") as place:
             folder = Path(place)
             (folder / "week.toml").write_text('[[exercise]]\nid = "01.2"\npoints = 40\n')
-            plan = rubric.read(ROOT, folder / "week.toml")
-            to = folder / "autograder" / "source"
-            export.gradescope(ROOT, folder / "week.toml", plan, to, no_sandbox=False)
-            (folder / "autograder" / "results").mkdir()
-            command = (to / "run_autograder").read_text()
-            ours = {
-                "/autograder/source/course": str(ROOT),
-                "../rubric": str(to / "rubric"),
-                "/autograder": str(folder / "autograder"),
-                "/tmp": place,
-            }
-            theirs = "|".join(map(re.escape, ours))
-            self.assertEqual(set(re.findall(theirs, command)), set(ours))
-            command = re.sub(theirs, lambda match: ours[match[0]], command)
+            systems = (Gradescope, PrairieLearn, Autolab, Classroom50)
+            graders = [system(folder) for system in systems]
             for handed, points in ((text, 40), (text.replace("{a, b};", "{a, 0};"), 5)):
-                handed_in = folder / "autograder" / "submission"
-                handed_in.mkdir(exist_ok=True)
-                (handed_in / "add_numbers.cu").write_text(handed)
-                (handed_in / "passwd").unlink(missing_ok=True)
-                (handed_in / "passwd").symlink_to("/etc/passwd")
-                ran = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
-                self.assertEqual(ran.returncode, 0, ran.stderr)
-                said = (folder / "autograder" / "results" / "results.json").read_text()
-                self.assertEqual(json.loads(said)["score"], points, said)
+                for grader in graders:
+                    with self.subTest(type(grader).__name__, points=points):
+                        grader.hand_in(handed)
+                        (grader.handed_in / "passwd").symlink_to("/etc/passwd")
+                        self.assertEqual(grader.mistakes(), [])
+                        self.assertEqual(grader.points(), points)
 
     def test_everybody_gets_the_points_that_a_person_would_give(self):
         names = [name for name in CLASS if not self.only or name in self.only]
@@ -271,6 +260,156 @@ class ClassTest(unittest.TestCase):
                 self.assertGreaterEqual(points[name], low - 0.06)  # shown with one digit
                 self.assertLessEqual(points[name], high + 0.06)
         self.assertLess(len(pages), 500_000)
+
+
+class Harness:
+    """Another system, as far as its documentation says what it does with an exported folder."""
+
+    submission = "submission"  # where the student's files are
+
+    def __init__(self, folder):
+        name = type(self).__name__
+        plan = rubric.read(ROOT, folder / "week.toml")
+        order = packages.Order(ROOT, folder / "week.toml", plan, folder / name / "package")
+        packages.write(name.lower(), order)
+        self.place, self.to = folder / name, order.to
+        self.work = folder / "work"  # of all of them
+        self.work.mkdir(exist_ok=True)
+        self.handed_in = self.place / self.submission
+        self.install()
+
+    def adapt(self, script, **ours):
+        """Other places in a script, each of which must be named there."""
+        ours = {"course=$here/course": f"course={ROOT}", "$here/out": f"{self.work}/out", **ours}
+        ours['"$here"/out'] = f"{self.work}/out"
+        theirs = "|".join(map(re.escape, ours))
+        text = script.read_text()
+        assert set(re.findall(theirs, text)) == set(ours), script
+        script.write_text(re.sub(theirs, lambda match: ours[match[0]], text))
+
+    def hand_in(self, text):
+        shutil.rmtree(self.handed_in, ignore_errors=True)
+        self.handed_in.mkdir(parents=True)
+        (self.handed_in / "add_numbers.cu").write_text(text)
+
+    def run(self, *command, **options):
+        """Returns all that it prints, in its order, as Autolab sees it."""
+        out = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+        ran = subprocess.run(command, **out, **options)
+        assert ran.returncode == 0, ran.stdout
+        return ran.stdout
+
+    def read(self, name):
+        """A result, which the next run must write again."""
+        path = self.place / name
+        text = path.read_text()
+        path.unlink()
+        return json.loads(text)
+
+
+class Gradescope(Harness):
+    def install(self):
+        (self.place / "results").mkdir()
+        self.adapt(self.to / "run_autograder", **{
+            "/autograder/source": str(self.to),
+            "/autograder/submission": str(self.handed_in),
+            "/autograder/results": str(self.place / "results"),
+        })  # fmt: skip
+
+    def mistakes(self):
+        self.run(str(self.to / "run_autograder"))
+        self.result = self.read("results/results.json")
+        return []  # grading_test.py looks at it
+
+    def points(self):
+        return self.result["score"]
+
+
+class PrairieLearn(Harness):
+    """By docs/externalGrading.md: tests/ and what was handed in are below /grade, and so must be
+    results/, which is not there yet."""
+
+    submission = "grade/student"
+
+    def install(self):
+        grade = self.place / "grade"
+        shutil.copytree(self.to / "question" / "tests", grade / "tests")
+        info = json.loads((self.to / "question" / "info.json").read_text())
+        entry = info["externalGradingOptions"]["entrypoint"]
+        self.entry = Path(entry.replace("/grade", str(grade), 1))
+        self.adapt(self.entry, **{"/cuda_labs": str(self.work), "/grade": str(grade)})
+
+    def mistakes(self):
+        shutil.rmtree(self.place / "grade" / "results", ignore_errors=True)
+        self.run(str(self.entry))
+        result = self.result = self.read("grade/results/results.json")
+        wrong = [] if result["gradable"] is True else ["gradable"]
+        if not isinstance(result["score"], float) or not 0 <= result["score"] <= 1:
+            wrong.append("score")
+        for test in result["tests"]:
+            if not isinstance(test["name"], str) or not isinstance(test["output"], str):
+                wrong.append("texts")
+            if not 0 <= test["points"] <= test["max_points"]:
+                wrong.append("points")
+        return wrong
+
+    def points(self):
+        return self.result["score"] * 40
+
+
+class Autolab(Harness):
+    """By docs/lab.md: a folder has the makefile, the archive and what was handed in; the last line
+    that `make` prints has points for problems that the lab has."""
+
+    def install(self):
+        (self.lab,) = (self.to / "lab").iterdir()
+        unpacked = self.place / "unpacked"
+        self.run("tar", "xf", str(self.lab / "autograde.tar"), f"--one-top-level={unpacked}")
+        self.adapt(unpacked / "driver.sh", **{"/cuda_labs": str(self.work)})
+        self.archive = self.place / "autograde.tar"
+        self.run("tar", "cf", str(self.archive), "-C", str(unpacked), "driver.sh", "rubric")
+
+    def mistakes(self):
+        shutil.copy(self.archive, self.handed_in / "autograde.tar")
+        shutil.copy(self.lab / "autograde-Makefile", self.handed_in / "Makefile")
+        said = self.run("make", cwd=self.handed_in)
+        first, *_, last = said.rstrip().splitlines()
+        # What Autolab makes of that line before it reads it.
+        self.result = json.loads(re.sub(r"([a-zA-Z0-9]+):", r'"\1":', last))
+        lab = (self.lab / f"{self.lab.name}.yml").read_text()
+        problems = re.findall(r'- name: "(.+)"', lab)
+        mistakes = sorted(set(self.result["scores"]) ^ set(problems))
+        return mistakes if first == "01.2 add_numbers" else [first, *mistakes]
+
+    def points(self):
+        return self.result["scores"]["01.2"]
+
+
+class Classroom50(Harness):
+    """By wiki/Advanced-Autograding.md: autograder.py is run in the student's files, to which it
+    adds result.json."""
+
+    def install(self):
+        (self.to / "prepare.sh").write_text("")  # which would install packages
+        self.adapt(self.to / "grade.sh")
+
+    def mistakes(self):
+        url = "https://github.com/cuda/week5-ann"
+        given = {
+            **{"CLASSROOM": "cuda", "ASSIGNMENT": "week5", "OWNER": "ann", "USERNAME": "ann"},
+            **{"SUBMISSION_TAG": "submit/2026-11-20T10-00-00Z-a1b2c3d", "COMMIT_URL": f"{url}/1"},
+            **{"RELEASE_URL": f"{url}/2", "REVIEW_URL": f"{url}/3"},
+        }
+        script = str(self.to / "autograder.py")
+        environment = {**os.environ, **given, "ASSIGNMENT_TYPE": "individual"}
+        self.run(sys.executable, script, cwd=self.handed_in, env=environment)
+        self.result = self.read(f"{self.submission}/result.json")
+        body = (self.handed_in / "release-body.md").read_text()
+        ours = f"{self.points()} of 40 points"
+        return classroom50_mistakes(self.result) + ([] if ours in body else ["release-body.md"])
+
+    def points(self):
+        return self.result["score"]
 
 
 def grade(folder, rubric, id):

@@ -598,6 +598,10 @@ class ReportsTest(Folder):
     def test_no_class_is_a_class(self):
         self.assertIn("0 submissions", reports.class_page({}, self.exercises, "bubblewrap"))
 
+    def test_one_is_no_plural(self):
+        one = {"Ann": {"05.1": record()}}
+        self.assertIn("<p>1 submission.</p>", reports.class_page(one, self.exercises, "bubblewrap"))
+
     def test_without_a_sandbox_every_page_says_so(self):
         for text in (
             reports.page("Ann", {"05.1": record()}, "no sandbox: nothing was isolated"),
@@ -806,6 +810,14 @@ class RecordsTest(Folder):
 
     def test_points_are_exact_until_they_are_shown(self):
         self.assertEqual(grade._number(Fraction(100, 3)), 33.3333)
+
+
+class LimitsTest(unittest.TestCase):
+    def test_nobody_is_allowed_more_processes_than_the_grader(self):
+        # Autolab's jobs have 100, and prlimit could not give more to what they start.
+        for most, expected in ((-1, "--nproc=256"), (1000, "--nproc=256"), (100, "--nproc=100")):
+            with mock.patch("resource.getrlimit", return_value=(50, most)):
+                self.assertIn(expected, sandbox.COMPILE.command())
 
 
 class CTestTest(Folder):

@@ -44,6 +44,7 @@ AUTHOR = {
     "ccache": "4.8-1",
     "mold": "1.10.1",
     "bubblewrap": "0.8.0",
+    "make": "4.3-4.1",
 }
 BROWSER = {
     "chromium": "150.0.7871.100-1~deb12u1",

@@ -17,9 +17,10 @@ from lablib.grading.grade import Record, Table, number_of, write_text
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem; padding: 0 1rem;
-  color: #1a1a1a; background: #fff; }
+  color: #1a1a1a; background: #fff; overflow-wrap: anywhere; }
 table { border-collapse: collapse; } th, td { border: 1px solid #bbb; padding: .3rem .6rem;
-  text-align: start; } td.points { text-align: end; font-variant-numeric: tabular-nums; }
+  text-align: start; } th { overflow-wrap: normal; } td:not(.points) { min-width: 9rem; }
+td.points { text-align: end; font-variant-numeric: tabular-nums; white-space: nowrap; }
 pre { background: #f3f3f3; padding: .8rem; overflow-x: auto; white-space: pre-wrap; }
 .note { border-inline-start: .3rem solid #b36b00; padding-inline-start: .8rem; }
 .scroll { overflow-x: auto; }
@@ -166,7 +167,8 @@ def page(student: str, records: Dict[str, Record], place: str) -> str:
         if record["problem"]:
             body.append(f"<pre>{_e(record['problem'])}</pre>")
         if record["parts"]:
-            body.append("<table><tr><th>part</th><th>tests that pass</th><th>that fail</th></tr>")
+            heads = "<tr><th>part</th><th>tests that pass</th><th>that fail</th></tr>"
+            body.append(f'<div class="scroll"><table>{heads}')
             for part in record["parts"]:
                 failed = ", ".join(part["failed"]) or "none"
                 name = part["name"] if part["has_work"] else f"{part['name']} (see below)"
@@ -174,7 +176,7 @@ def page(student: str, records: Dict[str, Record], place: str) -> str:
                     f"<tr><td>{_e(name)}</td><td class=points>{len(part['passed'])} of"
                     f" {len(part['passed']) + len(part['failed'])}</td><td>{_e(failed)}</td></tr>"
                 )
-            body.append("</table>")
+            body.append("</table></div>")
         if any(not part["has_work"] for part in record["parts"]):
             body.append(
                 '<p class="note">Right values are not all that is asked for: the exercise says who'
@@ -196,7 +198,7 @@ def class_page(table: Table, exercises: Sequence[Exercise], place: str, title: s
     body = [
         f"<h1>{_e(title or 'The class')}</h1>",
         _isolation(place),
-        f"<p>{len(table)} submissions.</p>",
+        f"<p>{len(table)} submission{'' if len(table) == 1 else 's'}.</p>",
     ]
     heads = "".join(f"<th>{_e(exercise.id)} {_e(exercise.name)}</th>" for exercise in exercises)
     body.append(f'<div class="scroll"><table><tr><th>student</th>{heads}<th>total</th></tr>')
@@ -229,4 +231,5 @@ def _what_failed(exercise: Exercise, table: Table) -> List[str]:
     most = sorted(counts.items(), key=lambda one: (-one[1], one[0]))[:5]
     rows = "".join(f"<tr><td>{_e(test)}</td><td>{count}</td></tr>" for test, count in most)
     title = f"<h2>{_e(exercise.id)}: what most got wrong</h2>"
-    return [title, f"<table><tr><th>test</th><th>submissions</th></tr>{rows}</table>"]
+    heads = "<tr><th>test</th><th>submissions</th></tr>"
+    return [title, f'<div class="scroll"><table>{heads}{rows}</table></div>']

@@ -12,6 +12,7 @@ import contextlib
 import dataclasses
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -39,12 +40,15 @@ class Limits:
     files: int = 256
 
     def command(self) -> List[str]:
+        # Who may do less, as on graders of other systems, cannot allow more.
+        most = resource.getrlimit(resource.RLIMIT_NPROC)[1]
+        processes = self.processes if most < 0 else min(self.processes, most)
         return [
             "prlimit",
             f"--cpu={self.cpu_seconds}",
             f"--data={self.memory_bytes}",
             f"--fsize={self.file_bytes}",
-            *([f"--nproc={self.processes}"] if self.processes else []),
+            *([f"--nproc={processes}"] if processes else []),
             f"--nofile={self.files}",
             "--core=0",
             "--",

@@ -6,7 +6,7 @@
 import argparse
 from pathlib import Path
 
-from lablib import export
+from lablib import export, packages
 from lablib.console import say
 from lablib.errors import OK, USAGE, LabError
 from lablib.exercises import resolve_all
@@ -50,24 +50,44 @@ def _jplag(root: Path, options: argparse.Namespace) -> int:
     return OK
 
 
-def _gradescope_arguments(parser: Parser) -> None:
-    parser.positional("folder", metavar="DIR", help="a folder that is not there yet")
-    parser.add_argument("--rubric", type=Path, metavar="FILE", help="what is graded")
-    parser.add_argument(
-        "--no-sandbox",
-        action="store_true",
-        help="run students' code with nothing around it but Gradescope's container",
+def _package(name: str) -> Verb:
+    """For a system on which students hand in, and which grades."""
+    system = packages.SYSTEMS[name]
+
+    def arguments(parser: Parser) -> None:
+        parser.positional("folder", metavar="DIR", help="a folder that is not there yet")
+        parser.add_argument("--rubric", type=Path, metavar="FILE", help="what is graded")
+        parser.add_argument(
+            "--no-sandbox",
+            action="store_true",
+            help=f"run students' code with nothing around it but what {system.name} has",
+        )
+        if system.has_image:
+            parser.add_argument(
+                "--image",
+                default=packages.Order.image,
+                metavar="NAME",
+                help=f"what the image will be called: {packages.Order.image} by default",
+            )
+
+    def run(root: Path, options: argparse.Namespace) -> int:
+        if not options.rubric:
+            raise LabError("which rubric? --rubric week5.toml says so.", USAGE)
+        file = options.rubric.absolute()
+        order = packages.Order(
+            root,
+            file,
+            rubric.read(root, file),
+            Path(options.folder).absolute(),
+            options.no_sandbox,
+            getattr(options, "image", packages.Order.image),
+        )
+        say(packages.write(name, order))
+        return OK
+
+    return Verb(
+        name, f"Make what {system.name} takes to grade what students hand in there.", arguments, run
     )
-
-
-def _gradescope(root: Path, options: argparse.Namespace) -> int:
-    if not options.rubric:
-        raise LabError("which rubric? --rubric week5.toml says so.", USAGE)
-    file = options.rubric.absolute()
-    to = Path(options.folder).absolute()
-    export.gradescope(root, file, rubric.read(root, file), to, options.no_sandbox)
-    say(f"Upload an archive of what is in {to}: `cd {to} && zip -r ../autograder.zip .`")
-    return OK
 
 
 def _which(root: Path, options: argparse.Namespace) -> int:
@@ -87,12 +107,7 @@ VERBS = (
                 _edition_arguments,
                 _edition,
             ),
-            Verb(
-                "gradescope",
-                "Make the folder of an autograder for Gradescope.",
-                _gradescope_arguments,
-                _gradescope,
-            ),
+            *map(_package, packages.SYSTEMS),
             Verb(
                 "jplag",
                 "Put each exercise's submissions where JPlag can compare them.",
