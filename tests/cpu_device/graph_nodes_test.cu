@@ -14,6 +14,16 @@ using conformance::device_array;
 
 __global__ void add(int* data, int n) { data[threadIdx.x] += n; }
 
+cudaMemsetParams one_word(int* data, unsigned value) {
+  cudaMemsetParams p = {};
+  p.dst = data;
+  p.elementSize = 4;
+  p.value = value;
+  p.width = 1;
+  p.height = 1;
+  return p;
+}
+
 /// A graph, its executable form and two streams that a test leaves behind nothing of.
 struct graph_things {
   cudaGraph_t graph = nullptr;
@@ -44,12 +54,7 @@ struct graph_things {
     ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
   }
   cudaGraphNode_t memset_node(int* data, unsigned value) const {
-    cudaMemsetParams p = {};
-    p.dst = data;
-    p.elementSize = 4;
-    p.value = value;
-    p.width = 1;
-    p.height = 1;
+    const cudaMemsetParams p = one_word(data, value);
     cudaGraphNode_t node = nullptr;
     EXPECT_EQ(cudaGraphAddMemsetNode(&node, graph, nullptr, 0, &p), cudaSuccess);
     return node;
@@ -163,6 +168,97 @@ TEST(GraphNodes, TakeOtherParametersOnceTheGraphIsReady) {
   EXPECT_EQ(to.to_host(), std::vector<int>(2, 2));
   EXPECT_EQ(calls[0], 0);
   EXPECT_EQ(calls[1], 2);
+}
+
+// What was made ready before does what it did; what is made ready afterwards, the new work.
+TEST(GraphNodes, TakeOtherParametersBeforeTheGraphIsReady) {
+  graph_things t;
+  const device_array<int> data(1, 0), from(1, 50), to(1, 0);
+  int calls[2] = {};
+  int* where = data.data();
+  int by = 1;
+  void* arguments[] = {&where, &by};
+  cudaKernelNodeParams kernel = {};
+  kernel.func = reinterpret_cast<void*>(add);
+  kernel.gridDim = kernel.blockDim = dim3(1);
+  kernel.kernelParams = arguments;
+  cudaHostNodeParams host = {};
+  host.fn = [](void* p) { ++*static_cast<int*>(p); };
+  host.userData = &calls[0];
+  cudaGraphNode_t fill = t.memset_node(data.data(), 10), added = nullptr, copy = nullptr,
+                  call = nullptr;
+  ASSERT_EQ(cudaGraphAddKernelNode(&added, t.graph, &fill, 1, &kernel), cudaSuccess);
+  ASSERT_EQ(cudaGraphAddMemcpyNode1D(&copy, t.graph, &added, 1, to.data(), data.data(), sizeof(int),
+                                     cudaMemcpyDeviceToDevice),
+            cudaSuccess);
+  ASSERT_EQ(cudaGraphAddHostNode(&call, t.graph, &copy, 1, &host), cudaSuccess);
+  t.instantiate();
+
+  by = 2;
+  host.userData = &calls[1];
+  const cudaMemsetParams twenty = one_word(data.data(), 20);
+  ASSERT_EQ(cudaGraphMemsetNodeSetParams(fill, &twenty), cudaSuccess);
+  ASSERT_EQ(cudaGraphKernelNodeSetParams(added, &kernel), cudaSuccess);
+  ASSERT_EQ(cudaGraphMemcpyNodeSetParams1D(copy, to.data(), from.data(), sizeof(int),
+                                           cudaMemcpyDeviceToDevice),
+            cudaSuccess);
+  ASSERT_EQ(cudaGraphHostNodeSetParams(call, &host), cudaSuccess);
+  EXPECT_NE(cudaGraphKernelNodeSetParams(fill, &kernel), cudaSuccess) << "it is a memset";
+  cudaGetLastError();
+  t.run();
+  EXPECT_EQ(data.to_host()[0], 11);
+  EXPECT_EQ(to.to_host()[0], 11);
+  EXPECT_EQ(calls[0], 1);
+
+  ASSERT_EQ(cudaGraphExecDestroy(t.exec), cudaSuccess);
+  t.instantiate();
+  t.run();
+  EXPECT_EQ(data.to_host()[0], 22);
+  EXPECT_EQ(to.to_host()[0], 50);
+  EXPECT_EQ(calls[0], 1);
+  EXPECT_EQ(calls[1], 1);
+}
+
+TEST(GraphNodes, GiveAReadyGraphAnotherMemsetAndAnotherChild) {
+  graph_things t;
+  const device_array<int> data(2, 0);
+  cudaGraph_t children[2] = {};
+  for (unsigned i = 0; i < 2; ++i) {
+    ASSERT_EQ(cudaGraphCreate(&children[i], 0), cudaSuccess);
+    const cudaMemsetParams p = one_word(data.data() + 1, 7 + i);
+    cudaGraphNode_t node = nullptr;
+    ASSERT_EQ(cudaGraphAddMemsetNode(&node, children[i], nullptr, 0, &p), cudaSuccess);
+  }
+  cudaGraphNode_t fill = t.memset_node(data.data(), 1), child = nullptr;
+  ASSERT_EQ(cudaGraphAddChildGraphNode(&child, t.graph, &fill, 1, children[0]), cudaSuccess);
+  t.instantiate();
+  t.run();
+  EXPECT_EQ(data.to_host(), (std::vector<int>{1, 7}));
+  const cudaMemsetParams two = one_word(data.data(), 2);
+  ASSERT_EQ(cudaGraphExecMemsetNodeSetParams(t.exec, fill, &two), cudaSuccess);
+  ASSERT_EQ(cudaGraphExecChildGraphNodeSetParams(t.exec, child, children[1]), cudaSuccess);
+  t.run();
+  EXPECT_EQ(data.to_host(), (std::vector<int>{2, 8}));
+  for (cudaGraph_t each : children) EXPECT_EQ(cudaGraphDestroy(each), cudaSuccess);
+}
+
+TEST(GraphNodes, KnowThoseThatDependOnThem) {
+  graph_things t;
+  const device_array<int> data(1, 0);
+  cudaGraphNode_t a = t.memset_node(data.data(), 1), b = t.memset_node(data.data(), 2),
+                  c = t.memset_node(data.data(), 3);
+  ASSERT_EQ(add_edge(t.graph, a, b), cudaSuccess);
+  ASSERT_EQ(add_edge(t.graph, a, c), cudaSuccess);
+  cudaGraphNode_t found[4] = {};
+  std::size_t count = 4;
+#if CUDART_VERSION >= 13000
+  ASSERT_EQ(cudaGraphNodeGetDependentNodes(a, found, nullptr, &count), cudaSuccess);
+#else
+  ASSERT_EQ(cudaGraphNodeGetDependentNodes(a, found, &count), cudaSuccess);
+#endif
+  ASSERT_EQ(count, 2U);
+  EXPECT_EQ(std::min(found[0], found[1]), std::min(b, c));
+  EXPECT_EQ(std::max(found[0], found[1]), std::max(b, c));
 }
 
 TEST(GraphNodes, CopyRowsOfPitchedMemory) {

@@ -185,12 +185,18 @@
   X(cudaGraphAddEventRecordNode, none, cudaErrorInvalidValue)                            \
   X(cudaGraphAddEventWaitNode, none, cudaErrorInvalidValue)                              \
   X(cudaGraphDestroyNode, releases, cudaErrorInvalidValue)                               \
+  X(cudaGraphKernelNodeSetParams, none, cudaErrorInvalidValue)                           \
+  X(cudaGraphMemcpyNodeSetParams, none, cudaErrorInvalidValue)                           \
+  X(cudaGraphMemcpyNodeSetParams1D, none, cudaErrorInvalidValue)                         \
+  X(cudaGraphMemsetNodeSetParams, none, cudaErrorInvalidValue)                           \
+  X(cudaGraphHostNodeSetParams, none, cudaErrorInvalidValue)                             \
   X(cudaGraphAddDependencies, none, cudaErrorInvalidValue)                               \
   X(cudaGraphGetNodes, none, cudaErrorInvalidValue)                                      \
   X(cudaGraphGetRootNodes, none, cudaErrorInvalidValue)                                  \
   X(cudaGraphGetEdges, none, cudaErrorInvalidValue)                                      \
   X(cudaGraphNodeGetType, none, cudaErrorInvalidValue)                                   \
   X(cudaGraphNodeGetDependencies, none, cudaErrorInvalidValue)                           \
+  X(cudaGraphNodeGetDependentNodes, none, cudaErrorInvalidValue)                         \
   X(cudaGraphInstantiate, none, cudaErrorMemoryAllocation)                               \
   X(cudaGraphInstantiateWithFlags, none, cudaErrorMemoryAllocation)                      \
   X(cudaGraphUpload, none, cudaErrorInvalidValue)                                        \
@@ -198,6 +204,9 @@
   X(cudaGraphExecDestroy, releases, cudaErrorInvalidValue)                               \
   X(cudaGraphExecKernelNodeSetParams, none, cudaErrorInvalidValue)                       \
   X(cudaGraphExecMemcpyNodeSetParams1D, none, cudaErrorInvalidValue)                     \
+  X(cudaGraphExecMemcpyNodeSetParams, none, cudaErrorInvalidValue)                       \
+  X(cudaGraphExecMemsetNodeSetParams, none, cudaErrorInvalidValue)                       \
+  X(cudaGraphExecChildGraphNodeSetParams, none, cudaErrorInvalidValue)                   \
   X(cudaGraphExecHostNodeSetParams, none, cudaErrorInvalidValue)                         \
   X(cudaGraphExecUpdate, none, cudaErrorGraphExecUpdateFailure)                          \
   /* OpenGL */                                                                           \

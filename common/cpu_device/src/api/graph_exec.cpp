@@ -39,11 +39,7 @@ cudaError_t change(cudaGraphExec_t exec, cudaGraphNode_t node, cudaGraphNodeType
                                [&](const ready_node& n) { return n.made_from == node; });
   if (it == nodes->end() || it->type != type) return fail(cudaErrorInvalidValue);
   node_draft draft;
-  cudaError_t status;
-  {
-    const drafting now(draft);
-    status = describe(draft);
-  }
+  const cudaError_t status = drafted(draft, describe);
   if (status != cudaSuccess) return status;
   it->work = std::move(draft.work);
   exec->nodes = std::move(nodes);
@@ -185,6 +181,27 @@ cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t exec, cudaGraphNo
   return call(api::cudaGraphExecMemcpyNodeSetParams1D, [&] {
     return change(exec, node, cudaGraphNodeTypeMemcpy,
                   [&](node_draft& draft) { return draft_copy(draft, to, from, bytes, kind); });
+  });
+}
+cudaError_t cudaGraphExecMemcpyNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                             const cudaMemcpy3DParms* p) {
+  return call(api::cudaGraphExecMemcpyNodeSetParams, [&] {
+    return change(exec, node, cudaGraphNodeTypeMemcpy,
+                  [&](node_draft& draft) { return draft_copy(draft, p); });
+  });
+}
+cudaError_t cudaGraphExecMemsetNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                             const cudaMemsetParams* p) {
+  return call(api::cudaGraphExecMemsetNodeSetParams, [&] {
+    return change(exec, node, cudaGraphNodeTypeMemset,
+                  [&](node_draft& draft) { return draft_fill(draft, p); });
+  });
+}
+cudaError_t cudaGraphExecChildGraphNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                                 cudaGraph_t child) {
+  return call(api::cudaGraphExecChildGraphNodeSetParams, [&] {
+    return change(exec, node, cudaGraphNodeTypeGraph,
+                  [&](node_draft& draft) { return draft_child(draft, child, nullptr); });
   });
 }
 cudaError_t cudaGraphExecHostNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,

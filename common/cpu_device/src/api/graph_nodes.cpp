@@ -49,34 +49,20 @@ cudaError_t add(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t*
     before.push_back(dependencies[i]);
   }
   node_draft draft;
-  cudaError_t status;
-  {
-    const drafting now(draft);
-    status = describe(draft);
-  }
+  const cudaError_t status = drafted(draft, describe);
   if (status != cudaSuccess) return status;
   *node = add_node(*graph, draft.type, std::move(draft.work), std::move(before));
   return cudaSuccess;
 }
 
-cudaError_t draft_fill(node_draft& draft, const cudaMemsetParams* p) {
-  if (p == nullptr || (p->elementSize != 1 && p->elementSize != 2 && p->elementSize != 4))
-    return fail(cudaErrorInvalidValue);
-  const cudaMemsetParams fill = *p;
-  const std::size_t row = fill.width * fill.elementSize;
-  const std::size_t pitch = fill.height > 1 ? fill.pitch : row;
-  // For its checks: memset itself knows bytes only.
-  const cudaError_t status = cudaMemset2DAsync(fill.dst, pitch, 0, row, fill.height, nullptr);
-  if (status != cudaSuccess) return status;
-  draft.type = cudaGraphNodeTypeMemset;
-  draft.work = [fill, pitch] {
-    note_copy(fill.dst, nullptr, fill.width * fill.elementSize * fill.height, nullptr);
-    for (std::size_t y = 0; y < fill.height; ++y)
-      for (std::size_t x = 0; x < fill.width; ++x)
-        std::memcpy(static_cast<char*>(fill.dst) + y * pitch + x * fill.elementSize, &fill.value,
-                    fill.elementSize);
-  };
-  return cudaSuccess;
+/// Gives a node other work of the same kind. Graphs that were instantiated before keep the old one.
+template <class Describe>
+cudaError_t change(cudaGraphNode_t node, cudaGraphNodeType type, Describe describe) {
+  if (!is_node(node) || node->type != type) return fail(cudaErrorInvalidValue);
+  node_draft draft;
+  const cudaError_t status = drafted(draft, describe);
+  if (status == cudaSuccess) node->work = std::move(draft.work);
+  return status;
 }
 
 /// Fills a caller's array of *count places, or says how many there are.
@@ -116,6 +102,40 @@ cudaError_t draft_copy(node_draft& draft, void* to, const void* from, std::size_
                        cudaMemcpyKind kind) {
   draft.type = cudaGraphNodeTypeMemcpy;
   return cudaMemcpyAsync(to, from, bytes, kind, nullptr);
+}
+
+cudaError_t draft_copy(node_draft& draft, const cudaMemcpy3DParms* p) {
+  draft.type = cudaGraphNodeTypeMemcpy;
+  return cudaMemcpy3DAsync(p, nullptr);
+}
+
+cudaError_t draft_fill(node_draft& draft, const cudaMemsetParams* p) {
+  if (p == nullptr || (p->elementSize != 1 && p->elementSize != 2 && p->elementSize != 4))
+    return fail(cudaErrorInvalidValue);
+  const cudaMemsetParams fill = *p;
+  const std::size_t row = fill.width * fill.elementSize;
+  const std::size_t pitch = fill.height > 1 ? fill.pitch : row;
+  // For its checks: memset itself knows bytes only.
+  const cudaError_t status = cudaMemset2DAsync(fill.dst, pitch, 0, row, fill.height, nullptr);
+  if (status != cudaSuccess) return status;
+  draft.type = cudaGraphNodeTypeMemset;
+  draft.work = [fill, pitch] {
+    note_copy(fill.dst, nullptr, fill.width * fill.elementSize * fill.height, nullptr);
+    for (std::size_t y = 0; y < fill.height; ++y)
+      for (std::size_t x = 0; x < fill.width; ++x)
+        std::memcpy(static_cast<char*>(fill.dst) + y * pitch + x * fill.elementSize, &fill.value,
+                    fill.elementSize);
+  };
+  return cudaSuccess;
+}
+
+cudaError_t draft_child(node_draft& draft, const CUgraph_st* child, const CUgraph_st* parent) {
+  const auto nodes = std::make_shared<ready_graph>();
+  if (!is_graph(child) || child == parent || !make_ready(*child, *nodes))
+    return fail(cudaErrorInvalidValue);
+  draft.type = cudaGraphNodeTypeGraph;
+  draft.work = [nodes] { run_graph(*nodes); };
+  return cudaSuccess;
 }
 
 cudaError_t draft_host(node_draft& draft, const cudaHostNodeParams* p) {
@@ -182,10 +202,8 @@ cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t* node, cudaGraph_t graph,
                                    const cudaGraphNode_t* dependencies, std::size_t count,
                                    const cudaMemcpy3DParms* p) {
   return call(api::cudaGraphAddMemcpyNode, [&] {
-    return add(node, graph, dependencies, count, [&](node_draft& draft) {
-      draft.type = cudaGraphNodeTypeMemcpy;
-      return cudaMemcpy3DAsync(p, nullptr);
-    });
+    return add(node, graph, dependencies, count,
+               [&](node_draft& draft) { return draft_copy(draft, p); });
   });
 }
 cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t* node, cudaGraph_t graph,
@@ -217,14 +235,8 @@ cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t* node, cudaGraph_t graph,
                                        const cudaGraphNode_t* dependencies, std::size_t count,
                                        cudaGraph_t child) {
   return call(api::cudaGraphAddChildGraphNode, [&] {
-    return add(node, graph, dependencies, count, [&](node_draft& draft) {
-      const auto nodes = std::make_shared<ready_graph>();
-      if (!is_graph(child) || child == graph || !make_ready(*child, *nodes))
-        return fail(cudaErrorInvalidValue);
-      draft.type = cudaGraphNodeTypeGraph;
-      draft.work = [nodes] { run_graph(*nodes); };
-      return cudaSuccess;
-    });
+    return add(node, graph, dependencies, count,
+               [&](node_draft& draft) { return draft_child(draft, child, graph); });
   });
 }
 cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t* node, cudaGraph_t graph,
@@ -255,6 +267,38 @@ cudaError_t cudaGraphAddEventWaitNode(cudaGraphNode_t* node, cudaGraph_t graph,
       draft.work = [event] { await_event(event); };
       return cudaSuccess;
     });
+  });
+}
+cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node, const cudaKernelNodeParams* p,
+                                         const char* file, int line) {
+  return call(api::cudaGraphKernelNodeSetParams, [&] {
+    return change(node, cudaGraphNodeTypeKernel,
+                  [&](node_draft& draft) { return draft_kernel(draft, p, file, line); });
+  });
+}
+cudaError_t cudaGraphMemcpyNodeSetParams(cudaGraphNode_t node, const cudaMemcpy3DParms* p) {
+  return call(api::cudaGraphMemcpyNodeSetParams, [&] {
+    return change(node, cudaGraphNodeTypeMemcpy,
+                  [&](node_draft& draft) { return draft_copy(draft, p); });
+  });
+}
+cudaError_t cudaGraphMemcpyNodeSetParams1D(cudaGraphNode_t node, void* to, const void* from,
+                                           std::size_t bytes, cudaMemcpyKind kind) {
+  return call(api::cudaGraphMemcpyNodeSetParams1D, [&] {
+    return change(node, cudaGraphNodeTypeMemcpy,
+                  [&](node_draft& draft) { return draft_copy(draft, to, from, bytes, kind); });
+  });
+}
+cudaError_t cudaGraphMemsetNodeSetParams(cudaGraphNode_t node, const cudaMemsetParams* p) {
+  return call(api::cudaGraphMemsetNodeSetParams, [&] {
+    return change(node, cudaGraphNodeTypeMemset,
+                  [&](node_draft& draft) { return draft_fill(draft, p); });
+  });
+}
+cudaError_t cudaGraphHostNodeSetParams(cudaGraphNode_t node, const cudaHostNodeParams* p) {
+  return call(api::cudaGraphHostNodeSetParams, [&] {
+    return change(node, cudaGraphNodeTypeHost,
+                  [&](node_draft& draft) { return draft_host(draft, p); });
   });
 }
 cudaError_t cudaGraphDestroyNode(cudaGraphNode_t node) {
@@ -350,5 +394,23 @@ cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t* 
   return call(api::cudaGraphNodeGetDependencies, [&] {
     if (edges != nullptr && count != nullptr) std::fill_n(edges, *count, cudaGraphEdgeData{});
     return cudaGraphNodeGetDependencies(node, dependencies, count);
+  });
+}
+cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t* dependents,
+                                           std::size_t* count) {
+  return call(api::cudaGraphNodeGetDependentNodes, [&] {
+    if (!is_node(node)) return fail(cudaErrorInvalidValue);
+    std::vector<cudaGraphNode_t> found;
+    for (const auto& other : node->graph->nodes)
+      if (std::find(other->before.begin(), other->before.end(), node) != other->before.end())
+        found.push_back(other.get());
+    return give(found, dependents, count);
+  });
+}
+cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t* dependents,
+                                           cudaGraphEdgeData* edges, std::size_t* count) {
+  return call(api::cudaGraphNodeGetDependentNodes, [&] {
+    if (edges != nullptr && count != nullptr) std::fill_n(edges, *count, cudaGraphEdgeData{});
+    return cudaGraphNodeGetDependentNodes(node, dependents, count);
   });
 }

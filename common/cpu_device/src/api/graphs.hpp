@@ -29,7 +29,17 @@ cudaError_t draft_kernel(node_draft& draft, const cudaKernelNodeParams* p, const
 /// A copy of nothing leaves no work behind, and is a node all the same.
 cudaError_t draft_copy(node_draft& draft, void* to, const void* from, std::size_t bytes,
                        cudaMemcpyKind kind);
+cudaError_t draft_copy(node_draft& draft, const cudaMemcpy3DParms* p);
+cudaError_t draft_fill(node_draft& draft, const cudaMemsetParams* p);
 cudaError_t draft_host(node_draft& draft, const cudaHostNodeParams* p);
+cudaError_t draft_child(node_draft& draft, const CUgraph_st* child, const CUgraph_st* parent);
+
+/// What `describe` writes down: what a node does.
+template <class Describe>
+cudaError_t drafted(node_draft& draft, Describe describe) {
+  const drafting now(draft);
+  return describe(draft);
+}
 
 // graph_exec.cpp
 /// The graph's nodes by number; false if they wait for each other in a circle.
