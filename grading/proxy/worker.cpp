@@ -46,7 +46,7 @@ using wire::message;
 constexpr double kCallLimit = 20;                        // seconds
 constexpr std::size_t kPrinted = std::size_t{8} << 20U;  // bytes in one call
 constexpr double kMostWaits = 3;                         // times what a call may take
-constexpr int kMostLate = 2;                             // answers to one question
+constexpr int kMostUnanswered = 2;                       // times that a question is asked in vain
 constexpr std::chrono::seconds kStarting{30};            // that a sandbox may take to start
 constexpr std::chrono::seconds kCleaningUp{10};          // that a sandbox may take after its end
 constexpr std::size_t kMostKept = 10'000;                // callbacks
@@ -138,9 +138,10 @@ class worker {
     const std::string question = what + first_of(arguments);
     require(what, question);
     // A step that never ends costs its own cases, and not the time of all others.
-    if (late_[question] >= kMostLate) {
+    if (unanswered_[question] >= kMostUnanswered) {
       what_ = what;
-      lose("is not asked again what it did not answer " + std::to_string(kMostLate) + " times");
+      lose("is not asked again what it did not answer " + std::to_string(kMostUnanswered) +
+           " times");
     }
     question_ = question;
     wire::writer to;
@@ -185,7 +186,7 @@ class worker {
     } catch (const lab::cuda_error& error) {
       if (error.code() != cudaErrorLaunchTimeout) throw;
       // Its device is of no use any more.
-      ++late_[question_];
+      ++unanswered_[question_];
       lose("had a kernel that never ended (" + std::string(error.what()) + ")");
     }
   }
@@ -197,6 +198,7 @@ class worker {
   }
 
   [[noreturn]] void babbles(const std::string& why) {
+    ++unanswered_[question_];
     lose("sent what it was not asked for (" + why + ")");
   }
 
@@ -401,7 +403,7 @@ class worker {
       loss_ = "the submission's process " + signal_of(status) + ", in " + what_;
       throw worker_lost(loss_);
     }
-    ++late_[question_];
+    ++unanswered_[question_];
     lose("closed its connection");
   }
 
@@ -428,7 +430,7 @@ class worker {
           std::chrono::duration_cast<std::chrono::milliseconds>(deadline_ - clock::now()).count();
       if (left <= 0) {
         if (may_go_on()) continue;
-        ++late_[question_];
+        ++unanswered_[question_];
         std::array<char, 32> seconds{};
         std::snprintf(seconds.data(), seconds.size(), "%g", call_limit());
         lose("took longer than " + std::string(seconds.data()) + " s");
@@ -541,8 +543,8 @@ class worker {
   clock::time_point began_, deadline_;
   double period_ = 0, used_before_ = 0, used_lately_ = 0;  // in seconds; of processor time
   std::string what_, question_, loss_;
-  bool was_lost_ = false;            // earlier in this test
-  std::map<std::string, int> late_;  // how often what was asked took too long
+  bool was_lost_ = false;                  // earlier in this test
+  std::map<std::string, int> unanswered_;  // how often what was asked got no good answer
   std::map<std::uint64_t, std::function<void()>> callbacks_;
   std::vector<std::function<void()>> set_ups_;
 };
