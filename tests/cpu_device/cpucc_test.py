@@ -239,6 +239,17 @@ int main() {
         self.output_of("make", "CUDA_HOME=toolkit")
         self.assertEqual(RESULT, self.output_of("./prog"))
 
+    def test_the_toolkits_headers_may_be_named_as_a_folder_of_headers(self) -> None:
+        self.write(
+            "headers.cu",
+            "#include <cuda.h>\n#include <cuda_runtime.h>\n"
+            "__global__ void k(int* a) { a[threadIdx.x] = blockIdx.x; }\n",
+        )
+        folder = self.cpucc("--toolkit").strip() + "/include"
+        for options in (["-I", folder], ["-I" + folder], ["-isystem", folder]):
+            with self.subTest(options):
+                self.cpucc(*options, "-c", "headers.cu", "-o", "headers.o")
+
     def test_fmad_rounds_a_product_and_a_sum_once(self) -> None:
         if os.uname().machine == "x86_64" and " fma " not in Path("/proc/cpuinfo").read_text():
             self.skipTest("this processor has no fused multiply-add")

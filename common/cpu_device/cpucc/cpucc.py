@@ -330,10 +330,9 @@ def make_escape(path: str) -> str:
 
 
 def is_toolkit(folder: str) -> bool:
-    """Makefiles name the folder of NVIDIA's headers, which must not be found before ours."""
-    return os.path.isfile(os.path.join(folder, "cuda_runtime.h")) and not os.path.samefile(
-        folder, HEADERS
-    )
+    """Makefiles name the folder of CUDA's headers. NVIDIA's must not be found before ours, and ours
+    do not belong to the program: the rewriter would take `threadIdx` for a variable of the host."""
+    return os.path.isfile(os.path.join(folder, "cuda_runtime.h"))
 
 
 class Driver:
