@@ -250,6 +250,17 @@ int main() {
             with self.subTest(options):
                 self.cpucc(*options, "-c", "headers.cu", "-o", "headers.o")
 
+    def test_kernels_may_call_what_is_constexpr_if_that_is_asked_for(self) -> None:
+        self.write(
+            "limit.cu",
+            "#include <limits>\n"
+            "__global__ void k(float* a) { *a = std::numeric_limits<float>::max(); }\n",
+        )
+        self.cpucc("--expt-relaxed-constexpr", "-c", "limit.cu", "-o", "limit.o")
+        done = self.run_in_folder("cpucc", "-c", "limit.cu", "-o", "limit.o")
+        self.assertNotEqual(0, done.returncode)
+        self.assertIn("limit.cu:2: error: `std::numeric_limits` exists only", done.stderr)
+
     def test_fmad_rounds_a_product_and_a_sum_once(self) -> None:
         if os.uname().machine == "x86_64" and " fma " not in Path("/proc/cpuinfo").read_text():
             self.skipTest("this processor has no fused multiply-add")

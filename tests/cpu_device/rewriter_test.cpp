@@ -1169,6 +1169,28 @@ TEST(Samples, StandInTheFoldersThatNvccPutsThemIn) {
   }
 }
 
+// nvcc's --expt-relaxed-constexpr.
+TEST(Spaces, OfConstexprFunctionsMayBeRelaxed) {
+  const std::string host =
+      "constexpr int twice(int x) { return 2 * x; }\nint thrice(int x) { return 3 * x; }\n"
+      "struct pair { int a; constexpr pair(int x) : a(x) {} constexpr int get() const { return a; "
+      "} "
+      "};\n";
+  const auto relaxed = [&](const std::string& body) {
+    const std::string source = host + "__global__ void k(int* p) {\n" + body + "\n}\n";
+    EXPECT_FALSE(problems(source).empty()) << body;
+    return rewriter::rewrite(source, "k.cu", false, true).problems;
+  };
+  for (const std::string body :
+       {"*p = twice(*p);", "pair a(*p); *p = a.get();", "*p = std::numeric_limits<int>::max();",
+        "*p = std::max(*p, 3);", "*p = std::plus<int>{}(*p, 3);", "std::pair<int, int> a;",
+        "std::array<int, 2> a{}; *p = a.size();"})
+    EXPECT_TRUE(relaxed(body).empty()) << body << ": " << relaxed(body)[0].sentence;
+  for (const std::string body : {"*p = thrice(*p);", "*p = std::reduce(p, p + 3);",
+                                 "std::vector<int> a;", "*p = std::hash<int>{}(*p);"})
+    EXPECT_EQ(relaxed(body).size(), 1u) << body;
+}
+
 TEST(Spaces, OfAHeaderAreThoseOfItsIncluder) {
   expect_problem(
       "float f(float x) { return x; }\n__global__ void k(float* p) {\n  *p = f(*p);\n}\n", 3,

@@ -15,6 +15,7 @@ enum class library_kind { function, object, type, functor };
 struct library_name {
   library_kind kind;
   std::string_view advice;  // continues "...: "; never empty
+  bool is_constexpr;        // in C++20
 };
 
 /// A name of namespace std that device code cannot use, or nothing.
