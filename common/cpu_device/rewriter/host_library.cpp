@@ -126,6 +126,14 @@ std::string_view host_only_function(std::string_view name) {
   return found == all.end() ? std::string_view() : found->second;
 }
 
+bool is_math_function(std::string_view name) {
+  return is_one_of(name,
+                   {"abs",   "fabs",  "min",   "max",   "sqrt",  "cbrt",  "pow",   "exp",
+                    "exp2",  "log",   "log2",  "log10", "sin",   "cos",   "tan",   "asin",
+                    "acos",  "atan",  "atan2", "sinh",  "cosh",  "tanh",  "ceil",  "floor",
+                    "round", "trunc", "fmod",  "fma",   "hypot", "isnan", "isinf", "isfinite"});
+}
+
 bool is_device_function(std::string_view name) {
   if (starts_with(name, "atomic")) {
     std::string_view rest = name.substr(6);

@@ -25,6 +25,9 @@ std::optional<library_name> host_only_std(std::string_view name);
 /// an empty text.
 std::string_view host_only_function(std::string_view name);
 
+/// Whether this is a function of CUDA and of the C library that both sides can call.
+bool is_math_function(std::string_view name);
+
 /// Whether this is a function of CUDA that host code cannot call.
 bool is_device_function(std::string_view name);
 

@@ -271,8 +271,8 @@ class body_check {
     if (check_library(i) || check_std_object(i) || check_object(i)) return;
     if (const auto c = read_call(i)) {
       const std::vector<const function*> found = candidates(*c);
-      if (!found.empty() && std::all_of(found.begin(), found.end(), [this](const function* g) {
-            return is_only_for_host(*g);
+      if (!found.empty() && std::all_of(found.begin(), found.end(), [&](const function* g) {
+            return is_only_for_host(*g) && (c->qualified || !overloads_cuda(*g));
           })) {
         std::string shown(t.text);
         if (!c->owner.empty()) shown = std::string(c->owner) + "::" + shown;
@@ -285,6 +285,13 @@ class body_check {
 
   bool is_only_for_host(const function& g) const {
     return g.where.host_only() && !g.is_consteval && !(relaxed_constexpr_ && g.is_constexpr);
+  }
+
+  /// Whether it stands beside a function of CUDA by that name, which a call then means as well: in
+  /// a namespace that is only opened here, for classes of its own.
+  bool overloads_cuda(const function& g) const {
+    const std::string here = space_of(file_, file_.places[f_.at]);
+    return here.substr(0, g.space.size()) != g.space && g.owner.empty() && is_math_function(g.name);
   }
 
   bool check_library(std::size_t i) {
