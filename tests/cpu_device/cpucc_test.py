@@ -239,6 +239,15 @@ int main() {
         self.output_of("make", "CUDA_HOME=toolkit")
         self.assertEqual(RESULT, self.output_of("./prog"))
 
+    def test_a_c_compiler_links_what_needs_no_cpp_of_its_own(self) -> None:
+        self.cpucc("-c", "kernel.cu")
+        self.cpucc("-c", "device.cu")
+        main = MAIN.replace("<cstdio>", "<stdio.h>").replace('extern "C" ', "")
+        self.write("main.c", main.replace("std::", ""))
+        library = "-L" + self.cpucc("--toolkit").strip() + "/lib64"
+        self.output_of("gcc", "main.c", "kernel.o", "device.o", library, "-lcudart", "-o", "prog")
+        self.assertEqual(RESULT, self.output_of("./prog"))
+
     def test_the_toolkits_headers_may_be_named_as_a_folder_of_headers(self) -> None:
         self.write(
             "headers.cu",
