@@ -757,7 +757,23 @@ TEST(Refusal, IsNotForAssemblyOfTheHost) {
         "__device__ void f() {\n#if 0\nasm(\"trap;\");\n#endif\n}",
         "// asm(\"trap;\")\nvoid f() { g(\"asm(mov.u32)\"); }"})
     EXPECT_TRUE(problems(source).empty()) << source;
-  expect_problem("__device__ void f() {\n#ifdef FAST\nasm(\"exit;\");\n#endif\n}", 3, "inline PTX");
+  expect_problem("__device__ void f() {\n\nasm(\"exit;\");\n}", 3, "inline PTX");
+}
+
+// Only the compiler knows whether that is compiled.
+TEST(Refusal, OfAssemblyUnderAConditionIsLeftToTheCompiler) {
+  const std::string refused =
+      "static_assert(false, \"inline PTX is machine code of a GPU, of which the CPU device runs a "
+      "part (its docs/cuda.md lists it); not `vshr.u32`\")";
+  const std::string statement = "asm volatile(\"vshr.u32 %0, %0, 1;\" : \"+r\"(x))";
+  const auto in_function = [](const std::string& what) {
+    return "__device__ void f(int x) {\n#ifdef FAST\n" + what + ";\n#else\ng();\n#endif\n}";
+  };
+  EXPECT_EQ(code(in_function(statement)), in_function(refused));
+  const auto in_macro = [](const std::string& what) {
+    return "#ifdef FAST\n#define F(x) " + what + "\n#endif\n";
+  };
+  EXPECT_EQ(code(in_macro(statement)), in_macro(refused));
 }
 
 TEST(Refusal, OfABraceThatIsMissing) {
