@@ -226,6 +226,30 @@ int main() {
         self.cpucc("@options")
         self.assertEqual("7 1\n", self.output_of("./a program"))
 
+    def test_random_numbers_in_kernels_need_no_library(self) -> None:
+        self.write(
+            "random.cu",
+            """
+#include <curand_kernel.h>
+#include <cstdio>
+__global__ void k(float* a) {
+  curandState state;
+  curand_init(1, threadIdx.x, 2, &state);
+  *a = curand_uniform(&state);
+}
+int main() {
+  float* a = nullptr;
+  cudaMallocManaged(&a, sizeof(float));
+  k<<<1, 1>>>(a);
+  cudaDeviceSynchronize();
+  std::printf("%d\\n", *a > 0 && *a <= 1);
+  return cudaFree(a);
+}
+""",
+        )
+        self.cpucc("random.cu", "-o", "random")
+        self.assertEqual("1\n", self.output_of("./random"))
+
     def test_a_makefile_that_names_nvcc_and_links_with_another_compiler(self) -> None:
         toolkit = self.cpucc("--toolkit").strip()
         self.write(
