@@ -272,7 +272,7 @@ int main() {
         self.output_of("gcc", "main.c", "kernel.o", "device.o", library, "-lcudart", "-o", "prog")
         self.assertEqual(RESULT, self.output_of("./prog"))
 
-    def test_the_toolkits_headers_may_be_named_as_a_folder_of_headers(self) -> None:
+    def test_the_folder_of_headers_may_be_that_of_the_toolkit(self) -> None:
         self.write(
             "headers.cu",
             "#include <cuda.h>\n#include <cuda_runtime.h>\n"
