@@ -226,6 +226,30 @@ int main() {
         self.cpucc("@options")
         self.assertEqual("7 1\n", self.output_of("./a program"))
 
+    def test_random_numbers_in_kernels_need_no_library(self) -> None:
+        self.write(
+            "random.cu",
+            """
+#include <curand_kernel.h>
+#include <cstdio>
+__global__ void k(float* a) {
+  curandState state;
+  curand_init(1, threadIdx.x, 2, &state);
+  *a = curand_uniform(&state);
+}
+int main() {
+  float* a = nullptr;
+  cudaMallocManaged(&a, sizeof(float));
+  k<<<1, 1>>>(a);
+  cudaDeviceSynchronize();
+  std::printf("%d\\n", *a > 0 && *a <= 1);
+  return cudaFree(a);
+}
+""",
+        )
+        self.cpucc("random.cu", "-o", "random")
+        self.assertEqual("1\n", self.output_of("./random"))
+
     def test_a_makefile_that_names_nvcc_and_links_with_another_compiler(self) -> None:
         toolkit = self.cpucc("--toolkit").strip()
         self.write(
@@ -238,6 +262,37 @@ int main() {
         self.environment["PATH"] = f"{home}/bin:{os.environ['PATH']}"
         self.output_of("make", "CUDA_HOME=toolkit")
         self.assertEqual(RESULT, self.output_of("./prog"))
+
+    def test_a_c_compiler_links_what_needs_no_cpp_of_its_own(self) -> None:
+        self.cpucc("-c", "kernel.cu")
+        self.cpucc("-c", "device.cu")
+        main = MAIN.replace("<cstdio>", "<stdio.h>").replace('extern "C" ', "")
+        self.write("main.c", main.replace("std::", ""))
+        library = "-L" + self.cpucc("--toolkit").strip() + "/lib64"
+        self.output_of("gcc", "main.c", "kernel.o", "device.o", library, "-lcudart", "-o", "prog")
+        self.assertEqual(RESULT, self.output_of("./prog"))
+
+    def test_the_folder_of_headers_may_be_that_of_the_toolkit(self) -> None:
+        self.write(
+            "headers.cu",
+            "#include <cuda.h>\n#include <cuda_runtime.h>\n"
+            "__global__ void k(int* a) { a[threadIdx.x] = blockIdx.x; }\n",
+        )
+        folder = self.cpucc("--toolkit").strip() + "/include"
+        for options in (["-I", folder], ["-I" + folder], ["-isystem", folder]):
+            with self.subTest(options):
+                self.cpucc(*options, "-c", "headers.cu", "-o", "headers.o")
+
+    def test_kernels_may_call_what_is_constexpr_if_that_is_asked_for(self) -> None:
+        self.write(
+            "limit.cu",
+            "#include <limits>\n"
+            "__global__ void k(float* a) { *a = std::numeric_limits<float>::max(); }\n",
+        )
+        self.cpucc("--expt-relaxed-constexpr", "-c", "limit.cu", "-o", "limit.o")
+        done = self.run_in_folder("cpucc", "-c", "limit.cu", "-o", "limit.o")
+        self.assertNotEqual(0, done.returncode)
+        self.assertIn("limit.cu:2: error: `std::numeric_limits` exists only", done.stderr)
 
     def test_fmad_rounds_a_product_and_a_sum_once(self) -> None:
         if os.uname().machine == "x86_64" and " fma " not in Path("/proc/cpuinfo").read_text():

@@ -757,7 +757,23 @@ TEST(Refusal, IsNotForAssemblyOfTheHost) {
         "__device__ void f() {\n#if 0\nasm(\"trap;\");\n#endif\n}",
         "// asm(\"trap;\")\nvoid f() { g(\"asm(mov.u32)\"); }"})
     EXPECT_TRUE(problems(source).empty()) << source;
-  expect_problem("__device__ void f() {\n#ifdef FAST\nasm(\"exit;\");\n#endif\n}", 3, "inline PTX");
+  expect_problem("__device__ void f() {\n\nasm(\"exit;\");\n}", 3, "inline PTX");
+}
+
+// Only the compiler knows whether that is compiled.
+TEST(Refusal, OfAssemblyUnderAConditionIsLeftToTheCompiler) {
+  const std::string refused =
+      "static_assert(false, \"inline PTX is machine code of a GPU, of which the CPU device runs a "
+      "part (its docs/cuda.md lists it); not `vshr.u32`\")";
+  const std::string statement = "asm volatile(\"vshr.u32 %0, %0, 1;\" : \"+r\"(x))";
+  const auto in_function = [](const std::string& what) {
+    return "__device__ void f(int x) {\n#ifdef FAST\n" + what + ";\n#else\ng();\n#endif\n}";
+  };
+  EXPECT_EQ(code(in_function(statement)), in_function(refused));
+  const auto in_macro = [](const std::string& what) {
+    return "#ifdef FAST\n#define F(x) " + what + "\n#endif\n";
+  };
+  EXPECT_EQ(code(in_macro(statement)), in_macro(refused));
 }
 
 TEST(Refusal, OfABraceThatIsMissing) {
@@ -1167,6 +1183,28 @@ TEST(Samples, StandInTheFoldersThatNvccPutsThemIn) {
       EXPECT_EQ(std::system(command.c_str()) == 0, folder == "accepted") << path;
     }
   }
+}
+
+// nvcc's --expt-relaxed-constexpr.
+TEST(Spaces, OfConstexprFunctionsMayBeRelaxed) {
+  const std::string host =
+      "constexpr int twice(int x) { return 2 * x; }\nint thrice(int x) { return 3 * x; }\n"
+      "struct pair { int a; constexpr pair(int x) : a(x) {} constexpr int get() const { return a; "
+      "} "
+      "};\n";
+  const auto relaxed = [&](const std::string& body) {
+    const std::string source = host + "__global__ void k(int* p) {\n" + body + "\n}\n";
+    EXPECT_FALSE(problems(source).empty()) << body;
+    return rewriter::rewrite(source, "k.cu", false, true).problems;
+  };
+  for (const std::string body :
+       {"*p = twice(*p);", "pair a(*p); *p = a.get();", "*p = std::numeric_limits<int>::max();",
+        "*p = std::max(*p, 3);", "*p = std::plus<int>{}(*p, 3);", "std::pair<int, int> a;",
+        "std::array<int, 2> a{}; *p = a.size();"})
+    EXPECT_TRUE(relaxed(body).empty()) << body << ": " << relaxed(body)[0].sentence;
+  for (const std::string body : {"*p = thrice(*p);", "*p = std::reduce(p, p + 3);",
+                                 "std::vector<int> a;", "*p = std::hash<int>{}(*p);"})
+    EXPECT_EQ(relaxed(body).size(), 1u) << body;
 }
 
 TEST(Spaces, OfAHeaderAreThoseOfItsIncluder) {

@@ -59,6 +59,7 @@ foreach(link IN ITEMS "bin/nvcc ../../../../bin/cpucc" "include ../../../include
 endforeach()
 list(TRANSFORM layers PREPEND "lib" OUTPUT_VARIABLE archives)
 list(TRANSFORM archives APPEND ".a")
+list(APPEND archives "AS_NEEDED(-lstdc++ -lm)")  # some link with gcc: NVIDIA's library is complete
 if(LAB_HAVE_OPENBLAS)
   list(APPEND archives "AS_NEEDED(-lopenblas)")
 endif()

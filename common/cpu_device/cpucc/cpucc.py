@@ -37,7 +37,7 @@ The options are nvcc's, in their short and long forms.
   -Xlinker LIST      options for the linker
   -rdc=true          files share their `extern __device__` variables
   -fmad=true         round a*b+c once. nvcc does so unless told -fmad=false, the default here
-  -arch, -gencode, -Xptxas, --use_fast_math, --expt-... and the like: accepted, without effect
+  -arch, -gencode, -Xptxas, --use_fast_math, -lineinfo and the like: accepted, without effect
   --check            not nvcc's: watch every access of kernels for races and bad addresses
   --toolkit          not nvcc's: print a folder for PATH=FOLDER/bin:$PATH or CUDA_HOME=FOLDER
   -dryrun, -v        show the commands                  --version, -h
@@ -53,7 +53,7 @@ c|compile dc|device-c dw|device-w dlink|device-link E|preprocess M|generate-depe
 MM|generate-nonsystem-dependencies MD|generate-dependencies-with-compile
 MMD|generate-nonsystem-dependencies-with-compile MP|generate-dependency-targets link lib shared
 g|debug G|device-debug pg|profile w|disable-warnings v|verbose dryrun V|version h|help
-noeh|no-exceptions check toolkit
+noeh|no-exceptions check toolkit expt-relaxed-constexpr
 forward|forward-unknown-to-host-compiler|forward-unknown-to-host-linker|forward-unknown-opts
 """
 VALUES = """
@@ -65,7 +65,7 @@ gencode|generate-code code|gpu-code ftemplate-depth ftemplate-backtrace-limit op
 """
 ACCEPTED_FLAGS = """
 lineinfo|generate-line-info use_fast_math m64 restrict keep|save-temps objtemp|objdir-as-tempdir
-allow-unsupported-compiler expt-relaxed-constexpr expt-extended-lambda|extended-lambda
+allow-unsupported-compiler expt-extended-lambda|extended-lambda
 dlto|dlink-time-opt lto gen-opt-lto nohdinitlist|no-host-device-initializer-list
 nohdmoveforward|no-host-device-move-forward noprof|dont-use-profile extra-device-vectorization
 keep-device-functions src-in-ptx|source-in-ptx res-usage|resource-usage
@@ -330,10 +330,9 @@ def make_escape(path: str) -> str:
 
 
 def is_toolkit(folder: str) -> bool:
-    """Makefiles name the folder of NVIDIA's headers, which must not be found before ours."""
-    return os.path.isfile(os.path.join(folder, "cuda_runtime.h")) and not os.path.samefile(
-        folder, HEADERS
-    )
+    """Makefiles name the folder of CUDA's headers. NVIDIA's must not be found before ours, and ours
+    do not belong to the program: the rewriter would take `threadIdx` for a variable of the host."""
+    return os.path.isfile(os.path.join(folder, "cuda_runtime.h"))
 
 
 class Driver:
@@ -396,6 +395,8 @@ class Driver:
         command += ["--depfile", target + ".d"]
         if self.options.last("rdc") != "true" and "dc" not in self.options.flags:
             command += ["--whole-program"]
+        if "expt-relaxed-constexpr" in self.options.flags:
+            command += ["--relaxed-constexpr"]
         for folder in self.folders():
             command += ["-I", folder]
         self.run(command)

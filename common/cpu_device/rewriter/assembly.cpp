@@ -109,12 +109,21 @@ std::size_t edit_assembly(const stretch& s, std::size_t at) {
     s.found.uses_ptx = true;
     return close;
   }
-  if (!s.ts[at].conditional)
-    s.report(s.ts[at].line,
-             "inline PTX is machine code of a GPU, of which the CPU device runs a "
-             "part (its docs/cuda.md lists it)" +
-                 (done.refused.empty() ? "" : "; not `" + done.refused + "`"));
-  return at;
+  const std::string sentence =
+      "inline PTX is machine code of a GPU, of which the CPU device runs a part (its docs/cuda.md "
+      "lists it)" +
+      (done.refused.empty() ? "" : "; not `" + done.refused + "`");
+  const std::size_t close = match_forward(s.ts, open);
+  if (s.ts[at].conditional) return at;
+  if (!s.ts[at].uncertain || close == kNone) {
+    s.report(s.ts[at].line, sentence);
+    return at;
+  }
+  // Under `#ifdef PTX` or the like: the compiler knows whether it is compiled.
+  s.replace(s.ts[at].begin, s.ts[close].end(),
+            "static_assert(false, " + literal(sentence) + ")" +
+                s.newlines(s.ts[at].begin, s.ts[close].end()));
+  return close;
 }
 
 }  // namespace rewriter

@@ -21,11 +21,12 @@ constexpr int kUsage = 2;
 
 constexpr std::string_view kHelp =
     "usage: cuda_rewriter INPUT.cu --output FILE.cpp [--depfile FILE.d] [-I DIR]...\n"
-    "                     [--whole-program]\n"
+    "                     [--whole-program] [--relaxed-constexpr]\n"
     "       cuda_rewriter --tokens FILE\n"
     "Turns CUDA C++ into C++ for the CPU device. Headers that need it are written beside "
     "FILE.cpp.\n"
     "--whole-program: device variables belong to their file, as with nvcc without -rdc=true.\n"
+    "--relaxed-constexpr: device code may call constexpr functions of the host.\n"
     "--tokens prints a line for each token of FILE: kind, offset, length and line.\n"
     "Exit: 0 written, 1 the source is refused (reasons on stderr), 2 usage.\n";
 
@@ -48,6 +49,10 @@ int run_command_line(int argc, char** argv) {
     }
     if (option == "--whole-program") {
       wanted.whole_program = true;
+      continue;
+    }
+    if (option == "--relaxed-constexpr") {
+      wanted.relaxed_constexpr = true;
       continue;
     }
     if (option == "--output" || option == "--depfile" || option == "-I" || option == "--tokens") {

@@ -27,68 +27,45 @@ using table = std::unordered_map<std::string_view, library_name>;
 
 table make_std() {
   table all;
+  const auto add_all = [&](library_kind kind, std::string_view advice, bool is_constexpr,
+                           std::initializer_list<std::string_view> names) {
+    for (const std::string_view name : names)
+      all.emplace(name, library_name{kind, advice, is_constexpr});
+  };
   const auto add = [&](library_kind kind, std::string_view advice,
                        std::initializer_list<std::string_view> names) {
-    for (const std::string_view name : names) all.emplace(name, library_name{kind, advice});
+    add_all(kind, advice, false, names);
   };
-  add(library_kind::function, "without `std::` it is CUDA's own, which works in kernels",
-      {"max", "min"});
-  add(library_kind::function, "swap them with a third variable", {"swap", "exchange"});
-  add(library_kind::function, "write it as min() of max(), both without `std::`", {"clamp"});
-  add(library_kind::function, kLoop, {"sort",
-                                      "stable_sort",
-                                      "partial_sort",
-                                      "nth_element",
-                                      "fill",
-                                      "fill_n",
-                                      "copy",
-                                      "copy_n",
-                                      "copy_if",
-                                      "transform",
-                                      "accumulate",
-                                      "reduce",
-                                      "inner_product",
-                                      "iota",
-                                      "for_each",
-                                      "find",
-                                      "find_if",
-                                      "count",
-                                      "count_if",
-                                      "min_element",
-                                      "max_element",
-                                      "all_of",
-                                      "any_of",
-                                      "none_of",
-                                      "reverse",
-                                      "rotate",
-                                      "unique",
-                                      "lower_bound",
-                                      "upper_bound",
-                                      "binary_search",
-                                      "equal",
-                                      "partial_sum",
-                                      "swap_ranges",
-                                      "inclusive_scan",
-                                      "exclusive_scan",
-                                      "is_sorted",
-                                      "generate",
-                                      "gcd",
-                                      "lcm",
-                                      "midpoint",
-                                      "lerp",
-                                      "minmax",
-                                      "distance",
-                                      "advance"});
-  add(library_kind::function, kBits,
-      {"popcount", "countl_zero", "countr_zero", "bit_cast", "bit_ceil", "bit_floor", "rotl",
-       "rotr", "has_single_bit"});
-  add(library_kind::function, kPlain,
-      {"make_pair", "make_tuple", "tie", "make_unique", "make_shared", "make_optional"});
+  const auto add_constexpr = [&](library_kind kind, std::string_view advice,
+                                 std::initializer_list<std::string_view> names) {
+    add_all(kind, advice, true, names);
+  };
+  add_constexpr(library_kind::function, "without `std::` it is CUDA's own, which works in kernels",
+                {"max", "min"});
+  add_constexpr(library_kind::function, "swap them with a third variable", {"swap", "exchange"});
+  add_constexpr(library_kind::function, "write it as min() of max(), both without `std::`",
+                {"clamp"});
+  add_constexpr(library_kind::function, kLoop,
+                {"sort",          "partial_sort", "nth_element",   "fill",        "fill_n",
+                 "copy",          "copy_n",       "copy_if",       "transform",   "accumulate",
+                 "inner_product", "iota",         "for_each",      "find",        "find_if",
+                 "count",         "count_if",     "min_element",   "max_element", "all_of",
+                 "any_of",        "none_of",      "reverse",       "rotate",      "unique",
+                 "lower_bound",   "upper_bound",  "binary_search", "equal",       "partial_sum",
+                 "swap_ranges",   "is_sorted",    "generate",      "gcd",         "lcm",
+                 "midpoint",      "lerp",         "minmax",        "distance",    "advance"});
+  add(library_kind::function, kLoop, {"stable_sort", "reduce", "inclusive_scan", "exclusive_scan"});
+  add_constexpr(library_kind::function, kBits,
+                {"popcount", "countl_zero", "countr_zero", "bit_cast", "bit_ceil", "bit_floor",
+                 "rotl", "rotr", "has_single_bit"});
+  add_constexpr(library_kind::function, kPlain,
+                {"make_pair", "make_tuple", "tie", "make_optional"});
+  add(library_kind::function, kPlain, {"make_unique", "make_shared"});
   add(library_kind::function, kPrintf, {"to_string", "puts", "putchar", "fprintf", "sprintf"});
   add(library_kind::function, kHost, {"stoi", "stof", "stod", "getline", "exit", "abort"});
-  add(library_kind::function, "sizeof(a) / sizeof(a[0]) works in kernels", {"size"});
-  add(library_kind::function, "the operator `&` takes an address", {"addressof"});
-  add(library_kind::function, "write a reference to const", {"as_const"});
+  add_constexpr(library_kind::function, "sizeof(a) / sizeof(a[0]) works in kernels", {"size"});
+  add_constexpr(library_kind::function, "the operator `&` takes an address", {"addressof"});
+  add_constexpr(library_kind::function, "write a reference to const", {"as_const"});
   add(library_kind::function, "use / and %", {"div", "ldiv"});
   add(library_kind::function, kRandom, {"rand", "srand"});
   add(library_kind::function, kMemory, {"memmove"});
@@ -96,13 +73,14 @@ table make_std() {
   add(library_kind::type, kArray,
       {"vector", "string", "list", "deque", "map", "set", "unordered_map", "unordered_set", "queue",
        "stack", "priority_queue"});
-  add(library_kind::type, kPlain,
-      {"tuple", "pair", "optional", "variant", "any", "function", "unique_ptr", "shared_ptr"});
+  add_constexpr(library_kind::type, kPlain, {"tuple", "pair", "optional", "variant"});
+  add(library_kind::type, kPlain, {"any", "function", "unique_ptr", "shared_ptr"});
   add(library_kind::type, kPrintf, {"ostringstream", "stringstream", "ofstream", "ifstream"});
   add(library_kind::type, kAlone, {"mutex", "lock_guard", "unique_lock", "scoped_lock", "thread"});
-  add(library_kind::functor, "write the operator itself",
-      {"plus", "minus", "multiplies", "divides", "modulus", "negate", "less", "greater",
-       "less_equal", "greater_equal", "equal_to", "not_equal_to", "hash"});
+  add_constexpr(library_kind::functor, "write the operator itself",
+                {"plus", "minus", "multiplies", "divides", "modulus", "negate", "less", "greater",
+                 "less_equal", "greater_equal", "equal_to", "not_equal_to"});
+  add(library_kind::functor, "write the operator itself", {"hash"});
   add(library_kind::type, kRandom,
       {"mt19937", "mt19937_64", "default_random_engine", "random_device",
        "uniform_real_distribution", "uniform_int_distribution", "normal_distribution"});
@@ -146,6 +124,14 @@ std::string_view host_only_function(std::string_view name) {
   static const std::unordered_map<std::string_view, std::string_view> all = make_functions();
   const auto found = all.find(name);
   return found == all.end() ? std::string_view() : found->second;
+}
+
+bool is_math_function(std::string_view name) {
+  return is_one_of(name,
+                   {"abs",   "fabs",  "min",   "max",   "sqrt",  "cbrt",  "pow",   "exp",
+                    "exp2",  "log",   "log2",  "log10", "sin",   "cos",   "tan",   "asin",
+                    "acos",  "atan",  "atan2", "sinh",  "cosh",  "tanh",  "ceil",  "floor",
+                    "round", "trunc", "fmod",  "fma",   "hypot", "isnan", "isinf", "isfinite"});
 }
 
 bool is_device_function(std::string_view name) {

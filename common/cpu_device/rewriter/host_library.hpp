@@ -15,6 +15,7 @@ enum class library_kind { function, object, type, functor };
 struct library_name {
   library_kind kind;
   std::string_view advice;  // continues "...: "; never empty
+  bool is_constexpr;        // in C++20
 };
 
 /// A name of namespace std that device code cannot use, or nothing.
@@ -23,6 +24,9 @@ std::optional<library_name> host_only_std(std::string_view name);
 /// A function of the C library or of CUDA's runtime that device code cannot call: the advice, or
 /// an empty text.
 std::string_view host_only_function(std::string_view name);
+
+/// Whether this is a function of CUDA and of the C library that both sides can call.
+bool is_math_function(std::string_view name);
 
 /// Whether this is a function of CUDA that host code cannot call.
 bool is_device_function(std::string_view name);

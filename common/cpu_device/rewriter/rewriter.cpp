@@ -37,11 +37,11 @@ std::string finished(std::string_view source, const std::vector<edit>& edits,
 }
 
 /// What was found in each file, and what is found between them, in the order of lines.
-std::vector<problem> all_problems(std::vector<problem> found,
-                                  const std::vector<listed_file>& files) {
+std::vector<problem> all_problems(std::vector<problem> found, const std::vector<listed_file>& files,
+                                  bool relaxed_constexpr) {
   std::map<std::string, std::size_t> order;
   for (const listed_file& one : files) order.emplace(one.name, order.size());
-  for (problem& p : check_spaces(files)) found.push_back(std::move(p));
+  for (problem& p : check_spaces(files, relaxed_constexpr)) found.push_back(std::move(p));
   std::stable_sort(found.begin(), found.end(), [&](const problem& a, const problem& b) {
     return std::tuple(order[a.file], a.line) < std::tuple(order[b.file], b.line);
   });
@@ -235,7 +235,7 @@ class project {
       problems.insert(problems.end(), found.problems.begin(), found.problems.end());
       if (!u->pasted) files.push_back({&u->file, u->name});
     }
-    return all_problems(std::move(problems), files);
+    return all_problems(std::move(problems), files, wanted_.relaxed_constexpr);
   }
 
   /// A header that includes a rewritten one must be rewritten to find it.
@@ -303,14 +303,15 @@ class project {
 
 }  // namespace
 
-rewritten rewrite(std::string_view source, const std::string& file, bool whole_program) {
+rewritten rewrite(std::string_view source, const std::string& file, bool whole_program,
+                  bool relaxed_constexpr) {
   source_file parsed(source);
   kernel_names names;
   collect_kernels(parsed, names);
   collect_ordinary(parsed, names);
   findings found = examine(parsed, names, file, whole_program);
   return {finished(source, found.edits, file), !found.edits.empty(),
-          all_problems(std::move(found.problems), {{&parsed, file}})};
+          all_problems(std::move(found.problems), {{&parsed, file}}, relaxed_constexpr)};
 }
 
 void print_tokens(const fs::path& file, std::ostream& out) {

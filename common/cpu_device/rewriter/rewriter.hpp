@@ -78,8 +78,9 @@ struct rewritten {
 };
 
 /// Rewrites one source on its own; `file` is only its name in problems. `whole_program`: its device
-/// variables are its own.
-rewritten rewrite(std::string_view source, const std::string& file, bool whole_program = false);
+/// variables are its own. `relaxed_constexpr`: its kernels may call what is constexpr.
+rewritten rewrite(std::string_view source, const std::string& file, bool whole_program = false,
+                  bool relaxed_constexpr = false);
 
 struct request {
   std::filesystem::path input;
@@ -87,6 +88,7 @@ struct request {
   std::filesystem::path depfile;                    ///< empty: none
   std::vector<std::filesystem::path> include_dirs;  ///< searched after the includer's own folder
   bool whole_program = false;                       ///< as for rewrite()
+  bool relaxed_constexpr = false;                   ///< as for rewrite()
 };
 
 /// Rewrites `input` into `output`, and those of the headers it includes (in quotes, or from

@@ -71,12 +71,13 @@ class compiled_set {
 class body_check {
  public:
   body_check(const std::vector<listed_file>& files, const declared& all, const function& f,
-             bool compiled, const std::set<std::string_view>& called_by_host,
-             std::vector<problem>& problems)
+             bool compiled, bool relaxed_constexpr,
+             const std::set<std::string_view>& called_by_host, std::vector<problem>& problems)
       : files_(files),
         all_(all),
         f_(f),
         compiled_(compiled),
+        relaxed_constexpr_(relaxed_constexpr),
         file_(*files[f.file].file),
         ts_(file_.parts.code),
         called_by_host_(called_by_host),
@@ -270,8 +271,8 @@ class body_check {
     if (check_library(i) || check_std_object(i) || check_object(i)) return;
     if (const auto c = read_call(i)) {
       const std::vector<const function*> found = candidates(*c);
-      if (!found.empty() && std::all_of(found.begin(), found.end(), [](const function* g) {
-            return g->where.host_only() && !g->is_consteval;
+      if (!found.empty() && std::all_of(found.begin(), found.end(), [&](const function* g) {
+            return is_only_for_host(*g) && (c->qualified || !overloads_cuda(*g));
           })) {
         std::string shown(t.text);
         if (!c->owner.empty()) shown = std::string(c->owner) + "::" + shown;
@@ -280,6 +281,17 @@ class body_check {
     }
     check_built_in(i);
     check_variable(i, t);
+  }
+
+  bool is_only_for_host(const function& g) const {
+    return g.where.host_only() && !g.is_consteval && !(relaxed_constexpr_ && g.is_constexpr);
+  }
+
+  /// Whether it stands beside a function of CUDA by that name, which a call then means as well: in
+  /// a namespace that is only opened here, for classes of its own.
+  bool overloads_cuda(const function& g) const {
+    const std::string here = space_of(file_, file_.places[f_.at]);
+    return here.substr(0, g.space.size()) != g.space && g.owner.empty() && is_math_function(g.name);
   }
 
   bool check_library(std::size_t i) {
@@ -294,6 +306,7 @@ class body_check {
       return true;
     };
     if (in_std && t.is("numeric_limits") && is(ts_, i + 1, "<")) {
+      if (relaxed_constexpr_) return false;
       const std::size_t close = angle_forward(ts_, i + 1);
       if (close != kNone && is(ts_, close + 1, "::") && is(ts_, close + 3, "("))
         return refuse(
@@ -311,6 +324,7 @@ class body_check {
     if (in_std || opened) {
       if (const auto name = host_only_std(t.text)) {
         if (opened && is_one_of(t.text, {"max", "min"})) return false;  // CUDA has them
+        if (relaxed_constexpr_ && name->is_constexpr) return false;
         if (name->kind == library_kind::object) return refuse(name->advice);
         if (name->kind == library_kind::function) {
           if (const auto c = read_call(i)) return refuse(name->advice);
@@ -480,7 +494,7 @@ class body_check {
       if (g.owner != type) continue;
       if (g.uncertain) return {};
       const bool fits_this = arguments == kNone || (arguments >= g.least && arguments <= g.most);
-      if (!g.where.host_only() || g.defaulted || g.is_consteval) {
+      if (!is_only_for_host(g) || g.defaulted) {
         // A member that is declared without marks and defined with them has both.
         if (fits_this || name != type) return {};
         continue;
@@ -503,7 +517,8 @@ class body_check {
     if (found == locals_.end() || found->second.pointer != arrow || found->second.array ||
         found->second.space != "std" || is_declared_here(object) ||
         (object > 0 && is_one_of(ts_[object - 1].text, {".", "->", "::"})) ||
-        !is_one_of(found->second.type, {"array", "span", "string_view", "complex", "atomic"}))
+        !is_one_of(found->second.type, {"array", "span", "string_view", "complex", "atomic"}) ||
+        (relaxed_constexpr_ && found->second.type != "atomic"))
       return false;
     report(i, "the members of `std::" + std::string(found->second.type) +
                   "` are functions of the host, and " + who() + " runs on the device: " +
@@ -647,7 +662,7 @@ class body_check {
     for (auto at = first; at != last; ++at) {
       const function& g = all_.functions[at->second];
       const bool takes = g.owner == type || mentions(g, type);
-      if (!g.where.host_only() || g.defaulted || g.uncertain) {
+      if (!is_only_for_host(g) || g.defaulted || g.uncertain) {
         if (takes || g.templated) return;
       } else if (takes) {
         host = &g;
@@ -862,6 +877,7 @@ class body_check {
   const declared& all_;
   const function& f_;
   const bool compiled_;  // or only looked at, as an inline function that nothing names
+  const bool relaxed_constexpr_;
   const source_file& file_;
   const tokens& ts_;
   const std::set<std::string_view>& called_by_host_;
@@ -887,7 +903,7 @@ std::set<std::string_view> names_in_host_code(const std::vector<listed_file>& fi
 
 }  // namespace
 
-std::vector<problem> check_spaces(const std::vector<listed_file>& files) {
+std::vector<problem> check_spaces(const std::vector<listed_file>& files, bool relaxed_constexpr) {
   std::vector<const source_file*> sources;
   for (const listed_file& one : files) sources.push_back(one.file);
   const declared all = read_declared(sources);
@@ -898,7 +914,8 @@ std::vector<problem> check_spaces(const std::vector<listed_file>& files) {
     const function& f = all.functions[i];
     if (f.body == kNone || f.uncertain) continue;
     if (!compiled.contains(i) && f.templated) continue;
-    body_check(files, all, f, compiled.contains(i), called_by_host, problems).run();
+    body_check(files, all, f, compiled.contains(i), relaxed_constexpr, called_by_host, problems)
+        .run();
   }
   check_kernel_declarations(files, all, problems);
   // One sentence a line: a name may stand there twice.

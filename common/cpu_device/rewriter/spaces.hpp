@@ -23,7 +23,8 @@ struct listed_file {
 };
 
 /// Who calls and reads what, across the files of a program. In no particular order.
-std::vector<problem> check_spaces(const std::vector<listed_file>& files);
+/// `relaxed_constexpr`: device code may call what is constexpr, as with nvcc's option.
+std::vector<problem> check_spaces(const std::vector<listed_file>& files, bool relaxed_constexpr);
 
 /// kernel_declarations.cpp: a part of it.
 void check_kernel_declarations(const std::vector<listed_file>& files, const declared& all,
