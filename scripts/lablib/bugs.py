@@ -208,7 +208,7 @@ def apply(bug: Bug, text: str, bugs_name: str, solution_name: str) -> str:
 
 
 def sample(found: Sequence[Bug], solution: str, seed: str) -> List[Bug]:
-    """A fifth of the bugs of an exercise, chosen by the seed: at least one for each way to be
+    """An eighth of the bugs of an exercise, chosen by the seed: at least one for each way to be
     caught, and in as many functions of the solution, whose text this is, as possible."""
     import random  # takes a while, and a thousand bugs are judged without it
 
@@ -228,7 +228,7 @@ def sample(found: Sequence[Bug], solution: str, seed: str) -> List[Bug]:
         if bug not in chosen:
             (again if function(bug) in seen else others).append(bug)
             seen.add(function(bug))
-    return chosen + [*others, *again][: max((len(found) + 4) // 5 - len(chosen), 0)]
+    return chosen + [*others, *again][: max((len(found) + 7) // 8 - len(chosen), 0)]
 
 
 def source_of(bug: Bug, solution_folder: Path, lab_folder: Path) -> Path:
