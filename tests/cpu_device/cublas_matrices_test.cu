@@ -333,4 +333,136 @@ TEST(CublasEx, TakesTypesAsArguments) {
             CUBLAS_STATUS_NOT_SUPPORTED);
 }
 
+// --- half precision and whole numbers ------------------------------------------------------------
+// Small whole numbers, whose products and sums all of these types have exactly.
+
+template <class T>
+std::vector<T> small_numbers(int n, int first) {
+  std::vector<T> v;
+  for (int i = 0; i < n; ++i)
+    v.push_back(static_cast<T>(static_cast<float>((first + 7 * i) % 5 - 2)));
+  return v;
+}
+
+template <class T>
+struct type_name;
+#define TYPE_NAME(T, name)                      \
+  template <>                                   \
+  struct type_name<T> {                         \
+    static constexpr cudaDataType value = name; \
+  }
+TYPE_NAME(float, CUDA_R_32F);
+TYPE_NAME(__half, CUDA_R_16F);
+TYPE_NAME(__nv_bfloat16, CUDA_R_16BF);
+TYPE_NAME(std::int8_t, CUDA_R_8I);
+TYPE_NAME(std::int32_t, CUDA_R_32I);
+#undef TYPE_NAME
+
+template <class T>
+std::vector<double> doubles(const std::vector<T>& v) {
+  std::vector<double> all;
+  for (const T& x : v) all.push_back(static_cast<double>(static_cast<float>(x)));
+  return all;
+}
+
+/// Two products of 8 x 12 and 12 x 4, A transposed, with 3 and 2 (0 where C is new) as factors.
+template <class Scale, class In, class Out>
+void expect_products(cublasComputeType_t compute) {
+  constexpr int kM = 8, kN = 4, kK = 12;
+  SCOPED_TRACE(::testing::Message() << "A " << type_name<In>::value << ", C "
+                                    << type_name<Out>::value << ", compute type " << compute);
+  const blas h;
+  const std::vector<In> a = small_numbers<In>(2 * kM * kK, 0),
+                        b = small_numbers<In>(2 * kK * kN, 3);
+  const std::vector<Out> c = small_numbers<Out>(2 * kM * kN, 1);
+  const device_array<In> da(a), db(b);
+  for (const float factor : {2.0F, 0.0F}) {
+    const device_array<Out> dc(c), dd(c);
+    const Scale alpha = static_cast<Scale>(3.0F), beta = static_cast<Scale>(factor);
+    EXPECT_DONE(cublasGemmEx(h, CUBLAS_OP_T, CUBLAS_OP_N, kM, kN, kK, &alpha, da.data(),
+                             type_name<In>::value, kK, db.data(), type_name<In>::value, kK, &beta,
+                             dc.data(), type_name<Out>::value, kM, compute, CUBLAS_GEMM_DEFAULT));
+    EXPECT_DONE(cublasGemmStridedBatchedEx(
+        h, CUBLAS_OP_T, CUBLAS_OP_N, kM, kN, kK, &alpha, da.data(), type_name<In>::value, kK,
+        kM * kK, db.data(), type_name<In>::value, kK, kK * kN, &beta, dd.data(),
+        type_name<Out>::value, kM, kM * kN, 2, compute, CUBLAS_GEMM_DEFAULT));
+    std::vector<double> expected = doubles(c);
+    for (int batch = 0; batch < 2; ++batch)
+      for (int j = 0; j < kN; ++j)
+        for (int i = 0; i < kM; ++i) {
+          double sum = 0;
+          for (int k = 0; k < kK; ++k)
+            sum += static_cast<double>(static_cast<float>(a[batch * kM * kK + i * kK + k])) *
+                   static_cast<double>(static_cast<float>(b[batch * kK * kN + j * kK + k]));
+          double& element = expected[batch * kM * kN + j * kM + i];
+          element = 3 * sum + factor * element;
+        }
+    EXPECT_EQ(doubles(dd.to_host()), expected);
+    std::vector<double> first = doubles(c);
+    std::copy_n(expected.begin(), kM * kN, first.begin());
+    EXPECT_EQ(doubles(dc.to_host()), first);
+  }
+}
+
+TEST(CublasEx, MultipliesHalvesAndWholeNumbers) {
+  expect_products<float, __half, __half>(CUBLAS_COMPUTE_32F);
+  expect_products<float, __half, float>(CUBLAS_COMPUTE_32F);
+  expect_products<float, __nv_bfloat16, __nv_bfloat16>(CUBLAS_COMPUTE_32F);
+  expect_products<float, __nv_bfloat16, float>(CUBLAS_COMPUTE_32F);
+  expect_products<float, std::int8_t, float>(CUBLAS_COMPUTE_32F);
+  expect_products<__half, __half, __half>(CUBLAS_COMPUTE_16F);
+  expect_products<std::int32_t, std::int8_t, std::int32_t>(CUBLAS_COMPUTE_32I);
+}
+
+TEST(CublasHalf, SumsInFloatAndRoundsOnce) {
+  const blas h;
+  // 2048 + 1 + 1: a half cannot count that far by ones, and 2050 is one again.
+  const device_array<__half> a(std::vector<__half>{2048.0F, 1.0F, 1.0F}), ones(3, 1.0F), c(1, 0.0F);
+  const float one = 1, zero = 0;
+  EXPECT_DONE(cublasGemmEx(h, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 3, &one, a.data(), CUDA_R_16F, 1,
+                           ones.data(), CUDA_R_16F, 3, &zero, c.data(), CUDA_R_16F, 1,
+                           CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
+  EXPECT_EQ(static_cast<float>(c.to_host()[0]), 2050.0F);
+}
+
+TEST(CublasHalf, MultipliesMatrices) {
+  const blas h;
+  const device_array<__half> a(small_numbers<__half>(12, 0)), b(small_numbers<__half>(12, 1));
+  const device_array<__half> c(std::vector<__half>(8, __half(conformance::kNan)));
+  const __half one = 1.0F, zero = 0.0F;
+  // 2 x 3 times 3 x 2; and the same once more, beside another one.
+  EXPECT_DONE(cublasHgemm(h, CUBLAS_OP_N, CUBLAS_OP_N, 2, 2, 3, &one, a.data(), 2, b.data(), 3,
+                          &zero, c.data(), 2));
+  const std::vector<double> first = doubles(c.to_host());
+  const std::vector<double> x = doubles(a.to_host()), y = doubles(b.to_host());
+  for (int j = 0; j < 2; ++j)
+    for (int i = 0; i < 2; ++i)
+      EXPECT_EQ(first[2 * j + i],
+                x[i] * y[3 * j] + x[i + 2] * y[3 * j + 1] + x[i + 4] * y[3 * j + 2]);
+  EXPECT_DONE(cublasHgemmStridedBatched(h, CUBLAS_OP_N, CUBLAS_OP_N, 2, 2, 3, &one, a.data(), 2, 6,
+                                        b.data(), 3, 6, &zero, c.data(), 2, 4, 2));
+  const std::vector<double> both = doubles(c.to_host());
+  EXPECT_EQ(std::vector<double>(both.begin(), both.begin() + 4),
+            std::vector<double>(first.begin(), first.begin() + 4));
+  EXPECT_EQ(both[4], x[6] * y[6] + x[8] * y[7] + x[10] * y[8]);
+}
+
+TEST(CublasEx, RefusesTypesThatDoNotGoTogether) {
+  const blas h;
+  const device_array<float> x(4, 1.0F);
+  const float one = 1, zero = 0;
+  const auto status = [&](cudaDataType a, cudaDataType b, cudaDataType c, cublasComputeType_t t) {
+    return cublasGemmEx(h, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &one, x.data(), a, 1, x.data(), b, 1,
+                        &zero, x.data(), c, 1, t, CUBLAS_GEMM_DEFAULT);
+  };
+  EXPECT_EQ(status(CUDA_R_16F, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F),
+            CUBLAS_STATUS_NOT_SUPPORTED);
+  EXPECT_EQ(status(CUDA_R_16F, CUDA_R_16F, CUDA_R_16BF, CUBLAS_COMPUTE_32F),
+            CUBLAS_STATUS_NOT_SUPPORTED);
+  EXPECT_EQ(status(CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_64F),
+            CUBLAS_STATUS_NOT_SUPPORTED);
+  EXPECT_EQ(status(CUDA_R_16F, CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_16F),
+            CUBLAS_STATUS_NOT_SUPPORTED);
+}
+
 }  // namespace

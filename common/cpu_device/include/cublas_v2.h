@@ -213,15 +213,40 @@ CPU_DEVICE_CUBLAS(S, float)
 CPU_DEVICE_CUBLAS(D, double)
 #undef CPU_DEVICE_CUBLAS
 
-// --- types as arguments -------------------------------------------------------------------------
-// Here all types of a call must be CUDA_R_32F, or all CUDA_R_64F; others: NOT_SUPPORTED.
+// --- half precision, and types as arguments -----------------------------------------------------
 
+cublasStatus_t cublasHgemm(cublasHandle_t handle, cublasOperation_t transa,
+                           cublasOperation_t transb, int m, int n, int k, const __half* alpha,
+                           const __half* A, int lda, const __half* B, int ldb, const __half* beta,
+                           __half* C, int ldc);
+cublasStatus_t cublasHgemmStridedBatched(cublasHandle_t handle, cublasOperation_t transa,
+                                         cublasOperation_t transb, int m, int n, int k,
+                                         const __half* alpha, const __half* A, int lda,
+                                         long long stride_a, const __half* B, int ldb,
+                                         long long stride_b, const __half* beta, __half* C, int ldc,
+                                         long long stride_c, int batch_count);
+
+// All types CUDA_R_32F, or all 64F; others: NOT_SUPPORTED.
 cublasStatus_t cublasDotEx(cublasHandle_t handle, int n, const void* x, cudaDataType x_type,
                            int incx, const void* y, cudaDataType y_type, int incy, void* result,
                            cudaDataType result_type, cudaDataType execution_type);
+
+// Here A and B are of one type, and other combinations than these are NOT_SUPPORTED:
+//   compute type 32F (alpha and beta: float)   32F, 16F, 16BF or 8I; C 32F, or 16F or 16BF as A is
+//   16F (__half)                               all 16F
+//   64F (double)                               all 64F
+//   32I (int)                                  8I; C 32I
 cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa,
                             cublasOperation_t transb, int m, int n, int k, const void* alpha,
                             const void* A, cudaDataType a_type, int lda, const void* B,
                             cudaDataType b_type, int ldb, const void* beta, void* C,
                             cudaDataType c_type, int ldc, cublasComputeType_t compute,
                             cublasGemmAlgo_t algorithm);
+cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation_t transa,
+                                          cublasOperation_t transb, int m, int n, int k,
+                                          const void* alpha, const void* A, cudaDataType a_type,
+                                          int lda, long long stride_a, const void* B,
+                                          cudaDataType b_type, int ldb, long long stride_b,
+                                          const void* beta, void* C, cudaDataType c_type, int ldc,
+                                          long long stride_c, int batch_count,
+                                          cublasComputeType_t compute, cublasGemmAlgo_t algorithm);

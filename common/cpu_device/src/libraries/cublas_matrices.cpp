@@ -3,12 +3,50 @@
 
 // cuBLAS, Level 3 and what goes beyond BLAS.
 
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <type_traits>
+
 #include "cublas_call.hpp"
 
 namespace cpu_device::blas {
 namespace {
 
-/// What gemm, gemmBatched and gemmStridedBatched have in common.
+/// The same numbers as another type, without gaps between the columns.
+template <class To, class From>
+std::vector<To> converted(matrix<const From> from) {
+  std::vector<To> all;
+  all.reserve(static_cast<std::size_t>(from.rows * from.cols));
+  for (index j = 0; j < from.cols; ++j)
+    for (index i = 0; i < from.rows; ++i) all.push_back(static_cast<To>(from(i, j)));
+  return all;
+}
+
+/// C = alpha A B + beta C, where A and B are of another type than the sums. Each element of C is
+/// rounded once, at the end. (A GPU that is asked for sums in half precision rounds more often.)
+template <class Sum, class In, class Out>
+void multiply_mixed(Sum alpha, matrix<const In> a, matrix<const In> b, Sum beta, matrix<Out> c) {
+  const index m = c.rows, n = c.cols, k = a.cols;
+  std::vector<Sum> sums(static_cast<std::size_t>(m * n));
+  if (alpha != 0) {
+    const std::vector<Sum> left = converted<Sum>(a), right = converted<Sum>(b);
+    const matrix<const Sum> x = stored(left.data(), m, k, m), y = stored(right.data(), k, n, k);
+    const matrix<Sum> all = stored(sums.data(), m, n, m);
+    if constexpr (std::is_same_v<Sum, float>)
+      multiply<float>(1, x, y, 0, all);
+    else
+      for (index j = 0; j < n; ++j) multiply_add<Sum>(1, x, {&y(0, j), k, 1}, {&all(0, j), m, 1});
+  }
+  for (index j = 0; j < n; ++j)
+    for (index i = 0; i < m; ++i) {
+      Sum value = alpha * sums[static_cast<std::size_t>(j * m + i)];
+      if (beta != 0) value += beta * static_cast<Sum>(c(i, j));
+      c(i, j) = static_cast<Out>(value);
+    }
+}
+
+/// What gemm, gemmBatched and gemmStridedBatched have in common. T: alpha and beta.
 template <class T>
 struct product {
   cublasOperation_t transa, transb;
@@ -29,15 +67,23 @@ struct product {
       beta = c.value("beta", beta_pointer);
     }
   }
-  void run(const T* A, const T* B, T* C) const {
-    multiply<T>(alpha.get(), viewed(A, a_rows(), a_cols(), lda, transa),
-                viewed(B, b_rows(), b_cols(), ldb, transb), beta.get(), stored(C, m, n, ldc));
+  template <class In, class Out>
+  void run(const In* A, const In* B, Out* C) const {
+    const matrix<const In> a = viewed(A, a_rows(), a_cols(), lda, transa);
+    const matrix<const In> b = viewed(B, b_rows(), b_cols(), ldb, transb);
+    if constexpr (std::is_same_v<T, In> && std::is_same_v<T, Out> && std::is_floating_point_v<T>) {
+      multiply<T>(alpha.get(), a, b, beta.get(), stored(C, m, n, ldc));
+    } else {
+      using sum = std::conditional_t<std::is_integral_v<T>, std::int64_t, float>;
+      multiply_mixed(static_cast<sum>(alpha.get()), a, b, static_cast<sum>(beta.get()),
+                     stored(C, m, n, ldc));
+    }
   }
 };
 
-template <class T>
-cublasStatus_t gemm_strided(routine c, product<T> p, const T* alpha, const T* A, index stride_a,
-                            const T* B, index stride_b, const T* beta, T* C, index stride_c,
+template <class T, class In, class Out>
+cublasStatus_t gemm_strided(routine c, product<T> p, const T* alpha, const In* A, index stride_a,
+                            const In* B, index stride_b, const T* beta, Out* C, index stride_c,
                             index batch_count) {
   p.check(c, alpha, beta);
   c.size(batch_count, "batch_count");
@@ -270,6 +316,58 @@ cublasStatus_t getri(routine c, int n, const T* const A[], int lda, const int* p
   });
 }
 
+/// Calls run with what the types of a call are called in C++: the scalars', that of A and B, and
+/// C's.
+template <class Run>
+cublasStatus_t with_types(cudaDataType a, cudaDataType b, cudaDataType c,
+                          cublasComputeType_t compute, Run run) {
+  const bool exact_float = compute == CUBLAS_COMPUTE_32F || compute == CUBLAS_COMPUTE_32F_PEDANTIC;
+  const bool any_float = exact_float || (compute >= CUBLAS_COMPUTE_32F_FAST_16F &&
+                                         compute <= CUBLAS_COMPUTE_32F_FAST_TF32);
+  const auto are = [&](cudaDataType in, cudaDataType out) {
+    return a == in && b == in && c == out;
+  };
+  if (any_float && are(CUDA_R_32F, CUDA_R_32F)) return run(float{}, float{}, float{});
+  if (exact_float) {
+    if (are(CUDA_R_16F, CUDA_R_16F)) return run(float{}, __half{}, __half{});
+    if (are(CUDA_R_16F, CUDA_R_32F)) return run(float{}, __half{}, float{});
+    if (are(CUDA_R_16BF, CUDA_R_16BF)) return run(float{}, __nv_bfloat16{}, __nv_bfloat16{});
+    if (are(CUDA_R_16BF, CUDA_R_32F)) return run(float{}, __nv_bfloat16{}, float{});
+    if (are(CUDA_R_8I, CUDA_R_32F)) return run(float{}, std::int8_t{}, float{});
+  }
+  if ((compute == CUBLAS_COMPUTE_64F || compute == CUBLAS_COMPUTE_64F_PEDANTIC) &&
+      are(CUDA_R_64F, CUDA_R_64F))
+    return run(double{}, double{}, double{});
+  if ((compute == CUBLAS_COMPUTE_16F || compute == CUBLAS_COMPUTE_16F_PEDANTIC) &&
+      are(CUDA_R_16F, CUDA_R_16F))
+    return run(__half{}, __half{}, __half{});
+  if ((compute == CUBLAS_COMPUTE_32I || compute == CUBLAS_COMPUTE_32I_PEDANTIC) &&
+      are(CUDA_R_8I, CUDA_R_32I))
+    return run(std::int32_t{}, std::int8_t{}, std::int32_t{});
+  return explain_status(CUBLAS_STATUS_NOT_SUPPORTED,
+                        "products have A and B of one type: CUDA_R_32F, 16F, 16BF or 8I with a C "
+                        "of CUDA_R_32F and a 32F "
+                        "compute type, 16F or 16BF with a C of the same type (16F with a 16F "
+                        "compute type, too), 8I with "
+                        "a C of 32I and a 32I compute type, or all of them 64F");
+}
+
+cublasStatus_t gemm_ex(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb,
+                       index m, index n, index k, const void* alpha, const void* A,
+                       cudaDataType a_type, index lda, index stride_a, const void* B,
+                       cudaDataType b_type, index ldb, index stride_b, const void* beta, void* C,
+                       cudaDataType c_type, index ldc, index stride_c, index batch_count,
+                       cublasComputeType_t compute) {
+  const routine c(handle);
+  if (!c.ok()) return c.status();
+  return with_types(a_type, b_type, c_type, compute, [&]<class T, class In, class Out>(T, In, Out) {
+    return gemm_strided<T>(c, {transa, transb, m, n, k, lda, ldb, ldc, {}, {}},
+                           static_cast<const T*>(alpha), static_cast<const In*>(A), stride_a,
+                           static_cast<const In*>(B), stride_b, static_cast<const T*>(beta),
+                           static_cast<Out*>(C), stride_c, batch_count);
+  });
+}
+
 }  // namespace
 }  // namespace cpu_device::blas
 
@@ -378,27 +476,40 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa,
                             cudaDataType c_type, int ldc, cublasComputeType_t compute,
                             cublasGemmAlgo_t) {
   return cublas_call<"cublasGemmEx">([&] {
-    const routine c(handle);
-    if (!c.ok()) return c.status();
-    const auto run = [&]<class T>(T) {
-      return gemm_strided<T>(c, {transa, transb, m, n, k, lda, ldb, ldc, {}, {}},
-                             static_cast<const T*>(alpha), static_cast<const T*>(A), 0,
-                             static_cast<const T*>(B), 0, static_cast<const T*>(beta),
-                             static_cast<T*>(C), 0, 1);
-    };
-    const auto all = [&](cudaDataType type) {
-      return a_type == type && b_type == type && c_type == type;
-    };
-    if (all(CUDA_R_32F) &&
-        (compute == CUBLAS_COMPUTE_32F || compute == CUBLAS_COMPUTE_32F_PEDANTIC ||
-         (compute >= CUBLAS_COMPUTE_32F_FAST_16F && compute <= CUBLAS_COMPUTE_32F_FAST_TF32)))
-      return run(float{});
-    if (all(CUDA_R_64F) &&
-        (compute == CUBLAS_COMPUTE_64F || compute == CUBLAS_COMPUTE_64F_PEDANTIC))
-      return run(double{});
-    return explain_status(
-        CUBLAS_STATUS_NOT_SUPPORTED,
-        "cublasGemmEx: here A, B and C are all CUDA_R_32F with a 32F compute type, "
-        "or all CUDA_R_64F with a 64F one");
+    return gemm_ex(handle, transa, transb, m, n, k, alpha, A, a_type, lda, 0, B, b_type, ldb, 0,
+                   beta, C, c_type, ldc, 0, 1, compute);
+  });
+}
+cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation_t transa,
+                                          cublasOperation_t transb, int m, int n, int k,
+                                          const void* alpha, const void* A, cudaDataType a_type,
+                                          int lda, long long stride_a, const void* B,
+                                          cudaDataType b_type, int ldb, long long stride_b,
+                                          const void* beta, void* C, cudaDataType c_type, int ldc,
+                                          long long stride_c, int batch_count,
+                                          cublasComputeType_t compute, cublasGemmAlgo_t) {
+  return cublas_call<"cublasGemmStridedBatchedEx">([&] {
+    return gemm_ex(handle, transa, transb, m, n, k, alpha, A, a_type, lda, stride_a, B, b_type, ldb,
+                   stride_b, beta, C, c_type, ldc, stride_c, batch_count, compute);
+  });
+}
+cublasStatus_t cublasHgemm(cublasHandle_t handle, cublasOperation_t transa,
+                           cublasOperation_t transb, int m, int n, int k, const __half* alpha,
+                           const __half* A, int lda, const __half* B, int ldb, const __half* beta,
+                           __half* C, int ldc) {
+  return cublas_call<"cublasHgemm">([&] {
+    return gemm_strided<__half>(handle, {transa, transb, m, n, k, lda, ldb, ldc, {}, {}}, alpha, A,
+                                0, B, 0, beta, C, 0, 1);
+  });
+}
+cublasStatus_t cublasHgemmStridedBatched(cublasHandle_t handle, cublasOperation_t transa,
+                                         cublasOperation_t transb, int m, int n, int k,
+                                         const __half* alpha, const __half* A, int lda,
+                                         long long stride_a, const __half* B, int ldb,
+                                         long long stride_b, const __half* beta, __half* C, int ldc,
+                                         long long stride_c, int batch_count) {
+  return cublas_call<"cublasHgemmStridedBatched">([&] {
+    return gemm_strided<__half>(handle, {transa, transb, m, n, k, lda, ldb, ldc, {}, {}}, alpha, A,
+                                stride_a, B, stride_b, beta, C, stride_c, batch_count);
   });
 }
