@@ -203,6 +203,54 @@ TEST(CublasLt, FindsAnAlgorithmAndTakesIt) {
   EXPECT_DONE(cublasLtMatmulPreferenceDestroy(preference));
 }
 
+// Whole numbers from -2 to 2, whose sums all of these types have.
+template <class T>
+std::vector<T> small_numbers(int n, int first) {
+  std::vector<T> v;
+  for (int i = 0; i < n; ++i)
+    v.push_back(static_cast<T>(static_cast<float>((first + 7 * i) % 5 - 2)));
+  return v;
+}
+
+/// D = relu(2 A^T B + C + bias), of 16 x 16 matrices.
+template <class Scale, class In, class Out>
+void check_mixed(cublasComputeType_t compute, cudaDataType scale, cudaDataType in,
+                 cudaDataType out) {
+  SCOPED_TRACE(::testing::Message() << "compute type " << compute << ", " << in << " to " << out);
+  constexpr int kSize = 16;
+  handle h;
+  product p(compute, scale);
+  const std::vector<In> a = small_numbers<In>(256, 0), b = small_numbers<In>(256, 2);
+  const std::vector<Out> c = small_numbers<Out>(256, 1), bias = small_numbers<Out>(kSize, 4);
+  const device_array<In> da(a), db(b);
+  const device_array<Out> dc(c), dbias(bias), dd(256, static_cast<Out>(99.0F));
+  p.set(CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_T);
+  p.set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_RELU_BIAS);
+  p.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<const void*>(dbias.data()));
+  const layout of_in(in, kSize, kSize, kSize), of_out(out, kSize, kSize, kSize);
+  const Scale alpha = static_cast<Scale>(2.0F), beta = static_cast<Scale>(1.0F);
+  EXPECT_DONE(cublasLtMatmul(h, p, &alpha, da.data(), of_in, db.data(), of_in, &beta, dc.data(),
+                             of_out, dd.data(), of_out, nullptr, nullptr, 0, nullptr));
+  const std::vector<Out> d = dd.to_host();
+  const auto number = [](auto x) { return static_cast<double>(static_cast<float>(x)); };
+  for (std::size_t i = 0; i < kSize; ++i)
+    for (std::size_t j = 0; j < kSize; ++j) {
+      double sum = number(c[i + j * kSize]) + number(bias[i]);
+      for (std::size_t k = 0; k < kSize; ++k)
+        sum += 2 * number(a[k + i * kSize]) * number(b[k + j * kSize]);
+      EXPECT_EQ(number(d[i + j * kSize]), std::max(sum, 0.0)) << i << " " << j;
+    }
+}
+
+TEST(CublasLt, TakesHalfPrecision) {
+  constexpr cublasComputeType_t k32 = CUBLAS_COMPUTE_32F;
+  check_mixed<float, __half, __half>(k32, CUDA_R_32F, CUDA_R_16F, CUDA_R_16F);
+  check_mixed<float, __half, float>(k32, CUDA_R_32F, CUDA_R_16F, CUDA_R_32F);
+  check_mixed<float, __nv_bfloat16, __nv_bfloat16>(k32, CUDA_R_32F, CUDA_R_16BF, CUDA_R_16BF);
+  check_mixed<float, __nv_bfloat16, float>(k32, CUDA_R_32F, CUDA_R_16BF, CUDA_R_32F);
+  check_mixed<__half, __half, __half>(CUBLAS_COMPUTE_16F, CUDA_R_16F, CUDA_R_16F, CUDA_R_16F);
+}
+
 TEST(CublasLt, RefusesSizesThatDoNotFit) {
   handle h;
   product p(CUBLAS_COMPUTE_32F, CUDA_R_32F);
@@ -219,14 +267,25 @@ TEST(CublasLt, StoresRows) { check_form<double>({false, true, true, CUBLASLT_EPI
 
 TEST(CublasLt, SaysWhatIsNotThere) {
   handle h;
-  product p(CUBLAS_COMPUTE_16F, CUDA_R_16F);
-  const layout l(CUDA_R_16F, 16, 16, 16);
   const float alpha = 1, beta = 0;
-  testing::internal::CaptureStderr();
-  EXPECT_EQ(cublasLtMatmul(h, p, &alpha, nullptr, l, nullptr, l, &beta, nullptr, l, nullptr, l,
-                           nullptr, nullptr, 0, nullptr),
-            CUBLAS_STATUS_NOT_SUPPORTED);
-  EXPECT_NE(testing::internal::GetCapturedStderr().find("CUDA_R_32F"), std::string::npos);
+  const auto said = [&](cublasComputeType_t compute, cudaDataType scale, cudaDataType in,
+                        cudaDataType c, cudaDataType d) {
+    product p(compute, scale);
+    const layout of_in(in, 16, 16, 16), of_c(c, 16, 16, 16), of_d(d, 16, 16, 16);
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(cublasLtMatmul(h, p, &alpha, nullptr, of_in, nullptr, of_in, &beta, nullptr, of_c,
+                             nullptr, of_d, nullptr, nullptr, 0, nullptr),
+              CUBLAS_STATUS_NOT_SUPPORTED);
+    return testing::internal::GetCapturedStderr();
+  };
+  const auto has = [](const std::string& text, const char* part) {
+    return text.find(part) != std::string::npos;
+  };
+  constexpr cublasComputeType_t k32 = CUBLAS_COMPUTE_32F;
+  EXPECT_TRUE(has(said(k32, CUDA_R_32F, CUDA_R_64F, CUDA_R_64F, CUDA_R_64F), "CUDA_R_32F"));
+  EXPECT_TRUE(has(said(k32, CUDA_R_32F, CUDA_R_16F, CUDA_R_32F, CUDA_R_16F), "C and D are of one"));
+  EXPECT_TRUE(has(said(k32, CUDA_R_16F, CUDA_R_16F, CUDA_R_16F, CUDA_R_16F), "alpha and beta"));
+  EXPECT_TRUE(has(said(k32, CUDA_R_32F, CUDA_R_8I, CUDA_R_32F, CUDA_R_32F), "whole numbers"));
 }
 #endif
 

@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "cublas_call.hpp"
+#include "cublas_types.hpp"
 
 struct cublasLtContext {
   cublasHandle_t blas;
@@ -166,36 +167,62 @@ T after(T x, cublasLtEpilogue_t epilogue) {
   return x;
 }
 
-template <class T>
+/// T: alpha and beta. Sums and what follows them are of that type, too, but float for half; a
+/// result of another type is rounded once, at the end.
+template <class T, class In, class Out>
 struct matmul {
+  using sum = std::conditional_t<std::is_same_v<T, __half>, float, T>;
+  static constexpr bool kMixed = !std::is_same_v<sum, In> || !std::is_same_v<sum, Out>;
+
   stored_matrix a, b, c, d;
   cublasLtMatmulDescOpaque_t product;
   scalar<T> alpha, beta;
 
-  void run(const T* A, const T* B, const T* C, T* D) const {
+  void run(const In* A, const In* B, const Out* C, Out* D) const {
     for (index batch = 0; batch < d.batch_count; ++batch) {
-      const matrix<T> result = d.at(D, batch);
-      const T factor = beta.get();
-      if (factor != T(0) && C != D) {
-        const matrix<const T> from = c.at(C, batch);
+      const matrix<Out> target = d.at(D, batch);
+      matrix<const In> left = a.at(A, batch), right = b.at(B, batch);
+      if (transposes(product.transa)) left = left.transposed();
+      if (transposes(product.transb)) right = right.transposed();
+      if constexpr (kMixed) {
+        std::vector<sum> x, y, z(static_cast<std::size_t>(d.rows * d.cols));
+        if (static_cast<sum>(alpha.get()) != sum(0))
+          x = converted<sum>(left), y = converted<sum>(right);
+        const matrix<sum> result = stored(z.data(), d.rows, d.cols, d.rows);
+        calculate(stored<const sum>(x.data(), left.rows, left.cols, left.rows),
+                  stored<const sum>(y.data(), right.rows, right.cols, right.rows), C, batch,
+                  result);
         for (index j = 0; j < d.cols; ++j)
-          for (index i = 0; i < d.rows; ++i) result(i, j) = from(i, j);
+          for (index i = 0; i < d.rows; ++i) target(i, j) = static_cast<Out>(result(i, j));
+      } else {
+        calculate(left, right, C == D ? nullptr : C, batch, target);
       }
-      const matrix<const T> left = a.at(A, batch), right = b.at(B, batch);
-      multiply<T>(alpha.get(), transposes(product.transa) ? left.transposed() : left,
-                  transposes(product.transb) ? right.transposed() : right, factor, result);
-      if (product.epilogue == CUBLASLT_EPILOGUE_DEFAULT) continue;
-      const T* const bias = (product.epilogue & CUBLASLT_EPILOGUE_BIAS) != 0
-                                ? static_cast<const T*>(product.bias)
-                                : nullptr;
-      for (index j = 0; j < d.cols; ++j)
-        for (index i = 0; i < d.rows; ++i)
-          result(i, j) = after(result(i, j) + (bias != nullptr ? bias[i] : T(0)), product.epilogue);
     }
   }
 
-  cublasStatus_t submit(routine on, const void* alpha_pointer, const T* A, const T* B,
-                        const void* beta_pointer, const T* C, T* D) {
+  /// result = after(alpha left right + beta C + bias); C is there already if it is null.
+  void calculate(matrix<const sum> left, matrix<const sum> right, const Out* C, index batch,
+                 matrix<sum> result) const {
+    const sum factor = static_cast<sum>(beta.get());
+    if (factor != sum(0) && C != nullptr) {
+      const matrix<const Out> from = c.at(C, batch);
+      for (index j = 0; j < d.cols; ++j)
+        for (index i = 0; i < d.rows; ++i) result(i, j) = static_cast<sum>(from(i, j));
+    }
+    multiply<sum>(static_cast<sum>(alpha.get()), left, right, factor, result);
+    if (product.epilogue == CUBLASLT_EPILOGUE_DEFAULT) return;
+    const Out* const bias = (product.epilogue & CUBLASLT_EPILOGUE_BIAS) != 0
+                                ? static_cast<const Out*>(product.bias)
+                                : nullptr;
+    for (index j = 0; j < d.cols; ++j)
+      for (index i = 0; i < d.rows; ++i) {
+        const sum added = bias != nullptr ? static_cast<sum>(bias[i]) : sum(0);
+        result(i, j) = after(result(i, j) + added, product.epilogue);
+      }
+  }
+
+  cublasStatus_t submit(routine on, const void* alpha_pointer, const In* A, const In* B,
+                        const void* beta_pointer, const Out* C, Out* D) {
     const bool ta = transposes(product.transa), tb = transposes(product.transb);
     on.is(product.transa, "TRANSA").is(product.transb, "TRANSB");
     a.check(on, "A"), b.check(on, "B"), c.check(on, "C"), d.check(on, "D");
@@ -216,28 +243,44 @@ struct matmul {
     alpha = on.value("alpha", static_cast<const T*>(alpha_pointer));
     beta = on.value("beta", static_cast<const T*>(beta_pointer));
     a.check_memory(on, "A", A), b.check_memory(on, "B", B), d.check_memory(on, "D", D);
-    if (on.ok() && !in_place && (on.on_device() || beta.get() != T(0))) c.check_memory(on, "C", C);
+    const bool reads_c = on.on_device() || static_cast<sum>(beta.get()) != sum(0);
+    if (on.ok() && !in_place && reads_c) c.check_memory(on, "C", C);
     if ((product.epilogue & CUBLASLT_EPILOGUE_BIAS) != 0)
-      on.array_memory("the bias", static_cast<const T*>(product.bias), d.rows);
+      on.array_memory("the bias", static_cast<const Out*>(product.bias), d.rows);
     return on.run([self = *this, A, B, C, D] { self.run(A, B, C, D); });
   }
 };
 
+/// As with_types(), for types that have the epilogues and whose alpha and beta are as `product`
+/// says.
+template <class Run>
+cublasStatus_t with_types_of(const cublasLtMatmulDescOpaque_t& product, cudaDataType a,
+                             cudaDataType b, cudaDataType d, Run run) {
+  return with_types(a, b, d, product.compute,
+                    [&]<class T, class In, class Out>(T t, In in, Out out) {
+                      constexpr cudaDataType kScale = std::is_same_v<T, double>   ? CUDA_R_64F
+                                                      : std::is_same_v<T, __half> ? CUDA_R_16F
+                                                                                  : CUDA_R_32F;
+                      if constexpr (std::is_integral_v<T> || std::is_integral_v<In>)
+                        return not_there("whole numbers are not there");
+                      else if (product.scale != kScale)
+                        return not_there("alpha and beta are of the compute type here");
+                      else
+                        return run(t, in, out);
+                    });
+}
+
 /// Whether this product can be made here; a sentence if not.
-cublasStatus_t check_kind(const cublasLtMatmulDescOpaque_t& product,
-                          std::initializer_list<cublasLtMatrixLayout_t> layouts) {
-  for (const cublasLtMatrixLayout_t layout : layouts) {
-    if (layout->type != product.scale || (layout->type != CUDA_R_32F && layout->type != CUDA_R_64F))
-      return not_there("here A, B, C, D and the scale type are all CUDA_R_32F, or all CUDA_R_64F");
+cublasStatus_t check_kind(const cublasLtMatmulDescOpaque_t& product, cublasLtMatrixLayout_t a,
+                          cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c,
+                          cublasLtMatrixLayout_t d) {
+  for (const cublasLtMatrixLayout_t layout : {a, b, c, d})
     if (layout->order != CUBLASLT_ORDER_COL && layout->order != CUBLASLT_ORDER_ROW)
       return not_there("here matrices are stored by columns or by rows");
-  }
-  const bool wide = product.scale == CUDA_R_64F;
-  const cublasComputeType_t compute = product.compute;
-  if (wide ? compute != CUBLAS_COMPUTE_64F && compute != CUBLAS_COMPUTE_64F_PEDANTIC
-           : compute != CUBLAS_COMPUTE_32F && compute != CUBLAS_COMPUTE_32F_PEDANTIC &&
-                 (compute < CUBLAS_COMPUTE_32F_FAST_16F || compute > CUBLAS_COMPUTE_32F_FAST_TF32))
-    return not_there("here float is computed with a 32F type, double with a 64F one");
+  if (c->type != d->type) return not_there("here C and D are of one type");
+  const cublasStatus_t status = with_types_of(
+      product, a->type, b->type, d->type, [](auto, auto, auto) { return CUBLAS_STATUS_SUCCESS; });
+  if (status != CUBLAS_STATUS_SUCCESS) return status;
   switch (product.epilogue) {
     case CUBLASLT_EPILOGUE_DEFAULT:
     case CUBLASLT_EPILOGUE_RELU:
@@ -368,7 +411,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
         found == nullptr)
       return wrong("a null pointer is given, or no result is wanted");
     *found = 0;
-    if (const cublasStatus_t status = check_kind(*product, {a, b, c, d});
+    if (const cublasStatus_t status = check_kind(*product, a, b, c, d);
         status != CUBLAS_STATUS_SUCCESS)
       return status;
     results[0] = {};
@@ -389,7 +432,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t prod
     if (handle == nullptr || product == nullptr || a == nullptr || b == nullptr || c == nullptr ||
         d == nullptr)
       return wrong("the handle, the description or a layout is null");
-    if (const cublasStatus_t status = check_kind(*product, {a, b, c, d});
+    if (const cublasStatus_t status = check_kind(*product, a, b, c, d);
         status != CUBLAS_STATUS_SUCCESS)
       return status;
     if (const cublasStatus_t status = cublasSetStream(handle->blas, stream);
@@ -398,17 +441,17 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t prod
     handle->blas->pointer_mode = product->pointer_mode == CUBLASLT_POINTER_MODE_DEVICE
                                      ? CUBLAS_POINTER_MODE_DEVICE
                                      : CUBLAS_POINTER_MODE_HOST;
-    const auto run = [&]<class T>(T) {
-      matmul<T> work{stored_matrix(*a),
-                     stored_matrix(*b),
-                     stored_matrix(*c),
-                     stored_matrix(*d),
-                     *product,
-                     {},
-                     {}};
-      return work.submit(handle->blas, alpha, static_cast<const T*>(A), static_cast<const T*>(B),
-                         beta, static_cast<const T*>(C), static_cast<T*>(D));
+    const auto run = [&]<class T, class In, class Out>(T, In, Out) {
+      matmul<T, In, Out> work{stored_matrix(*a),
+                              stored_matrix(*b),
+                              stored_matrix(*c),
+                              stored_matrix(*d),
+                              *product,
+                              {},
+                              {}};
+      return work.submit(handle->blas, alpha, static_cast<const In*>(A), static_cast<const In*>(B),
+                         beta, static_cast<const Out*>(C), static_cast<Out*>(D));
     };
-    return product->scale == CUDA_R_32F ? run(float{}) : run(double{});
+    return with_types_of(*product, a->type, b->type, d->type, run);
   });
 }
