@@ -71,8 +71,8 @@
   X(cudaHostGetFlags, none, cudaErrorInvalidValue)                                       \
   X(cudaMemGetInfo, checked, cudaErrorInvalidValue)                                      \
   X(cudaPointerGetAttributes, checked, cudaErrorInvalidValue)                            \
-  X(cudaMallocAsync, checked | uncaptured, cudaErrorMemoryAllocation)                    \
-  X(cudaMallocFromPoolAsync, checked | uncaptured, cudaErrorMemoryAllocation)            \
+  X(cudaMallocAsync, checked, cudaErrorMemoryAllocation)                                 \
+  X(cudaMallocFromPoolAsync, checked, cudaErrorMemoryAllocation)                         \
   X(cudaFreeAsync, releases, cudaErrorInvalidValue)                                      \
   X(cudaDeviceGetDefaultMemPool, none, cudaErrorInvalidDevice)                           \
   X(cudaDeviceGetMemPool, none, cudaErrorInvalidDevice)                                  \
@@ -181,6 +181,13 @@
   X(cudaGraphAddMemsetNode, none, cudaErrorInvalidValue)                                 \
   X(cudaGraphAddHostNode, none, cudaErrorInvalidValue)                                   \
   X(cudaGraphAddChildGraphNode, none, cudaErrorInvalidValue)                             \
+  X(cudaGraphAddMemAllocNode, none, cudaErrorMemoryAllocation)                           \
+  X(cudaGraphAddMemFreeNode, none, cudaErrorInvalidValue)                                \
+  X(cudaGraphMemAllocNodeGetParams, none, cudaErrorInvalidValue)                         \
+  X(cudaGraphMemFreeNodeGetParams, none, cudaErrorInvalidValue)                          \
+  X(cudaDeviceGraphMemTrim, none, cudaErrorInvalidValue)                                 \
+  X(cudaDeviceGetGraphMemAttribute, none, cudaErrorInvalidValue)                         \
+  X(cudaDeviceSetGraphMemAttribute, none, cudaErrorInvalidValue)                         \
   X(cudaGraphAddEmptyNode, none, cudaErrorInvalidValue)                                  \
   X(cudaGraphAddEventRecordNode, none, cudaErrorInvalidValue)                            \
   X(cudaGraphAddEventWaitNode, none, cudaErrorInvalidValue)                              \

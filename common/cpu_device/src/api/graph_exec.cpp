@@ -56,9 +56,10 @@ bool same_shape(const ready_graph& a, const ready_graph& b, std::size_t& wrong, 
 }
 
 const char* name_of(cudaGraphNodeType type) {
-  static constexpr const char* kNames[] = {"kernel node", "copy node",  "memset node",
-                                           "host node",   "graph node", "empty node",
-                                           "wait node",   "event node"};
+  static constexpr const char* kNames[] = {
+      "kernel node",     "copy node", "memset node", "host node", "graph node",
+      "empty node",      "wait node", "event node",  "",          "",
+      "allocation node", "free node"};
   return kNames[static_cast<unsigned>(type) % std::size(kNames)];
 }
 
@@ -128,6 +129,9 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph,
     if (!make_ready(*graph, *nodes))
       return fail(cudaErrorInvalidValue,
                   "cudaGraphInstantiate: the nodes depend on each other in a circle");
+    for (const auto& node : graph->nodes)
+      if (node->type == cudaGraphNodeTypeMemAlloc)
+        node->memory->frees_itself = (flags & cudaGraphInstantiateFlagAutoFreeOnLaunch) != 0;
     *exec = new CUgraphExec_st{std::move(nodes)};
     execs().insert(*exec);
     return cudaSuccess;

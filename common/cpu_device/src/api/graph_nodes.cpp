@@ -52,6 +52,7 @@ cudaError_t add(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t*
   const cudaError_t status = drafted(draft, describe);
   if (status != cudaSuccess) return status;
   *node = add_node(*graph, draft.type, std::move(draft.work), std::move(before));
+  (*node)->memory = std::move(draft.memory);
   return cudaSuccess;
 }
 
@@ -63,6 +64,15 @@ cudaError_t change(cudaGraphNode_t node, cudaGraphNodeType type, Describe descri
   const cudaError_t status = drafted(draft, describe);
   if (status == cudaSuccess) node->work = std::move(draft.work);
   return status;
+}
+
+/// With memory of its own, which there is once.
+bool has_memory(const CUgraph_st& graph) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(),
+                     [](const auto& node) { return node->memory != nullptr; });
+}
+cudaError_t refuse_memory() {
+  return fail(cudaErrorNotSupported, this_call() + ": the graph allocates or frees memory.");
 }
 
 /// Fills a caller's array of *count places, or says how many there are.
@@ -133,6 +143,7 @@ cudaError_t draft_child(node_draft& draft, const CUgraph_st* child, const CUgrap
   const auto nodes = std::make_shared<ready_graph>();
   if (!is_graph(child) || child == parent || !make_ready(*child, *nodes))
     return fail(cudaErrorInvalidValue);
+  if (has_memory(*child)) return refuse_memory();
   draft.type = cudaGraphNodeTypeGraph;
   draft.work = [nodes] { run_graph(*nodes); };
   return cudaSuccess;
@@ -181,6 +192,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
 cudaError_t cudaGraphClone(cudaGraph_t* clone, cudaGraph_t graph) {
   return call(api::cudaGraphClone, [&] {
     if (clone == nullptr || !is_graph(graph)) return fail(cudaErrorInvalidValue);
+    if (has_memory(*graph)) return refuse_memory();
     auto copy = std::make_unique<CUgraph_st>();
     std::map<const CUgraphNode_st*, CUgraphNode_st*> copies;
     for (const auto& node : graph->nodes)
@@ -237,6 +249,49 @@ cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t* node, cudaGraph_t graph,
   return call(api::cudaGraphAddChildGraphNode, [&] {
     return add(node, graph, dependencies, count,
                [&](node_draft& draft) { return draft_child(draft, child, graph); });
+  });
+}
+cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t* node, cudaGraph_t graph,
+                                     const cudaGraphNode_t* dependencies, std::size_t count,
+                                     cudaMemAllocNodeParams* p) {
+  const void* made_at = __builtin_return_address(0);
+  return call(api::cudaGraphAddMemAllocNode, [&] {
+    if (p == nullptr || p->poolProps.allocType != cudaMemAllocationTypePinned ||
+        p->poolProps.location.type != cudaMemLocationTypeDevice)
+      return fail(cudaErrorInvalidValue);
+    const int device = p->poolProps.location.id;
+    if (device < 0 || device >= device_count()) return fail(cudaErrorInvalidDevice);
+    return add(node, graph, dependencies, count, [&](node_draft& draft) {
+      return draft_allocation(draft, &p->dptr, p->bytesize, device, made_at);
+    });
+  });
+}
+cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t* node, cudaGraph_t graph,
+                                    const cudaGraphNode_t* dependencies, std::size_t count,
+                                    void* pointer) {
+  return call(api::cudaGraphAddMemFreeNode, [&] {
+    return add(node, graph, dependencies, count,
+               [&](node_draft& draft) { return draft_free(draft, pointer); });
+  });
+}
+cudaError_t cudaGraphMemAllocNodeGetParams(cudaGraphNode_t node, cudaMemAllocNodeParams* p) {
+  return call(api::cudaGraphMemAllocNodeGetParams, [&] {
+    if (!is_node(node) || node->type != cudaGraphNodeTypeMemAlloc || p == nullptr)
+      return fail(cudaErrorInvalidValue);
+    *p = {};
+    p->poolProps.allocType = cudaMemAllocationTypePinned;
+    p->poolProps.location = {cudaMemLocationTypeDevice, node->memory->device};
+    p->bytesize = node->memory->bytes;
+    p->dptr = node->memory->begin;
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaGraphMemFreeNodeGetParams(cudaGraphNode_t node, void* pointer) {
+  return call(api::cudaGraphMemFreeNodeGetParams, [&] {
+    if (!is_node(node) || node->type != cudaGraphNodeTypeMemFree || pointer == nullptr)
+      return fail(cudaErrorInvalidValue);
+    std::memcpy(pointer, &node->memory->begin, sizeof(void*));
+    return cudaSuccess;
   });
 }
 cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t* node, cudaGraph_t graph,
@@ -304,6 +359,7 @@ cudaError_t cudaGraphHostNodeSetParams(cudaGraphNode_t node, const cudaHostNodeP
 cudaError_t cudaGraphDestroyNode(cudaGraphNode_t node) {
   return call(api::cudaGraphDestroyNode, [&] {
     if (!is_node(node)) return fail(cudaErrorInvalidValue);
+    if (node->memory) return refuse_memory();
     auto& nodes = node->graph->nodes;
     for (const auto& other : nodes)
       other->before.erase(std::remove(other->before.begin(), other->before.end(), node),

@@ -41,6 +41,25 @@ cudaError_t drafted(node_draft& draft, Describe describe) {
   return describe(draft);
 }
 
+// graph_memory.cpp
+/// A node that allocates memory of a device: its work, and the address that it will have.
+cudaError_t draft_allocation(node_draft& draft, void** pointer, std::size_t bytes, int device,
+                             const void* made_at);
+/// A node that frees such memory.
+cudaError_t draft_free(node_draft& draft, void* pointer);
+/// What a node allocates or frees.
+struct graph_memory {
+  void* begin = nullptr;
+  std::size_t bytes = 0;
+  int device = 0;
+  bool open = false;          // a launch has allocated it, and nobody has freed it since
+  bool frees_itself = false;  // cudaGraphInstantiateFlagAutoFreeOnLaunch
+  graph_memory() = default;
+  graph_memory(const graph_memory&) = delete;
+  graph_memory& operator=(const graph_memory&) = delete;
+  ~graph_memory();
+};
+
 // graph_exec.cpp
 /// The graph's nodes by number; false if they wait for each other in a circle.
 bool make_ready(const CUgraph_st& graph, ready_graph& result);

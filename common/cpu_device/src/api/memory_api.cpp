@@ -48,6 +48,13 @@ cudaError_t give_memory_back(void* pointer, bool device_memory) {
                     ": the pointer came from cudaGraphicsResourceGetMappedPointer; "
                     "cudaGraphicsUnmapResources gives it back.");
   for (int d = 0; d < device_count(); ++d) finish_device(d);  // nobody may still use it
+  if (is_graph_memory(pointer))
+    return free_graph_memory(pointer)
+               ? cudaSuccess
+               : fail(cudaErrorInvalidValue,
+                      this_call() +
+                          ": a graph allocates this memory, and has not done "
+                          "so since it was freed.");
   std::string why;
   if (!release(pointer, device_memory, &why))
     return fail(cudaErrorInvalidValue, this_call() + ": " + why + ".");
@@ -264,12 +271,12 @@ cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
     cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
     if (stream != nullptr && cudaStreamIsCapturing(stream, &capture) == cudaSuccess &&
         capture != cudaStreamCaptureStatusNone)
-      return refuse_in_capture(true);
+      return is_graph_memory(pointer) ? capture_free(pointer, stream) : refuse_in_capture(true);
     if (!find_allocation(pointer) || is_graphics_memory(pointer))
       return give_memory_back(pointer, true);
     return enqueue(stream, [pointer] {
-      std::string why;
-      if (release(pointer, true, &why))
+      std::string why = "a graph allocates this memory, and has not done so since it was freed";
+      if (is_graph_memory(pointer) ? free_graph_memory(pointer) : release(pointer, true, &why))
         return_to_pool(pointer);
       else
         fail(cudaErrorInvalidValue, "cudaFreeAsync: " + why + ".");

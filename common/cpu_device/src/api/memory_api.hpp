@@ -27,6 +27,14 @@ inline void note_copy(const void* to, const void* from, std::size_t bytes, cudaS
                       const void* symbol = nullptr) {
   if (listening(event_kind::copy)) publish_copy(to, from, bytes, stream, symbol);
 }
+/// graph_memory.cpp: frees memory that a graph has allocated, until it does again. False if it is
+/// none, or is not allocated now.
+bool free_graph_memory(void* pointer);
+bool is_graph_memory(const void* pointer);
+/// The same as nodes of the graph that the stream is captured into.
+cudaError_t capture_allocation(void** pointer, std::size_t bytes, int device, cudaStream_t stream,
+                               const void* made_at);
+cudaError_t capture_free(void* pointer, cudaStream_t stream);
 /// graphics.cpp: whether this is the begin of a mapped buffer.
 bool is_graphics_memory(const void* pointer);
 

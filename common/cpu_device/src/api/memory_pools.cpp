@@ -93,6 +93,10 @@ cudaError_t from_pool(void** pointer, std::size_t bytes, CUmemPoolHandle_st* poo
   if (pointer == nullptr) return fail(cudaErrorInvalidValue);
   if (!is_pool(pool)) return fail(cudaErrorInvalidValue);
   if (!is_stream(stream)) return fail(cudaErrorInvalidResourceHandle);
+  cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+  if (stream != nullptr && cudaStreamIsCapturing(stream, &capture) == cudaSuccess &&
+      capture != cudaStreamCaptureStatusNone)
+    return capture_allocation(pointer, bytes, pool->device, stream, made_at);
   const cudaError_t status = allocate_async(pointer, bytes, pool->device, made_at);
   if (status != cudaSuccess || *pointer == nullptr) return status;
   note(*pool, *pointer, bytes);

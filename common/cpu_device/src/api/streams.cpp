@@ -178,7 +178,8 @@ cudaError_t put(cudaStream_t handle, stream_work work, bool wait) {
   CUstream_st* stream = resolve(handle);
   if (stream == nullptr) return bad_stream();
   if (node_draft* draft = current_draft()) {
-    *draft = {work.type, std::move(work.run)};
+    draft->type = work.type;
+    draft->work = std::move(work.run);
     return cudaSuccess;
   }
   // Only asynchronous calls can name a captured stream, so nobody waits for this.

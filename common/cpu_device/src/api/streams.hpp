@@ -22,11 +22,16 @@
 #include "cpu_device/events.h"
 #include "cpu_device/launch_api.h"
 
+namespace cpu_device {
+struct graph_memory;  // graph_memory.cpp
+}
+
 struct CUgraphNode_st {
   cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
   std::function<void()> work;           // empty: nothing to do
   std::vector<CUgraphNode_st*> before;  // what it depends on
   CUgraph_st* graph = nullptr;
+  std::shared_ptr<cpu_device::graph_memory> memory;  // that it allocates or frees
 };
 
 struct CUgraph_st {
@@ -132,6 +137,7 @@ void forget_stream_of_events(const CUstream_st* stream);
 struct node_draft {
   cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
   std::function<void()> work;
+  std::shared_ptr<graph_memory> memory;
 };
 /// While it lives, this host thread's stream work goes into `draft`.
 class drafting {

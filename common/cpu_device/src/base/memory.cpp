@@ -239,17 +239,19 @@ namespace {
 void protect(const allocation& a, int protection) {
   mprotect(static_cast<char*>(a.mapping) + kPage, a.mapping_bytes - 2 * kPage, protection);
 }
-void set_closed(void* pointer, bool closed) {
+void set_closed(void* pointer, bool closed, bool of_graph) {
   const std::unique_lock lock(table_mutex);
   const auto it = allocations().find(number(pointer));
-  if (it == allocations().end() || it->second.closed == closed) return;
+  if (it == allocations().end()) return;
+  it->second.of_graph |= of_graph;
+  if (it->second.closed == closed) return;
   it->second.closed = closed;
   protect(it->second, closed ? PROT_NONE : PROT_READ | PROT_WRITE);
 }
 }  // namespace
 
-void close_memory(void* pointer) { set_closed(pointer, true); }
-void open_memory(void* pointer) { set_closed(pointer, false); }
+void close_memory(void* pointer, bool of_graph) { set_closed(pointer, true, of_graph); }
+void open_memory(void* pointer) { set_closed(pointer, false, false); }
 
 std::optional<allocation> find_allocation(const void* address) {
   const std::shared_lock lock(table_mutex);

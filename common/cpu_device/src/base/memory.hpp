@@ -24,6 +24,7 @@ struct allocation {
   unsigned flags = 0;
   bool freed = false;
   bool closed = false;      // stream-ordered, and its stream has not come to it
+  bool of_graph = false;    // of a node of a graph; closed: not allocated now
   void* mapping = nullptr;  // with the guard pages
   std::size_t mapping_bytes = 0;
   const void* made_at = nullptr;  // return address of the call that made it
@@ -42,8 +43,9 @@ void* allocate(std::size_t bytes, memory_kind kind, int device, unsigned flags,
 bool release(void* pointer, bool device_memory, std::string* why_not);
 
 /// Makes an allocation unreachable, and reachable again: memory that a stream has not come to yet.
-/// open_memory() does nothing for one that is not closed, or gone.
-void close_memory(void* pointer);
+/// open_memory() does nothing for one that is not closed, or gone. `of_graph`: that a node of a
+/// graph allocates, and that no launch has allocated, or that has been freed since.
+void close_memory(void* pointer, bool of_graph = false);
 void open_memory(void* pointer);
 
 /// The allocation that holds this address.

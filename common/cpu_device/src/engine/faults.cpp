@@ -340,6 +340,11 @@ std::string describe_fault(worker& w, cudaError_t& error) {
     const char* end = near->begin + near->bytes;
     if (near->freed)
       text += "the address lies in " + describe(*near) + ". It was freed before this kernel ran.";
+    else if (near->closed && near->of_graph)
+      text +=
+          "the address lies in " + describe(*near) +
+          ". A graph allocates it, and has not done so yet, or it has been freed.\n  Try: look "
+          "whether this kernel depends on the node that allocates, and the one that frees on it.";
     else if (near->closed)
       text += "the address lies in " + describe(*near) +
               ". Its stream has not come to the allocation yet.\n  Try: another stream has to wait"
