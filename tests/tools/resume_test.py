@@ -89,7 +89,7 @@ class ResumeTest(unittest.TestCase):
         small_class(self.folder, self.submissions)
         self.grade("first", 1)
         expected = self.results("first")
-        for jobs in (2, 8, 1) * self.times:
+        for jobs in ((2, 8, 1) * self.times)[:-1]:  # the last one was the first
             with self.subTest(jobs=jobs):
                 seconds = self.grade("again", jobs)
                 print(f"{self.submissions} submissions with {jobs} jobs: {seconds:.0f} s")
