@@ -160,6 +160,22 @@ TEST(GraphMemory, MayOutliveTheLaunch) {
   EXPECT_EQ(cudaFree(data), cudaSuccess);
 }
 
+TEST(GraphMemory, MayOutliveTheGraph) {
+  graph_things t;
+  const device_array<int> sum(1, 0);
+  int* const data = capture_without_free(t);
+  t.instantiate();
+  t.run();
+  ASSERT_EQ(cudaGraphExecDestroy(t.exec), cudaSuccess);
+  ASSERT_EQ(cudaGraphDestroy(t.graph), cudaSuccess);
+  t.exec = nullptr;
+  t.graph = nullptr;
+  add<<<1, 1, 0, t.stream>>>(data, sum.data());
+  ASSERT_EQ(cudaStreamSynchronize(t.stream), cudaSuccess);
+  EXPECT_EQ(sum.to_host()[0], sum_from(3));
+  EXPECT_EQ(cudaFree(data), cudaSuccess);
+}
+
 TEST(GraphMemory, IsFreedByTheNextLaunchIfThatIsAskedFor) {
   graph_things t;
   const device_array<int> sum(1, 0);

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Memory that the nodes of a graph allocate and free. It exists as long as a node that allocates or
-// frees it does, in a graph or in an executable one, and is unreachable while it is not allocated.
+// frees it does, in a graph or in an executable one, or as it is allocated; it is unreachable while
+// it is not.
 
 #include <algorithm>
 #include <cstring>
@@ -10,10 +11,12 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "api/graphs.hpp"
 #include "api/memory_api.hpp"
 #include "base/memory.hpp"
+#include "context/device.hpp"
 
 namespace cpu_device {
 namespace {
@@ -44,9 +47,18 @@ void note_use(graph_memory& memory, bool open) {
 }
 
 void close(graph_memory& memory) {
+  const std::shared_ptr<graph_memory> kept = std::move(memory.itself);
   note_use(memory, false);
   close_memory(memory.begin, true);
 }
+
+const bool resets_memories = on_reset(reset_step::pools, [](int device) {
+  std::vector<std::shared_ptr<graph_memory>> open;
+  for (const auto& [begin, memory] : memories())
+    if (auto one = memory.lock(); one && one->open && one->device == device)
+      open.push_back(std::move(one));
+  for (const auto& one : open) close(*one);
+});
 
 }  // namespace
 
@@ -91,7 +103,12 @@ cudaError_t draft_allocation(node_draft& draft, void** pointer, std::size_t byte
            "cudaGraphLaunch: memory that the graph has allocated before is not freed yet.");
       return;
     }
+    if (!find_allocation(memory->begin)) {  // the device was reset
+      fail(cudaErrorInvalidValue, "cudaGraphLaunch: the memory of this graph is gone.");
+      return;
+    }
     if (!memory->open) note_use(*memory, true);
+    memory->itself = memory;
     open_memory(memory->begin);
     std::memset(memory->begin, 0xFF, memory->bytes);  // nothing is left of the launch before
   };

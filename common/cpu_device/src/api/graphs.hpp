@@ -52,8 +52,9 @@ struct graph_memory {
   void* begin = nullptr;
   std::size_t bytes = 0;
   int device = 0;
-  bool open = false;          // a launch has allocated it, and nobody has freed it since
-  bool frees_itself = false;  // cudaGraphInstantiateFlagAutoFreeOnLaunch
+  bool open = false;                     // a launch has allocated it, and nobody has freed it since
+  bool frees_itself = false;             // cudaGraphInstantiateFlagAutoFreeOnLaunch
+  std::shared_ptr<graph_memory> itself;  // while it is open: the graph may be destroyed before
   graph_memory() = default;
   graph_memory(const graph_memory&) = delete;
   graph_memory& operator=(const graph_memory&) = delete;
