@@ -35,6 +35,15 @@ function(lab_add_test name target)
   endif()
 endfunction()
 
+# lab_one_job_at_a_time(<test> [<lab_mpi>])
+# On a GPU, tests that start MPI jobs run one after the other: each of a job's processes takes some
+# hundred megabytes of the device before it does anything, and five jobs of eight ran out of memory.
+function(lab_one_job_at_a_time test)
+  if(ARGN AND LAB_DEVICE STREQUAL "gpu")
+    set_tests_properties(${test} PROPERTIES RESOURCE_LOCK mpi_job)
+  endif()
+endfunction()
+
 # lab_refuse_stale_programs()
 # The fixture `programs`, which every test that runs a program requires. It removes programs that are
 # not built from the sources as they are, so that none of them runs, whatever the build said.
@@ -220,6 +229,7 @@ function(lab_add_exercise folder)
       set_target_properties(${kind}.${id} ${kind}_test.${id} PROPERTIES EXCLUDE_FROM_ALL ON)
     else()
       lab_add_test(${kind}.${id} ${kind}_test.${id} ${alone} LABELS ${kind} ${cc} ${id})
+      lab_one_job_at_a_time(${kind}.${id} ${mpi})
     endif()
   endforeach()
 
@@ -393,6 +403,7 @@ function(lab_add_right id cc folder file alone libraries)
     "${PROJECT_SOURCE_DIR}/scripts/lablib/right.py" "${file}" ${programs})
   set_tests_properties(right.${id}.${style} PROPERTIES
     LABELS "right;${cc};${id}" SKIP_RETURN_CODE 77 FIXTURES_REQUIRED programs)
+  lab_one_job_at_a_time(right.${id}.${style} ${mpi})
   if(alone AND LAB_DEVICE STREQUAL "gpu")
     set_tests_properties(right.${id}.${style} PROPERTIES RUN_SERIAL ON)
   endif()
