@@ -75,6 +75,9 @@ TEST(Launch, TakesMoreSharedMemoryAfterOptingIn) {
   EXPECT_EQ(status(most), cudaSuccess);
   EXPECT_EQ(status(most + 1), cudaErrorInvalidValue);
   EXPECT_EQ(data.to_host(), std::vector<int>(4, 2));
+  ASSERT_EQ(opt_in(100), cudaSuccess);  // less than it may have without
+  EXPECT_EQ(status(101), cudaErrorInvalidValue);
+  EXPECT_EQ(status(100), cudaSuccess);
   EXPECT_EQ(opt_in(48 * 1024), cudaSuccess);  // as it was, should the tests be repeated
 }
 

@@ -121,14 +121,15 @@ cudaError_t check_shape(const launch_site& site, const launch_shape& shape, cons
                  "the grid " + extent(g) +
                      " is too large: at most (2147483647, 65535, 65535) blocks. A negative number "
                      "looks like a huge one here.");
-  const std::size_t limit = shared_limit_of(kernel);
-  if (shape.shared_bytes > limit)
+  if (shape.shared_bytes > shared_limit_of(kernel))
     return wrong(cudaErrorInvalidValue,
                  std::to_string(shape.shared_bytes) +
-                     " bytes of dynamic shared memory are too many: " + std::to_string(limit) +
-                     " without cudaFuncSetAttribute(kernel, "
-                     "cudaFuncAttributeMaxDynamicSharedMemorySize, bytes), " +
-                     std::to_string(kSharedOptinLimit) + " with it.");
+                     " bytes of dynamic shared memory are too many: at most what "
+                     "cudaFuncSetAttribute(kernel, "
+                     "cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) was last given, " +
+                     std::to_string(kSharedLimit) + " without it, and " +
+                     std::to_string(kSharedOptinLimit) + " with it; here at most " +
+                     std::to_string(shared_limit_of(kernel)) + ".");
   if (const std::string why = wrong_cluster(shape, kernel); !why.empty())
     return wrong(cudaErrorInvalidClusterSize, why);
   if (shape.cooperative) {
@@ -216,7 +217,7 @@ cudaError_t set_function_attribute(const void* kernel, cudaFuncAttribute attribu
     if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 ||
         static_cast<std::size_t>(value) > kSharedOptinLimit)
       return fail(cudaErrorInvalidValue);
-    opted_in()[kernel] = std::max(kSharedLimit, static_cast<std::size_t>(value));
+    opted_in()[kernel] = static_cast<std::size_t>(value);  // also where it is less than without
     return cudaSuccess;
   });
 }
