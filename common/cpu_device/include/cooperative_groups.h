@@ -362,6 +362,12 @@ class thread_block_tile;
 
 namespace details {
 
+/// The number of its threads; 0 for other groups.
+template <class Group>
+inline constexpr unsigned size_of_tile = 0;
+template <unsigned Size, class Parent>
+inline constexpr unsigned size_of_tile<thread_block_tile<Size, Parent>> = Size;
+
 /// Neighbouring threads of a warp, Size of them (fewer at the end of a block).
 template <unsigned Size, class Self>
 class tile_lanes : public lanes<Self> {
@@ -490,6 +496,8 @@ inline thread_block_tile<1, void> this_thread() { return {}; }
 
 template <unsigned Size, class Parent>
 thread_block_tile<Size, Parent> tiled_partition(const Parent& group) {
+  static_assert(details::size_of_tile<Parent> == 0 || Size < details::size_of_tile<Parent>,
+                "a tile is divided into smaller ones");
   return thread_block_tile<Size, Parent>(group);
 }
 

@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Differs from the solution: blocks add their sums to one number by atomicAdd, warps are tiles of
-// cooperative groups, and the tree stops at a warp, whose threads then shuffle.
+// Differs from the solution: blocks add their sums to one double by atomicAdd (to a float, 2^25 and
+// many small sums would remain 2^25), warps are tiles of cooperative groups, and the tree stops at
+// a warp, whose threads then shuffle.
 
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
@@ -29,7 +30,7 @@ __device__ float sum_of_warp(const warp_tile& warp, float mine) {
   return mine;
 }
 
-__device__ void tree(float* cache, float mine, float* sum) {
+__device__ void tree(float* cache, float mine, double* sum) {
   const cg::thread_block block = cg::this_thread_block();
   const warp_tile warp = cg::tiled_partition<32>(block);
   const unsigned thread = block.thread_rank();
@@ -41,15 +42,15 @@ __device__ void tree(float* cache, float mine, float* sum) {
   }
   if (thread >= 32) return;
   const float of_block = sum_of_warp(warp, cache[thread]);
-  if (thread == 0) atomicAdd(sum, of_block);
+  if (thread == 0) atomicAdd(sum, double{of_block});
 }
 
-__global__ void static_shared(const float* a, const float* b, float* sum, std::size_t n) {
+__global__ void static_shared(const float* a, const float* b, double* sum, std::size_t n) {
   __shared__ float cache[kThreads];
   tree(cache, sum_of_products(a, b, n), sum);
 }
 
-__global__ void dynamic_shared(const float* a, const float* b, float* sum, std::size_t n) {
+__global__ void dynamic_shared(const float* a, const float* b, double* sum, std::size_t n) {
   extern __shared__ float dynamic_cache[];
   tree(dynamic_cache, sum_of_products(a, b, n), sum);
 }
@@ -71,7 +72,7 @@ __device__ float sum_of_fours(const float* a, const float* b, std::size_t n) {
 }
 
 template <bool kVectorized>
-__global__ void warp_shuffle(const float* a, const float* b, float* sum, std::size_t n) {
+__global__ void warp_shuffle(const float* a, const float* b, double* sum, std::size_t n) {
   const cg::thread_block block = cg::this_thread_block();
   const warp_tile warp = cg::tiled_partition<32>(block);
   __shared__ float of_block;
@@ -81,7 +82,7 @@ __global__ void warp_shuffle(const float* a, const float* b, float* sum, std::si
   block.sync();  // of_block is 0
   if (warp.thread_rank() == 0) atomicAdd(&of_block, of_warp);
   block.sync();  // all warps have added
-  if (block.thread_rank() == 0) atomicAdd(sum, of_block);
+  if (block.thread_rank() == 0) atomicAdd(sum, double{of_block});
 }
 
 }  // namespace
@@ -90,12 +91,12 @@ result dot(step which, std::span<const float> a, std::span<const float> b) {
   require_good(a, b);
   if (a.empty()) return {};
   const device_buffer device_a(a), device_b(b);
-  device_buffer<float> sum(1);
+  device_buffer<double> sum(1);
 
   const auto run = [&](auto* kernel, unsigned threads, std::size_t most, std::size_t shared_bytes) {
     const unsigned blocks = blocks_for(a.size(), threads, most);
     return time_kernel([&] {
-      CUDA_CHECK(cudaMemset(sum.data(), 0, sizeof(float)));
+      CUDA_CHECK(cudaMemset(sum.data(), 0, sizeof(double)));
       kernel<<<blocks, threads, shared_bytes>>>(device_a.data(), device_b.data(), sum.data(),
                                                 a.size());
     });
@@ -118,7 +119,7 @@ result dot(step which, std::span<const float> a, std::span<const float> b) {
       kernel_ms = run(warp_shuffle<true>, kThreads, resident, 0);
       break;
   }
-  return {sum.to_vector().front(), kernel_ms};
+  return {static_cast<float>(sum.to_vector().front()), kernel_ms};
 }
 
 }  // namespace lab::dot_product

@@ -16,14 +16,13 @@ namespace {
 
 namespace cg = cooperative_groups;
 
-/// Calls work(tile, row) for each row that the tiles of this warp have.
+/// Calls work(tile, row) for each row that this thread's tile has.
 template <unsigned kTile, class Work>
 __device__ void for_rows(std::size_t rows, const Work& work) {
-  const auto warp = cg::tiled_partition<32>(cg::this_thread_block());
-  const auto tile = cg::tiled_partition<kTile>(warp);
-  const std::size_t of_warp = tile.meta_group_size(), of_block = warp.meta_group_size() * of_warp;
-  std::size_t row = blockIdx.x * of_block + warp.meta_group_rank() * of_warp;
-  for (row += tile.meta_group_rank(); row < rows; row += gridDim.x * of_block) work(tile, row);
+  const auto tile = cg::tiled_partition<kTile>(cg::this_thread_block());
+  const std::size_t of_block = tile.meta_group_size();
+  std::size_t row = blockIdx.x * of_block + tile.meta_group_rank();
+  for (; row < rows; row += gridDim.x * of_block) work(tile, row);
 }
 
 template <step kStep, unsigned kTile>
