@@ -413,6 +413,30 @@ class ChartTest(unittest.TestCase):
         for word in (">1M</text>", ">4M</text>", ">16M</text>", ">--size</text>"):
             self.assertIn(word, sweep)
 
+    def test_what_more_devices_bring_is_a_chart_of_its_own(self):
+        ladder, scaling = self.charts(
+            *(
+                result(step, [ms], items=1e9, item_name="cells", arguments=f"--devices {n}")
+                for step, times in (("a", {1: 4, 2: 2, 4: 2}), ("b", {1: 6, 2: 4}))
+                for n, ms in times.items()
+            ),
+            result("c", [1], items=1e9, item_name="cells", arguments="--devices 2"),
+        )
+        self.assertIn(">05.1_dot_product: each step", ladder)
+        self.assertIn("a: 2.00 on 2, 2.00 on 4; b: 1.50 on 2. Measured on", scaling)
+        circles = [float(e.get("cy")) for e in self.elements(scaling, "circle", "blue")]
+        self.assertEqual(3, len(circles))
+        self.assertGreater(circles[0], circles[1])  # two devices: higher up
+        self.assertEqual(circles[1], circles[2])
+        self.assertNotIn(">c</text>", scaling)  # never measured on one
+
+    def test_one_number_of_devices_is_no_scaling(self):
+        charts = self.charts(
+            result("a", items=1e9, item_name="cells", arguments="--devices 1"),
+            result("b", items=1e9, item_name="cells", arguments="--devices 2"),
+        )
+        self.assertNotIn("more devices", "".join(charts))
+
     def test_no_words_run_out_of_it_at_the_left(self):
         charts = self.charts(
             *(

@@ -120,15 +120,17 @@ int main(int argc, char** argv) {
                 std::fabs(result.value - expected), bound);
     if (!program.verdict(lab::compare(result.value, expected, {.absolute = bound}))) return false;
 
-    // The slowest device's. No rate: the limit of one device's memory is not that of several.
+    // The slowest device's. No rate of bytes: the limit of one memory is not that of several.
     std::vector<float> totals;
-    program.report_kernel([&] {
+    const auto slowest_kernel = [&] {
       const auto again = run();
       totals.push_back(again.total_ms);
       float slowest = 0;
       for (const auto& device : again.devices) slowest = std::max(slowest, device.kernel_ms);
       return slowest;
-    });
+    };
+    program.report_kernel(slowest_kernel,
+                          {.items = static_cast<double>(size), .item_name = "elements"});
     const lab::timing total = lab::summarize(std::span(totals).subspan(1));  // the first warms up
     std::printf("from pinned memory to the sum: %.3g ms (median of %zu, %.3g to %.3g)\n",
                 total.median_ms, total.runs, total.min_ms, total.max_ms);

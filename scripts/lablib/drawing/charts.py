@@ -136,16 +136,37 @@ def _source(report: Report) -> str:
 def pictures(
     prefix: str, exercise: str, results: Sequence[Result], report: Report
 ) -> List[Picture]:
-    """The charts of an exercise: one of its steps at the largest size, and, where there are several
-    sizes, one of rates by size. None where the program does not say what a run of each step does:
-    a chart without one of the steps would say that the others are all there is."""
+    """The charts of an exercise: one of its steps at the largest size; where there are several
+    sizes, one of rates by size; and where there are several numbers of devices, one of what more
+    of them bring. None where the program does not say what a run of each step does: a chart
+    without one of the steps would say that the others are all there is."""
     data = _data(results)
     if not data.series or any(not result.unit for result in results):
         return []
     found = [_ladder(f"{prefix}_ladder", exercise, data, report)]
     if len(data.sizes) > 1:
         found.append(_sweep(f"{prefix}_sweep", exercise, data, report))
+    speedups = _speedups(results)
+    if speedups:
+        found.append(_scaling(f"{prefix}_scaling", exercise, speedups, report))
     return found
+
+
+def _speedups(results: Sequence[Result]) -> Dict[str, Dict[int, float]]:
+    """By step, and by the number of `--devices`: its rate as a multiple of that on one device. Only
+    steps that were measured on one and on more."""
+    rates: Dict[str, Dict[int, float]] = {}
+    for result in results:
+        count = re.search(r"(?:^|\s)--devices[ =](\d+)(?=\s|$)", result.arguments)
+        if count and result.unit:
+            rest = " ".join(result.arguments.replace(count.group(), "").split())
+            name = f"{result.step}, {rest}" if rest else result.step
+            rates.setdefault(name, {})[int(count.group(1))] = result.rate
+    return {
+        name: {count: rate / by_count[1] for count, rate in sorted(by_count.items())}
+        for name, by_count in rates.items()
+        if 1 in by_count and len(by_count) > 1
+    }
 
 
 def _ladder(name: str, exercise: str, data: _Data, report: Report) -> Picture:
@@ -233,17 +254,62 @@ def _sweep(name: str, exercise: str, data: _Data, report: Report) -> Picture:
             for work, rate in sorted(series.rates.items())
         )
         words.append(f"{series.name}{' (a library)' if series.library else ''}: {listed}")
-    ends.sort(key=lambda end: end[1])
-    for (px, py, text, colour), place in zip(
-        ends, _spread([end[1] for end in ends], 17, c.height - 74)
-    ):
-        c.curve([(px + 6, py), (WIDTH - _RIGHT + 14, place)], "grid")
-        c.text(WIDTH - _RIGHT + 18, place + 4, text, f"small code {colour}")
+    _name_lines(c, ends)
     c.text(20, c.height - 12, f"{_source(report)}; medians", "small muted")
     text = f"Lines, higher is faster. {'; '.join(words)}."
     if data.limits:
         text += f" A copy in device memory reaches {short(max(data.limits.values()), data.unit)}."
     return Picture(name, heading, f"{text} Measured on {_source(report)}.", c)
+
+
+def _scaling(
+    name: str, exercise: str, speedups: Dict[str, Dict[int, float]], report: Report
+) -> Picture:
+    heading = f"{exercise}: what more devices bring"
+    counts = sorted({count for by_count in speedups.values() for count in by_count})
+    most = counts[-1]
+    top = 1.05 * max(most, *(max(by_count.values()) for by_count in speedups.values()))
+    left = 70
+
+    def x(count: float) -> float:
+        return left + 16 + (count - 1) / (most - 1) * (WIDTH - _RIGHT - left - 32)
+
+    def y(speedup: float) -> float:
+        return _BOTTOM - speedup / top * (_BOTTOM - _TOP)
+
+    c = Canvas(max(_BOTTOM, _TOP + 17 * (len(speedups) + 1)) + 74)
+    c.text(20, 26, heading, "strong")
+    for tick in ticks(top):
+        c.line(left, y(tick), WIDTH - _RIGHT, y(tick), "grid")
+        c.text(left - 8, y(tick) + 5, f"{tick:g} ×", "small", "end")
+    for count in counts:
+        c.text(x(count), _BOTTOM + 20, str(count), "small", "middle")
+    c.text((left + WIDTH - _RIGHT) / 2, _BOTTOM + 40, "devices", "small muted", "middle")
+    c.line(x(1), y(1), x(most), y(most), "dashed")
+    ends: List[Tuple[float, float, str, str]] = [(x(most), y(most), "ideal", "muted")]
+    words = []
+    for number, (step, by_count) in enumerate(speedups.items()):
+        colour = _COLOURS[number % len(_COLOURS)]
+        points = [(x(count), y(speedup)) for count, speedup in by_count.items()]
+        c.curve(points, f"{colour} thick")
+        for px, py in points:
+            _mark(c, number, px, py, colour)
+        ends.append((*points[-1], step, colour))
+        listed = (f"{speedup:.2f} on {count}" for count, speedup in by_count.items() if count > 1)
+        words.append(f"{step}: {', '.join(listed)}")
+    _name_lines(c, ends)
+    c.text(20, c.height - 12, f"{_source(report)}; medians", "small muted")
+    text = f"Lines: how many times as fast as one device. {'; '.join(words)}."
+    return Picture(name, heading, f"{text} Measured on {_source(report)}.", c)
+
+
+def _name_lines(c: Canvas, ends: List[Tuple[float, float, str, str]]) -> None:
+    """Writes each line's name beside its end (x, y, name, colour), in a column."""
+    ends = sorted(ends, key=lambda end: end[1])
+    places = _spread([end[1] for end in ends], 17, c.height - 74)
+    for (x, y, text, colour), place in zip(ends, places):
+        c.curve([(x + 6, y), (WIDTH - _RIGHT + 14, place)], "grid")
+        c.text(WIDTH - _RIGHT + 18, place + 4, text, f"small code {colour}")
 
 
 def _mark(c: Canvas, number: int, x: float, y: float, colour: str) -> None:
