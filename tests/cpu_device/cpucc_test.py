@@ -51,6 +51,34 @@ int main() {
 """
 RESULT = "0: 8 11\n"
 
+# Kernels for what is not C++: the other side has the memory.
+WRAPPER = """
+__global__ void add(float* a, float b) { a[threadIdx.x] += b; }
+extern "C" cudaError_t add_to(float* a, int n, float b) {
+  add<<<1, n>>>(a, b);
+  return cudaPeekAtLastError();
+}
+"""
+C_MAIN = """
+#include <cuda_runtime.h>
+#include <stdio.h>
+cudaError_t add_to(float* a, int n, float b);
+int main(void) {
+  float a[3] = {1, 2, 3}, *d = NULL;
+  struct cudaDeviceProp properties;
+  cudaEvent_t event;
+  if (cudaGetDeviceProperties(&properties, 0) || cudaMalloc((void**)&d, sizeof a)) return 1;
+  if (cudaMemcpy(d, a, sizeof a, cudaMemcpyHostToDevice) || add_to(d, 3, 5)) return 2;
+  if (cudaEventCreate(&event) || cudaEventRecord(event, cudaStreamPerThread)) return 3;
+  if (cudaEventSynchronize(event) || cudaEventDestroy(event)) return 4;
+  if (cudaMemcpy(a, d, sizeof a, cudaMemcpyDeviceToHost) || cudaFree(d)) return 5;
+  printf("%d: %g %g %g %s\\n", properties.major, a[0], a[1], a[2],
+         cudaGetErrorName(cudaMemcpy(NULL, d, 1, cudaMemcpyDefault)));
+  return 0;
+}
+"""
+C_RESULT = "9: 6 7 8 cudaErrorInvalidValue\n"
+
 
 class Installed(unittest.TestCase):
     prefix: ClassVar[Path]
@@ -272,6 +300,121 @@ int main() {
         self.output_of("gcc", "main.c", "kernel.o", "device.o", library, "-lcudart", "-o", "prog")
         self.assertEqual(RESULT, self.output_of("./prog"))
 
+    def test_c_files_call_the_runtime(self) -> None:
+        self.write("add.cu", WRAPPER)
+        self.write("add.c", C_MAIN)
+        self.cpucc("add.c", "add.cu", "-o", "prog")
+        self.assertEqual(C_RESULT, self.output_of("./prog"))
+        # With a compiler of its own, and with the linker of either.
+        toolkit = self.cpucc("--toolkit").strip()
+        strict = ("-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
+        self.output_of("gcc", *strict, "-c", "add.c", "-o", "c.o", f"-I{toolkit}/include")
+        self.cpucc("-c", "add.cu", "-o", "cu.o")
+        self.cpucc("c.o", "cu.o", "-o", "by_cpucc")
+        self.assertEqual(C_RESULT, self.output_of("./by_cpucc"))
+        library = (f"-L{toolkit}/lib64", "-lcudart")
+        self.output_of("gcc", "c.o", "cu.o", *library, "-o", "by_gcc")
+        self.assertEqual(C_RESULT, self.output_of("./by_gcc"))
+
+    def test_c_files_call_the_libraries(self) -> None:
+        self.write(
+            "blas.c",
+            """
+#include <cublas_v2.h>
+#include <cuda_runtime_api.h>
+#include <curand.h>
+#include <stdio.h>
+int main(void) {
+  cublasHandle_t blas;
+  curandGenerator_t random;
+  float *d = NULL, sum = 0;
+  if (cudaMalloc((void**)&d, 1000 * sizeof *d)) return 1;
+  if (curandCreateGenerator(&random, CURAND_RNG_PSEUDO_PHILOX4_32_10)) return 2;
+  if (curandGenerateUniform(random, d, 1000) || curandDestroyGenerator(random)) return 3;
+  if (cublasCreate(&blas) || cublasSasum(blas, 1000, d, 1, &sum)) return 4;
+  if (cublasDestroy(blas) || cudaFree(d)) return 5;
+  printf("%d\\n", sum > 450 && sum < 550);
+  return 0;
+}
+""",
+        )
+        self.cpucc("blas.c", "-lcublas", "-lcurand", "-o", "prog")
+        self.assertEqual("1\n", self.output_of("./prog"))
+
+    def test_each_header_that_c_has_stands_alone(self) -> None:
+        folder = self.cpucc("--toolkit").strip() + "/include"
+        headers = """cuda_runtime.h cuda_runtime_api.h cuda_profiler_api.h cuda_gl_interop.h
+            driver_types.h vector_types.h vector_functions.h library_types.h cublas_v2.h
+            cublasLt.h cublasXt.h curand.h nccl.h"""
+        for header in headers.split():
+            for standard in ("c99", "c11", "c2x"):
+                with self.subTest(header, standard=standard):
+                    self.write("alone.c", f"#include <{header}>\n")
+                    command = [
+                        "gcc",
+                        f"-std={standard}",
+                        "-Wall",
+                        "-Wextra",
+                        "-Wpedantic",
+                        "-Werror",
+                    ]
+                    self.output_of(*command, "-fsyntax-only", f"-I{folder}", "alone.c")
+
+    def test_what_c_cannot_call_says_why(self) -> None:
+        self.write(
+            "bad.c",
+            "#include <cuda_runtime.h>\nvoid k(int);\nint main(void) {\n"
+            "  dim3 one = {1, 1, 1};\n"
+            "  return cudaLaunchKernel((const void*)k, one, one, 0, 0, 0);\n}\n",
+        )
+        done = self.run_in_folder("cpucc", "bad.c", "-o", "prog")
+        self.assertEqual(1, done.returncode)
+        self.assertRegex(done.stderr, "bad.c:5:.*call cudaLaunchKernel in a .cu file")
+
+    def test_python_has_the_memory_of_several_libraries(self) -> None:
+        self.write("add.cu", WRAPPER)
+        self.write(
+            "multiply.cu",
+            WRAPPER.replace("add_to", "multiply_with").replace("+=", "*="),
+        )
+        for name in ("add", "multiply"):
+            self.cpucc("-shared", "-Xcompiler", "-fPIC", f"{name}.cu", "-o", f"lib{name}.so")
+        self.write(
+            "user.py",
+            """
+import ctypes, sys
+libraries = [ctypes.CDLL(name) for name in sys.argv[2:]]  # in the order that is asked for
+runtime = {"add": libraries[0], "cudart": libraries[-1]}[sys.argv[1]]
+by_name = {library._name: library for library in libraries}
+add, multiply = by_name["./libadd.so"], by_name["./libmultiply.so"]
+runtime.cudaMalloc.argtypes = [ctypes.POINTER(ctypes.c_void_p), ctypes.c_size_t]
+runtime.cudaMemcpy.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+runtime.cudaGetErrorName.restype = ctypes.c_char_p
+add.add_to.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_float]
+multiply.multiply_with.argtypes = add.add_to.argtypes
+a, d = (ctypes.c_float * 3)(1, 2, 3), ctypes.c_void_p()
+status = [runtime.cudaMalloc(d, ctypes.sizeof(a)),
+          runtime.cudaMemcpy(d, a, ctypes.sizeof(a), 1),
+          add.add_to(d, 3, 5), multiply.multiply_with(d, 3, 2), add.add_to(d, 3, 1),
+          runtime.cudaMemcpy(a, d, ctypes.sizeof(a), 2)]
+print(*status, *a)
+failed = add.add_to(d, 0, 5)  # no threads: an error that waits for whoever asks
+print(multiply.cudaPeekAtLastError() == failed, runtime.cudaGetErrorName(failed).decode(),
+      runtime.cudaGetLastError() == failed, multiply.cudaGetLastError(), runtime.cudaFree(d))
+""",
+        )
+        expected = "0 0 0 0 0 0 13.0 15.0 17.0\nTrue cudaErrorInvalidValue True 0 0\n"
+        self.environment["LD_LIBRARY_PATH"] = self.cpucc("--toolkit").strip() + "/shared"
+        ours = ["./libadd.so", "./libmultiply.so"]
+        for command in (
+            ["add", *ours],
+            ["cudart", *ours, "libcudart.so"],
+            ["cudart", *ours, "libcudart.so.13"],
+            ["add", "libcudart.so", *ours],
+        ):
+            with self.subTest(command):
+                self.assertEqual(expected, self.output_of(sys.executable, "user.py", *command))
+
     def test_the_folder_of_headers_may_be_that_of_the_toolkit(self) -> None:
         self.write(
             "headers.cu",
@@ -379,17 +522,28 @@ int main() {
         self.write(
             "CMakeLists.txt",
             "cmake_minimum_required(VERSION 3.25)\n"
-            "project(user LANGUAGES CXX)\n"
+            "project(user LANGUAGES C CXX)\n"
             "find_package(cpu_device 0.9 REQUIRED)\n"
+            "cpu_device_add_executable(c_prog add.c add.cu)\n"
+            "add_executable(c_alone alone.c)\n"
+            "target_link_libraries(c_alone PRIVATE cpu_device::cpu_device)\n"
             "cpu_device_add_executable(prog kernel.cu device.cu user.cu main.cpp)\n"
             "target_include_directories(prog PRIVATE include)\n"
             "target_compile_definitions(prog PRIVATE factor=other_factor)\n",
         )
+        self.write("add.cu", WRAPPER)
+        self.write("add.c", C_MAIN)
+        alone = (
+            "#include <cuda_runtime_api.h>\nint main(void) { return cudaDeviceSynchronize(); }\n"
+        )
+        self.write("alone.c", alone)
         self.write("kernel.cu", KERNEL.replace("__constant__", "static __constant__"))
         self.write("device.cu", DEVICE.replace("__constant__", "static __constant__"))
         self.output_of(CMAKE, "-S", ".", "-B", "b", f"-DCMAKE_PREFIX_PATH={self.prefix}")
         self.output_of(CMAKE, "--build", "b")
         self.assertEqual(RESULT, self.output_of("b/prog"))
+        self.assertEqual(C_RESULT, self.output_of("b/c_prog"))
+        self.output_of("b/c_alone")
 
 
 class Refusals(Installed):

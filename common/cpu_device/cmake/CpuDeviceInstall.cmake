@@ -50,8 +50,10 @@ install(PROGRAMS cpucc/cpucc.py DESTINATION bin RENAME cpucc)
 # A folder of a toolkit's shape, for makefiles that ask for one (CUDA_HOME=...) or that call nvcc. Those that
 # link with g++ and -lcudart get the runtime's archives.
 set(toolkit "${CMAKE_CURRENT_BINARY_DIR}/toolkit")
+# For programs that load the runtime while they run (Python's ctypes), shared/ has it under CUDA's name: the one
+# of all shared libraries with kernels.
 foreach(link IN ITEMS "bin/nvcc ../../../../bin/cpucc" "include ../../../include/cpu_device" "lib64 .."
-    "lib ..")
+    "lib .." "shared/libcudart.so ../../libcpu_device.so" "shared/libcudart.so.13 ../../libcpu_device.so")
   string(REGEX MATCH "^([^ ]+) (.*)$" link "${link}")
   cmake_path(GET CMAKE_MATCH_1 PARENT_PATH folder)
   file(MAKE_DIRECTORY "${toolkit}/${folder}")
@@ -70,7 +72,7 @@ foreach(name IN ITEMS libcudart.so libcudart_static.a libcublas.so libcublasLt.s
 endforeach()
 install(DIRECTORY "${toolkit}/stubs/" DESTINATION lib/cpu_device)
 install(DIRECTORY "${toolkit}/bin" "${toolkit}/include" "${toolkit}/lib64" "${toolkit}/lib"
-  DESTINATION lib/cpu_device/toolkit)
+  "${toolkit}/shared" DESTINATION lib/cpu_device/toolkit)
 
 install(FILES cmake/cpu_device-config.cmake cmake/CpuDevice.cmake
   "${CMAKE_CURRENT_BINARY_DIR}/cpu_device-config-version.cmake"

@@ -22,6 +22,7 @@ if(NOT TARGET cpu_device::cpu_device)
     add_library(cpu_device::${layer} STATIC IMPORTED)
     set_target_properties(cpu_device::${layer} PROPERTIES
       IMPORTED_LOCATION "${cpu_device_archives}/libcpu_device_${layer}.a"
+      IMPORTED_LINK_INTERFACE_LANGUAGES CXX  # so that a program of C files is linked with it
       INTERFACE_LINK_LIBRARIES "${below}")
     set(below cpu_device::${layer})
   endforeach()

@@ -413,8 +413,8 @@ class Driver:
         for folder in self.options.all("isystem"):
             if not is_toolkit(folder):
                 result += ["-isystem", folder]
+        result += ["-isystem", HEADERS]
         if kind != "c":
-            result += ["-isystem", HEADERS]
             thrust = self.settings["thrust"]
             if thrust:
                 result += ["-isystem", thrust]

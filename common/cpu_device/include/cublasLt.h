@@ -9,9 +9,6 @@
 
 #include <cublas_v2.h>
 
-#include <cstddef>
-#include <cstdint>
-
 typedef struct cublasLtContext* cublasLtHandle_t;
 typedef struct cublasLtMatmulDescOpaque_t* cublasLtMatmulDesc_t;
 typedef struct cublasLtMatrixLayoutOpaque_t* cublasLtMatrixLayout_t;
@@ -22,7 +19,7 @@ typedef struct {
 } cublasLtMatmulAlgo_t;
 typedef struct {
   cublasLtMatmulAlgo_t algo;
-  std::size_t workspaceSize;
+  size_t workspaceSize;
   cublasStatus_t state;
   float wavesCount;
   int reserved[4];
@@ -76,7 +73,11 @@ typedef enum {
   CUBLASLT_MATMUL_PREF_MAX_WAVES_COUNT = 9,        // float
 } cublasLtMatmulPreferenceAttributes_t;
 
-std::size_t cublasLtGetVersion();
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+size_t cublasLtGetVersion(void);
 cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle);
 cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle);
 
@@ -85,27 +86,26 @@ cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* product, cublasCom
 cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t product);
 cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t product,
                                               cublasLtMatmulDescAttributes_t attribute,
-                                              const void* value, std::size_t bytes);
+                                              const void* value, size_t bytes);
 cublasStatus_t cublasLtMatmulDescGetAttribute(cublasLtMatmulDesc_t product,
                                               cublasLtMatmulDescAttributes_t attribute, void* value,
-                                              std::size_t bytes, std::size_t* written);
+                                              size_t bytes, size_t* written);
 
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType type,
                                           uint64_t rows, uint64_t cols, int64_t leading);
 cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout);
 cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
                                                 cublasLtMatrixLayoutAttribute_t attribute,
-                                                const void* value, std::size_t bytes);
+                                                const void* value, size_t bytes);
 cublasStatus_t cublasLtMatrixLayoutGetAttribute(cublasLtMatrixLayout_t layout,
                                                 cublasLtMatrixLayoutAttribute_t attribute,
-                                                void* value, std::size_t bytes,
-                                                std::size_t* written);
+                                                void* value, size_t bytes, size_t* written);
 
 cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* preference);
 cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference);
 cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
                                                     cublasLtMatmulPreferenceAttributes_t attribute,
-                                                    const void* value, std::size_t bytes);
+                                                    const void* value, size_t bytes);
 
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t product,
                                               cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
@@ -119,4 +119,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t prod
                               const void* B, cublasLtMatrixLayout_t b, const void* beta,
                               const void* C, cublasLtMatrixLayout_t c, void* D,
                               cublasLtMatrixLayout_t d, const cublasLtMatmulAlgo_t* algo,
-                              void* workspace, std::size_t workspace_bytes, cudaStream_t stream);
+                              void* workspace, size_t workspace_bytes, cudaStream_t stream);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif

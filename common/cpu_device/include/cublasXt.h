@@ -36,6 +36,10 @@ typedef enum {
   CUBLASXT_ROUTINE_MAX = 12,
 } cublasXtBlasOp_t;
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 cublasStatus_t cublasXtCreate(cublasXtHandle_t* handle);
 cublasStatus_t cublasXtDestroy(cublasXtHandle_t handle);
 cublasStatus_t cublasXtGetNumBoards(int device_count, int devices[], int* board_count);
@@ -55,26 +59,28 @@ cublasStatus_t cublasXtSetCpuRatio(cublasXtHandle_t handle, cublasXtBlasOp_t ope
 
 // alpha and beta are the host's. The matrices are the host's or any device's.
 #define CPU_DEVICE_CUBLASXT(L, T)                                                                  \
-  cublasStatus_t cublasXt##L##gemm(                                                                \
-      cublasXtHandle_t, cublasOperation_t transa, cublasOperation_t transb, std::size_t m,         \
-      std::size_t n, std::size_t k, const T* alpha, const T* A, std::size_t lda, const T* B,       \
-      std::size_t ldb, const T* beta, T* C, std::size_t ldc);                                      \
+  cublasStatus_t cublasXt##L##gemm(cublasXtHandle_t, cublasOperation_t transa,                     \
+                                   cublasOperation_t transb, size_t m, size_t n, size_t k,         \
+                                   const T* alpha, const T* A, size_t lda, const T* B, size_t ldb, \
+                                   const T* beta, T* C, size_t ldc);                               \
   cublasStatus_t cublasXt##L##symm(cublasXtHandle_t, cublasSideMode_t side, cublasFillMode_t uplo, \
-                                   std::size_t m, std::size_t n, const T* alpha, const T* A,       \
-                                   std::size_t lda, const T* B, std::size_t ldb, const T* beta,    \
-                                   T* C, std::size_t ldc);                                         \
+                                   size_t m, size_t n, const T* alpha, const T* A, size_t lda,     \
+                                   const T* B, size_t ldb, const T* beta, T* C, size_t ldc);       \
   cublasStatus_t cublasXt##L##syrk(cublasXtHandle_t, cublasFillMode_t uplo,                        \
-                                   cublasOperation_t trans, std::size_t n, std::size_t k,          \
-                                   const T* alpha, const T* A, std::size_t lda, const T* beta,     \
-                                   T* C, std::size_t ldc);                                         \
+                                   cublasOperation_t trans, size_t n, size_t k, const T* alpha,    \
+                                   const T* A, size_t lda, const T* beta, T* C, size_t ldc);       \
   cublasStatus_t cublasXt##L##trmm(cublasXtHandle_t, cublasSideMode_t side, cublasFillMode_t uplo, \
-                                   cublasOperation_t trans, cublasDiagType_t diag, std::size_t m,  \
-                                   std::size_t n, const T* alpha, const T* A, std::size_t lda,     \
-                                   const T* B, std::size_t ldb, T* C, std::size_t ldc);            \
+                                   cublasOperation_t trans, cublasDiagType_t diag, size_t m,       \
+                                   size_t n, const T* alpha, const T* A, size_t lda, const T* B,   \
+                                   size_t ldb, T* C, size_t ldc);                                  \
   cublasStatus_t cublasXt##L##trsm(cublasXtHandle_t, cublasSideMode_t side, cublasFillMode_t uplo, \
-                                   cublasOperation_t trans, cublasDiagType_t diag, std::size_t m,  \
-                                   std::size_t n, const T* alpha, const T* A, std::size_t lda,     \
-                                   T* B, std::size_t ldb);
+                                   cublasOperation_t trans, cublasDiagType_t diag, size_t m,       \
+                                   size_t n, const T* alpha, const T* A, size_t lda, T* B,         \
+                                   size_t ldb);
 CPU_DEVICE_CUBLASXT(S, float)
 CPU_DEVICE_CUBLASXT(D, double)
 #undef CPU_DEVICE_CUBLASXT
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif

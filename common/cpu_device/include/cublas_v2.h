@@ -7,13 +7,16 @@
 // There for S (float) and D (double), with int and, as NAME_64, with int64_t sizes.
 #pragma once
 
-#include <cuda_bf16.h>  // as CUDA's does: public code relies on it
-#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 #include <library_types.h>
-
-#include <cstddef>
-#include <cstdint>
+#include <stddef.h>
+#include <stdint.h>
+#ifdef __cplusplus
+#include <cuda_bf16.h>  // as CUDA's does: public code relies on it
+#include <cuda_fp16.h>
+#else  // for functions that take pointers to them
+typedef struct __half __half;
+#endif
 
 // Public code asks these guards of CUDA's headers.
 #define CUBLAS_API_H_
@@ -79,6 +82,10 @@ typedef cudaDataType cublasDataType_t;
 struct cublasContext;
 typedef struct cublasContext* cublasHandle_t;
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 // --- handles ------------------------------------------------------------------------------------
 // A handle belongs to the device that was current when it was made.
 
@@ -90,7 +97,7 @@ const char* cublasGetStatusName(cublasStatus_t status);
 const char* cublasGetStatusString(cublasStatus_t status);
 cublasStatus_t cublasSetStream(cublasHandle_t handle, cudaStream_t stream);
 cublasStatus_t cublasGetStream(cublasHandle_t handle, cudaStream_t* stream);
-cublasStatus_t cublasSetWorkspace(cublasHandle_t handle, void* workspace, std::size_t bytes);
+cublasStatus_t cublasSetWorkspace(cublasHandle_t handle, void* workspace, size_t bytes);
 cublasStatus_t cublasSetPointerMode(cublasHandle_t handle, cublasPointerMode_t mode);
 cublasStatus_t cublasGetPointerMode(cublasHandle_t handle, cublasPointerMode_t* mode);
 cublasStatus_t cublasSetAtomicsMode(cublasHandle_t handle, cublasAtomicsMode_t mode);
@@ -250,3 +257,7 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation
                                           const void* beta, void* C, cudaDataType c_type, int ldc,
                                           long long stride_c, int batch_count,
                                           cublasComputeType_t compute, cublasGemmAlgo_t algorithm);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif

@@ -15,6 +15,10 @@ typedef unsigned int GLenum;
 typedef unsigned int GLuint;
 #endif
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum cudaGLDeviceList {
   cudaGLDeviceListAll = 1,
   cudaGLDeviceListCurrentFrame = 2,
@@ -24,7 +28,7 @@ enum cudaGLDeviceList {
 /// The CUDA devices that can use buffers of the current OpenGL context: all there are. Writes at
 /// most `room` numbers to `devices`.
 cudaError_t cudaGLGetDevices(unsigned int* count, int* devices, unsigned int room,
-                             cudaGLDeviceList list);
+                             enum cudaGLDeviceList list);
 
 /// A buffer object that has its storage (glBufferData). `flags`: cudaGraphicsRegisterFlagsNone,
 /// …ReadOnly or …WriteDiscard.
@@ -38,4 +42,8 @@ cudaError_t cudaGraphicsGLRegisterImage(cudaGraphicsResource_t* resource, GLuint
                                         GLenum target, unsigned int flags);
 
 /// What programs from before CUDA 5 begin with; the same as cudaSetDevice.
-inline cudaError_t cudaGLSetGLDevice(int device) { return cudaSetDevice(device); }
+static inline cudaError_t cudaGLSetGLDevice(int device) { return cudaSetDevice(device); }
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif

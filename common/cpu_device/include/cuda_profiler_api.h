@@ -6,5 +6,5 @@
 
 #include "cuda_runtime.h"
 
-inline cudaError_t cudaProfilerStart() { return cudaSuccess; }
-inline cudaError_t cudaProfilerStop() { return cudaSuccess; }
+static inline cudaError_t cudaProfilerStart(void) { return cudaSuccess; }
+static inline cudaError_t cudaProfilerStop(void) { return cudaSuccess; }

@@ -1,9 +1,11 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The CPU device's cuda_runtime.h: CUDA's runtime API and device functions on host threads.
+// The CPU device's cuda_runtime.h: CUDA's runtime API and device functions on host threads. C gets
+// the part of the API that is no C++.
 #pragma once
 
+#ifdef __cplusplus
 // clang-format off
 #include "cpu_device/cmath.h"  // before others bring <cmath>
 // clang-format on
@@ -17,17 +19,19 @@
 #include <utility>
 
 #include "cpu_device/atomics.h"
-#include "cpu_device/device_settings.h"
 #include "cpu_device/execution.h"
+#include "cpu_device/kernel_functions.h"
+#include "cpu_device/math_functions.h"
+#include "cpu_device/synchronization.h"
+#endif
+
+#include "cpu_device/device_settings.h"
 #include "cpu_device/graphics.h"
 #include "cpu_device/graphs.h"
-#include "cpu_device/kernel_functions.h"
 #include "cpu_device/launch_api.h"
-#include "cpu_device/math_functions.h"
 #include "cpu_device/memory_pools.h"
 #include "cpu_device/qualifiers.h"
 #include "cpu_device/runtime_api.h"
-#include "cpu_device/synchronization.h"
 #include "cpu_device/textures.h"
 #include "cpu_device/vector_types.h"
 

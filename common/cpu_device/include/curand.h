@@ -8,8 +8,6 @@
 #include <cuda_runtime.h>
 #include <library_types.h>
 
-#include <cstddef>
-
 // Public code asks this guard of CUDA's header.
 #define CURAND_H_
 
@@ -17,6 +15,10 @@
 #define CURAND_VER_MINOR 4
 #define CURAND_VER_PATCH 0
 #define CURAND_VERSION (CURAND_VER_MAJOR * 1000 + CURAND_VER_MINOR * 100 + CURAND_VER_PATCH)
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 enum curandStatus {
   CURAND_STATUS_SUCCESS = 0,
@@ -79,18 +81,21 @@ curandStatus_t curandSetGeneratorOrdering(curandGenerator_t generator, curandOrd
 /// Makes the states now rather than at the first number.
 curandStatus_t curandGenerateSeeds(curandGenerator_t generator);
 
-curandStatus_t curandGenerate(curandGenerator_t generator, unsigned int* output, std::size_t n);
-curandStatus_t curandGenerateUniform(curandGenerator_t generator, float* output, std::size_t n);
-curandStatus_t curandGenerateUniformDouble(curandGenerator_t generator, double* output,
-                                           std::size_t n);
+curandStatus_t curandGenerate(curandGenerator_t generator, unsigned int* output, size_t n);
+curandStatus_t curandGenerateUniform(curandGenerator_t generator, float* output, size_t n);
+curandStatus_t curandGenerateUniformDouble(curandGenerator_t generator, double* output, size_t n);
 // Normal numbers are made in pairs: n must be even.
-curandStatus_t curandGenerateNormal(curandGenerator_t generator, float* output, std::size_t n,
+curandStatus_t curandGenerateNormal(curandGenerator_t generator, float* output, size_t n,
                                     float mean, float stddev);
-curandStatus_t curandGenerateNormalDouble(curandGenerator_t generator, double* output,
-                                          std::size_t n, double mean, double stddev);
-curandStatus_t curandGenerateLogNormal(curandGenerator_t generator, float* output, std::size_t n,
+curandStatus_t curandGenerateNormalDouble(curandGenerator_t generator, double* output, size_t n,
+                                          double mean, double stddev);
+curandStatus_t curandGenerateLogNormal(curandGenerator_t generator, float* output, size_t n,
                                        float mean, float stddev);
-curandStatus_t curandGenerateLogNormalDouble(curandGenerator_t generator, double* output,
-                                             std::size_t n, double mean, double stddev);
-curandStatus_t curandGeneratePoisson(curandGenerator_t generator, unsigned int* output,
-                                     std::size_t n, double lambda);
+curandStatus_t curandGenerateLogNormalDouble(curandGenerator_t generator, double* output, size_t n,
+                                             double mean, double stddev);
+curandStatus_t curandGeneratePoisson(curandGenerator_t generator, unsigned int* output, size_t n,
+                                     double lambda);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif

@@ -4,7 +4,7 @@
 // How CUDA's libraries name the types of their data.
 #pragma once
 
-enum cudaDataType {
+typedef enum cudaDataType {
   CUDA_R_32F = 0,
   CUDA_R_64F = 1,
   CUDA_R_16F = 2,
@@ -21,8 +21,12 @@ enum cudaDataType {
   CUDA_C_32U = 13,
   CUDA_R_16BF = 14,
   CUDA_C_16BF = 15,
-};
-typedef enum cudaDataType cudaDataType_t;
+} cudaDataType,
+    cudaDataType_t;
 
-enum libraryPropertyType { MAJOR_VERSION = 0, MINOR_VERSION = 1, PATCH_LEVEL = 2 };
-typedef enum libraryPropertyType libraryPropertyType_t;
+typedef enum libraryPropertyType {
+  MAJOR_VERSION = 0,
+  MINOR_VERSION = 1,
+  PATCH_LEVEL = 2
+} libraryPropertyType,
+    libraryPropertyType_t;

@@ -13,8 +13,6 @@
 
 #include <cuda_runtime.h>
 
-#include <cstddef>
-
 #define NCCL_MAJOR 2
 #define NCCL_MINOR 28
 #define NCCL_PATCH 9
@@ -67,7 +65,9 @@ typedef enum {
   ncclNumTypes = 10
 } ncclDataType_t;
 
+#ifdef __cplusplus
 extern "C" {
+#endif
 
 ncclResult_t ncclGetVersion(int* version);
 const char* ncclGetErrorString(ncclResult_t result);
@@ -88,30 +88,31 @@ ncclResult_t ncclCommCount(ncclComm_t comm, int* ranks);
 ncclResult_t ncclCommCuDevice(ncclComm_t comm, int* device);
 ncclResult_t ncclCommUserRank(ncclComm_t comm, int* rank);
 
-ncclResult_t ncclMemAlloc(void** pointer, std::size_t bytes);
+ncclResult_t ncclMemAlloc(void** pointer, size_t bytes);
 ncclResult_t ncclMemFree(void* pointer);
 
 /// The calls in between are made together, when the last ncclGroupEnd() comes.
-ncclResult_t ncclGroupStart();
-ncclResult_t ncclGroupEnd();
+ncclResult_t ncclGroupStart(void);
+ncclResult_t ncclGroupEnd(void);
 
-ncclResult_t ncclAllReduce(const void* send, void* receive, std::size_t count, ncclDataType_t type,
+ncclResult_t ncclAllReduce(const void* send, void* receive, size_t count, ncclDataType_t type,
                            ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream);
-ncclResult_t ncclReduce(const void* send, void* receive, std::size_t count, ncclDataType_t type,
+ncclResult_t ncclReduce(const void* send, void* receive, size_t count, ncclDataType_t type,
                         ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream);
-ncclResult_t ncclBroadcast(const void* send, void* receive, std::size_t count, ncclDataType_t type,
+ncclResult_t ncclBroadcast(const void* send, void* receive, size_t count, ncclDataType_t type,
                            int root, ncclComm_t comm, cudaStream_t stream);
-ncclResult_t ncclBcast(void* buffer, std::size_t count, ncclDataType_t type, int root,
-                       ncclComm_t comm, cudaStream_t stream);
+ncclResult_t ncclBcast(void* buffer, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
+                       cudaStream_t stream);
 /// `count` is that of one rank's part.
-ncclResult_t ncclAllGather(const void* send, void* receive, std::size_t count, ncclDataType_t type,
+ncclResult_t ncclAllGather(const void* send, void* receive, size_t count, ncclDataType_t type,
                            ncclComm_t comm, cudaStream_t stream);
-ncclResult_t ncclReduceScatter(const void* send, void* receive, std::size_t count,
-                               ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
-                               cudaStream_t stream);
-ncclResult_t ncclSend(const void* send, std::size_t count, ncclDataType_t type, int peer,
+ncclResult_t ncclReduceScatter(const void* send, void* receive, size_t count, ncclDataType_t type,
+                               ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream);
+ncclResult_t ncclSend(const void* send, size_t count, ncclDataType_t type, int peer,
                       ncclComm_t comm, cudaStream_t stream);
-ncclResult_t ncclRecv(void* receive, std::size_t count, ncclDataType_t type, int peer,
-                      ncclComm_t comm, cudaStream_t stream);
+ncclResult_t ncclRecv(void* receive, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                      cudaStream_t stream);
 
+#ifdef __cplusplus
 }  // extern "C"
+#endif

@@ -5,9 +5,11 @@
 // shares with other devices and processes.
 #pragma once
 
-#include <cstddef>
-
 #include "cpu_device/runtime_api.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 enum cudaLimit {
   cudaLimitStackSize = 0,
@@ -19,23 +21,19 @@ enum cudaLimit {
   cudaLimitPersistingL2CacheSize = 6,
 };
 /// Kept and given back; a thread's stack is 256 KiB whatever the limit says.
-cudaError_t cudaDeviceSetLimit(cudaLimit limit, std::size_t value);
-cudaError_t cudaDeviceGetLimit(std::size_t* value, cudaLimit limit);
-cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache config);
-cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache* config);
+cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value);
+cudaError_t cudaDeviceGetLimit(size_t* value, enum cudaLimit limit);
+cudaError_t cudaDeviceSetCacheConfig(enum cudaFuncCache config);
+cudaError_t cudaDeviceGetCacheConfig(enum cudaFuncCache* config);
 /// Banks have 4 bytes; as on a GPU since compute capability 5.0 the setters have no effect.
 enum cudaSharedMemConfig {
   cudaSharedMemBankSizeDefault = 0,
   cudaSharedMemBankSizeFourByte = 1,
   cudaSharedMemBankSizeEightByte = 2,
 };
-cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig config);
-cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig* config);
-template <class Kernel>
-cudaError_t cudaFuncSetSharedMemConfig(Kernel*, cudaSharedMemConfig) {
-  return cudaSuccess;
-}
-cudaError_t cudaCtxResetPersistingL2Cache();
+cudaError_t cudaDeviceSetSharedMemConfig(enum cudaSharedMemConfig config);
+cudaError_t cudaDeviceGetSharedMemConfig(enum cudaSharedMemConfig* config);
+cudaError_t cudaCtxResetPersistingL2Cache(void);
 
 /// "0000:01:00.0"
 cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int device);
@@ -47,17 +45,17 @@ enum cudaDeviceP2PAttr {
   cudaDevP2PAttrNativeAtomicSupported = 3,
   cudaDevP2PAttrCudaArrayAccessSupported = 4,
 };
-cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr attribute, int source,
+cudaError_t cudaDeviceGetP2PAttribute(int* value, enum cudaDeviceP2PAttr attribute, int source,
                                       int destination);
 
 // Other processes have devices of their own: all of this is cudaErrorNotSupported.
-struct cudaIpcMemHandle_t {
+typedef struct cudaIpcMemHandle_st {
   char reserved[64];
-};
-struct cudaIpcEventHandle_t {
+} cudaIpcMemHandle_t;
+typedef struct cudaIpcEventHandle_st {
   char reserved[64];
-};
-constexpr unsigned int cudaIpcMemLazyEnablePeerAccess = 1;
+} cudaIpcEventHandle_t;
+#define cudaIpcMemLazyEnablePeerAccess 1U
 cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* pointer);
 cudaError_t cudaIpcOpenMemHandle(void** pointer, cudaIpcMemHandle_t handle, unsigned int flags);
 cudaError_t cudaIpcCloseMemHandle(void* pointer);
@@ -76,7 +74,19 @@ enum cudaDriverEntryPointQueryResult {
 #define cudaEnableLegacyStream 0x1
 #define cudaEnablePerThreadDefaultStream 0x2
 cudaError_t cudaGetDriverEntryPoint(const char* symbol, void** function, unsigned long long flags,
-                                    cudaDriverEntryPointQueryResult* result = nullptr);
-cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function,
-                                             unsigned int version, unsigned long long flags,
-                                             cudaDriverEntryPointQueryResult* result = nullptr);
+                                    enum cudaDriverEntryPointQueryResult* result
+                                        CPU_DEVICE_DEFAULT(nullptr));
+cudaError_t cudaGetDriverEntryPointByVersion(
+    const char* symbol, void** function, unsigned int version, unsigned long long flags,
+    enum cudaDriverEntryPointQueryResult* result CPU_DEVICE_DEFAULT(nullptr));
+
+#ifdef __cplusplus
+}  // extern "C"
+
+template <class Kernel>
+cudaError_t cudaFuncSetSharedMemConfig(Kernel*, cudaSharedMemConfig) {
+  return cudaSuccess;
+}
+#else
+CPU_DEVICE_NOT_IN_C(cudaFuncSetSharedMemConfig);
+#endif

@@ -6,10 +6,12 @@
 // array: read when it is mapped, written back when it is unmapped.
 #pragma once
 
-#include <cstddef>
-
 #include "cpu_device/runtime_api.h"
 #include "cpu_device/textures.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 typedef struct cudaGraphicsResource* cudaGraphicsResource_t;
 
@@ -33,13 +35,13 @@ cudaError_t cudaGraphicsUnregisterResource(cudaGraphicsResource_t resource);
 cudaError_t cudaGraphicsResourceSetMapFlags(cudaGraphicsResource_t resource, unsigned int flags);
 /// Work that is put into `stream` afterwards finds what OpenGL drew before. All or none are mapped.
 cudaError_t cudaGraphicsMapResources(int count, cudaGraphicsResource_t* resources,
-                                     cudaStream_t stream = nullptr);
+                                     cudaStream_t stream CPU_DEVICE_DEFAULT(nullptr));
 /// What OpenGL draws afterwards finds the results of the work that is in `stream` now. The pointers
 /// and arrays of these resources are no longer valid.
 cudaError_t cudaGraphicsUnmapResources(int count, cudaGraphicsResource_t* resources,
-                                       cudaStream_t stream = nullptr);
+                                       cudaStream_t stream CPU_DEVICE_DEFAULT(nullptr));
 /// `bytes` may be null. The pointer holds until the resource is unmapped.
-cudaError_t cudaGraphicsResourceGetMappedPointer(void** pointer, std::size_t* bytes,
+cudaError_t cudaGraphicsResourceGetMappedPointer(void** pointer, size_t* bytes,
                                                  cudaGraphicsResource_t resource);
 /// The array of a texture; `index` and `level` are 0. It holds until the resource is unmapped.
 /// Kernels write to it (cudaCreateSurfaceObject) if it was registered with …SurfaceLoadStore.
@@ -47,8 +49,12 @@ cudaError_t cudaGraphicsSubResourceGetMappedArray(cudaArray_t* array,
                                                   cudaGraphicsResource_t resource,
                                                   unsigned int index, unsigned int level);
 
+#ifdef __cplusplus
+}  // extern "C"
+
 template <class T>
 cudaError_t cudaGraphicsResourceGetMappedPointer(T** pointer, std::size_t* bytes,
                                                  cudaGraphicsResource_t resource) {
   return cudaGraphicsResourceGetMappedPointer(reinterpret_cast<void**>(pointer), bytes, resource);
 }
+#endif

@@ -6,11 +6,13 @@
 // thread order (CPU_DEVICE_ORDER) chooses among those, so that a forgotten dependency shows.
 #pragma once
 
-#include <cstddef>
-
 #include "cpu_device/memory_pools.h"
 #include "cpu_device/runtime_api.h"
-#include "cpu_device/synchronization.h"
+#include "cpu_device/textures.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 typedef struct CUgraph_st* cudaGraph_t;
 typedef struct CUgraphNode_st* cudaGraphNode_t;
@@ -28,19 +30,21 @@ enum cudaStreamCaptureStatus {
   cudaStreamCaptureStatusActive = 1,
   cudaStreamCaptureStatusInvalidated = 2,
 };
-struct cudaGraphEdgeData {
+typedef struct cudaGraphEdgeData_st {
   unsigned char from_port, to_port, type, reserved[5];
-};
+} cudaGraphEdgeData;
 
-cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode);
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph);
-cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status);
-cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status,
-                                     unsigned long long* id = nullptr, cudaGraph_t* graph = nullptr,
-                                     const cudaGraphNode_t** dependencies = nullptr,
-                                     const cudaGraphEdgeData** edges = nullptr,
-                                     std::size_t* count = nullptr);
-cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode);
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus* status);
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCaptureStatus* status,
+                                     unsigned long long* id CPU_DEVICE_DEFAULT(nullptr),
+                                     cudaGraph_t* graph CPU_DEVICE_DEFAULT(nullptr),
+                                     const cudaGraphNode_t** dependencies
+                                         CPU_DEVICE_DEFAULT(nullptr),
+                                     const cudaGraphEdgeData** edges CPU_DEVICE_DEFAULT(nullptr),
+                                     size_t* count CPU_DEVICE_DEFAULT(nullptr));
+cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode* mode);
 
 // --- graphs and their nodes ---------------------------------------------------------------------
 
@@ -70,18 +74,17 @@ struct cudaHostNodeParams {
 };
 struct cudaMemsetParams {
   void* dst;
-  std::size_t pitch;
+  size_t pitch;
   unsigned int value;
   unsigned int elementSize;
-  std::size_t width;  // in elements
-  std::size_t height;
+  size_t width;  // in elements
+  size_t height;
 };
-struct cudaMemcpy3DParms;
 struct cudaMemAllocNodeParams {
-  cudaMemPoolProps poolProps;            // of a device, cudaMemAllocationTypePinned
-  const cudaMemAccessDesc* accessDescs;  // has no effect: all devices can reach it
-  std::size_t accessDescCount;
-  std::size_t bytesize;
+  struct cudaMemPoolProps poolProps;            // of a device, cudaMemAllocationTypePinned
+  const struct cudaMemAccessDesc* accessDescs;  // has no effect: all devices can reach it
+  size_t accessDescCount;
+  size_t bytesize;
   void* dptr;  // given back: where the memory is
 };
 enum cudaGraphMemAttributeType {
@@ -94,89 +97,77 @@ enum cudaGraphMemAttributeType {
 cudaError_t cudaGraphCreate(cudaGraph_t* graph, unsigned int flags);
 cudaError_t cudaGraphDestroy(cudaGraph_t graph);
 cudaError_t cudaGraphClone(cudaGraph_t* clone, cudaGraph_t graph);
-cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t* node, cudaGraph_t graph,
-                                   const cudaGraphNode_t* dependencies, std::size_t count,
-                                   const cudaKernelNodeParams* parameters, CPU_DEVICE_HERE);
 cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t* node, cudaGraph_t graph,
-                                   const cudaGraphNode_t* dependencies, std::size_t count,
-                                   const cudaMemcpy3DParms* parameters);
+                                   const cudaGraphNode_t* dependencies, size_t count,
+                                   const struct cudaMemcpy3DParms* parameters);
 cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t* node, cudaGraph_t graph,
-                                     const cudaGraphNode_t* dependencies, std::size_t count,
-                                     void* to, const void* from, std::size_t bytes,
-                                     cudaMemcpyKind kind);
+                                     const cudaGraphNode_t* dependencies, size_t count, void* to,
+                                     const void* from, size_t bytes, enum cudaMemcpyKind kind);
 cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t* node, cudaGraph_t graph,
-                                   const cudaGraphNode_t* dependencies, std::size_t count,
-                                   const cudaMemsetParams* parameters);
+                                   const cudaGraphNode_t* dependencies, size_t count,
+                                   const struct cudaMemsetParams* parameters);
 cudaError_t cudaGraphAddHostNode(cudaGraphNode_t* node, cudaGraph_t graph,
-                                 const cudaGraphNode_t* dependencies, std::size_t count,
-                                 const cudaHostNodeParams* parameters);
+                                 const cudaGraphNode_t* dependencies, size_t count,
+                                 const struct cudaHostNodeParams* parameters);
 cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t* node, cudaGraph_t graph,
-                                       const cudaGraphNode_t* dependencies, std::size_t count,
+                                       const cudaGraphNode_t* dependencies, size_t count,
                                        cudaGraph_t child);
 // Memory that a graph allocates has one address from launch to launch. It is there after the node
 // that allocates it, until the node that frees it, or cudaFree or cudaFreeAsync outside of the
 // graph. Such graphs are neither cloned nor children.
 cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t* node, cudaGraph_t graph,
-                                     const cudaGraphNode_t* dependencies, std::size_t count,
-                                     cudaMemAllocNodeParams* parameters);
+                                     const cudaGraphNode_t* dependencies, size_t count,
+                                     struct cudaMemAllocNodeParams* parameters);
 cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t* node, cudaGraph_t graph,
-                                    const cudaGraphNode_t* dependencies, std::size_t count,
+                                    const cudaGraphNode_t* dependencies, size_t count,
                                     void* pointer);
 cudaError_t cudaGraphMemAllocNodeGetParams(cudaGraphNode_t node,
-                                           cudaMemAllocNodeParams* parameters);
+                                           struct cudaMemAllocNodeParams* parameters);
 cudaError_t cudaGraphMemFreeNodeGetParams(cudaGraphNode_t node, void* pointer);
 cudaError_t cudaDeviceGraphMemTrim(int device);
 /// The values are 64 bits unsigned; only the highest ones are set, to 0.
-cudaError_t cudaDeviceGetGraphMemAttribute(int device, cudaGraphMemAttributeType attribute,
+cudaError_t cudaDeviceGetGraphMemAttribute(int device, enum cudaGraphMemAttributeType attribute,
                                            void* value);
-cudaError_t cudaDeviceSetGraphMemAttribute(int device, cudaGraphMemAttributeType attribute,
+cudaError_t cudaDeviceSetGraphMemAttribute(int device, enum cudaGraphMemAttributeType attribute,
                                            void* value);
 cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t* node, cudaGraph_t graph,
-                                  const cudaGraphNode_t* dependencies, std::size_t count);
+                                  const cudaGraphNode_t* dependencies, size_t count);
 cudaError_t cudaGraphAddEventRecordNode(cudaGraphNode_t* node, cudaGraph_t graph,
-                                        const cudaGraphNode_t* dependencies, std::size_t count,
+                                        const cudaGraphNode_t* dependencies, size_t count,
                                         cudaEvent_t event);
 cudaError_t cudaGraphAddEventWaitNode(cudaGraphNode_t* node, cudaGraph_t graph,
-                                      const cudaGraphNode_t* dependencies, std::size_t count,
+                                      const cudaGraphNode_t* dependencies, size_t count,
                                       cudaEvent_t event);
 cudaError_t cudaGraphDestroyNode(cudaGraphNode_t node);
 // Give a node other work of the same kind. What was instantiated before keeps the old one.
-cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node,
-                                         const cudaKernelNodeParams* parameters, CPU_DEVICE_HERE);
-cudaError_t cudaGraphMemcpyNodeSetParams(cudaGraphNode_t node, const cudaMemcpy3DParms* parameters);
+cudaError_t cudaGraphMemcpyNodeSetParams(cudaGraphNode_t node,
+                                         const struct cudaMemcpy3DParms* parameters);
 cudaError_t cudaGraphMemcpyNodeSetParams1D(cudaGraphNode_t node, void* to, const void* from,
-                                           std::size_t bytes, cudaMemcpyKind kind);
-cudaError_t cudaGraphMemsetNodeSetParams(cudaGraphNode_t node, const cudaMemsetParams* parameters);
-cudaError_t cudaGraphHostNodeSetParams(cudaGraphNode_t node, const cudaHostNodeParams* parameters);
+                                           size_t bytes, enum cudaMemcpyKind kind);
+cudaError_t cudaGraphMemsetNodeSetParams(cudaGraphNode_t node,
+                                         const struct cudaMemsetParams* parameters);
+cudaError_t cudaGraphHostNodeSetParams(cudaGraphNode_t node,
+                                       const struct cudaHostNodeParams* parameters);
 
-// The forms with edge data are CUDA 13's, the others CUDA 12's.
-cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t* from,
-                                     const cudaGraphNode_t* to, std::size_t count);
 cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t* from,
                                      const cudaGraphNode_t* to, const cudaGraphEdgeData* edges,
-                                     std::size_t count);
-cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, std::size_t* count);
-cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, std::size_t* count);
+                                     size_t count);
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* count);
+cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* count);
 cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t* from, cudaGraphNode_t* to,
-                              std::size_t* count);
-cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t* from, cudaGraphNode_t* to,
-                              cudaGraphEdgeData* edges, std::size_t* count);
-cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, cudaGraphNodeType* type);
+                              cudaGraphEdgeData* edges, size_t* count);
+cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, enum cudaGraphNodeType* type);
 cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t* dependencies,
-                                         std::size_t* count);
-cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t* dependencies,
-                                         cudaGraphEdgeData* edges, std::size_t* count);
+                                         cudaGraphEdgeData* edges, size_t* count);
 cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t* dependents,
-                                           std::size_t* count);
-cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t* dependents,
-                                           cudaGraphEdgeData* edges, std::size_t* count);
+                                           cudaGraphEdgeData* edges, size_t* count);
 
 // --- launching ----------------------------------------------------------------------------------
 
-constexpr unsigned long long cudaGraphInstantiateFlagAutoFreeOnLaunch = 1;
-constexpr unsigned long long cudaGraphInstantiateFlagUpload = 2;
-constexpr unsigned long long cudaGraphInstantiateFlagDeviceLaunch = 4;
-constexpr unsigned long long cudaGraphInstantiateFlagUseNodePriority = 8;
+#define cudaGraphInstantiateFlagAutoFreeOnLaunch 1ULL
+#define cudaGraphInstantiateFlagUpload 2ULL
+#define cudaGraphInstantiateFlagDeviceLaunch 4ULL
+#define cudaGraphInstantiateFlagUseNodePriority 8ULL
 
 enum cudaGraphExecUpdateResult {
   cudaGraphExecUpdateSuccess = 0,
@@ -184,38 +175,63 @@ enum cudaGraphExecUpdateResult {
   cudaGraphExecUpdateErrorTopologyChanged = 2,
   cudaGraphExecUpdateErrorNodeTypeChanged = 3,
 };
-struct cudaGraphExecUpdateResultInfo {
-  cudaGraphExecUpdateResult result;
+typedef struct cudaGraphExecUpdateResultInfo_st {
+  enum cudaGraphExecUpdateResult result;
   cudaGraphNode_t errorNode;
   cudaGraphNode_t errorFromNode;
-};
+} cudaGraphExecUpdateResultInfo;
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph,
-                                 unsigned long long flags = 0);
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph,
-                                 cudaGraphNode_t* error_node, char* log, std::size_t log_bytes);
+                                 unsigned long long flags CPU_DEVICE_DEFAULT(0));
 cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* exec, cudaGraph_t graph,
-                                          unsigned long long flags = 0);
+                                          unsigned long long flags CPU_DEVICE_DEFAULT(0));
 cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream);
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream);
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec);
-cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
-                                             const cudaKernelNodeParams* parameters,
-                                             CPU_DEVICE_HERE);
 cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t exec, cudaGraphNode_t node, void* to,
-                                               const void* from, std::size_t bytes,
-                                               cudaMemcpyKind kind);
+                                               const void* from, size_t bytes,
+                                               enum cudaMemcpyKind kind);
 cudaError_t cudaGraphExecMemcpyNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
-                                             const cudaMemcpy3DParms* parameters);
+                                             const struct cudaMemcpy3DParms* parameters);
 cudaError_t cudaGraphExecMemsetNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
-                                             const cudaMemsetParams* parameters);
+                                             const struct cudaMemsetParams* parameters);
 /// The child has the nodes and dependencies of the one that it was instantiated with.
 cudaError_t cudaGraphExecChildGraphNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
                                                  cudaGraph_t child);
 cudaError_t cudaGraphExecHostNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
-                                           const cudaHostNodeParams* parameters);
+                                           const struct cudaHostNodeParams* parameters);
 /// Takes over what the nodes of `graph` do, if it has the same nodes and dependencies.
 cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
                                 cudaGraphExecUpdateResultInfo* info);
+
+#ifdef __cplusplus
+}  // extern "C"
+
+// What takes a kernel's address notes where it is called: C++ alone can do that.
+cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t* node, cudaGraph_t graph,
+                                   const cudaGraphNode_t* dependencies, std::size_t count,
+                                   const cudaKernelNodeParams* parameters, CPU_DEVICE_HERE);
+cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node,
+                                         const cudaKernelNodeParams* parameters, CPU_DEVICE_HERE);
+cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                             const cudaKernelNodeParams* parameters,
+                                             CPU_DEVICE_HERE);
+
+// CUDA 12's forms.
+cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t* from,
+                                     const cudaGraphNode_t* to, std::size_t count);
+cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t* from, cudaGraphNode_t* to,
+                              std::size_t* count);
+cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t* dependencies,
+                                         std::size_t* count);
+cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t* dependents,
+                                           std::size_t* count);
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph,
+                                 cudaGraphNode_t* error_node, char* log, std::size_t log_bytes);
 cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
                                 cudaGraphNode_t* error_node, cudaGraphExecUpdateResult* result);
+#else
+CPU_DEVICE_NOT_IN_C(cudaGraphAddKernelNode);
+CPU_DEVICE_NOT_IN_C(cudaGraphKernelNodeSetParams);
+CPU_DEVICE_NOT_IN_C(cudaGraphExecKernelNodeSetParams);
+#endif

@@ -8,12 +8,104 @@
 // writes  ::cpu_device::remember_kernel("name", kernel)  around its name.
 #pragma once
 
+#include "cpu_device/runtime_api.h"
+#ifdef __cplusplus
 #include <cstddef>
 #include <type_traits>
 #include <utility>
 
 #include "cpu_device/execution.h"
 #include "cpu_device/synchronization.h"
+
+extern "C" {
+#endif
+
+// --- attributes ---------------------------------------------------------------------------------
+
+typedef enum cudaLaunchAttributeID {
+  cudaLaunchAttributeIgnore = 0,
+  cudaLaunchAttributeAccessPolicyWindow = 1,
+  cudaLaunchAttributeCooperative = 2,
+  cudaLaunchAttributeSynchronizationPolicy = 3,
+  cudaLaunchAttributeClusterDimension = 4,
+  cudaLaunchAttributeClusterSchedulingPolicyPreference = 5,
+  cudaLaunchAttributeProgrammaticStreamSerialization = 6,
+  cudaLaunchAttributeProgrammaticEvent = 7,
+  cudaLaunchAttributePriority = 8,
+  cudaLaunchAttributeMemSyncDomainMap = 9,
+  cudaLaunchAttributeMemSyncDomain = 10,
+  cudaLaunchAttributePreferredClusterDimension = 11,
+  cudaLaunchAttributeLaunchCompletionEvent = 12,
+  cudaLaunchAttributeDeviceUpdatableKernelNode = 13,
+  cudaLaunchAttributePreferredSharedMemoryCarveout = 14,
+} cudaLaunchAttributeID;
+enum cudaClusterSchedulingPolicy {
+  cudaClusterSchedulingPolicyDefault = 0,
+  cudaClusterSchedulingPolicySpread = 1,
+  cudaClusterSchedulingPolicyLoadBalancing = 2,
+};
+enum cudaSynchronizationPolicy {
+  cudaSyncPolicyAuto = 1,
+  cudaSyncPolicySpin = 2,
+  cudaSyncPolicyYield = 3,
+  cudaSyncPolicyBlockingSync = 4,
+};
+enum cudaAccessProperty {
+  cudaAccessPropertyNormal = 0,
+  cudaAccessPropertyStreaming = 1,
+  cudaAccessPropertyPersisting = 2,
+};
+/// Memory that should stay in the L2 cache. Here a hint, which is checked and kept.
+struct cudaAccessPolicyWindow {
+  void* base_ptr;
+  size_t num_bytes;
+  float hitRatio;  // the part of the accesses with hitProp, from 0 to 1
+  enum cudaAccessProperty hitProp;
+  enum cudaAccessProperty missProp;  // normal or streaming
+};
+typedef union cudaLaunchAttributeValue_st {
+  char pad[64];
+  struct cudaAccessPolicyWindow accessPolicyWindow;
+  enum cudaSynchronizationPolicy syncPolicy;
+  int cooperative;
+  struct {
+    unsigned int x, y, z;
+  } clusterDim;
+  enum cudaClusterSchedulingPolicy clusterSchedulingPolicyPreference;
+  struct {
+    unsigned int x, y, z;
+  } preferredClusterDim;
+  int programmaticStreamSerializationAllowed;
+  int priority;
+} cudaLaunchAttributeValue;
+typedef struct cudaLaunchAttribute_st {
+  cudaLaunchAttributeID id;
+  cudaLaunchAttributeValue val;
+} cudaLaunchAttribute;
+
+// The attributes of streams are those of launches by another name.
+typedef cudaLaunchAttributeID cudaStreamAttrID;
+typedef cudaLaunchAttributeValue cudaStreamAttrValue;
+#define cudaStreamAttributeAccessPolicyWindow cudaLaunchAttributeAccessPolicyWindow
+#define cudaStreamAttributeSynchronizationPolicy cudaLaunchAttributeSynchronizationPolicy
+#define cudaStreamAttributePriority cudaLaunchAttributePriority
+cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaStreamAttrID id,
+                                   const cudaStreamAttrValue* value);
+cudaError_t cudaStreamGetAttribute(cudaStream_t stream, cudaStreamAttrID id,
+                                   cudaStreamAttrValue* value);
+cudaError_t cudaStreamCopyAttributes(cudaStream_t to, cudaStream_t from);
+
+typedef struct cudaLaunchConfig_st {
+  dim3 gridDim;
+  dim3 blockDim;
+  size_t dynamicSmemBytes;
+  cudaStream_t stream;
+  cudaLaunchAttribute* attrs;
+  unsigned int numAttrs;
+} cudaLaunchConfig_t;
+
+#ifdef __cplusplus
+}  // extern "C"
 
 namespace cpu_device {
 
@@ -80,89 +172,8 @@ cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(P...), dim3 grid, dim3 bl
                                      shared_bytes, stream, file, line);
 }
 
-// --- with attributes ----------------------------------------------------------------------------
-
-enum cudaLaunchAttributeID {
-  cudaLaunchAttributeIgnore = 0,
-  cudaLaunchAttributeAccessPolicyWindow = 1,
-  cudaLaunchAttributeCooperative = 2,
-  cudaLaunchAttributeSynchronizationPolicy = 3,
-  cudaLaunchAttributeClusterDimension = 4,
-  cudaLaunchAttributeClusterSchedulingPolicyPreference = 5,
-  cudaLaunchAttributeProgrammaticStreamSerialization = 6,
-  cudaLaunchAttributeProgrammaticEvent = 7,
-  cudaLaunchAttributePriority = 8,
-  cudaLaunchAttributeMemSyncDomainMap = 9,
-  cudaLaunchAttributeMemSyncDomain = 10,
-  cudaLaunchAttributePreferredClusterDimension = 11,
-  cudaLaunchAttributeLaunchCompletionEvent = 12,
-  cudaLaunchAttributeDeviceUpdatableKernelNode = 13,
-  cudaLaunchAttributePreferredSharedMemoryCarveout = 14,
-};
-enum cudaClusterSchedulingPolicy {
-  cudaClusterSchedulingPolicyDefault = 0,
-  cudaClusterSchedulingPolicySpread = 1,
-  cudaClusterSchedulingPolicyLoadBalancing = 2,
-};
-enum cudaSynchronizationPolicy {
-  cudaSyncPolicyAuto = 1,
-  cudaSyncPolicySpin = 2,
-  cudaSyncPolicyYield = 3,
-  cudaSyncPolicyBlockingSync = 4,
-};
-enum cudaAccessProperty {
-  cudaAccessPropertyNormal = 0,
-  cudaAccessPropertyStreaming = 1,
-  cudaAccessPropertyPersisting = 2,
-};
-/// Memory that should stay in the L2 cache. Here a hint, which is checked and kept.
-struct cudaAccessPolicyWindow {
-  void* base_ptr;
-  std::size_t num_bytes;
-  float hitRatio;  // the part of the accesses with hitProp, from 0 to 1
-  cudaAccessProperty hitProp;
-  cudaAccessProperty missProp;  // normal or streaming
-};
-union cudaLaunchAttributeValue {
-  char pad[64];
-  cudaAccessPolicyWindow accessPolicyWindow;
-  cudaSynchronizationPolicy syncPolicy;
-  int cooperative;
-  struct {
-    unsigned int x, y, z;
-  } clusterDim;
-  cudaClusterSchedulingPolicy clusterSchedulingPolicyPreference;
-  struct {
-    unsigned int x, y, z;
-  } preferredClusterDim;
-  int programmaticStreamSerializationAllowed;
-  int priority;
-};
-struct cudaLaunchAttribute {
-  cudaLaunchAttributeID id;
-  cudaLaunchAttributeValue val;
-};
-
-// The attributes of streams are those of launches by another name.
-typedef cudaLaunchAttributeID cudaStreamAttrID;
-typedef cudaLaunchAttributeValue cudaStreamAttrValue;
-#define cudaStreamAttributeAccessPolicyWindow cudaLaunchAttributeAccessPolicyWindow
-#define cudaStreamAttributeSynchronizationPolicy cudaLaunchAttributeSynchronizationPolicy
-#define cudaStreamAttributePriority cudaLaunchAttributePriority
-cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaStreamAttrID id,
-                                   const cudaStreamAttrValue* value);
-cudaError_t cudaStreamGetAttribute(cudaStream_t stream, cudaStreamAttrID id,
-                                   cudaStreamAttrValue* value);
-cudaError_t cudaStreamCopyAttributes(cudaStream_t to, cudaStream_t from);
-
-struct cudaLaunchConfig_t {
-  dim3 gridDim;
-  dim3 blockDim;
-  std::size_t dynamicSmemBytes;
-  cudaStream_t stream;
-  cudaLaunchAttribute* attrs;
-  unsigned int numAttrs;
-};
+// --- with attributes
+// ------------------------------------------------------------------------------
 
 namespace cpu_device {
 /// The shape that a configuration asks for; fails for attributes that are not there.
@@ -214,3 +225,10 @@ cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, Kernel* kernel,
                                            const cudaLaunchConfig_t* config) {
   return cpu_device::active_clusters(clusters, reinterpret_cast<const void*>(kernel), config);
 }
+#else
+CPU_DEVICE_NOT_IN_C(cudaLaunchKernel);
+CPU_DEVICE_NOT_IN_C(cudaLaunchCooperativeKernel);
+CPU_DEVICE_NOT_IN_C(cudaLaunchKernelExC);
+CPU_DEVICE_NOT_IN_C(cudaOccupancyMaxPotentialClusterSize);
+CPU_DEVICE_NOT_IN_C(cudaOccupancyMaxActiveClusters);
+#endif

@@ -5,12 +5,14 @@
 // given back; the memory is the host's either way.
 #pragma once
 
-#include <cstddef>
-
 #include "cpu_device/runtime_api.h"
 
-constexpr int cudaCpuDeviceId = -1;
-constexpr int cudaInvalidDeviceId = -2;
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define cudaCpuDeviceId (-1)
+#define cudaInvalidDeviceId (-2)
 
 enum cudaMemLocationType {
   cudaMemLocationTypeInvalid = 0,
@@ -20,7 +22,7 @@ enum cudaMemLocationType {
   cudaMemLocationTypeHostNumaCurrent = 4,
 };
 struct cudaMemLocation {
-  cudaMemLocationType type;
+  enum cudaMemLocationType type;
   int id;
 };
 
@@ -34,11 +36,11 @@ enum cudaMemAllocationType {
 };
 enum cudaMemAllocationHandleType { cudaMemHandleTypeNone = 0 };
 struct cudaMemPoolProps {
-  cudaMemAllocationType allocType;
-  cudaMemAllocationHandleType handleTypes;
-  cudaMemLocation location;
+  enum cudaMemAllocationType allocType;
+  enum cudaMemAllocationHandleType handleTypes;
+  struct cudaMemLocation location;
   void* win32SecurityAttributes;
-  std::size_t maxSize;
+  size_t maxSize;
   unsigned short usage;
   unsigned char reserved[54];
 };
@@ -48,8 +50,8 @@ enum cudaMemAccessFlags {
   cudaMemAccessFlagsProtReadWrite = 3,
 };
 struct cudaMemAccessDesc {
-  cudaMemLocation location;
-  cudaMemAccessFlags flags;
+  struct cudaMemLocation location;
+  enum cudaMemAccessFlags flags;
 };
 enum cudaMemPoolAttr {
   cudaMemPoolReuseFollowEventDependencies = 1,
@@ -65,24 +67,16 @@ enum cudaMemPoolAttr {
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device);
 cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int device);
 cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool);
-cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* properties);
+cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const struct cudaMemPoolProps* properties);
 cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool);
 /// The first three attributes are an int, the others 64 bits unsigned.
-cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value);
-cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value);
-cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, std::size_t bytes_to_keep);
-cudaError_t cudaMallocFromPoolAsync(void** pointer, std::size_t bytes, cudaMemPool_t pool,
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute,
+                                    void* value);
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute,
+                                    void* value);
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t bytes_to_keep);
+cudaError_t cudaMallocFromPoolAsync(void** pointer, size_t bytes, cudaMemPool_t pool,
                                     cudaStream_t stream);
-template <class T>
-cudaError_t cudaMallocFromPoolAsync(T** pointer, std::size_t bytes, cudaMemPool_t pool,
-                                    cudaStream_t stream) {
-  return cudaMallocFromPoolAsync(reinterpret_cast<void**>(pointer), bytes, pool, stream);
-}
-template <class T>
-cudaError_t cudaMallocAsync(T** pointer, std::size_t bytes, cudaMemPool_t pool,
-                            cudaStream_t stream) {
-  return cudaMallocFromPoolAsync(reinterpret_cast<void**>(pointer), bytes, pool, stream);
-}
 
 // --- managed memory -----------------------------------------------------------------------------
 
@@ -100,22 +94,40 @@ enum cudaMemRangeAttribute {
   cudaMemRangeAttributeAccessedBy = 3,
   cudaMemRangeAttributeLastPrefetchLocation = 4,
 };
-// The forms with a location are CUDA 13's, those with a device's number CUDA 12's.
-cudaError_t cudaMemAdvise(const void* pointer, std::size_t bytes, cudaMemoryAdvise advice,
-                          cudaMemLocation location);
+cudaError_t cudaMemAdvise(const void* pointer, size_t bytes, enum cudaMemoryAdvise advice,
+                          struct cudaMemLocation location);
+cudaError_t cudaMemPrefetchAsync(const void* pointer, size_t bytes, struct cudaMemLocation location,
+                                 unsigned int flags,
+                                 cudaStream_t stream CPU_DEVICE_DEFAULT(nullptr));
+/// What was said of the allocation that holds the range.
+cudaError_t cudaMemRangeGetAttribute(void* value, size_t value_bytes,
+                                     enum cudaMemRangeAttribute attribute, const void* pointer,
+                                     size_t bytes);
+cudaError_t cudaMemRangeGetAttributes(void** values, size_t* value_bytes,
+                                      enum cudaMemRangeAttribute* attributes, size_t count,
+                                      const void* pointer, size_t bytes);
+#define cudaMemAttachSingle 4U
+cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void* pointer,
+                                     size_t bytes CPU_DEVICE_DEFAULT(0),
+                                     unsigned int flags CPU_DEVICE_DEFAULT(cudaMemAttachSingle));
+
+#ifdef __cplusplus
+}  // extern "C"
+
+// CUDA 12's forms, with the number of a device.
 cudaError_t cudaMemAdvise(const void* pointer, std::size_t bytes, cudaMemoryAdvise advice,
                           int device);
-cudaError_t cudaMemPrefetchAsync(const void* pointer, std::size_t bytes, cudaMemLocation location,
-                                 unsigned int flags, cudaStream_t stream = nullptr);
 cudaError_t cudaMemPrefetchAsync(const void* pointer, std::size_t bytes, int device,
                                  cudaStream_t stream = nullptr);
-/// What was said of the allocation that holds the range.
-cudaError_t cudaMemRangeGetAttribute(void* value, std::size_t value_bytes,
-                                     cudaMemRangeAttribute attribute, const void* pointer,
-                                     std::size_t bytes);
-cudaError_t cudaMemRangeGetAttributes(void** values, std::size_t* value_bytes,
-                                      cudaMemRangeAttribute* attributes, std::size_t count,
-                                      const void* pointer, std::size_t bytes);
-constexpr unsigned int cudaMemAttachSingle = 4;
-cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void* pointer, std::size_t bytes = 0,
-                                     unsigned int flags = cudaMemAttachSingle);
+
+template <class T>
+cudaError_t cudaMallocFromPoolAsync(T** pointer, std::size_t bytes, cudaMemPool_t pool,
+                                    cudaStream_t stream) {
+  return cudaMallocFromPoolAsync(reinterpret_cast<void**>(pointer), bytes, pool, stream);
+}
+template <class T>
+cudaError_t cudaMallocAsync(T** pointer, std::size_t bytes, cudaMemPool_t pool,
+                            cudaStream_t stream) {
+  return cudaMallocFromPoolAsync(reinterpret_cast<void**>(pointer), bytes, pool, stream);
+}
+#endif

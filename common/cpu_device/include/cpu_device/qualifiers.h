@@ -26,6 +26,24 @@
 #define __align__(n) __attribute__((aligned(n)))
 #define CUDART_CB
 
+// The headers of what C can call are for C11, too. There, nothing has a default argument.
+#ifdef __cplusplus
+#define CPU_DEVICE_DEFAULT(value) = value
+#define CPU_DEVICE_INLINE constexpr
+#define CPU_DEVICE_VALUE(type, ...) \
+  { __VA_ARGS__ }
+#else
+#define CPU_DEVICE_DEFAULT(value)
+#define CPU_DEVICE_INLINE static inline
+#define CPU_DEVICE_VALUE(type, ...) \
+  (type) { __VA_ARGS__ }
+// What needs a kernel or a variable of the device by name, which a C file does not have.
+#define CPU_DEVICE_NOT_IN_C(function)                                                         \
+  __attribute__((error("C cannot name kernels and variables of the device: call " #function   \
+                       " in a .cu file, in a function that is extern \"C\""))) enum cudaError \
+  function(const void*, ...)
+#endif
+
 #if defined(__SANITIZE_THREAD__)
 #define CPU_DEVICE_CHECK 1
 #elif defined(__has_feature)

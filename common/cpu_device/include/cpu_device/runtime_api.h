@@ -3,15 +3,27 @@
 
 // The host side of CUDA's runtime API, with the names, values and error codes of CUDA 13.
 // What a function does is CUDA's documentation; where the CPU device differs, a comment says so.
+//
+// In this header and the others of the runtime API, what is extern "C" comes first, for C as well
+// (so `enum` and `struct` stand before their names); overloads and templates follow.
 #pragma once
 
+#include <limits.h>
+#include <stddef.h>
+#include <stdint.h>
+#ifdef __cplusplus
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
+#endif
 
 #include "cpu_device/vector_types.h"
 
 #define CUDART_VERSION 13000
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 // --- errors -------------------------------------------------------------------------------------
 
@@ -83,33 +95,33 @@ enum cudaError {
 };
 typedef enum cudaError cudaError_t;
 
-cudaError_t cudaGetLastError();
-cudaError_t cudaPeekAtLastError();
+cudaError_t cudaGetLastError(void);
+cudaError_t cudaPeekAtLastError(void);
 const char* cudaGetErrorName(cudaError_t error);
 const char* cudaGetErrorString(cudaError_t error);
 
 // --- devices ------------------------------------------------------------------------------------
 
-struct cudaUUID_t {
+typedef struct cudaUUID_st {
   char bytes[16];
-};
+} cudaUUID_t;
 
 struct cudaDeviceProp {
   char name[256];
   cudaUUID_t uuid;
-  std::size_t totalGlobalMem;
-  std::size_t sharedMemPerBlock;
+  size_t totalGlobalMem;
+  size_t sharedMemPerBlock;
   int regsPerBlock;
   int warpSize;
-  std::size_t memPitch;
+  size_t memPitch;
   int maxThreadsPerBlock;
   int maxThreadsDim[3];
   int maxGridSize[3];
-  std::size_t totalConstMem;
+  size_t totalConstMem;
   int major;
   int minor;
-  std::size_t textureAlignment;
-  std::size_t texturePitchAlignment;
+  size_t textureAlignment;
+  size_t texturePitchAlignment;
   int multiProcessorCount;
   int integrated;
   int canMapHostMemory;
@@ -132,7 +144,7 @@ struct cudaDeviceProp {
   int maxSurface2DLayered[3];
   int maxSurfaceCubemap;
   int maxSurfaceCubemapLayered[2];
-  std::size_t surfaceAlignment;
+  size_t surfaceAlignment;
   int concurrentKernels;
   int ECCEnabled;
   int pciBusID;
@@ -148,7 +160,7 @@ struct cudaDeviceProp {
   int streamPrioritiesSupported;
   int globalL1CacheSupported;
   int localL1CacheSupported;
-  std::size_t sharedMemPerMultiprocessor;
+  size_t sharedMemPerMultiprocessor;
   int regsPerMultiprocessor;
   int managedMemory;
   int isMultiGpuBoard;
@@ -159,11 +171,11 @@ struct cudaDeviceProp {
   int computePreemptionSupported;
   int canUseHostPointerForRegisteredMem;
   int cooperativeLaunch;
-  std::size_t sharedMemPerBlockOptin;
+  size_t sharedMemPerBlockOptin;
   int pageableMemoryAccessUsesHostPageTables;
   int directManagedMemAccessFromHost;
   int maxBlocksPerMultiProcessor;
-  std::size_t reservedSharedMemPerBlock;
+  size_t reservedSharedMemPerBlock;
   int hostRegisterSupported;
   int memoryPoolsSupported;
   char luid[8];
@@ -320,20 +332,20 @@ cudaError_t cudaGetDeviceCount(int* count);
 cudaError_t cudaGetDevice(int* device);
 cudaError_t cudaSetDevice(int device);
 cudaError_t cudaInitDevice(int device, unsigned int device_flags, unsigned int flags);
-cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
-cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device);
-cudaError_t cudaChooseDevice(int* device, const cudaDeviceProp* wanted);
-cudaError_t cudaDeviceSynchronize();
-cudaError_t cudaDeviceReset();
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp* properties, int device);
+cudaError_t cudaDeviceGetAttribute(int* value, enum cudaDeviceAttr attribute, int device);
+cudaError_t cudaChooseDevice(int* device, const struct cudaDeviceProp* wanted);
+cudaError_t cudaDeviceSynchronize(void);
+cudaError_t cudaDeviceReset(void);
 cudaError_t cudaDriverGetVersion(int* version);
 cudaError_t cudaRuntimeGetVersion(int* version);
 
-constexpr unsigned int cudaDeviceScheduleAuto = 0;
-constexpr unsigned int cudaDeviceScheduleSpin = 1;
-constexpr unsigned int cudaDeviceScheduleYield = 2;
-constexpr unsigned int cudaDeviceScheduleBlockingSync = 4;
-constexpr unsigned int cudaDeviceBlockingSync = 4;  // its old name
-constexpr unsigned int cudaDeviceMapHost = 8;
+#define cudaDeviceScheduleAuto 0U
+#define cudaDeviceScheduleSpin 1U
+#define cudaDeviceScheduleYield 2U
+#define cudaDeviceScheduleBlockingSync 4U
+#define cudaDeviceBlockingSync 4U  // its old name
+#define cudaDeviceMapHost 8U
 cudaError_t cudaSetDeviceFlags(unsigned int flags);
 cudaError_t cudaGetDeviceFlags(unsigned int* flags);
 
@@ -346,18 +358,18 @@ cudaError_t cudaDeviceDisablePeerAccess(int peer);
 typedef struct CUstream_st* cudaStream_t;
 typedef struct CUevent_st* cudaEvent_t;
 
-#define cudaStreamLegacy (reinterpret_cast<cudaStream_t>(0x1))
-#define cudaStreamPerThread (reinterpret_cast<cudaStream_t>(0x2))
-constexpr unsigned int cudaStreamDefault = 0;
-constexpr unsigned int cudaStreamNonBlocking = 1;
-constexpr unsigned int cudaEventRecordDefault = 0;
-constexpr unsigned int cudaEventRecordExternal = 1;  // of a capture: a node that records
-constexpr unsigned int cudaEventWaitDefault = 0;
-constexpr unsigned int cudaEventWaitExternal = 1;  // of a capture: a node that waits
-constexpr unsigned int cudaEventDefault = 0;
-constexpr unsigned int cudaEventBlockingSync = 1;
-constexpr unsigned int cudaEventDisableTiming = 2;
-constexpr unsigned int cudaEventInterprocess = 4;
+#define cudaStreamLegacy ((cudaStream_t)0x1)
+#define cudaStreamPerThread ((cudaStream_t)0x2)
+#define cudaStreamDefault 0U
+#define cudaStreamNonBlocking 1U
+#define cudaEventRecordDefault 0U
+#define cudaEventRecordExternal 1U  // of a capture: a node that records
+#define cudaEventWaitDefault 0U
+#define cudaEventWaitExternal 1U  // of a capture: a node that waits
+#define cudaEventDefault 0U
+#define cudaEventBlockingSync 1U
+#define cudaEventDisableTiming 2U
+#define cudaEventInterprocess 4U
 
 cudaError_t cudaStreamCreate(cudaStream_t* stream);
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int flags);
@@ -365,7 +377,8 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int flag
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
 cudaError_t cudaStreamQuery(cudaStream_t stream);
-cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags = 0);
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
+                                unsigned int flags CPU_DEVICE_DEFAULT(0));
 cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned int* flags);
 cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority);
 cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long* id);
@@ -378,12 +391,12 @@ cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t fn, 
                                   unsigned int flags);
 
 cudaError_t cudaEventCreate(cudaEvent_t* event);
-cudaError_t cudaEventCreate(cudaEvent_t* event, unsigned int flags);
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int flags);
 cudaError_t cudaEventDestroy(cudaEvent_t event);
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = nullptr);
-cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream = nullptr,
-                                     unsigned int flags = 0);
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream CPU_DEVICE_DEFAULT(nullptr));
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event,
+                                     cudaStream_t stream CPU_DEVICE_DEFAULT(nullptr),
+                                     unsigned int flags CPU_DEVICE_DEFAULT(0));
 cudaError_t cudaEventSynchronize(cudaEvent_t event);
 cudaError_t cudaEventQuery(cudaEvent_t event);
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t stop);
@@ -406,60 +419,112 @@ enum cudaMemoryType {
 };
 
 struct cudaPointerAttributes {
-  cudaMemoryType type;
+  enum cudaMemoryType type;
   int device;
   void* devicePointer;
   void* hostPointer;
 };
 
-constexpr unsigned int cudaHostAllocDefault = 0;
-constexpr unsigned int cudaHostAllocPortable = 1;
-constexpr unsigned int cudaHostAllocMapped = 2;
-constexpr unsigned int cudaHostAllocWriteCombined = 4;
-constexpr unsigned int cudaHostRegisterDefault = 0;
-constexpr unsigned int cudaHostRegisterPortable = 1;
-constexpr unsigned int cudaHostRegisterMapped = 2;
-constexpr unsigned int cudaHostRegisterReadOnly = 8;
-constexpr unsigned int cudaMemAttachGlobal = 1;
-constexpr unsigned int cudaMemAttachHost = 2;
+#define cudaHostAllocDefault 0U
+#define cudaHostAllocPortable 1U
+#define cudaHostAllocMapped 2U
+#define cudaHostAllocWriteCombined 4U
+#define cudaHostRegisterDefault 0U
+#define cudaHostRegisterPortable 1U
+#define cudaHostRegisterMapped 2U
+#define cudaHostRegisterReadOnly 8U
+#define cudaMemAttachGlobal 1U
+#define cudaMemAttachHost 2U
 
-cudaError_t cudaMalloc(void** pointer, std::size_t bytes);
+cudaError_t cudaMalloc(void** pointer, size_t bytes);
 cudaError_t cudaFree(void* pointer);
-cudaError_t cudaMallocHost(void** pointer, std::size_t bytes, unsigned int flags = 0);
-cudaError_t cudaHostAlloc(void** pointer, std::size_t bytes, unsigned int flags);
+cudaError_t cudaMallocHost(void** pointer, size_t bytes);
+cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned int flags);
 cudaError_t cudaFreeHost(void* pointer);
-cudaError_t cudaHostRegister(void* pointer, std::size_t bytes, unsigned int flags);
+cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned int flags);
 cudaError_t cudaHostUnregister(void* pointer);
 cudaError_t cudaHostGetDevicePointer(void** device_pointer, void* host_pointer, unsigned int flags);
 cudaError_t cudaHostGetFlags(unsigned int* flags, void* host_pointer);
-cudaError_t cudaMallocManaged(void** pointer, std::size_t bytes,
-                              unsigned int flags = cudaMemAttachGlobal);
-cudaError_t cudaMallocPitch(void** pointer, std::size_t* pitch, std::size_t width_bytes,
-                            std::size_t height);
-cudaError_t cudaMallocAsync(void** pointer, std::size_t bytes, cudaStream_t stream);
+cudaError_t cudaMallocManaged(void** pointer, size_t bytes,
+                              unsigned int flags CPU_DEVICE_DEFAULT(cudaMemAttachGlobal));
+cudaError_t cudaMallocPitch(void** pointer, size_t* pitch, size_t width_bytes, size_t height);
+cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t stream);
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream);
-cudaError_t cudaMemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes);
-cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer);
+cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes);
+cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes* attributes, const void* pointer);
 
-cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind);
-cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
-                            cudaStream_t stream = nullptr);
+cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, enum cudaMemcpyKind kind);
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, enum cudaMemcpyKind kind,
+                            cudaStream_t stream CPU_DEVICE_DEFAULT(nullptr));
 cudaError_t cudaMemcpyPeer(void* to, int to_device, const void* from, int from_device,
-                           std::size_t bytes);
+                           size_t bytes);
 cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device,
-                                std::size_t bytes, cudaStream_t stream = nullptr);
-cudaError_t cudaMemcpy2D(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
-                         std::size_t width_bytes, std::size_t height, cudaMemcpyKind kind);
-cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from,
-                              std::size_t from_pitch, std::size_t width_bytes, std::size_t height,
-                              cudaMemcpyKind kind, cudaStream_t stream = nullptr);
-cudaError_t cudaMemset(void* pointer, int value, std::size_t bytes);
-cudaError_t cudaMemsetAsync(void* pointer, int value, std::size_t bytes,
-                            cudaStream_t stream = nullptr);
-cudaError_t cudaMemset2D(void* pointer, std::size_t pitch, int value, std::size_t width_bytes,
-                         std::size_t height);
-cudaError_t cudaMemset2DAsync(void* pointer, std::size_t pitch, int value, std::size_t width_bytes,
-                              std::size_t height, cudaStream_t stream = nullptr);
+                                size_t bytes, cudaStream_t stream CPU_DEVICE_DEFAULT(nullptr));
+cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch,
+                         size_t width_bytes, size_t height, enum cudaMemcpyKind kind);
+cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch,
+                              size_t width_bytes, size_t height, enum cudaMemcpyKind kind,
+                              cudaStream_t stream CPU_DEVICE_DEFAULT(nullptr));
+cudaError_t cudaMemset(void* pointer, int value, size_t bytes);
+cudaError_t cudaMemsetAsync(void* pointer, int value, size_t bytes,
+                            cudaStream_t stream CPU_DEVICE_DEFAULT(nullptr));
+cudaError_t cudaMemset2D(void* pointer, size_t pitch, int value, size_t width_bytes, size_t height);
+cudaError_t cudaMemset2DAsync(void* pointer, size_t pitch, int value, size_t width_bytes,
+                              size_t height, cudaStream_t stream CPU_DEVICE_DEFAULT(nullptr));
+
+// --- kernels ------------------------------------------------------------------------------------
+
+struct cudaFuncAttributes {
+  size_t sharedSizeBytes;
+  size_t constSizeBytes;
+  size_t localSizeBytes;
+  int maxThreadsPerBlock;
+  int numRegs;
+  int ptxVersion;
+  int binaryVersion;
+  int cacheModeCA;
+  int maxDynamicSharedSizeBytes;
+  int preferredShmemCarveout;
+  int clusterDimMustBeSet;
+  int requiredClusterWidth;
+  int requiredClusterHeight;
+  int requiredClusterDepth;
+  int clusterSchedulingPolicyPreference;
+  int nonPortableClusterSizeAllowed;
+};
+
+enum cudaFuncAttribute {
+  cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
+  cudaFuncAttributePreferredSharedMemoryCarveout = 9,
+  cudaFuncAttributeClusterDimMustBeSet = 10,
+  cudaFuncAttributeRequiredClusterWidth = 11,
+  cudaFuncAttributeRequiredClusterHeight = 12,
+  cudaFuncAttributeRequiredClusterDepth = 13,
+  cudaFuncAttributeNonPortableClusterSizeAllowed = 14,
+  cudaFuncAttributeClusterSchedulingPolicyPreference = 15,
+};
+/// Values of that attribute, in percent of what shared memory and the first cache have together.
+enum cudaSharedCarveout {
+  cudaSharedmemCarveoutDefault = -1,
+  cudaSharedmemCarveoutMaxL1 = 0,
+  cudaSharedmemCarveoutMaxShared = 100,
+};
+enum cudaFuncCache {
+  cudaFuncCachePreferNone = 0,
+  cudaFuncCachePreferShared = 1,
+  cudaFuncCachePreferL1 = 2,
+  cudaFuncCachePreferEqual = 3,
+};
+#define cudaOccupancyDefault 0U
+#define cudaOccupancyDisableCachingOverride 1U
+
+#ifdef __cplusplus
+}  // extern "C"
+
+// --- what only C++ has: overloads, templates, symbols -------------------------------------------
+
+cudaError_t cudaEventCreate(cudaEvent_t* event, unsigned int flags);
+cudaError_t cudaMallocHost(void** pointer, std::size_t bytes, unsigned int flags);
 
 namespace cpu_device {
 cudaError_t symbol_address(void** pointer, const volatile void* symbol, std::size_t bytes);
@@ -571,50 +636,6 @@ cudaError_t cudaGetSymbolSize(std::size_t* bytes, const T&) {
   return cudaSuccess;
 }
 
-// --- kernels ------------------------------------------------------------------------------------
-
-struct cudaFuncAttributes {
-  std::size_t sharedSizeBytes;
-  std::size_t constSizeBytes;
-  std::size_t localSizeBytes;
-  int maxThreadsPerBlock;
-  int numRegs;
-  int ptxVersion;
-  int binaryVersion;
-  int cacheModeCA;
-  int maxDynamicSharedSizeBytes;
-  int preferredShmemCarveout;
-  int clusterDimMustBeSet;
-  int requiredClusterWidth;
-  int requiredClusterHeight;
-  int requiredClusterDepth;
-  int clusterSchedulingPolicyPreference;
-  int nonPortableClusterSizeAllowed;
-};
-
-enum cudaFuncAttribute {
-  cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
-  cudaFuncAttributePreferredSharedMemoryCarveout = 9,
-  cudaFuncAttributeClusterDimMustBeSet = 10,
-  cudaFuncAttributeRequiredClusterWidth = 11,
-  cudaFuncAttributeRequiredClusterHeight = 12,
-  cudaFuncAttributeRequiredClusterDepth = 13,
-  cudaFuncAttributeNonPortableClusterSizeAllowed = 14,
-  cudaFuncAttributeClusterSchedulingPolicyPreference = 15,
-};
-/// Values of that attribute, in percent of what shared memory and the first cache have together.
-enum cudaSharedCarveout {
-  cudaSharedmemCarveoutDefault = -1,
-  cudaSharedmemCarveoutMaxL1 = 0,
-  cudaSharedmemCarveoutMaxShared = 100,
-};
-enum cudaFuncCache {
-  cudaFuncCachePreferNone = 0,
-  cudaFuncCachePreferShared = 1,
-  cudaFuncCachePreferL1 = 2,
-  cudaFuncCachePreferEqual = 3,
-};
-
 namespace cpu_device {
 cudaError_t function_attributes(cudaFuncAttributes* attributes, const void* kernel);
 cudaError_t set_function_attribute(const void* kernel, cudaFuncAttribute attribute, int value);
@@ -636,9 +657,6 @@ template <class Kernel>
 cudaError_t cudaFuncSetCacheConfig(Kernel* kernel, cudaFuncCache config) {
   return cpu_device::set_function_cache(reinterpret_cast<const void*>(kernel), config);
 }
-
-constexpr unsigned int cudaOccupancyDefault = 0;
-constexpr unsigned int cudaOccupancyDisableCachingOverride = 1;
 
 template <class Kernel>
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Kernel, int block_size,
@@ -718,3 +736,17 @@ cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(std::size_t* bytes, Kernel
                                                       int block_size) {
   return cpu_device::shared_bytes_for(bytes, blocks, block_size);
 }
+#else
+CPU_DEVICE_NOT_IN_C(cudaMemcpyToSymbol);
+CPU_DEVICE_NOT_IN_C(cudaMemcpyToSymbolAsync);
+CPU_DEVICE_NOT_IN_C(cudaMemcpyFromSymbol);
+CPU_DEVICE_NOT_IN_C(cudaMemcpyFromSymbolAsync);
+CPU_DEVICE_NOT_IN_C(cudaGetSymbolAddress);
+CPU_DEVICE_NOT_IN_C(cudaGetSymbolSize);
+CPU_DEVICE_NOT_IN_C(cudaFuncGetAttributes);
+CPU_DEVICE_NOT_IN_C(cudaFuncSetAttribute);
+CPU_DEVICE_NOT_IN_C(cudaFuncSetCacheConfig);
+CPU_DEVICE_NOT_IN_C(cudaOccupancyMaxActiveBlocksPerMultiprocessor);
+CPU_DEVICE_NOT_IN_C(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags);
+CPU_DEVICE_NOT_IN_C(cudaOccupancyAvailableDynamicSMemPerBlock);
+#endif

@@ -7,14 +7,18 @@
 // array, tex2D<float> of integers) is reported.
 #pragma once
 
+#include "cpu_device/runtime_api.h"
+#ifdef __cplusplus
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
 
 #include "cpu_device/execution.h"
-#include "cpu_device/runtime_api.h"
 #include "cpu_device/synchronization.h"
+
+extern "C" {
+#endif
 
 // --- arrays -------------------------------------------------------------------------------------
 
@@ -28,7 +32,7 @@ enum cudaChannelFormatKind {
 
 struct cudaChannelFormatDesc {
   int x, y, z, w;  // bits of each channel
-  cudaChannelFormatKind f;
+  enum cudaChannelFormatKind f;
 };
 
 typedef struct cudaArray* cudaArray_t;
@@ -36,49 +40,209 @@ typedef const struct cudaArray* cudaArray_const_t;
 typedef struct cudaMipmappedArray* cudaMipmappedArray_t;
 typedef const struct cudaMipmappedArray* cudaMipmappedArray_const_t;
 
-constexpr unsigned int cudaArrayDefault = 0x00;
-constexpr unsigned int cudaArrayLayered = 0x01;
-constexpr unsigned int cudaArraySurfaceLoadStore = 0x02;
-constexpr unsigned int cudaArrayCubemap = 0x04;
-constexpr unsigned int cudaArrayTextureGather = 0x08;
-constexpr unsigned int cudaArrayColorAttachment = 0x20;
-constexpr unsigned int cudaArraySparse = 0x40;
-constexpr unsigned int cudaArrayDeferredMapping = 0x80;
+#define cudaArrayDefault 0x00U
+#define cudaArrayLayered 0x01U
+#define cudaArraySurfaceLoadStore 0x02U
+#define cudaArrayCubemap 0x04U
+#define cudaArrayTextureGather 0x08U
+#define cudaArrayColorAttachment 0x20U
+#define cudaArraySparse 0x40U
+#define cudaArrayDeferredMapping 0x80U
 
 struct cudaExtent {
-  std::size_t width, height, depth;
+  size_t width, height, depth;
 };
 struct cudaPos {
-  std::size_t x, y, z;
+  size_t x, y, z;
 };
 struct cudaPitchedPtr {
   void* ptr;
-  std::size_t pitch, xsize, ysize;
+  size_t pitch, xsize, ysize;
 };
 struct cudaMemcpy3DParms {
   cudaArray_t srcArray;
-  cudaPos srcPos;
-  cudaPitchedPtr srcPtr;
+  struct cudaPos srcPos;
+  struct cudaPitchedPtr srcPtr;
   cudaArray_t dstArray;
-  cudaPos dstPos;
-  cudaPitchedPtr dstPtr;
-  cudaExtent extent;
-  cudaMemcpyKind kind;
+  struct cudaPos dstPos;
+  struct cudaPitchedPtr dstPtr;
+  struct cudaExtent extent;
+  enum cudaMemcpyKind kind;
 };
 
-constexpr cudaExtent make_cudaExtent(std::size_t w, std::size_t h, std::size_t d) {
-  return {w, h, d};
+CPU_DEVICE_INLINE struct cudaExtent make_cudaExtent(size_t w, size_t h, size_t d) {
+  return CPU_DEVICE_VALUE(struct cudaExtent, w, h, d);
 }
-constexpr cudaPos make_cudaPos(std::size_t x, std::size_t y, std::size_t z) { return {x, y, z}; }
-constexpr cudaPitchedPtr make_cudaPitchedPtr(void* pointer, std::size_t pitch, std::size_t xsize,
-                                             std::size_t ysize) {
-  return {pointer, pitch, xsize, ysize};
+CPU_DEVICE_INLINE struct cudaPos make_cudaPos(size_t x, size_t y, size_t z) {
+  return CPU_DEVICE_VALUE(struct cudaPos, x, y, z);
+}
+CPU_DEVICE_INLINE struct cudaPitchedPtr make_cudaPitchedPtr(void* pointer, size_t pitch,
+                                                            size_t xsize, size_t ysize) {
+  return CPU_DEVICE_VALUE(struct cudaPitchedPtr, pointer, pitch, xsize, ysize);
 }
 
-constexpr cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w,
-                                                      cudaChannelFormatKind f) {
-  return {x, y, z, w, f};
+CPU_DEVICE_INLINE struct cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w,
+                                                                     enum cudaChannelFormatKind f) {
+  return CPU_DEVICE_VALUE(struct cudaChannelFormatDesc, x, y, z, w, f);
 }
+
+cudaError_t cudaMallocArray(cudaArray_t* array, const struct cudaChannelFormatDesc* desc,
+                            size_t width, size_t height CPU_DEVICE_DEFAULT(0),
+                            unsigned int flags CPU_DEVICE_DEFAULT(0));
+cudaError_t cudaMalloc3DArray(cudaArray_t* array, const struct cudaChannelFormatDesc* desc,
+                              struct cudaExtent extent, unsigned int flags CPU_DEVICE_DEFAULT(0));
+cudaError_t cudaFreeArray(cudaArray_t array);
+cudaError_t cudaArrayGetInfo(struct cudaChannelFormatDesc* desc, struct cudaExtent* extent,
+                             unsigned int* flags, cudaArray_t array);
+cudaError_t cudaGetChannelDesc(struct cudaChannelFormatDesc* desc, cudaArray_const_t array);
+/// Refused: the CPU device has no mipmaps.
+cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t* array,
+                                     const struct cudaChannelFormatDesc* desc,
+                                     struct cudaExtent extent, unsigned int levels,
+                                     unsigned int flags CPU_DEVICE_DEFAULT(0));
+
+cudaError_t cudaMalloc3D(struct cudaPitchedPtr* pointer, struct cudaExtent extent);
+cudaError_t cudaMemset3D(struct cudaPitchedPtr pointer, int value, struct cudaExtent extent);
+cudaError_t cudaMemset3DAsync(struct cudaPitchedPtr pointer, int value, struct cudaExtent extent,
+                              cudaStream_t stream CPU_DEVICE_DEFAULT(nullptr));
+
+cudaError_t cudaMemcpy2DToArray(cudaArray_t to, size_t x_bytes, size_t y, const void* from,
+                                size_t from_pitch, size_t width_bytes, size_t height,
+                                enum cudaMemcpyKind kind);
+cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t to, size_t x_bytes, size_t y, const void* from,
+                                     size_t from_pitch, size_t width_bytes, size_t height,
+                                     enum cudaMemcpyKind kind,
+                                     cudaStream_t stream CPU_DEVICE_DEFAULT(nullptr));
+cudaError_t cudaMemcpy2DFromArray(void* to, size_t to_pitch, cudaArray_const_t from, size_t x_bytes,
+                                  size_t y, size_t width_bytes, size_t height,
+                                  enum cudaMemcpyKind kind);
+cudaError_t cudaMemcpy2DFromArrayAsync(void* to, size_t to_pitch, cudaArray_const_t from,
+                                       size_t x_bytes, size_t y, size_t width_bytes, size_t height,
+                                       enum cudaMemcpyKind kind,
+                                       cudaStream_t stream CPU_DEVICE_DEFAULT(nullptr));
+cudaError_t cudaMemcpy2DArrayToArray(
+    cudaArray_t to, size_t to_x_bytes, size_t to_y, cudaArray_const_t from, size_t from_x_bytes,
+    size_t from_y, size_t width_bytes, size_t height,
+    enum cudaMemcpyKind kind CPU_DEVICE_DEFAULT(cudaMemcpyDeviceToDevice));
+cudaError_t cudaMemcpy3D(const struct cudaMemcpy3DParms* parameters);
+cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms* parameters,
+                              cudaStream_t stream CPU_DEVICE_DEFAULT(nullptr));
+__attribute__((deprecated("cudaMemcpy2DToArray does it"))) cudaError_t cudaMemcpyToArray(
+    cudaArray_t to, size_t x_bytes, size_t y, const void* from, size_t bytes,
+    enum cudaMemcpyKind kind);
+__attribute__((deprecated("cudaMemcpy2DFromArray does it"))) cudaError_t cudaMemcpyFromArray(
+    void* to, cudaArray_const_t from, size_t x_bytes, size_t y, size_t bytes,
+    enum cudaMemcpyKind kind);
+
+// --- texture and surface objects ----------------------------------------------------------------
+
+enum cudaResourceType {
+  cudaResourceTypeArray = 0,
+  cudaResourceTypeMipmappedArray = 1,
+  cudaResourceTypeLinear = 2,
+  cudaResourceTypePitch2D = 3,
+};
+
+struct cudaResourceDesc {
+  enum cudaResourceType resType;
+  union {
+    struct {
+      cudaArray_t array;
+    } array;
+    struct {
+      cudaMipmappedArray_t mipmap;
+    } mipmap;
+    struct {
+      void* devPtr;
+      struct cudaChannelFormatDesc desc;
+      size_t sizeInBytes;
+    } linear;
+    struct {
+      void* devPtr;
+      struct cudaChannelFormatDesc desc;
+      size_t width;  // in elements
+      size_t height;
+      size_t pitchInBytes;
+    } pitch2D;
+    struct {
+      int reserved[32];
+    } reserved;
+  } res;
+  unsigned int flags;
+};
+
+enum cudaTextureAddressMode {
+  cudaAddressModeWrap = 0,
+  cudaAddressModeClamp = 1,
+  cudaAddressModeMirror = 2,
+  cudaAddressModeBorder = 3,
+};
+enum cudaTextureFilterMode {
+  cudaFilterModePoint = 0,
+  cudaFilterModeLinear = 1,
+};
+enum cudaTextureReadMode {
+  cudaReadModeElementType = 0,
+  cudaReadModeNormalizedFloat = 1,
+};
+
+struct cudaTextureDesc {
+  enum cudaTextureAddressMode addressMode[3];
+  enum cudaTextureFilterMode filterMode;
+  enum cudaTextureReadMode readMode;
+  int sRGB;
+  float borderColor[4];
+  int normalizedCoords;
+  unsigned int maxAnisotropy;
+  enum cudaTextureFilterMode mipmapFilterMode;
+  float mipmapLevelBias;
+  float minMipmapLevelClamp;
+  float maxMipmapLevelClamp;
+  int disableTrilinearOptimization;
+  int seamlessCubemap;
+};
+
+enum cudaResourceViewFormat { cudaResViewFormatNone = 0 };
+struct cudaResourceViewDesc {
+  enum cudaResourceViewFormat format;
+  size_t width, height, depth;
+  unsigned int firstMipmapLevel, lastMipmapLevel;
+  unsigned int firstLayer, lastLayer;
+  unsigned int reserved[16];
+};
+
+enum cudaSurfaceBoundaryMode {
+  cudaBoundaryModeZero = 0,
+  cudaBoundaryModeClamp = 1,
+  cudaBoundaryModeTrap = 2,
+};
+
+typedef unsigned long long cudaTextureObject_t;
+typedef unsigned long long cudaSurfaceObject_t;
+
+/// `view` must be null: the CPU device has no resource views.
+cudaError_t cudaCreateTextureObject(cudaTextureObject_t* object,
+                                    const struct cudaResourceDesc* resource,
+                                    const struct cudaTextureDesc* texture,
+                                    const struct cudaResourceViewDesc* view);
+cudaError_t cudaDestroyTextureObject(cudaTextureObject_t object);
+cudaError_t cudaGetTextureObjectResourceDesc(struct cudaResourceDesc* resource,
+                                             cudaTextureObject_t object);
+cudaError_t cudaGetTextureObjectTextureDesc(struct cudaTextureDesc* texture,
+                                            cudaTextureObject_t object);
+cudaError_t cudaGetTextureObjectResourceViewDesc(struct cudaResourceViewDesc* view,
+                                                 cudaTextureObject_t object);
+cudaError_t cudaDeviceGetTexture1DLinearMaxWidth(size_t* elements,
+                                                 const struct cudaChannelFormatDesc* desc,
+                                                 int device);
+cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t* object,
+                                    const struct cudaResourceDesc* resource);
+cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t object);
+cudaError_t cudaGetSurfaceObjectResourceDesc(struct cudaResourceDesc* resource,
+                                             cudaSurfaceObject_t object);
+
+#ifdef __cplusplus
+}  // extern "C"
 
 namespace cpu_device {
 
@@ -159,155 +323,6 @@ constexpr cudaChannelFormatDesc cudaCreateChannelDesc() {
   return {kBits, kChannels >= 2 ? kBits : 0, kChannels == 4 ? kBits : 0, kChannels == 4 ? kBits : 0,
           cpu_device::channel_kind<T>()};
 }
-
-cudaError_t cudaMallocArray(cudaArray_t* array, const cudaChannelFormatDesc* desc,
-                            std::size_t width, std::size_t height = 0, unsigned int flags = 0);
-cudaError_t cudaMalloc3DArray(cudaArray_t* array, const cudaChannelFormatDesc* desc,
-                              cudaExtent extent, unsigned int flags = 0);
-cudaError_t cudaFreeArray(cudaArray_t array);
-cudaError_t cudaArrayGetInfo(cudaChannelFormatDesc* desc, cudaExtent* extent, unsigned int* flags,
-                             cudaArray_t array);
-cudaError_t cudaGetChannelDesc(cudaChannelFormatDesc* desc, cudaArray_const_t array);
-/// Refused: the CPU device has no mipmaps.
-cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t* array, const cudaChannelFormatDesc* desc,
-                                     cudaExtent extent, unsigned int levels,
-                                     unsigned int flags = 0);
-
-cudaError_t cudaMalloc3D(cudaPitchedPtr* pointer, cudaExtent extent);
-cudaError_t cudaMemset3D(cudaPitchedPtr pointer, int value, cudaExtent extent);
-cudaError_t cudaMemset3DAsync(cudaPitchedPtr pointer, int value, cudaExtent extent,
-                              cudaStream_t stream = nullptr);
-
-cudaError_t cudaMemcpy2DToArray(cudaArray_t to, std::size_t x_bytes, std::size_t y,
-                                const void* from, std::size_t from_pitch, std::size_t width_bytes,
-                                std::size_t height, cudaMemcpyKind kind);
-cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t to, std::size_t x_bytes, std::size_t y,
-                                     const void* from, std::size_t from_pitch,
-                                     std::size_t width_bytes, std::size_t height,
-                                     cudaMemcpyKind kind, cudaStream_t stream = nullptr);
-cudaError_t cudaMemcpy2DFromArray(void* to, std::size_t to_pitch, cudaArray_const_t from,
-                                  std::size_t x_bytes, std::size_t y, std::size_t width_bytes,
-                                  std::size_t height, cudaMemcpyKind kind);
-cudaError_t cudaMemcpy2DFromArrayAsync(void* to, std::size_t to_pitch, cudaArray_const_t from,
-                                       std::size_t x_bytes, std::size_t y, std::size_t width_bytes,
-                                       std::size_t height, cudaMemcpyKind kind,
-                                       cudaStream_t stream = nullptr);
-cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t to, std::size_t to_x_bytes, std::size_t to_y,
-                                     cudaArray_const_t from, std::size_t from_x_bytes,
-                                     std::size_t from_y, std::size_t width_bytes,
-                                     std::size_t height,
-                                     cudaMemcpyKind kind = cudaMemcpyDeviceToDevice);
-cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* parameters);
-cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms* parameters, cudaStream_t stream = nullptr);
-[[deprecated("cudaMemcpy2DToArray does it")]] cudaError_t cudaMemcpyToArray(
-    cudaArray_t to, std::size_t x_bytes, std::size_t y, const void* from, std::size_t bytes,
-    cudaMemcpyKind kind);
-[[deprecated("cudaMemcpy2DFromArray does it")]] cudaError_t cudaMemcpyFromArray(
-    void* to, cudaArray_const_t from, std::size_t x_bytes, std::size_t y, std::size_t bytes,
-    cudaMemcpyKind kind);
-
-// --- texture and surface objects ----------------------------------------------------------------
-
-enum cudaResourceType {
-  cudaResourceTypeArray = 0,
-  cudaResourceTypeMipmappedArray = 1,
-  cudaResourceTypeLinear = 2,
-  cudaResourceTypePitch2D = 3,
-};
-
-struct cudaResourceDesc {
-  cudaResourceType resType;
-  union {
-    struct {
-      cudaArray_t array;
-    } array;
-    struct {
-      cudaMipmappedArray_t mipmap;
-    } mipmap;
-    struct {
-      void* devPtr;
-      cudaChannelFormatDesc desc;
-      std::size_t sizeInBytes;
-    } linear;
-    struct {
-      void* devPtr;
-      cudaChannelFormatDesc desc;
-      std::size_t width;  // in elements
-      std::size_t height;
-      std::size_t pitchInBytes;
-    } pitch2D;
-    struct {
-      int reserved[32];
-    } reserved;
-  } res;
-  unsigned int flags;
-};
-
-enum cudaTextureAddressMode {
-  cudaAddressModeWrap = 0,
-  cudaAddressModeClamp = 1,
-  cudaAddressModeMirror = 2,
-  cudaAddressModeBorder = 3,
-};
-enum cudaTextureFilterMode {
-  cudaFilterModePoint = 0,
-  cudaFilterModeLinear = 1,
-};
-enum cudaTextureReadMode {
-  cudaReadModeElementType = 0,
-  cudaReadModeNormalizedFloat = 1,
-};
-
-struct cudaTextureDesc {
-  cudaTextureAddressMode addressMode[3];
-  cudaTextureFilterMode filterMode;
-  cudaTextureReadMode readMode;
-  int sRGB;
-  float borderColor[4];
-  int normalizedCoords;
-  unsigned int maxAnisotropy;
-  cudaTextureFilterMode mipmapFilterMode;
-  float mipmapLevelBias;
-  float minMipmapLevelClamp;
-  float maxMipmapLevelClamp;
-  int disableTrilinearOptimization;
-  int seamlessCubemap;
-};
-
-enum cudaResourceViewFormat { cudaResViewFormatNone = 0 };
-struct cudaResourceViewDesc {
-  cudaResourceViewFormat format;
-  std::size_t width, height, depth;
-  unsigned int firstMipmapLevel, lastMipmapLevel;
-  unsigned int firstLayer, lastLayer;
-  unsigned int reserved[16];
-};
-
-enum cudaSurfaceBoundaryMode {
-  cudaBoundaryModeZero = 0,
-  cudaBoundaryModeClamp = 1,
-  cudaBoundaryModeTrap = 2,
-};
-
-typedef unsigned long long cudaTextureObject_t;
-typedef unsigned long long cudaSurfaceObject_t;
-
-/// `view` must be null: the CPU device has no resource views.
-cudaError_t cudaCreateTextureObject(cudaTextureObject_t* object, const cudaResourceDesc* resource,
-                                    const cudaTextureDesc* texture,
-                                    const cudaResourceViewDesc* view);
-cudaError_t cudaDestroyTextureObject(cudaTextureObject_t object);
-cudaError_t cudaGetTextureObjectResourceDesc(cudaResourceDesc* resource,
-                                             cudaTextureObject_t object);
-cudaError_t cudaGetTextureObjectTextureDesc(cudaTextureDesc* texture, cudaTextureObject_t object);
-cudaError_t cudaGetTextureObjectResourceViewDesc(cudaResourceViewDesc* view,
-                                                 cudaTextureObject_t object);
-cudaError_t cudaDeviceGetTexture1DLinearMaxWidth(std::size_t* elements,
-                                                 const cudaChannelFormatDesc* desc, int device);
-cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t* object, const cudaResourceDesc* resource);
-cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t object);
-cudaError_t cudaGetSurfaceObjectResourceDesc(cudaResourceDesc* resource,
-                                             cudaSurfaceObject_t object);
 
 // --- what kernels call --------------------------------------------------------------------------
 
@@ -673,3 +688,4 @@ CPU_DEVICE_UNWATCHED inline void surf2DLayeredwrite(
   cpu_device::surface_store(value, object, x, y, layer, mode,
                             {"surf2DLayeredwrite", cpu_device::shape_2d_layered, file, line});
 }
+#endif

@@ -183,6 +183,12 @@ cudaError_t cudaHostAlloc(void** pointer, std::size_t bytes, unsigned int flags)
     return get_memory(pointer, bytes, memory_kind::pinned, flags, made_at);
   });
 }
+cudaError_t cudaMallocHost(void** pointer, std::size_t bytes) {
+  const void* made_at = __builtin_return_address(0);
+  return call(api::cudaMallocHost, [&] {
+    return get_memory(pointer, bytes, memory_kind::pinned, cudaHostAllocDefault, made_at);
+  });
+}
 cudaError_t cudaMallocHost(void** pointer, std::size_t bytes, unsigned int flags) {
   const void* made_at = __builtin_return_address(0);
   return call(api::cudaMallocHost, [&] {
