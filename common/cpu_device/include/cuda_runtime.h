@@ -30,6 +30,7 @@
 #include "cpu_device/synchronization.h"
 #include "cpu_device/textures.h"
 #include "cpu_device/vector_types.h"
+#include "cpu_device/video_instructions.h"
 
 // Public code asks CUDA's include guards to see what has been included.
 #define __CUDA_RUNTIME_H__
