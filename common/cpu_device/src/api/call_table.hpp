@@ -192,6 +192,10 @@
   X(cudaGraphAddEventRecordNode, none, cudaErrorInvalidValue)                            \
   X(cudaGraphAddEventWaitNode, none, cudaErrorInvalidValue)                              \
   X(cudaGraphDestroyNode, releases, cudaErrorInvalidValue)                               \
+  X(cudaGraphKernelNodeGetParams, none, cudaErrorInvalidValue)                           \
+  X(cudaGraphMemcpyNodeGetParams, none, cudaErrorInvalidValue)                           \
+  X(cudaGraphMemsetNodeGetParams, none, cudaErrorInvalidValue)                           \
+  X(cudaGraphHostNodeGetParams, none, cudaErrorInvalidValue)                             \
   X(cudaGraphKernelNodeSetParams, none, cudaErrorInvalidValue)                           \
   X(cudaGraphMemcpyNodeSetParams, none, cudaErrorInvalidValue)                           \
   X(cudaGraphMemcpyNodeSetParams1D, none, cudaErrorInvalidValue)                         \

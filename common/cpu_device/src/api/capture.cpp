@@ -54,15 +54,17 @@ drafting::drafting(node_draft& draft) { tls_draft = &draft; }
 drafting::~drafting() { tls_draft = nullptr; }
 node_draft* current_draft() { return tls_draft; }
 
-bool keeps_work(cudaStream_t handle) {
+bool becomes_node(cudaStream_t handle) {
   const CUstream_st* stream = resolve(handle);
-  return runs_late() || tls_draft != nullptr || (stream != nullptr && stream->capture != nullptr);
+  return tls_draft != nullptr || (stream != nullptr && stream->capture != nullptr);
 }
+bool keeps_work(cudaStream_t handle) { return runs_late() || becomes_node(handle); }
 
 cudaError_t capture_work(CUstream_st& stream, stream_work work) {
   stream_capture& capture = *stream.capture;
   if (!capture.valid) return fail(cudaErrorStreamCaptureInvalidated);
   stream.last = {add_node(*capture.graph, work.type, std::move(work.run), stream.last)};
+  stream.last.front()->parameters = std::move(work.parameters);
   return cudaSuccess;
 }
 

@@ -39,9 +39,11 @@ cudaError_t change(cudaGraphExec_t exec, cudaGraphNode_t node, cudaGraphNodeType
                                [&](const ready_node& n) { return n.made_from == node; });
   if (it == nodes->end() || it->type != type) return fail(cudaErrorInvalidValue);
   node_draft draft;
-  const cudaError_t status = drafted(draft, describe);
+  const cudaError_t status =
+      drafted(draft, [&](node_draft& d) { return describe(d, it->parameters.get()); });
   if (status != cudaSuccess) return status;
   it->work = std::move(draft.work);
+  it->parameters = std::move(draft.parameters);
   exec->nodes = std::move(nodes);
   return cudaSuccess;
 }
@@ -69,7 +71,7 @@ bool make_ready(const CUgraph_st& graph, ready_graph& result) {
   std::map<const CUgraphNode_st*, std::size_t> number;
   for (const auto& node : graph.nodes) number.emplace(node.get(), number.size());
   for (const auto& node : graph.nodes) {
-    result.push_back({node->type, node->work, {}, node.get()});
+    result.push_back({node->type, node->work, {}, node.get(), node->parameters});
     for (const CUgraphNode_st* b : node->before) result.back().before.push_back(number.at(b));
   }
   std::vector<bool> done(result.size(), false);
@@ -176,7 +178,9 @@ cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode
                                              int line) {
   return call(api::cudaGraphExecKernelNodeSetParams, [&] {
     return change(exec, node, cudaGraphNodeTypeKernel,
-                  [&](node_draft& draft) { return draft_kernel(draft, p, file, line); });
+                  [&](node_draft& draft, const node_parameters* before) {
+                    return draft_kernel(draft, p, before, file, line);
+                  });
   });
 }
 cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t exec, cudaGraphNode_t node, void* to,
@@ -184,35 +188,39 @@ cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t exec, cudaGraphNo
                                                cudaMemcpyKind kind) {
   return call(api::cudaGraphExecMemcpyNodeSetParams1D, [&] {
     return change(exec, node, cudaGraphNodeTypeMemcpy,
-                  [&](node_draft& draft) { return draft_copy(draft, to, from, bytes, kind); });
+                  [&](node_draft& draft, const node_parameters*) {
+                    return draft_copy(draft, to, from, bytes, kind);
+                  });
   });
 }
 cudaError_t cudaGraphExecMemcpyNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
                                              const cudaMemcpy3DParms* p) {
   return call(api::cudaGraphExecMemcpyNodeSetParams, [&] {
     return change(exec, node, cudaGraphNodeTypeMemcpy,
-                  [&](node_draft& draft) { return draft_copy(draft, p); });
+                  [&](node_draft& draft, const node_parameters*) { return draft_copy(draft, p); });
   });
 }
 cudaError_t cudaGraphExecMemsetNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
                                              const cudaMemsetParams* p) {
   return call(api::cudaGraphExecMemsetNodeSetParams, [&] {
     return change(exec, node, cudaGraphNodeTypeMemset,
-                  [&](node_draft& draft) { return draft_fill(draft, p); });
+                  [&](node_draft& draft, const node_parameters*) { return draft_fill(draft, p); });
   });
 }
 cudaError_t cudaGraphExecChildGraphNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
                                                  cudaGraph_t child) {
   return call(api::cudaGraphExecChildGraphNodeSetParams, [&] {
     return change(exec, node, cudaGraphNodeTypeGraph,
-                  [&](node_draft& draft) { return draft_child(draft, child, nullptr); });
+                  [&](node_draft& draft, const node_parameters*) {
+                    return draft_child(draft, child, nullptr);
+                  });
   });
 }
 cudaError_t cudaGraphExecHostNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
                                            const cudaHostNodeParams* p) {
   return call(api::cudaGraphExecHostNodeSetParams, [&] {
     return change(exec, node, cudaGraphNodeTypeHost,
-                  [&](node_draft& draft) { return draft_host(draft, p); });
+                  [&](node_draft& draft, const node_parameters*) { return draft_host(draft, p); });
   });
 }
 cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,

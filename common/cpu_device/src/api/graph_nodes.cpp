@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "api/graphs.hpp"
+#include "api/kernels.hpp"
 #include "api/memory_api.hpp"
 #include "cpu_device/launch_api.h"
 #include "cpu_device/textures.h"
@@ -53,6 +54,7 @@ cudaError_t add(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t*
   if (status != cudaSuccess) return status;
   *node = add_node(*graph, draft.type, std::move(draft.work), std::move(before));
   (*node)->memory = std::move(draft.memory);
+  (*node)->parameters = std::move(draft.parameters);
   return cudaSuccess;
 }
 
@@ -62,8 +64,10 @@ cudaError_t change(cudaGraphNode_t node, cudaGraphNodeType type, Describe descri
   if (!is_node(node) || node->type != type) return fail(cudaErrorInvalidValue);
   node_draft draft;
   const cudaError_t status = drafted(draft, describe);
-  if (status == cudaSuccess) node->work = std::move(draft.work);
-  return status;
+  if (status != cudaSuccess) return status;
+  node->work = std::move(draft.work);
+  node->parameters = std::move(draft.parameters);
+  return cudaSuccess;
 }
 
 /// With memory of its own, which there is once.
@@ -73,6 +77,22 @@ bool has_memory(const CUgraph_st& graph) {
 }
 cudaError_t refuse_memory() {
   return fail(cudaErrorNotSupported, this_call() + ": the graph allocates or frees memory.");
+}
+
+/// Has `give` fill in the parameters of a node of this kind.
+template <class Kept, class P, class Give>
+cudaError_t give_parameters(cudaGraphNode_t node, cudaGraphNodeType type, P* p, Give give) {
+  if (!is_node(node) || node->type != type || p == nullptr) return fail(cudaErrorInvalidValue);
+  if (node->parameters == nullptr)
+    return fail(
+        cudaErrorNotSupported,
+        this_call() + ": this node was captured from a call whose parameters are not kept.");
+  *p = give(std::get<Kept>(*node->parameters));
+  return cudaSuccess;
+}
+template <class P>
+cudaError_t give_parameters(cudaGraphNode_t node, cudaGraphNodeType type, P* p) {
+  return give_parameters<P>(node, type, p, [](const P& kept) { return kept; });
 }
 
 /// Fills a caller's array of *count places, or says how many there are.
@@ -98,24 +118,40 @@ bool is_graph(const CUgraph_st* graph) {
   });
 }
 
-cudaError_t draft_kernel(node_draft& draft, const cudaKernelNodeParams* p, const char* file,
-                         int line) {
+cudaError_t draft_kernel(node_draft& draft, const cudaKernelNodeParams* p,
+                         const node_parameters* before, const char* file, int line) {
   draft.type = cudaGraphNodeTypeKernel;
   if (p == nullptr) return fail(cudaErrorInvalidValue);
   if (p->extra != nullptr)
     return fail(cudaErrorNotSupported, "a kernel node takes its arguments through kernelParams");
-  return launch_by_address(p->func, {p->gridDim, p->blockDim, p->sharedMemBytes, nullptr, false},
-                           p->kernelParams, file, line);
+  launch_shape shape{p->gridDim, p->blockDim, p->sharedMemBytes, nullptr, false};
+  const auto* same = before != nullptr ? std::get_if<kernel_node>(before) : nullptr;
+  if (same != nullptr && same->call.kernel == p->func) {
+    shape.cooperative = same->shape.cooperative;
+    shape.cluster = same->shape.cluster;
+    if (!is_known_kernel(p->func)) return launch_again(*same, shape, p->kernelParams);
+  }
+  return launch_by_address(p->func, shape, p->kernelParams, file, line);
 }
 
 cudaError_t draft_copy(node_draft& draft, void* to, const void* from, std::size_t bytes,
                        cudaMemcpyKind kind) {
   draft.type = cudaGraphNodeTypeMemcpy;
+  draft.parameters = std::make_shared<const node_parameters>(
+      cudaMemcpy3DParms{nullptr,
+                        {},
+                        {const_cast<void*>(from), bytes, bytes, 1},
+                        nullptr,
+                        {},
+                        {to, bytes, bytes, 1},
+                        {bytes, 1, 1},
+                        kind});
   return cudaMemcpyAsync(to, from, bytes, kind, nullptr);
 }
 
 cudaError_t draft_copy(node_draft& draft, const cudaMemcpy3DParms* p) {
   draft.type = cudaGraphNodeTypeMemcpy;
+  if (p != nullptr) draft.parameters = std::make_shared<const node_parameters>(*p);
   return cudaMemcpy3DAsync(p, nullptr);
 }
 
@@ -129,6 +165,7 @@ cudaError_t draft_fill(node_draft& draft, const cudaMemsetParams* p) {
   const cudaError_t status = cudaMemset2DAsync(fill.dst, pitch, 0, row, fill.height, nullptr);
   if (status != cudaSuccess) return status;
   draft.type = cudaGraphNodeTypeMemset;
+  draft.parameters = std::make_shared<const node_parameters>(fill);
   draft.work = [fill, pitch] {
     note_copy(fill.dst, nullptr, fill.width * fill.elementSize * fill.height, nullptr);
     for (std::size_t y = 0; y < fill.height; ++y)
@@ -195,8 +232,10 @@ cudaError_t cudaGraphClone(cudaGraph_t* clone, cudaGraph_t graph) {
     if (has_memory(*graph)) return refuse_memory();
     auto copy = std::make_unique<CUgraph_st>();
     std::map<const CUgraphNode_st*, CUgraphNode_st*> copies;
-    for (const auto& node : graph->nodes)
+    for (const auto& node : graph->nodes) {
       copies[node.get()] = add_node(*copy, node->type, node->work, {});
+      copies[node.get()]->parameters = node->parameters;
+    }
     for (const auto& node : graph->nodes)
       for (const CUgraphNode_st* b : node->before) copies[node.get()]->before.push_back(copies[b]);
     return keep_graph(std::move(copy), clone);
@@ -207,7 +246,7 @@ cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t* node, cudaGraph_t graph,
                                    const cudaKernelNodeParams* p, const char* file, int line) {
   return call(api::cudaGraphAddKernelNode, [&] {
     return add(node, graph, dependencies, count,
-               [&](node_draft& draft) { return draft_kernel(draft, p, file, line); });
+               [&](node_draft& draft) { return draft_kernel(draft, p, nullptr, file, line); });
   });
 }
 cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t* node, cudaGraph_t graph,
@@ -327,8 +366,9 @@ cudaError_t cudaGraphAddEventWaitNode(cudaGraphNode_t* node, cudaGraph_t graph,
 cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node, const cudaKernelNodeParams* p,
                                          const char* file, int line) {
   return call(api::cudaGraphKernelNodeSetParams, [&] {
-    return change(node, cudaGraphNodeTypeKernel,
-                  [&](node_draft& draft) { return draft_kernel(draft, p, file, line); });
+    return change(node, cudaGraphNodeTypeKernel, [&](node_draft& draft) {
+      return draft_kernel(draft, p, node->parameters.get(), file, line);
+    });
   });
 }
 cudaError_t cudaGraphMemcpyNodeSetParams(cudaGraphNode_t node, const cudaMemcpy3DParms* p) {
@@ -355,6 +395,31 @@ cudaError_t cudaGraphHostNodeSetParams(cudaGraphNode_t node, const cudaHostNodeP
     return change(node, cudaGraphNodeTypeHost,
                   [&](node_draft& draft) { return draft_host(draft, p); });
   });
+}
+cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, cudaKernelNodeParams* p) {
+  return call(api::cudaGraphKernelNodeGetParams, [&] {
+    return give_parameters<kernel_node>(
+        node, cudaGraphNodeTypeKernel, p, [](const kernel_node& kept) {
+          return cudaKernelNodeParams{const_cast<void*>(kept.call.kernel),
+                                      kept.shape.grid,
+                                      kept.shape.block,
+                                      static_cast<unsigned>(kept.shape.shared_bytes),
+                                      const_cast<void**>(kept.addresses.data()),
+                                      nullptr};
+        });
+  });
+}
+cudaError_t cudaGraphMemcpyNodeGetParams(cudaGraphNode_t node, cudaMemcpy3DParms* p) {
+  return call(api::cudaGraphMemcpyNodeGetParams,
+              [&] { return give_parameters(node, cudaGraphNodeTypeMemcpy, p); });
+}
+cudaError_t cudaGraphMemsetNodeGetParams(cudaGraphNode_t node, cudaMemsetParams* p) {
+  return call(api::cudaGraphMemsetNodeGetParams,
+              [&] { return give_parameters(node, cudaGraphNodeTypeMemset, p); });
+}
+cudaError_t cudaGraphHostNodeGetParams(cudaGraphNode_t node, cudaHostNodeParams* p) {
+  return call(api::cudaGraphHostNodeGetParams,
+              [&] { return give_parameters(node, cudaGraphNodeTypeHost, p); });
 }
 cudaError_t cudaGraphDestroyNode(cudaGraphNode_t node) {
   return call(api::cudaGraphDestroyNode, [&] {

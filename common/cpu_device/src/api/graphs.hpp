@@ -18,14 +18,16 @@ struct ready_node {
   std::function<void()> work;
   std::vector<std::size_t> before;
   const CUgraphNode_st* made_from;
+  parameters_ptr parameters;
 };
 using ready_graph = std::vector<ready_node>;
 
 bool is_graph(const CUgraph_st* graph);
 
 // graph_nodes.cpp: what a node does, written down by a call that is drafted
-cudaError_t draft_kernel(node_draft& draft, const cudaKernelNodeParams* p, const char* file,
-                         int line);
+/// `before`: what the node did before, if it did anything.
+cudaError_t draft_kernel(node_draft& draft, const cudaKernelNodeParams* p,
+                         const node_parameters* before, const char* file, int line);
 /// A copy of nothing leaves no work behind, and is a node all the same.
 cudaError_t draft_copy(node_draft& draft, void* to, const void* from, std::size_t bytes,
                        cudaMemcpyKind kind);

@@ -32,6 +32,7 @@ struct CUgraphNode_st {
   std::vector<CUgraphNode_st*> before;  // what it depends on
   CUgraph_st* graph = nullptr;
   std::shared_ptr<cpu_device::graph_memory> memory;  // that it allocates or frees
+  cpu_device::parameters_ptr parameters;             // null: it cannot be asked for them
 };
 
 struct CUgraph_st {
@@ -58,6 +59,7 @@ struct stream_work {
   std::uint64_t awaited_serial = 0;
   cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
   const char* name = nullptr;  // of the call that put it here
+  parameters_ptr parameters = nullptr;
 };
 
 }  // namespace cpu_device
@@ -138,6 +140,7 @@ struct node_draft {
   cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
   std::function<void()> work;
   std::shared_ptr<graph_memory> memory;
+  parameters_ptr parameters;
 };
 /// While it lives, this host thread's stream work goes into `draft`.
 class drafting {
