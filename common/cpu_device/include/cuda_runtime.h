@@ -19,6 +19,7 @@
 #include "cpu_device/atomics.h"
 #include "cpu_device/device_settings.h"
 #include "cpu_device/execution.h"
+#include "cpu_device/graph_nodes.h"
 #include "cpu_device/graphics.h"
 #include "cpu_device/graphs.h"
 #include "cpu_device/kernel_functions.h"

@@ -55,6 +55,7 @@ enum cudaGraphNodeType {
   cudaGraphNodeTypeEventRecord = 7,
   cudaGraphNodeTypeMemAlloc = 10,
   cudaGraphNodeTypeMemFree = 11,
+  cudaGraphNodeTypeConditional = 13,
 };
 struct cudaKernelNodeParams {
   void* func;
@@ -188,6 +189,11 @@ enum cudaGraphExecUpdateResult {
   cudaGraphExecUpdateError = 1,
   cudaGraphExecUpdateErrorTopologyChanged = 2,
   cudaGraphExecUpdateErrorNodeTypeChanged = 3,
+  cudaGraphExecUpdateErrorFunctionChanged = 4,
+  cudaGraphExecUpdateErrorParametersChanged = 5,
+  cudaGraphExecUpdateErrorNotSupported = 6,
+  cudaGraphExecUpdateErrorUnsupportedFunctionChange = 7,
+  cudaGraphExecUpdateErrorAttributesChanged = 8,
 };
 struct cudaGraphExecUpdateResultInfo {
   cudaGraphExecUpdateResult result;

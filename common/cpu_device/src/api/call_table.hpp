@@ -191,6 +191,12 @@
   X(cudaGraphAddEmptyNode, none, cudaErrorInvalidValue)                                  \
   X(cudaGraphAddEventRecordNode, none, cudaErrorInvalidValue)                            \
   X(cudaGraphAddEventWaitNode, none, cudaErrorInvalidValue)                              \
+  X(cudaGraphAddNode, none, cudaErrorInvalidValue)                                       \
+  X(cudaGraphNodeSetParams, none, cudaErrorInvalidValue)                                 \
+  X(cudaGraphExecNodeSetParams, none, cudaErrorInvalidValue)                             \
+  X(cudaGraphConditionalHandleCreate, none, cudaErrorInvalidValue)                       \
+  X(cudaStreamBeginCaptureToGraph, none, cudaErrorInvalidValue)                          \
+  X(cudaStreamUpdateCaptureDependencies, none, cudaErrorInvalidValue)                    \
   X(cudaGraphDestroyNode, releases, cudaErrorInvalidValue)                               \
   X(cudaGraphKernelNodeGetParams, none, cudaErrorInvalidValue)                           \
   X(cudaGraphMemcpyNodeGetParams, none, cudaErrorInvalidValue)                           \
