@@ -72,9 +72,10 @@ void expect_sums(const char* name) {
 }
 
 // X(function, its arguments, type of the parts, the result for the parts a and b)
-#define COMPARISONS(X, NAME, T, OP)                 \
-  X(__vcmp##NAME, (w.a, w.b), T, a OP b ? -1L : 0L) \
-  X(__vset##NAME, (w.a, w.b), T, a OP b ? 1L : 0L)
+// A and B: the type's letter and the number of parts, which the names end with.
+#define COMPARISONS(X, RELATION, A, B, T, OP)                 \
+  X(__vcmp##RELATION##A##B, (w.a, w.b), T, a OP b ? -1L : 0L) \
+  X(__vset##RELATION##A##B, (w.a, w.b), T, a OP b ? 1L : 0L)
 #define PART_FUNCTIONS(X, N, S, U)                           \
   X(__vabs##N, (w.a), S, std::labs(a) + 0 * b)               \
   X(__vabsss##N, (w.a), S, clamped<S>(std::labs(a)) + 0 * b) \
@@ -95,16 +96,16 @@ void expect_sums(const char* name) {
   X(__vmaxu##N, (w.a, w.b), U, std::max(a, b))               \
   X(__vabsdiffs##N, (w.a, w.b), S, std::labs(a - b))         \
   X(__vabsdiffu##N, (w.a, w.b), U, std::labs(a - b))         \
-  COMPARISONS(X, eq##N, U, ==)                               \
-  COMPARISONS(X, ne##N, U, !=)                               \
-  COMPARISONS(X, lts##N, S, <)                               \
-  COMPARISONS(X, ltu##N, U, <)                               \
-  COMPARISONS(X, les##N, S, <=)                              \
-  COMPARISONS(X, leu##N, U, <=)                              \
-  COMPARISONS(X, gts##N, S, >)                               \
-  COMPARISONS(X, gtu##N, U, >)                               \
-  COMPARISONS(X, ges##N, S, >=)                              \
-  COMPARISONS(X, geu##N, U, >=)
+  COMPARISONS(X, eq, , N, U, ==)                             \
+  COMPARISONS(X, ne, , N, U, !=)                             \
+  COMPARISONS(X, lt, s, N, S, <)                             \
+  COMPARISONS(X, lt, u, N, U, <)                             \
+  COMPARISONS(X, le, s, N, S, <=)                            \
+  COMPARISONS(X, le, u, N, U, <=)                            \
+  COMPARISONS(X, gt, s, N, S, >)                             \
+  COMPARISONS(X, gt, u, N, U, >)                             \
+  COMPARISONS(X, ge, s, N, S, >=)                            \
+  COMPARISONS(X, ge, u, N, U, >=)
 #define SUM_FUNCTIONS(X, N, S, U)                \
   X(__vsads##N, (w.a, w.b), S, std::labs(a - b)) \
   X(__vsadu##N, (w.a, w.b), U, std::labs(a - b))
