@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cuda/barrier>
 #include <cuda/pipeline>
+#include <cuda/std/chrono>
 #include <new>
 #include <utility>
 
@@ -88,6 +89,49 @@ TEST(Barrier, IsWaitedForByThreadsThatDoNotArrive) {
     std::vector<int> expected(kThreads, 4711);
     std::fill(expected.begin(), expected.begin() + 32, 0);
     EXPECT_EQ(data.to_host(), expected);
+  });
+}
+
+// Thread 0 arrives when all others have waited in vain.
+__global__ void wait_in_vain_at_first(int* data, int* in_vain) {
+  namespace chrono = cuda::std::chrono;
+  __shared__ int value, tried;
+  __shared__ block_barrier all;
+  if (threadIdx.x == 0) {
+    init(&all, blockDim.x);
+    tried = 0;
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    while (atomicAdd(&tried, 0) < static_cast<int>(blockDim.x) - 1) continue;
+    value = 4711;
+    all.arrive_and_wait();
+  } else {
+    block_barrier::arrival_token token = all.arrive(), same = token;
+    const auto soon = chrono::system_clock::now() + chrono::microseconds(3);
+    if (!all.try_wait_for(static_cast<block_barrier::arrival_token&&>(same),
+                          chrono::nanoseconds(0)) &&
+        !all.try_wait_parity_for(false, chrono::microseconds(2)) &&
+        !all.try_wait_parity_until(false, soon) &&
+        all.try_wait_parity_for(true, chrono::seconds(9)))
+      atomicAdd(in_vain, 1);
+    atomicAdd(&tried, 1);
+    same = token;
+    while (!all.try_wait_until(static_cast<block_barrier::arrival_token&&>(same),
+                               chrono::system_clock::now() + chrono::milliseconds(1)))
+      same = token;
+    data[threadIdx.x] = value;
+  }
+}
+
+TEST(Barrier, IsWaitedForForALimitedTime) {
+  in_every_order([] {
+    const device_array<int> data(kThreads, -1), in_vain(1, 0);
+    wait_in_vain_at_first<<<1, kThreads>>>(data.data(), in_vain.data());
+    std::vector<int> expected(kThreads, 4711);
+    expected[0] = -1;
+    EXPECT_EQ(data.to_host(), expected);
+    EXPECT_EQ(in_vain.to_host(), std::vector<int>{kThreads - 1});
   });
 }
 

@@ -441,4 +441,82 @@ TEST(CubWarp, ReducesItsFirstItems) {
   });
 }
 
+// --- adjacent differences -----------------------------------------------------------------------
+
+struct minus_twice {  // not symmetric
+  __host__ __device__ int operator()(int item, int neighbour) const { return item - 2 * neighbour; }
+};
+
+enum class side {
+  left,
+  left_of_next,
+  left_partial,
+  left_partial_of_next,
+  right,
+  right_of_last,
+  right_partial
+};
+
+template <int Threads, int Items, side Side>
+__global__ void differences(const int* in, int* out, int beside, int valid) {
+  using Difference = cub::BlockAdjacentDifference<int, Threads>;
+  __shared__ typename Difference::TempStorage storage;
+  int item[Items], result[Items];
+  for (int i = 0; i < Items; ++i) item[i] = in[threadIdx.x * Items + i];
+  Difference difference(storage);
+  const minus_twice op;
+  if (Side == side::left) difference.SubtractLeft(item, item, op);  // in place
+  if (Side == side::right) difference.SubtractRight(item, item, op);
+  if (Side == side::left_of_next) difference.SubtractLeft(item, result, op, beside);
+  if (Side == side::right_of_last) difference.SubtractRight(item, result, op, beside);
+  if (Side == side::left_partial) difference.SubtractLeftPartialTile(item, result, op, valid);
+  if (Side == side::left_partial_of_next)
+    difference.SubtractLeftPartialTile(item, result, op, valid, beside);
+  if (Side == side::right_partial) difference.SubtractRightPartialTile(item, result, op, valid);
+  const bool in_place = Side == side::left || Side == side::right;
+  for (int i = 0; i < Items; ++i) out[threadIdx.x * Items + i] = in_place ? item[i] : result[i];
+}
+
+template <int Threads, int Items, side Side>
+void expect_differences(int valid) {
+  constexpr int kBeside = -77;
+  constexpr bool kToTheRight =
+      Side == side::right || Side == side::right_of_last || Side == side::right_partial;
+  const std::vector<int> values = numbers(static_cast<std::size_t>(Threads) * Items);
+  std::vector<int> expected = values;
+  for (int i = 0; i < valid; ++i) {
+    const int other = kToTheRight ? i + 1 : i - 1;
+    const auto at = static_cast<std::size_t>(i);
+    if (other >= 0 && other < valid)
+      expected[at] = minus_twice()(values[at], values[static_cast<std::size_t>(other)]);
+    else if (Side == side::left_of_next || Side == side::left_partial_of_next ||
+             Side == side::right_of_last)
+      expected[at] = minus_twice()(values[at], kBeside);
+  }
+  in_every_order([&] {
+    const device_array<int> in(values), out(std::vector<int>(values.size(), -1));
+    differences<Threads, Items, Side><<<1, Threads>>>(in.data(), out.data(), kBeside, valid);
+    EXPECT_EQ(out.to_host(), expected) << Threads << " threads, " << Items << " items, " << valid;
+  });
+}
+
+template <int Threads, int Items>
+void expect_all_differences() {
+  constexpr int kAll = Threads * Items;
+  expect_differences<Threads, Items, side::left>(kAll);
+  expect_differences<Threads, Items, side::left_of_next>(kAll);
+  expect_differences<Threads, Items, side::right>(kAll);
+  expect_differences<Threads, Items, side::right_of_last>(kAll);
+  for (const int valid : {1, Items, Items + 1, kAll - Items - 1, kAll - 1, kAll}) {
+    expect_differences<Threads, Items, side::left_partial>(valid);
+    expect_differences<Threads, Items, side::left_partial_of_next>(valid);
+    expect_differences<Threads, Items, side::right_partial>(valid);
+  }
+}
+
+TEST(BlockAdjacentDifference, IsOfNeighboursInTheTileAndBesideIt) {
+  expect_all_differences<64, 1>();
+  expect_all_differences<96, 4>();
+}
+
 }  // namespace

@@ -219,6 +219,137 @@ TEST(GraphNodes, TakeOtherParametersBeforeTheGraphIsReady) {
   EXPECT_EQ(calls[1], 1);
 }
 
+// Not named anywhere but in launches by <<<>>>.
+__global__ void scale(int* data, short by, int offset) {
+  data[threadIdx.x] = data[threadIdx.x] * by + offset;
+}
+
+std::vector<cudaGraphNode_t> nodes_of(cudaGraph_t graph) {
+  std::size_t count = 0;
+  EXPECT_EQ(cudaGraphGetNodes(graph, nullptr, &count), cudaSuccess);
+  std::vector<cudaGraphNode_t> nodes(count);
+  EXPECT_EQ(cudaGraphGetNodes(graph, nodes.data(), &count), cudaSuccess);
+  return nodes;
+}
+
+TEST(GraphNodes, TellWhatTheyDo) {
+  graph_things t;
+  const device_array<int> data(1, 0), to(1, 0);
+  int calls = 0, by = 7;
+  int* where = data.data();
+  void* arguments[] = {&where, &by};
+  cudaKernelNodeParams kernel = {};
+  kernel.func = reinterpret_cast<void*>(add);
+  kernel.gridDim = dim3(1, 2, 3);
+  kernel.blockDim = dim3(32);
+  kernel.sharedMemBytes = 48;
+  kernel.kernelParams = arguments;
+  cudaHostNodeParams host = {};
+  host.fn = [](void* p) { ++*static_cast<int*>(p); };
+  host.userData = &calls;
+  cudaGraphNode_t fill = t.memset_node(data.data(), 10), added = nullptr, copy = nullptr,
+                  call = nullptr;
+  ASSERT_EQ(cudaGraphAddKernelNode(&added, t.graph, &fill, 1, &kernel), cudaSuccess);
+  ASSERT_EQ(cudaGraphAddMemcpyNode1D(&copy, t.graph, &added, 1, to.data(), data.data(), sizeof(int),
+                                     cudaMemcpyDeviceToDevice),
+            cudaSuccess);
+  ASSERT_EQ(cudaGraphAddHostNode(&call, t.graph, &copy, 1, &host), cudaSuccess);
+  by = 8;  // the node has its own
+
+  cudaKernelNodeParams k = {};
+  ASSERT_EQ(cudaGraphKernelNodeGetParams(added, &k), cudaSuccess);
+  EXPECT_EQ(k.func, kernel.func);
+  EXPECT_EQ(k.gridDim.x, 1U);
+  EXPECT_EQ(k.gridDim.y, 2U);
+  EXPECT_EQ(k.gridDim.z, 3U);
+  EXPECT_EQ(k.blockDim.x, 32U);
+  EXPECT_EQ(k.sharedMemBytes, 48U);
+  ASSERT_NE(k.kernelParams, nullptr);
+  EXPECT_EQ(*static_cast<int**>(k.kernelParams[0]), where);
+  EXPECT_EQ(*static_cast<int*>(k.kernelParams[1]), 7);
+  cudaMemsetParams m = {};
+  ASSERT_EQ(cudaGraphMemsetNodeGetParams(fill, &m), cudaSuccess);
+  EXPECT_EQ(m.dst, static_cast<void*>(data.data()));
+  EXPECT_EQ(m.value, 10U);
+  EXPECT_EQ(m.elementSize, 4U);
+  EXPECT_EQ(m.width, 1U);
+  EXPECT_EQ(m.height, 1U);
+  cudaMemcpy3DParms c = {};
+  ASSERT_EQ(cudaGraphMemcpyNodeGetParams(copy, &c), cudaSuccess);
+  EXPECT_EQ(c.dstPtr.ptr, static_cast<void*>(to.data()));
+  EXPECT_EQ(c.srcPtr.ptr, static_cast<void*>(data.data()));
+  EXPECT_EQ(c.extent.width, sizeof(int));
+  EXPECT_EQ(c.extent.height, 1U);
+  EXPECT_EQ(c.extent.depth, 1U);
+  cudaHostNodeParams h = {};
+  ASSERT_EQ(cudaGraphHostNodeGetParams(call, &h), cudaSuccess);
+  EXPECT_EQ(h.fn, host.fn);
+  EXPECT_EQ(h.userData, &calls);
+
+  EXPECT_EQ(cudaGraphMemsetNodeSetParams(fill, &m), cudaSuccess) << "as they were";
+  by = 9;
+  ASSERT_EQ(cudaGraphKernelNodeSetParams(added, &kernel), cudaSuccess);
+  ASSERT_EQ(cudaGraphKernelNodeGetParams(added, &k), cudaSuccess);
+  EXPECT_EQ(*static_cast<int*>(k.kernelParams[1]), 9) << "those that were set last";
+  EXPECT_EQ(cudaGraphKernelNodeGetParams(fill, &k), cudaErrorInvalidValue) << "a memset";
+  EXPECT_EQ(cudaGraphHostNodeGetParams(call, nullptr), cudaErrorInvalidValue);
+  cudaGetLastError();
+}
+
+TEST(GraphNodes, TellWhatWasCaptured) {
+  graph_things t;
+  ASSERT_EQ(cudaGraphDestroy(t.graph), cudaSuccess);
+  const device_array<int> data(4, 3), to(4, 0);
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  ASSERT_EQ(cudaStreamBeginCapture(t.stream, cudaStreamCaptureModeGlobal), cudaSuccess);
+  scale<<<1, 4, 16, t.stream>>>(data.data(), 5, 100);
+  ASSERT_EQ(
+      cudaMemcpyAsync(to.data(), data.data(), 4 * sizeof(int), cudaMemcpyDeviceToDevice, t.stream),
+      cudaSuccess);
+  ASSERT_EQ(cudaMemsetAsync(data.data(), 0x41, 8, t.stream), cudaSuccess);
+  ASSERT_EQ(cudaStreamEndCapture(t.stream, &t.graph), cudaSuccess);
+  const auto nodes = nodes_of(t.graph);
+  ASSERT_EQ(nodes.size(), 3U);
+  t.instantiate();
+
+  cudaKernelNodeParams k = {};
+  cudaMemcpy3DParms c = {};
+  cudaMemsetParams m = {};
+  cudaGraphNode_t kernel = nullptr;
+  for (cudaGraphNode_t node : nodes) {
+    cudaGraphNodeType type{};
+    ASSERT_EQ(cudaGraphNodeGetType(node, &type), cudaSuccess);
+    if (type == cudaGraphNodeTypeKernel) {
+      kernel = node;
+      ASSERT_EQ(cudaGraphKernelNodeGetParams(node, &k), cudaSuccess);
+    } else if (type == cudaGraphNodeTypeMemcpy) {
+      ASSERT_EQ(cudaGraphMemcpyNodeGetParams(node, &c), cudaSuccess);
+    } else {
+      ASSERT_EQ(cudaGraphMemsetNodeGetParams(node, &m), cudaSuccess);
+    }
+  }
+  ASSERT_NE(kernel, nullptr);
+  EXPECT_EQ(k.blockDim.x, 4U);
+  EXPECT_EQ(k.sharedMemBytes, 16U);
+  EXPECT_EQ(*static_cast<int**>(k.kernelParams[0]), data.data());
+  EXPECT_EQ(*static_cast<short*>(k.kernelParams[1]), 5);
+  EXPECT_EQ(*static_cast<int*>(k.kernelParams[2]), 100);
+  EXPECT_EQ(c.dstPtr.ptr, static_cast<void*>(to.data()));
+  EXPECT_EQ(c.extent.width, 4 * sizeof(int));
+  EXPECT_EQ(m.dst, static_cast<void*>(data.data()));
+  EXPECT_EQ(m.value & 0xffU, 0x41U);
+  EXPECT_EQ(m.width * m.elementSize, 8U);
+
+  // One argument is changed, and the others are the node's own.
+  int offset = 1000;
+  void* arguments[] = {k.kernelParams[0], k.kernelParams[1], &offset};
+  k.kernelParams = arguments;
+  k.blockDim = dim3(2);
+  ASSERT_EQ(cudaGraphExecKernelNodeSetParams(t.exec, kernel, &k), cudaSuccess);
+  t.run();
+  EXPECT_EQ(to.to_host(), (std::vector<int>{1015, 1015, 3, 3}));
+}
+
 TEST(GraphNodes, GiveAReadyGraphAnotherMemsetAndAnotherChild) {
   graph_things t;
   const device_array<int> data(2, 0);

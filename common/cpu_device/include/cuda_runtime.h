@@ -20,6 +20,7 @@
 
 #include "cpu_device/atomics.h"
 #include "cpu_device/execution.h"
+#include "cpu_device/graph_nodes.h"
 #include "cpu_device/kernel_functions.h"
 #include "cpu_device/math_functions.h"
 #include "cpu_device/synchronization.h"
@@ -34,6 +35,7 @@
 #include "cpu_device/runtime_api.h"
 #include "cpu_device/textures.h"
 #include "cpu_device/vector_types.h"
+#include "cpu_device/video_instructions.h"
 
 // Public code asks CUDA's include guards to see what has been included.
 #define __CUDA_RUNTIME_H__

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -98,6 +99,9 @@ struct kernel_call {
   const void* const* pointers;        ///< the arguments that are pointers ...
   const unsigned* pointer_positions;  ///< ... and which argument each one is, from 1
   unsigned pointer_count;
+  /// Writes down where each argument of a call is, or gives each the value at the address.
+  void (*visit)(void* call, void** addresses, bool assign);
+  unsigned argument_count;
 };
 
 /// Checks the configuration and the pointers, then runs or queues the kernel. Failures are
@@ -161,6 +165,20 @@ CPU_DEVICE_UNWATCHED void run_threads(const void* stored) {
   out_of_threads(finished);
 }
 
+template <class Call>
+void visit_arguments(void* call, void** addresses, bool assign) {
+  const auto visit = [assign]<class T>(T& argument, void*& address) {
+    if (assign) {
+      std::destroy_at(std::addressof(argument));
+      std::construct_at(std::addressof(argument), *static_cast<const T*>(address));
+    } else {
+      address = std::addressof(argument);
+    }
+  };
+  std::apply([&](auto&... arguments) { (visit(arguments, *addresses++), ...); },
+             static_cast<Call*>(call)->args);
+}
+
 template <class Call, class... Args>
 cudaError_t submit_call(const launch_site& site, const launch_shape& shape, const Call& call,
                         const void* kernel, const Args&... args) {
@@ -177,11 +195,11 @@ cudaError_t submit_call(const launch_site& site, const launch_shape& shape, cons
     }
   };
   (note(args), ...);
-  return submit(
-      site, shape,
-      {&run_threads<Call>, &call,
-       [](const void* a) -> void* { return new Call(*static_cast<const Call*>(a)); },
-       [](void* a) { delete static_cast<Call*>(a); }, kernel, pointers, positions, count});
+  return submit(site, shape,
+                {&run_threads<Call>, &call,
+                 [](const void* a) -> void* { return new Call(*static_cast<const Call*>(a)); },
+                 [](void* a) { delete static_cast<Call*>(a); }, kernel, pointers, positions, count,
+                 &visit_arguments<Call>, sizeof...(Args)});
 }
 
 /// The bytes that a kernel's parameters take, each at its alignment; a reference is an address.

@@ -194,8 +194,15 @@ T to_integer(double x, rounding mode) {
   CPU_DEVICE_SMALL_FUNCTION(T, hceil, std::ceil(x))                                              \
   CPU_DEVICE_SMALL_FUNCTION(T, htrunc, std::trunc(x))                                            \
   CPU_DEVICE_SMALL_FUNCTION(T, hrint, std::nearbyint(x))                                         \
+  struct T2##_raw {                                                                              \
+    unsigned short x, y;                                                                         \
+  };                                                                                             \
   struct alignas(4) T2 {                                                                         \
     T x, y;                                                                                      \
+    T2() = default;                                                                              \
+    T2(T a, T b) : x(a), y(b) {}                                                                 \
+    T2(const T2##_raw& raw) : x(T::of_bits(raw.x)), y(T::of_bits(raw.y)) {}                      \
+    operator T2##_raw() const { return {x.bits, y.bits}; }                                       \
   };                                                                                             \
   CPU_DEVICE_SMALL_PAIR(T, T2, __hadd2, __hadd, +)                                               \
   CPU_DEVICE_SMALL_PAIR(T, T2, __hsub2, __hsub, -)                                               \

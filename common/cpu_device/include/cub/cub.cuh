@@ -5,6 +5,7 @@
 // documentation; docs/libraries.md says where this differs.
 #pragma once
 
+#include <cub/block/block_adjacent_difference.cuh>
 #include <cub/block/block_exchange.cuh>
 #include <cub/block/block_histogram.cuh>
 #include <cub/block/block_load.cuh>

@@ -55,8 +55,8 @@ cudaError_t check_memory(const side& s, const box& b, bool should_be_device, boo
   return cudaSuccess;
 }
 
-cudaError_t run_copy(const side& to, const side& from, const box& b, cudaStream_t stream,
-                     bool wait) {
+cudaError_t run_copy(const side& to, const side& from, const box& b, cudaStream_t stream, bool wait,
+                     parameters_ptr parameters = nullptr) {
   const auto run = [=] {
     note_copy(to.begin, from.begin, b.width_bytes * b.height * b.depth, stream);
     for (std::size_t z = 0; z < b.depth; ++z)
@@ -64,7 +64,8 @@ cudaError_t run_copy(const side& to, const side& from, const box& b, cudaStream_
         std::memmove(to.begin + z * to.slice + y * to.pitch,
                      from.begin + z * from.slice + y * from.pitch, b.width_bytes);
   };
-  return wait ? enqueue_and_wait(stream, run) : enqueue(stream, run);
+  return wait ? enqueue_and_wait(stream, run, std::move(parameters))
+              : enqueue(stream, run, cudaGraphNodeTypeMemcpy, std::move(parameters));
 }
 
 /// The part of an array that a copy means; false when it leaves the array.
@@ -208,7 +209,7 @@ cudaError_t copy_3d(const cudaMemcpy3DParms* p, cudaStream_t stream, bool wait) 
     status = check_memory(here, b, device_kind, p->kind == cudaMemcpyDefault, &pageable);
     if (status != cudaSuccess) return status;
   }
-  return run_copy(sides[1], sides[0], b, stream, wait || pageable);
+  return run_copy(sides[1], sides[0], b, stream, wait || pageable, parameters_on(stream, *p));
 }
 
 }  // namespace

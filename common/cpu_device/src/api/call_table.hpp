@@ -191,7 +191,17 @@
   X(cudaGraphAddEmptyNode, none, cudaErrorInvalidValue)                                  \
   X(cudaGraphAddEventRecordNode, none, cudaErrorInvalidValue)                            \
   X(cudaGraphAddEventWaitNode, none, cudaErrorInvalidValue)                              \
+  X(cudaGraphAddNode, none, cudaErrorInvalidValue)                                       \
+  X(cudaGraphNodeSetParams, none, cudaErrorInvalidValue)                                 \
+  X(cudaGraphExecNodeSetParams, none, cudaErrorInvalidValue)                             \
+  X(cudaGraphConditionalHandleCreate, none, cudaErrorInvalidValue)                       \
+  X(cudaStreamBeginCaptureToGraph, none, cudaErrorInvalidValue)                          \
+  X(cudaStreamUpdateCaptureDependencies, none, cudaErrorInvalidValue)                    \
   X(cudaGraphDestroyNode, releases, cudaErrorInvalidValue)                               \
+  X(cudaGraphKernelNodeGetParams, none, cudaErrorInvalidValue)                           \
+  X(cudaGraphMemcpyNodeGetParams, none, cudaErrorInvalidValue)                           \
+  X(cudaGraphMemsetNodeGetParams, none, cudaErrorInvalidValue)                           \
+  X(cudaGraphHostNodeGetParams, none, cudaErrorInvalidValue)                             \
   X(cudaGraphKernelNodeSetParams, none, cudaErrorInvalidValue)                           \
   X(cudaGraphMemcpyNodeSetParams, none, cudaErrorInvalidValue)                           \
   X(cudaGraphMemcpyNodeSetParams1D, none, cudaErrorInvalidValue)                         \

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "api/streams.hpp"
+#include "api/graphs.hpp"
 
 namespace cpu_device {
 namespace {
@@ -54,15 +54,25 @@ drafting::drafting(node_draft& draft) { tls_draft = &draft; }
 drafting::~drafting() { tls_draft = nullptr; }
 node_draft* current_draft() { return tls_draft; }
 
-bool keeps_work(cudaStream_t handle) {
+bool becomes_node(cudaStream_t handle) {
   const CUstream_st* stream = resolve(handle);
-  return runs_late() || tls_draft != nullptr || (stream != nullptr && stream->capture != nullptr);
+  return tls_draft != nullptr || (stream != nullptr && stream->capture != nullptr);
 }
+bool keeps_work(cudaStream_t handle) { return runs_late() || becomes_node(handle); }
 
 cudaError_t capture_work(CUstream_st& stream, stream_work work) {
   stream_capture& capture = *stream.capture;
   if (!capture.valid) return fail(cudaErrorStreamCaptureInvalidated);
-  stream.last = {add_node(*capture.graph, work.type, std::move(work.run), stream.last)};
+  if (!is_graph(capture.graph))
+    return spoil(capture, cudaErrorStreamCaptureInvalidated, "The graph is destroyed.");
+  CUgraphNode_st* node = add_node(*capture.graph, work.type, std::move(work.run), stream.last);
+  node->parameters = std::move(work.parameters);
+  if (const cudaError_t refused = check_body(*capture.graph, *node); refused != cudaSuccess) {
+    capture.graph->nodes.pop_back();
+    capture.valid = false;
+    return refused;
+  }
+  stream.last = {node};
   return cudaSuccess;
 }
 
@@ -163,30 +173,86 @@ void leave_capture(CUstream_st* stream) {
 
 using namespace cpu_device;
 
+namespace {
+/// Begins a capture that goes into `graph`, or into a new one, after these nodes.
+cudaError_t begin(cudaStream_t handle, CUgraph_st* graph, std::vector<CUgraphNode_st*> last,
+                  cudaStreamCaptureMode mode) {
+  if (static_cast<unsigned>(mode) > cudaStreamCaptureModeRelaxed)
+    return fail(cudaErrorInvalidValue);
+  CUstream_st* stream = resolve(handle);
+  if (stream == nullptr) return bad_stream();
+  if (is_default(stream))
+    return fail(cudaErrorStreamCaptureUnsupported,
+                this_call() + ": the default stream cannot be captured. Try: cudaStreamCreate.");
+  if (stream->capture)
+    return fail(cudaErrorIllegalState, this_call() + ": this stream is captured already");
+  static unsigned long long ids = 0;
+  auto capture = std::make_shared<stream_capture>();
+  capture->id = ++ids;
+  capture->origin = stream;
+  capture->mode = mode;
+  capture->host_thread = std::this_thread::get_id();
+  if (graph == nullptr) capture->made = std::make_unique<CUgraph_st>();
+  capture->graph = graph == nullptr ? capture->made.get() : graph;
+  capture->streams = {stream};
+  captures().insert(capture.get());
+  stream->capture = std::move(capture);
+  stream->last = std::move(last);
+  return cudaSuccess;
+}
+
+/// The nodes, if they are all the graph's.
+bool nodes_of(const CUgraph_st& graph, const cudaGraphNode_t* nodes, std::size_t count,
+              std::vector<CUgraphNode_st*>& result) {
+  if (count != 0 && nodes == nullptr) return false;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (std::none_of(graph.nodes.begin(), graph.nodes.end(),
+                     [&](const auto& n) { return n.get() == nodes[i]; }))
+      return false;
+    add_to(result, {nodes[i]});
+  }
+  return true;
+}
+}  // namespace
+
 cudaError_t cudaStreamBeginCapture(cudaStream_t handle, cudaStreamCaptureMode mode) {
-  return call(api::cudaStreamBeginCapture, [&] {
-    if (static_cast<unsigned>(mode) > cudaStreamCaptureModeRelaxed)
+  return call(api::cudaStreamBeginCapture, [&] { return begin(handle, nullptr, {}, mode); });
+}
+
+cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t handle, cudaGraph_t graph,
+                                          const cudaGraphNode_t* dependencies,
+                                          const cudaGraphEdgeData*, std::size_t count,
+                                          cudaStreamCaptureMode mode) {
+  return call(api::cudaStreamBeginCaptureToGraph, [&] {
+    std::vector<CUgraphNode_st*> last;
+    if (!is_graph(graph) || !nodes_of(*graph, dependencies, count, last))
       return fail(cudaErrorInvalidValue);
+    return begin(handle, graph, std::move(last), mode);
+  });
+}
+
+cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t handle, cudaGraphNode_t* dependencies,
+                                                std::size_t count, unsigned int flags) {
+  return call(api::cudaStreamUpdateCaptureDependencies, [&] {
     CUstream_st* stream = resolve(handle);
     if (stream == nullptr) return bad_stream();
-    if (is_default(stream))
-      return fail(cudaErrorStreamCaptureUnsupported,
-                  "cudaStreamBeginCapture: the default stream cannot be captured. Try: "
-                  "cudaStreamCreate.");
-    if (stream->capture)
-      return fail(cudaErrorIllegalState, "cudaStreamBeginCapture: this stream is captured already");
-    static unsigned long long ids = 0;
-    auto capture = std::make_shared<stream_capture>();
-    capture->id = ++ids;
-    capture->origin = stream;
-    capture->mode = mode;
-    capture->host_thread = std::this_thread::get_id();
-    capture->graph = std::make_unique<CUgraph_st>();
-    capture->streams = {stream};
-    captures().insert(capture.get());
-    stream->capture = std::move(capture);
-    stream->last.clear();
+    if (!stream->capture)
+      return fail(cudaErrorIllegalState, this_call() + ": this stream is not captured");
+    if (!stream->capture->valid) return fail(cudaErrorStreamCaptureInvalidated);
+    std::vector<CUgraphNode_st*> nodes;
+    if (flags > cudaStreamSetCaptureDependencies ||
+        !nodes_of(*stream->capture->graph, dependencies, count, nodes))
+      return fail(cudaErrorInvalidValue);
+    if (flags == cudaStreamSetCaptureDependencies) stream->last.clear();
+    add_to(stream->last, nodes);
     return cudaSuccess;
+  });
+}
+cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNode_t* dependencies,
+                                                const cudaGraphEdgeData*, std::size_t count,
+                                                unsigned int flags) {
+  return call(api::cudaStreamUpdateCaptureDependencies, [&] {
+    return cudaStreamUpdateCaptureDependencies(stream, dependencies, count, flags);
   });
 }
 
@@ -218,7 +284,9 @@ cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* graph) {
           cudaErrorStreamCaptureUnjoined,
           "cudaStreamEndCapture: another stream joined the capture, and its last work is not "
           "awaited. Try: cudaEventRecord there, and cudaStreamWaitEvent on the first stream.");
-    return keep_graph(std::move(capture->graph), graph);
+    if (capture->made) return keep_graph(std::move(capture->made), graph);
+    *graph = capture->graph;
+    return cudaSuccess;
   });
 }
 
@@ -241,7 +309,7 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t handle, cudaStreamCaptureStatu
         stream->capture->valid ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusInvalidated;
     if (!stream->capture->valid) return cudaSuccess;
     if (id != nullptr) *id = stream->capture->id;
-    if (graph != nullptr) *graph = stream->capture->graph.get();
+    if (graph != nullptr) *graph = stream->capture->graph;
     if (dependencies != nullptr) *dependencies = stream->last.data();
     if (count != nullptr) *count = stream->last.size();
     return cudaSuccess;

@@ -29,37 +29,79 @@ const object_keeper keeps_execs(object_kind::executable_graph, [] { return execs
 
 bool is_exec(CUgraphExec_st* exec) { return exec != nullptr && execs().count(exec) != 0; }
 
+/// The node, which may be one of a conditional node's graphs.
+ready_node* find(ready_graph& nodes, const CUgraphNode_st* wanted) {
+  for (ready_node& node : nodes) {
+    if (node.made_from == wanted) return &node;
+    for (ready_graph& body : node.bodies)
+      if (ready_node* found = find(body, wanted)) return found;
+  }
+  return nullptr;
+}
+
 /// Gives a node of an executable graph other work of the same kind.
 template <class Describe>
 cudaError_t change(cudaGraphExec_t exec, cudaGraphNode_t node, cudaGraphNodeType type,
                    Describe describe) {
   if (!is_exec(exec)) return fail(cudaErrorInvalidValue);
   auto nodes = std::make_shared<ready_graph>(*exec->nodes);
-  const auto it = std::find_if(nodes->begin(), nodes->end(),
-                               [&](const ready_node& n) { return n.made_from == node; });
-  if (it == nodes->end() || it->type != type) return fail(cudaErrorInvalidValue);
+  ready_node* it = find(*nodes, node);
+  if (it == nullptr || it->type != type) return fail(cudaErrorInvalidValue);
   node_draft draft;
-  const cudaError_t status = drafted(draft, describe);
+  const cudaError_t status =
+      drafted(draft, [&](node_draft& d) { return describe(d, it->parameters.get()); });
   if (status != cudaSuccess) return status;
   it->work = std::move(draft.work);
+  it->parameters = std::move(draft.parameters);
   exec->nodes = std::move(nodes);
   return cudaSuccess;
 }
 
-bool same_shape(const ready_graph& a, const ready_graph& b, std::size_t& wrong, bool& type) {
-  type = false;
-  for (wrong = 0; wrong < std::min(a.size(), b.size()); ++wrong) {
-    type = a[wrong].type != b[wrong].type;
-    if (type || a[wrong].before != b[wrong].before) return false;
+/// Whether an executable graph can take over what `b` does; if not, the first node of `b` that
+/// differs, if there is one.
+cudaGraphExecUpdateResult compare(const ready_graph& a, const ready_graph& b,
+                                  const CUgraphNode_st*& wrong) {
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+    wrong = b[i].made_from;
+    if (a[i].type != b[i].type) return cudaGraphExecUpdateErrorNodeTypeChanged;
+    if (a[i].before != b[i].before) return cudaGraphExecUpdateErrorTopologyChanged;
+    if (a[i].condition == nullptr) continue;
+    if (a[i].condition_type != b[i].condition_type || a[i].bodies.size() != b[i].bodies.size())
+      return cudaGraphExecUpdateErrorParametersChanged;
+    for (std::size_t body = 0; body < a[i].bodies.size(); ++body)
+      if (const auto result = compare(a[i].bodies[body], b[i].bodies[body], wrong);
+          result != cudaGraphExecUpdateSuccess)
+        return result;
   }
-  return a.size() == b.size();
+  wrong = b.size() > a.size() ? b[a.size()].made_from : nullptr;
+  return a.size() == b.size() ? cudaGraphExecUpdateSuccess
+                              : cudaGraphExecUpdateErrorTopologyChanged;
+}
+
+/// The nodes keep the names that they were instantiated with.
+void keep_names(const ready_graph& from, ready_graph& to) {
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    to[i].made_from = from[i].made_from;
+    for (std::size_t body = 0; body < to[i].bodies.size(); ++body)
+      keep_names(from[i].bodies[body], to[i].bodies[body]);
+  }
 }
 
 const char* name_of(cudaGraphNodeType type) {
-  static constexpr const char* kNames[] = {
-      "kernel node",     "copy node", "memset node", "host node", "graph node",
-      "empty node",      "wait node", "event node",  "",          "",
-      "allocation node", "free node"};
+  static constexpr const char* kNames[] = {"kernel node",
+                                           "copy node",
+                                           "memset node",
+                                           "host node",
+                                           "graph node",
+                                           "empty node",
+                                           "wait node",
+                                           "event node",
+                                           "",
+                                           "",
+                                           "allocation node",
+                                           "free node",
+                                           "",
+                                           "conditional node"};
   return kNames[static_cast<unsigned>(type) % std::size(kNames)];
 }
 
@@ -69,8 +111,15 @@ bool make_ready(const CUgraph_st& graph, ready_graph& result) {
   std::map<const CUgraphNode_st*, std::size_t> number;
   for (const auto& node : graph.nodes) number.emplace(node.get(), number.size());
   for (const auto& node : graph.nodes) {
-    result.push_back({node->type, node->work, {}, node.get()});
-    for (const CUgraphNode_st* b : node->before) result.back().before.push_back(number.at(b));
+    ready_node ready{node->type, node->work, {}, node.get(), node->parameters, nullptr, {}, {}};
+    for (const CUgraphNode_st* b : node->before) ready.before.push_back(number.at(b));
+    if (node->conditional != nullptr) {
+      ready.condition = node->conditional->condition;
+      ready.condition_type = node->conditional->type;
+      for (const CUgraph_st* body : node->conditional->bodies)
+        if (!make_ready(*body, ready.bodies.emplace_back())) return false;
+    }
+    result.push_back(std::move(ready));
   }
   std::vector<bool> done(result.size(), false);
   for (std::size_t count = 0; count < result.size();) {
@@ -105,9 +154,12 @@ void run_graph(const ready_graph& nodes) {
     }
     const std::size_t now = open[at];
     open.erase(open.begin() + static_cast<std::ptrdiff_t>(at));
-    if (nodes[now].work) {
+    if (nodes[now].work || nodes[now].condition) {
       const running_work node(nullptr, name_of(nodes[now].type));
-      nodes[now].work();
+      if (nodes[now].work)
+        nodes[now].work();
+      else
+        run_conditional(nodes[now]);
     }
     for (std::size_t i = 0; i < nodes.size(); ++i)
       for (const std::size_t b : nodes[i].before)
@@ -125,6 +177,14 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph,
     if (exec == nullptr || !is_graph(graph) || flags > 15) return fail(cudaErrorInvalidValue);
     if ((flags & cudaGraphInstantiateFlagDeviceLaunch) != 0)
       return fail(cudaErrorNotSupported, "kernels of the CPU device cannot launch graphs");
+    if (graph->around != nullptr)
+      return fail(
+          cudaErrorInvalidValue,
+          "cudaGraphInstantiate: this is the graph of a conditional node, and runs with it.");
+    if (!all_handles_used(*graph))
+      return fail(cudaErrorInvalidValue,
+                  "cudaGraphInstantiate: a handle of cudaGraphConditionalHandleCreate has no "
+                  "conditional node.");
     auto nodes = std::make_shared<ready_graph>();
     if (!make_ready(*graph, *nodes))
       return fail(cudaErrorInvalidValue,
@@ -160,7 +220,12 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
   return call(api::cudaGraphLaunch, [&] {
     if (!is_exec(exec)) return fail(cudaErrorInvalidValue);
     return enqueue(
-        stream, [nodes = exec->nodes] { run_graph(*nodes); }, cudaGraphNodeTypeGraph);
+        stream,
+        [nodes = exec->nodes] {
+          begin_conditions(*nodes);
+          run_graph(*nodes);
+        },
+        cudaGraphNodeTypeGraph);
   });
 }
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
@@ -176,7 +241,9 @@ cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode
                                              int line) {
   return call(api::cudaGraphExecKernelNodeSetParams, [&] {
     return change(exec, node, cudaGraphNodeTypeKernel,
-                  [&](node_draft& draft) { return draft_kernel(draft, p, file, line); });
+                  [&](node_draft& draft, const node_parameters* before) {
+                    return draft_kernel(draft, p, before, file, line);
+                  });
   });
 }
 cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t exec, cudaGraphNode_t node, void* to,
@@ -184,35 +251,39 @@ cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t exec, cudaGraphNo
                                                cudaMemcpyKind kind) {
   return call(api::cudaGraphExecMemcpyNodeSetParams1D, [&] {
     return change(exec, node, cudaGraphNodeTypeMemcpy,
-                  [&](node_draft& draft) { return draft_copy(draft, to, from, bytes, kind); });
+                  [&](node_draft& draft, const node_parameters*) {
+                    return draft_copy(draft, to, from, bytes, kind);
+                  });
   });
 }
 cudaError_t cudaGraphExecMemcpyNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
                                              const cudaMemcpy3DParms* p) {
   return call(api::cudaGraphExecMemcpyNodeSetParams, [&] {
     return change(exec, node, cudaGraphNodeTypeMemcpy,
-                  [&](node_draft& draft) { return draft_copy(draft, p); });
+                  [&](node_draft& draft, const node_parameters*) { return draft_copy(draft, p); });
   });
 }
 cudaError_t cudaGraphExecMemsetNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
                                              const cudaMemsetParams* p) {
   return call(api::cudaGraphExecMemsetNodeSetParams, [&] {
     return change(exec, node, cudaGraphNodeTypeMemset,
-                  [&](node_draft& draft) { return draft_fill(draft, p); });
+                  [&](node_draft& draft, const node_parameters*) { return draft_fill(draft, p); });
   });
 }
 cudaError_t cudaGraphExecChildGraphNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
                                                  cudaGraph_t child) {
   return call(api::cudaGraphExecChildGraphNodeSetParams, [&] {
     return change(exec, node, cudaGraphNodeTypeGraph,
-                  [&](node_draft& draft) { return draft_child(draft, child, nullptr); });
+                  [&](node_draft& draft, const node_parameters*) {
+                    return draft_child(draft, child, nullptr);
+                  });
   });
 }
 cudaError_t cudaGraphExecHostNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
                                            const cudaHostNodeParams* p) {
   return call(api::cudaGraphExecHostNodeSetParams, [&] {
     return change(exec, node, cudaGraphNodeTypeHost,
-                  [&](node_draft& draft) { return draft_host(draft, p); });
+                  [&](node_draft& draft, const node_parameters*) { return draft_host(draft, p); });
   });
 }
 cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
@@ -222,19 +293,12 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
     *info = {cudaGraphExecUpdateError, nullptr, nullptr};
     auto nodes = std::make_shared<ready_graph>();
     if (!make_ready(*graph, *nodes)) return fail(cudaErrorGraphExecUpdateFailure);
-    std::size_t wrong = 0;
-    bool type = false;
-    if (!same_shape(*exec->nodes, *nodes, wrong, type)) {
-      info->result =
-          type ? cudaGraphExecUpdateErrorNodeTypeChanged : cudaGraphExecUpdateErrorTopologyChanged;
-      if (wrong < graph->nodes.size()) info->errorNode = graph->nodes[wrong].get();
-      return fail(cudaErrorGraphExecUpdateFailure);
-    }
-    // The nodes keep the names they were instantiated with.
-    for (std::size_t i = 0; i < nodes->size(); ++i)
-      (*nodes)[i].made_from = (*exec->nodes)[i].made_from;
+    const CUgraphNode_st* wrong = nullptr;
+    info->result = compare(*exec->nodes, *nodes, wrong);
+    info->errorNode = const_cast<CUgraphNode_st*>(wrong);
+    if (info->result != cudaGraphExecUpdateSuccess) return fail(cudaErrorGraphExecUpdateFailure);
+    keep_names(*exec->nodes, *nodes);
     exec->nodes = std::move(nodes);
-    info->result = cudaGraphExecUpdateSuccess;
     return cudaSuccess;
   });
 }

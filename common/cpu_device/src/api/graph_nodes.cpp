@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "api/graphs.hpp"
+#include "api/kernels.hpp"
 #include "api/memory_api.hpp"
 #include "cpu_device/launch_api.h"
 #include "cpu_device/textures.h"
@@ -22,6 +23,12 @@ std::set<CUgraph_st*>& graphs() {
   return *all;
 }
 
+/// Those of conditional nodes, which own them.
+std::set<CUgraph_st*>& body_graphs() {
+  static auto* all = new std::set<CUgraph_st*>;
+  return *all;
+}
+
 const object_keeper keeps_graphs(object_kind::graph, [] { return graphs().size(); });
 
 bool has_node(const CUgraph_st& graph, const CUgraphNode_st* node) {
@@ -30,30 +37,9 @@ bool has_node(const CUgraph_st& graph, const CUgraphNode_st* node) {
 }
 
 bool is_node(const CUgraphNode_st* node) {
-  return node != nullptr && std::any_of(graphs().begin(), graphs().end(),
-                                        [&](const CUgraph_st* g) { return has_node(*g, node); });
-}
-
-/// Adds the node that `describe` drafts: a call on a stream that goes into the graph instead.
-template <class Describe>
-cudaError_t add(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* dependencies,
-                std::size_t count, Describe describe) {
-  if (node == nullptr || !is_graph(graph) || (count != 0 && dependencies == nullptr))
-    return fail(cudaErrorInvalidValue);
-  std::vector<CUgraphNode_st*> before;
-  for (std::size_t i = 0; i < count; ++i) {
-    if (!has_node(*graph, dependencies[i]) ||
-        std::find(before.begin(), before.end(), dependencies[i]) != before.end())
-      return fail(cudaErrorInvalidValue,
-                  "a dependency is no node of this graph, or is named twice");
-    before.push_back(dependencies[i]);
-  }
-  node_draft draft;
-  const cudaError_t status = drafted(draft, describe);
-  if (status != cudaSuccess) return status;
-  *node = add_node(*graph, draft.type, std::move(draft.work), std::move(before));
-  (*node)->memory = std::move(draft.memory);
-  return cudaSuccess;
+  const auto has = [node](const CUgraph_st* g) { return has_node(*g, node); };
+  return node != nullptr && (std::any_of(graphs().begin(), graphs().end(), has) ||
+                             std::any_of(body_graphs().begin(), body_graphs().end(), has));
 }
 
 /// Gives a node other work of the same kind. Graphs that were instantiated before keep the old one.
@@ -62,17 +48,37 @@ cudaError_t change(cudaGraphNode_t node, cudaGraphNodeType type, Describe descri
   if (!is_node(node) || node->type != type) return fail(cudaErrorInvalidValue);
   node_draft draft;
   const cudaError_t status = drafted(draft, describe);
-  if (status == cudaSuccess) node->work = std::move(draft.work);
-  return status;
+  if (status != cudaSuccess) return status;
+  node->work = std::move(draft.work);
+  node->parameters = std::move(draft.parameters);
+  return cudaSuccess;
 }
 
-/// With memory of its own, which there is once.
-bool has_memory(const CUgraph_st& graph) {
-  return std::any_of(graph.nodes.begin(), graph.nodes.end(),
-                     [](const auto& node) { return node->memory != nullptr; });
+/// With memory of its own, or values of conditions, which there are once.
+bool is_unique(const CUgraph_st& graph) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const auto& node) {
+    return node->memory != nullptr || node->conditional != nullptr;
+  });
 }
-cudaError_t refuse_memory() {
-  return fail(cudaErrorNotSupported, this_call() + ": the graph allocates or frees memory.");
+cudaError_t refuse_unique() {
+  return fail(cudaErrorNotSupported,
+              this_call() + ": the graph allocates or frees memory, or has conditional nodes.");
+}
+
+/// Has `give` fill in the parameters of a node of this kind.
+template <class Kept, class P, class Give>
+cudaError_t give_parameters(cudaGraphNode_t node, cudaGraphNodeType type, P* p, Give give) {
+  if (!is_node(node) || node->type != type || p == nullptr) return fail(cudaErrorInvalidValue);
+  if (node->parameters == nullptr)
+    return fail(
+        cudaErrorNotSupported,
+        this_call() + ": this node was captured from a call whose parameters are not kept.");
+  *p = give(std::get<Kept>(*node->parameters));
+  return cudaSuccess;
+}
+template <class P>
+cudaError_t give_parameters(cudaGraphNode_t node, cudaGraphNodeType type, P* p) {
+  return give_parameters<P>(node, type, p, [](const P& kept) { return kept; });
 }
 
 /// Fills a caller's array of *count places, or says how many there are.
@@ -92,30 +98,119 @@ cudaError_t give(const std::vector<cudaGraphNode_t>& found, cudaGraphNode_t* out
 
 bool is_graph(const CUgraph_st* graph) {
   if (graph == nullptr) return false;
-  if (graphs().count(const_cast<CUgraph_st*>(graph)) != 0) return true;
+  auto* known = const_cast<CUgraph_st*>(graph);
+  if (graphs().count(known) != 0 || body_graphs().count(known) != 0) return true;
   return std::any_of(streams().begin(), streams().end(), [&](const CUstream_st* s) {
-    return s->capture && s->capture->graph.get() == graph;
+    return s->capture && s->capture->graph == graph;
   });
 }
 
-cudaError_t draft_kernel(node_draft& draft, const cudaKernelNodeParams* p, const char* file,
-                         int line) {
+cudaError_t add_drafted(cudaGraphNode_t* node, cudaGraph_t graph,
+                        const cudaGraphNode_t* dependencies, std::size_t count,
+                        const std::function<cudaError_t(node_draft&)>& describe) {
+  if (node == nullptr || !is_graph(graph) || (count != 0 && dependencies == nullptr))
+    return fail(cudaErrorInvalidValue);
+  std::vector<CUgraphNode_st*> before;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!has_node(*graph, dependencies[i]) ||
+        std::find(before.begin(), before.end(), dependencies[i]) != before.end())
+      return fail(cudaErrorInvalidValue,
+                  "a dependency is no node of this graph, or is named twice");
+    before.push_back(dependencies[i]);
+  }
+  node_draft draft;
+  const cudaError_t status = drafted(draft, describe);
+  if (status != cudaSuccess) return status;
+  CUgraphNode_st* added = add_node(*graph, draft.type, std::move(draft.work), std::move(before));
+  added->memory = std::move(draft.memory);
+  added->parameters = std::move(draft.parameters);
+  added->for_bodies = draft.for_bodies;
+  added->conditional = std::move(draft.conditional);
+  if (const cudaError_t refused = check_body(*graph, *added); refused != cudaSuccess) {
+    graph->nodes.pop_back();
+    return refused;
+  }
+  if (added->conditional != nullptr) added->conditional->condition->used = true;
+  *node = added;
+  return cudaSuccess;
+}
+
+namespace {
+bool fits_in_body(const CUgraphNode_st& node) {
+  switch (node.type) {
+    case cudaGraphNodeTypeKernel:
+    case cudaGraphNodeTypeMemcpy:
+    case cudaGraphNodeTypeMemset:
+    case cudaGraphNodeTypeEmpty:
+    case cudaGraphNodeTypeConditional:
+      return true;
+    case cudaGraphNodeTypeGraph:
+      return node.for_bodies;
+    default:
+      return false;
+  }
+}
+}  // namespace
+
+cudaError_t check_body(const CUgraph_st& graph, const CUgraphNode_st& node) {
+  if (graph.around == nullptr || fits_in_body(node)) return cudaSuccess;
+  return fail(cudaErrorNotSupported,
+              this_call() +
+                  ": the graph of a conditional node has kernels, copies, memsets, empty nodes, "
+                  "conditional nodes, and child graphs of these.");
+}
+
+conditional_node::conditional_node(std::shared_ptr<graph_condition> what,
+                                   cudaGraphConditionalNodeType kind, unsigned count,
+                                   const CUgraph_st* around)
+    : condition(std::move(what)), type(kind) {
+  for (unsigned i = 0; i < count; ++i) {
+    bodies.push_back(new CUgraph_st);
+    bodies.back()->around = around;
+    body_graphs().insert(bodies.back());
+  }
+}
+conditional_node::~conditional_node() {
+  for (CUgraph_st* body : bodies) {
+    body_graphs().erase(body);
+    delete body;
+  }
+}
+
+cudaError_t draft_kernel(node_draft& draft, const cudaKernelNodeParams* p,
+                         const node_parameters* before, const char* file, int line) {
   draft.type = cudaGraphNodeTypeKernel;
   if (p == nullptr) return fail(cudaErrorInvalidValue);
   if (p->extra != nullptr)
     return fail(cudaErrorNotSupported, "a kernel node takes its arguments through kernelParams");
-  return launch_by_address(p->func, {p->gridDim, p->blockDim, p->sharedMemBytes, nullptr, false},
-                           p->kernelParams, file, line);
+  launch_shape shape{p->gridDim, p->blockDim, p->sharedMemBytes, nullptr, false};
+  const auto* same = before != nullptr ? std::get_if<kernel_node>(before) : nullptr;
+  if (same != nullptr && same->call.kernel == p->func) {
+    shape.cooperative = same->shape.cooperative;
+    shape.cluster = same->shape.cluster;
+    if (!is_known_kernel(p->func)) return launch_again(*same, shape, p->kernelParams);
+  }
+  return launch_by_address(p->func, shape, p->kernelParams, file, line);
 }
 
 cudaError_t draft_copy(node_draft& draft, void* to, const void* from, std::size_t bytes,
                        cudaMemcpyKind kind) {
   draft.type = cudaGraphNodeTypeMemcpy;
+  draft.parameters = std::make_shared<const node_parameters>(
+      cudaMemcpy3DParms{nullptr,
+                        {},
+                        {const_cast<void*>(from), bytes, bytes, 1},
+                        nullptr,
+                        {},
+                        {to, bytes, bytes, 1},
+                        {bytes, 1, 1},
+                        kind});
   return cudaMemcpyAsync(to, from, bytes, kind, nullptr);
 }
 
 cudaError_t draft_copy(node_draft& draft, const cudaMemcpy3DParms* p) {
   draft.type = cudaGraphNodeTypeMemcpy;
+  if (p != nullptr) draft.parameters = std::make_shared<const node_parameters>(*p);
   return cudaMemcpy3DAsync(p, nullptr);
 }
 
@@ -129,6 +224,7 @@ cudaError_t draft_fill(node_draft& draft, const cudaMemsetParams* p) {
   const cudaError_t status = cudaMemset2DAsync(fill.dst, pitch, 0, row, fill.height, nullptr);
   if (status != cudaSuccess) return status;
   draft.type = cudaGraphNodeTypeMemset;
+  draft.parameters = std::make_shared<const node_parameters>(fill);
   draft.work = [fill, pitch] {
     note_copy(fill.dst, nullptr, fill.width * fill.elementSize * fill.height, nullptr);
     for (std::size_t y = 0; y < fill.height; ++y)
@@ -143,7 +239,9 @@ cudaError_t draft_child(node_draft& draft, const CUgraph_st* child, const CUgrap
   const auto nodes = std::make_shared<ready_graph>();
   if (!is_graph(child) || child == parent || !make_ready(*child, *nodes))
     return fail(cudaErrorInvalidValue);
-  if (has_memory(*child)) return refuse_memory();
+  if (is_unique(*child)) return refuse_unique();
+  draft.for_bodies = std::all_of(child->nodes.begin(), child->nodes.end(),
+                                 [](const auto& node) { return fits_in_body(*node); });
   draft.type = cudaGraphNodeTypeGraph;
   draft.work = [nodes] { run_graph(*nodes); };
   return cudaSuccess;
@@ -192,11 +290,14 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
 cudaError_t cudaGraphClone(cudaGraph_t* clone, cudaGraph_t graph) {
   return call(api::cudaGraphClone, [&] {
     if (clone == nullptr || !is_graph(graph)) return fail(cudaErrorInvalidValue);
-    if (has_memory(*graph)) return refuse_memory();
+    if (is_unique(*graph)) return refuse_unique();
     auto copy = std::make_unique<CUgraph_st>();
     std::map<const CUgraphNode_st*, CUgraphNode_st*> copies;
-    for (const auto& node : graph->nodes)
+    for (const auto& node : graph->nodes) {
       copies[node.get()] = add_node(*copy, node->type, node->work, {});
+      copies[node.get()]->parameters = node->parameters;
+      copies[node.get()]->for_bodies = node->for_bodies;
+    }
     for (const auto& node : graph->nodes)
       for (const CUgraphNode_st* b : node->before) copies[node.get()]->before.push_back(copies[b]);
     return keep_graph(std::move(copy), clone);
@@ -206,16 +307,17 @@ cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t* node, cudaGraph_t graph,
                                    const cudaGraphNode_t* dependencies, std::size_t count,
                                    const cudaKernelNodeParams* p, const char* file, int line) {
   return call(api::cudaGraphAddKernelNode, [&] {
-    return add(node, graph, dependencies, count,
-               [&](node_draft& draft) { return draft_kernel(draft, p, file, line); });
+    return add_drafted(node, graph, dependencies, count, [&](node_draft& draft) {
+      return draft_kernel(draft, p, nullptr, file, line);
+    });
   });
 }
 cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t* node, cudaGraph_t graph,
                                    const cudaGraphNode_t* dependencies, std::size_t count,
                                    const cudaMemcpy3DParms* p) {
   return call(api::cudaGraphAddMemcpyNode, [&] {
-    return add(node, graph, dependencies, count,
-               [&](node_draft& draft) { return draft_copy(draft, p); });
+    return add_drafted(node, graph, dependencies, count,
+                       [&](node_draft& draft) { return draft_copy(draft, p); });
   });
 }
 cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t* node, cudaGraph_t graph,
@@ -223,32 +325,32 @@ cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t* node, cudaGraph_t graph,
                                      void* to, const void* from, std::size_t bytes,
                                      cudaMemcpyKind kind) {
   return call(api::cudaGraphAddMemcpyNode1D, [&] {
-    return add(node, graph, dependencies, count,
-               [&](node_draft& draft) { return draft_copy(draft, to, from, bytes, kind); });
+    return add_drafted(node, graph, dependencies, count,
+                       [&](node_draft& draft) { return draft_copy(draft, to, from, bytes, kind); });
   });
 }
 cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t* node, cudaGraph_t graph,
                                    const cudaGraphNode_t* dependencies, std::size_t count,
                                    const cudaMemsetParams* p) {
   return call(api::cudaGraphAddMemsetNode, [&] {
-    return add(node, graph, dependencies, count,
-               [&](node_draft& draft) { return draft_fill(draft, p); });
+    return add_drafted(node, graph, dependencies, count,
+                       [&](node_draft& draft) { return draft_fill(draft, p); });
   });
 }
 cudaError_t cudaGraphAddHostNode(cudaGraphNode_t* node, cudaGraph_t graph,
                                  const cudaGraphNode_t* dependencies, std::size_t count,
                                  const cudaHostNodeParams* p) {
   return call(api::cudaGraphAddHostNode, [&] {
-    return add(node, graph, dependencies, count,
-               [&](node_draft& draft) { return draft_host(draft, p); });
+    return add_drafted(node, graph, dependencies, count,
+                       [&](node_draft& draft) { return draft_host(draft, p); });
   });
 }
 cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t* node, cudaGraph_t graph,
                                        const cudaGraphNode_t* dependencies, std::size_t count,
                                        cudaGraph_t child) {
   return call(api::cudaGraphAddChildGraphNode, [&] {
-    return add(node, graph, dependencies, count,
-               [&](node_draft& draft) { return draft_child(draft, child, graph); });
+    return add_drafted(node, graph, dependencies, count,
+                       [&](node_draft& draft) { return draft_child(draft, child, graph); });
   });
 }
 cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t* node, cudaGraph_t graph,
@@ -261,7 +363,7 @@ cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t* node, cudaGraph_t graph,
       return fail(cudaErrorInvalidValue);
     const int device = p->poolProps.location.id;
     if (device < 0 || device >= device_count()) return fail(cudaErrorInvalidDevice);
-    return add(node, graph, dependencies, count, [&](node_draft& draft) {
+    return add_drafted(node, graph, dependencies, count, [&](node_draft& draft) {
       return draft_allocation(draft, &p->dptr, p->bytesize, device, made_at);
     });
   });
@@ -270,8 +372,8 @@ cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t* node, cudaGraph_t graph,
                                     const cudaGraphNode_t* dependencies, std::size_t count,
                                     void* pointer) {
   return call(api::cudaGraphAddMemFreeNode, [&] {
-    return add(node, graph, dependencies, count,
-               [&](node_draft& draft) { return draft_free(draft, pointer); });
+    return add_drafted(node, graph, dependencies, count,
+                       [&](node_draft& draft) { return draft_free(draft, pointer); });
   });
 }
 cudaError_t cudaGraphMemAllocNodeGetParams(cudaGraphNode_t node, cudaMemAllocNodeParams* p) {
@@ -297,14 +399,14 @@ cudaError_t cudaGraphMemFreeNodeGetParams(cudaGraphNode_t node, void* pointer) {
 cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t* node, cudaGraph_t graph,
                                   const cudaGraphNode_t* dependencies, std::size_t count) {
   return call(api::cudaGraphAddEmptyNode, [&] {
-    return add(node, graph, dependencies, count, [](node_draft&) { return cudaSuccess; });
+    return add_drafted(node, graph, dependencies, count, [](node_draft&) { return cudaSuccess; });
   });
 }
 cudaError_t cudaGraphAddEventRecordNode(cudaGraphNode_t* node, cudaGraph_t graph,
                                         const cudaGraphNode_t* dependencies, std::size_t count,
                                         cudaEvent_t event) {
   return call(api::cudaGraphAddEventRecordNode, [&] {
-    return add(node, graph, dependencies, count, [&](node_draft& draft) {
+    return add_drafted(node, graph, dependencies, count, [&](node_draft& draft) {
       if (!is_event(event)) return bad_event();
       draft.type = cudaGraphNodeTypeEventRecord;
       draft.work = [event] { mark_reached(event); };
@@ -316,7 +418,7 @@ cudaError_t cudaGraphAddEventWaitNode(cudaGraphNode_t* node, cudaGraph_t graph,
                                       const cudaGraphNode_t* dependencies, std::size_t count,
                                       cudaEvent_t event) {
   return call(api::cudaGraphAddEventWaitNode, [&] {
-    return add(node, graph, dependencies, count, [&](node_draft& draft) {
+    return add_drafted(node, graph, dependencies, count, [&](node_draft& draft) {
       if (!is_event(event)) return bad_event();
       draft.type = cudaGraphNodeTypeWaitEvent;
       draft.work = [event] { await_event(event); };
@@ -327,8 +429,9 @@ cudaError_t cudaGraphAddEventWaitNode(cudaGraphNode_t* node, cudaGraph_t graph,
 cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node, const cudaKernelNodeParams* p,
                                          const char* file, int line) {
   return call(api::cudaGraphKernelNodeSetParams, [&] {
-    return change(node, cudaGraphNodeTypeKernel,
-                  [&](node_draft& draft) { return draft_kernel(draft, p, file, line); });
+    return change(node, cudaGraphNodeTypeKernel, [&](node_draft& draft) {
+      return draft_kernel(draft, p, node->parameters.get(), file, line);
+    });
   });
 }
 cudaError_t cudaGraphMemcpyNodeSetParams(cudaGraphNode_t node, const cudaMemcpy3DParms* p) {
@@ -356,10 +459,35 @@ cudaError_t cudaGraphHostNodeSetParams(cudaGraphNode_t node, const cudaHostNodeP
                   [&](node_draft& draft) { return draft_host(draft, p); });
   });
 }
+cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, cudaKernelNodeParams* p) {
+  return call(api::cudaGraphKernelNodeGetParams, [&] {
+    return give_parameters<kernel_node>(
+        node, cudaGraphNodeTypeKernel, p, [](const kernel_node& kept) {
+          return cudaKernelNodeParams{const_cast<void*>(kept.call.kernel),
+                                      kept.shape.grid,
+                                      kept.shape.block,
+                                      static_cast<unsigned>(kept.shape.shared_bytes),
+                                      const_cast<void**>(kept.addresses.data()),
+                                      nullptr};
+        });
+  });
+}
+cudaError_t cudaGraphMemcpyNodeGetParams(cudaGraphNode_t node, cudaMemcpy3DParms* p) {
+  return call(api::cudaGraphMemcpyNodeGetParams,
+              [&] { return give_parameters(node, cudaGraphNodeTypeMemcpy, p); });
+}
+cudaError_t cudaGraphMemsetNodeGetParams(cudaGraphNode_t node, cudaMemsetParams* p) {
+  return call(api::cudaGraphMemsetNodeGetParams,
+              [&] { return give_parameters(node, cudaGraphNodeTypeMemset, p); });
+}
+cudaError_t cudaGraphHostNodeGetParams(cudaGraphNode_t node, cudaHostNodeParams* p) {
+  return call(api::cudaGraphHostNodeGetParams,
+              [&] { return give_parameters(node, cudaGraphNodeTypeHost, p); });
+}
 cudaError_t cudaGraphDestroyNode(cudaGraphNode_t node) {
   return call(api::cudaGraphDestroyNode, [&] {
     if (!is_node(node)) return fail(cudaErrorInvalidValue);
-    if (node->memory) return refuse_memory();
+    if (node->memory) return refuse_unique();
     auto& nodes = node->graph->nodes;
     for (const auto& other : nodes)
       other->before.erase(std::remove(other->before.begin(), other->before.end(), node),

@@ -4,28 +4,71 @@
 // What the files of graphs share. Internal to the CPU device; under api_mutex().
 #pragma once
 
+#include <atomic>
 #include <functional>
+#include <memory>
 #include <set>
 #include <vector>
 
 #include "api/streams.hpp"
+#include "cpu_device/graph_nodes.h"
 
 namespace cpu_device {
 
 /// A graph made ready to run: nodes by number.
+struct ready_node;
+using ready_graph = std::vector<ready_node>;
 struct ready_node {
   cudaGraphNodeType type;
   std::function<void()> work;
   std::vector<std::size_t> before;
   const CUgraphNode_st* made_from;
+  parameters_ptr parameters;
+  std::shared_ptr<graph_condition> condition;  // null: no conditional node
+  cudaGraphConditionalNodeType condition_type = cudaGraphCondTypeIf;
+  std::vector<ready_graph> bodies;
 };
-using ready_graph = std::vector<ready_node>;
+
+/// The value that a conditional node looks at. Kernels set it, without api_mutex().
+struct graph_condition {
+  graph_condition(unsigned first, bool assigned);
+  ~graph_condition();
+  graph_condition(const graph_condition&) = delete;
+  graph_condition& operator=(const graph_condition&) = delete;
+
+  cudaGraphConditionalHandle handle;
+  const unsigned default_value;
+  const bool has_default;
+  bool used = false;  // there is a node
+  std::atomic<unsigned> value{0};
+  std::atomic<bool> known{false};  // since the launch
+};
+
+struct conditional_node {
+  conditional_node(std::shared_ptr<graph_condition> what, cudaGraphConditionalNodeType kind,
+                   unsigned count, const CUgraph_st* around);
+  ~conditional_node();
+  conditional_node(const conditional_node&) = delete;
+  conditional_node& operator=(const conditional_node&) = delete;
+
+  const std::shared_ptr<graph_condition> condition;
+  const cudaGraphConditionalNodeType type;
+  std::vector<cudaGraph_t> bodies;  // its own
+};
 
 bool is_graph(const CUgraph_st* graph);
 
+/// Adds the node that `describe` drafts: a call on a stream that goes into the graph instead.
+cudaError_t add_drafted(cudaGraphNode_t* node, cudaGraph_t graph,
+                        const cudaGraphNode_t* dependencies, std::size_t count,
+                        const std::function<cudaError_t(node_draft&)>& describe);
+/// Refuses what the graphs of conditional nodes may not have.
+cudaError_t check_body(const CUgraph_st& graph, const CUgraphNode_st& node);
+
 // graph_nodes.cpp: what a node does, written down by a call that is drafted
-cudaError_t draft_kernel(node_draft& draft, const cudaKernelNodeParams* p, const char* file,
-                         int line);
+/// `before`: what the node did before, if it did anything.
+cudaError_t draft_kernel(node_draft& draft, const cudaKernelNodeParams* p,
+                         const node_parameters* before, const char* file, int line);
 /// A copy of nothing leaves no work behind, and is a node all the same.
 cudaError_t draft_copy(node_draft& draft, void* to, const void* from, std::size_t bytes,
                        cudaMemcpyKind kind);
@@ -64,6 +107,13 @@ struct graph_memory {
 // graph_exec.cpp
 /// The graph's nodes by number; false if they wait for each other in a circle.
 bool make_ready(const CUgraph_st& graph, ready_graph& result);
+// graph_conditions.cpp
+/// A launch begins: values are what they are to be at first.
+void begin_conditions(const ready_graph& nodes);
+void run_conditional(const ready_node& node);
+bool all_handles_used(const CUgraph_st& graph);
+
+// graph_exec.cpp
 /// Runs all nodes, each after those that it depends on.
 void run_graph(const ready_graph& nodes);
 

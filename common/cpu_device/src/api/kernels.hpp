@@ -6,6 +6,7 @@
 
 #include <cstddef>
 
+#include "cpu_device/runtime_api.h"
 #include "cpu_device/vector_types.h"
 
 namespace cpu_device {
@@ -21,6 +22,13 @@ dim3 cluster_dims_of(const void* kernel);
 /// The blocks that a cluster may have on every device that has clusters, and here.
 constexpr unsigned kPortableCluster = 8, kLargestCluster = 16;
 unsigned cluster_limit_of(const void* kernel);
+
+/// Whether it can be launched by its address.
+bool is_known_kernel(const void* kernel);
+struct kernel_node;
+struct launch_shape;
+/// The same kernel with other arguments, whatever is known of it.
+cudaError_t launch_again(const kernel_node& like, const launch_shape& shape, void** arguments);
 
 // properties.cpp
 /// How many blocks of this size one multiprocessor can hold at a time.

@@ -245,6 +245,18 @@ cudaError_t launch_by_address(const void* kernel, const launch_shape& shape, voi
   return it->second.launch({it->second.name, file, line}, shape, kernel, arguments);
 }
 
+bool is_known_kernel(const void* kernel) { return known_kernels().count(kernel) != 0; }
+
+cudaError_t launch_again(const kernel_node& like, const launch_shape& shape, void** arguments) {
+  const std::shared_ptr<void> copy(like.call.clone(like.call.arguments), like.call.destroy);
+  if (arguments == nullptr && like.call.argument_count != 0) return fail(cudaErrorInvalidValue);
+  like.call.visit(copy.get(), arguments, true);
+  kernel_call call = like.call;
+  call.arguments = copy.get();
+  call.pointer_count = 0;  // which are pointers was known where it was launched
+  return submit(like.site, shape, call);
+}
+
 cudaError_t shape_of(const cudaLaunchConfig_t* config, launch_shape& shape) {
   if (config == nullptr || (config->numAttrs != 0 && config->attrs == nullptr))
     return fail(cudaErrorInvalidValue);
@@ -369,12 +381,19 @@ cudaError_t check_and_enqueue(const launch_site& site, launch_shape shape,
         shape.stream, [&] { execute(site, shape, device, call.run, call.arguments); },
         cudaGraphNodeTypeKernel);
   const std::shared_ptr<void> kept(call.clone(call.arguments), call.destroy);
+  parameters_ptr parameters;
+  if (becomes_node(shape.stream)) {
+    kernel_node node{call, site, shape, kept, std::vector<void*>(call.argument_count)};
+    node.call.arguments = kept.get();
+    call.visit(kept.get(), node.addresses.data(), false);
+    parameters = std::make_shared<const node_parameters>(std::move(node));
+  }
   return enqueue(
       shape.stream,
       [site, shape, device, run = call.run, kept] {
         execute(site, shape, device, run, kept.get());
       },
-      cudaGraphNodeTypeKernel);
+      cudaGraphNodeTypeKernel, std::move(parameters));
 }
 
 }  // namespace

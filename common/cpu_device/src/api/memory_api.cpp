@@ -138,12 +138,23 @@ cudaError_t copy(side to, side from, std::size_t width, std::size_t height, cuda
     for (std::size_t row = 0; row < height; ++row)
       std::memmove(d + row * to.pitch, s + row * from.pitch, width);
   };
+  const parameters_ptr parameters = parameters_on(
+      stream, cudaMemcpy3DParms{nullptr,
+                                {},
+                                {const_cast<void*>(from.pointer), from.pitch, width, height},
+                                nullptr,
+                                {},
+                                {const_cast<void*>(to.pointer), to.pitch, width, height},
+                                {width, height, 1},
+                                kind});
   // Pageable memory cannot be read by a GPU while the program goes on, so even an asynchronous
   // copy has done with it when the call comes back.
   if (!find_allocation(from.pointer) && find_allocation(to.pointer))
-    return enqueue_from_host(stream, from.pointer, (height - 1) * from.pitch + width, copy_from);
+    return enqueue_from_host(stream, from.pointer, (height - 1) * from.pitch + width, copy_from,
+                             parameters);
   const auto run = [=] { copy_from(from.pointer); };
-  return wait || pageable ? enqueue_and_wait(stream, run) : enqueue(stream, run);
+  return wait || pageable ? enqueue_and_wait(stream, run, parameters)
+                          : enqueue(stream, run, cudaGraphNodeTypeMemcpy, parameters);
 }
 
 cudaError_t fill(void* pointer, std::size_t pitch, int value, std::size_t width, std::size_t height,
@@ -162,7 +173,9 @@ cudaError_t fill(void* pointer, std::size_t pitch, int value, std::size_t width,
         for (std::size_t row = 0; row < height; ++row)
           std::memset(static_cast<char*>(pointer) + row * pitch, value, width);
       },
-      cudaGraphNodeTypeMemset);
+      cudaGraphNodeTypeMemset,
+      parameters_on(stream, cudaMemsetParams{pointer, pitch, static_cast<unsigned char>(value), 1,
+                                             width, height}));
 }
 
 }  // namespace

@@ -197,7 +197,8 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn, void* user_
   return call(api::cudaLaunchHostFunc, [&] {
     if (fn == nullptr) return fail(cudaErrorInvalidValue);
     return enqueue(
-        stream, [=] { fn(user_data); }, cudaGraphNodeTypeHost);
+        stream, [=] { fn(user_data); }, cudaGraphNodeTypeHost,
+        parameters_on(stream, cudaHostNodeParams{fn, user_data}));
   });
 }
 cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t fn, void* user_data,

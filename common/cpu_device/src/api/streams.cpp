@@ -180,6 +180,7 @@ cudaError_t put(cudaStream_t handle, stream_work work, bool wait) {
   if (node_draft* draft = current_draft()) {
     draft->type = work.type;
     draft->work = std::move(work.run);
+    draft->parameters = std::move(work.parameters);
     return cudaSuccess;
   }
   // Only asynchronous calls can name a captured stream, so nobody waits for this.
@@ -203,18 +204,24 @@ void set_stream_policy(stream_policy wanted) {
 
 bool runs_late() { return policy() != stream_policy::eager; }
 
-cudaError_t enqueue(cudaStream_t stream, std::function<void()> work, cudaGraphNodeType type) {
-  return put(stream, {0, std::move(work), nullptr, 0, type}, false);
+cudaError_t enqueue(cudaStream_t stream, std::function<void()> work, cudaGraphNodeType type,
+                    parameters_ptr parameters) {
+  return put(stream, {0, std::move(work), nullptr, 0, type, nullptr, std::move(parameters)}, false);
 }
-cudaError_t enqueue_and_wait(cudaStream_t stream, std::function<void()> work) {
-  return put(stream, {0, std::move(work), nullptr, 0, cudaGraphNodeTypeMemcpy}, true);
+cudaError_t enqueue_and_wait(cudaStream_t stream, std::function<void()> work,
+                             parameters_ptr parameters) {
+  return put(
+      stream,
+      {0, std::move(work), nullptr, 0, cudaGraphNodeTypeMemcpy, nullptr, std::move(parameters)},
+      true);
 }
 
 cudaError_t enqueue_from_host(cudaStream_t stream, const void* from, std::size_t bytes,
-                              std::function<void(const void*)> copy) {
+                              std::function<void(const void*)> copy, parameters_ptr parameters) {
   const CUstream_st* to = resolve(stream);
   if (!runs_late() || to == nullptr || to->capture || current_draft() != nullptr)
-    return enqueue_and_wait(stream, [from, copy = std::move(copy)] { copy(from); });
+    return enqueue_and_wait(
+        stream, [from, copy = std::move(copy)] { copy(from); }, std::move(parameters));
   if (const cudaError_t status = enqueue_and_wait(stream, {}); status != cudaSuccess) return status;
   const auto* first = static_cast<const char*>(from);
   const auto staged = std::make_shared<const std::vector<char>>(first, first + bytes);

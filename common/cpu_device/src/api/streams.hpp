@@ -23,19 +23,26 @@
 #include "cpu_device/launch_api.h"
 
 namespace cpu_device {
-struct graph_memory;  // graph_memory.cpp
-}
+struct graph_memory;     // graph_memory.cpp
+struct graph_condition;  // graph_conditions.cpp
+struct conditional_node;
+}  // namespace cpu_device
 
 struct CUgraphNode_st {
   cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
   std::function<void()> work;           // empty: nothing to do
   std::vector<CUgraphNode_st*> before;  // what it depends on
   CUgraph_st* graph = nullptr;
-  std::shared_ptr<cpu_device::graph_memory> memory;  // that it allocates or frees
+  std::shared_ptr<cpu_device::graph_memory> memory;           // that it allocates or frees
+  cpu_device::parameters_ptr parameters;                      // null: it cannot be asked for them
+  std::shared_ptr<cpu_device::conditional_node> conditional;  // null: it is of another kind
+  bool for_bodies = true;  // graphs of conditional nodes may have one that does this
 };
 
 struct CUgraph_st {
   std::vector<std::unique_ptr<CUgraphNode_st>> nodes;  // in the order in which they were added
+  std::vector<std::shared_ptr<cpu_device::graph_condition>> conditions;  // handles that it gave out
+  const CUgraph_st* around = nullptr;  // for the graph of a conditional node: the node's graph
 };
 
 namespace cpu_device {
@@ -47,7 +54,8 @@ struct stream_capture {
   cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
   std::thread::id host_thread;
   bool valid = true;
-  std::unique_ptr<CUgraph_st> graph;
+  std::unique_ptr<CUgraph_st> made;  // null: it goes into a graph that was there before
+  CUgraph_st* graph = nullptr;
   std::set<CUstream_st*> streams;  // the origin, and those that joined through events
 };
 
@@ -58,6 +66,7 @@ struct stream_work {
   std::uint64_t awaited_serial = 0;
   cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
   const char* name = nullptr;  // of the call that put it here
+  parameters_ptr parameters = nullptr;
 };
 
 }  // namespace cpu_device
@@ -138,6 +147,9 @@ struct node_draft {
   cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
   std::function<void()> work;
   std::shared_ptr<graph_memory> memory;
+  parameters_ptr parameters;
+  std::shared_ptr<conditional_node> conditional;
+  bool for_bodies = true;
 };
 /// While it lives, this host thread's stream work goes into `draft`.
 class drafting {

@@ -109,10 +109,12 @@ int current_device() { return tls_device; }
 void set_current_device(int device) { tls_device = device; }
 
 cudaError_t pending_error() {
-  if (device_count() == 0) return cudaErrorNoDevice;
+  return device_count() == 0 ? cudaErrorNoDevice : error_of(tls_device);
+}
+cudaError_t error_of(int device) {
   if (unsettled.load(std::memory_order_relaxed) == 0) return cudaSuccess;  // none is broken
   const std::lock_guard lock(api_mutex());
-  return state_of(tls_device).broken;
+  return state_of(device).broken;
 }
 
 void break_device(int device, cudaError_t error) {

@@ -26,6 +26,8 @@ void set_current_device(int device);
 
 /// The error that a kernel left on the current device (it stays until cudaDeviceReset), or success.
 cudaError_t pending_error();
+/// The error that a kernel left on this device, or success.
+cudaError_t error_of(int device);
 /// Marks the device broken, as a GPU's context is after a failed kernel.
 void break_device(int device, cudaError_t error);
 
