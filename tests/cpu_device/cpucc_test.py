@@ -545,6 +545,44 @@ int main() {
         self.assertEqual(C_RESULT, self.output_of("b/c_prog"))
         self.output_of("b/c_alone")
 
+    def test_cmake_enables_the_language(self) -> None:
+        self.write("add.cu", WRAPPER)
+        self.write("add.c", C_MAIN)
+        self.write("other.cpp", "int other() { return 1; }\n")
+        # One variable for both files: separable compilation.
+        self.write("device.cu", DEVICE.replace("__constant__ float factor = 5", EXTERN))
+        self.write(
+            "CMakeLists.txt",
+            """
+cmake_minimum_required(VERSION 3.25)
+project(user LANGUAGES C CXX CUDA)
+find_package(CUDAToolkit 13 REQUIRED)
+set(CMAKE_CUDA_SEPARABLE_COMPILATION ON)
+add_executable(mixed kernel.cu device.cu main.cpp)
+set_target_properties(mixed PROPERTIES CUDA_ARCHITECTURES "80;90-real")
+add_library(archive STATIC kernel.cu device.cu)
+add_executable(with_archive main.cpp)
+target_link_libraries(with_archive PRIVATE archive)
+add_library(shared SHARED kernel.cu device.cu other.cpp)
+set_target_properties(shared PROPERTIES LINKER_LANGUAGE CUDA)
+add_executable(with_shared main.cpp)
+target_link_libraries(with_shared PRIVATE shared)
+add_executable(from_c add.c add.cu)
+target_link_libraries(from_c PRIVATE CUDA::cudart CUDA::cublas)
+""",
+        )
+        compiler = f"-DCMAKE_CUDA_COMPILER={self.prefix / 'bin/cpucc'}"
+        shown = self.output_of(CMAKE, "-S", ".", "-B", "b", compiler)
+        self.assertIn("The CUDA compiler identification is NVIDIA 13.0", shown)
+        self.output_of(CMAKE, "--build", "b", "-j2")
+        for program in ("mixed", "with_archive", "with_shared"):
+            with self.subTest(program):
+                self.assertEqual("0: 6 9\n", self.output_of(f"b/{program}"))
+        self.assertEqual(C_RESULT, self.output_of("b/from_c"))
+        # A header that has changed is noticed.
+        self.write("scale.cuh", HEADER + "#error changed\n")
+        self.assertIn("changed", self.run_in_folder(CMAKE, "--build", "b").stderr)
+
 
 class Refusals(Installed):
     def test_unknown_options(self) -> None:

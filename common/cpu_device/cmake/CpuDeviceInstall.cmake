@@ -52,8 +52,9 @@ install(PROGRAMS cpucc/cpucc.py DESTINATION bin RENAME cpucc)
 set(toolkit "${CMAKE_CURRENT_BINARY_DIR}/toolkit")
 # For programs that load the runtime while they run (Python's ctypes), shared/ has it under CUDA's name: the one
 # of all shared libraries with kernels.
-foreach(link IN ITEMS "bin/nvcc ../../../../bin/cpucc" "include ../../../include/cpu_device" "lib64 .."
-    "lib .." "shared/libcudart.so ../../libcpu_device.so" "shared/libcudart.so.13 ../../libcpu_device.so")
+foreach(link IN ITEMS "bin/nvcc ../../../../bin/cpucc" "bin/host-link ../../../../bin/cpucc"
+    "include ../../../include/cpu_device" "lib64 .." "lib .." "shared/libcudart.so ../../libcpu_device.so"
+    "shared/libcudart.so.13 ../../libcpu_device.so")
   string(REGEX MATCH "^([^ ]+) (.*)$" link "${link}")
   cmake_path(GET CMAKE_MATCH_1 PARENT_PATH folder)
   file(MAKE_DIRECTORY "${toolkit}/${folder}")
@@ -66,7 +67,7 @@ if(LAB_HAVE_OPENBLAS)
   list(APPEND archives "AS_NEEDED(-lopenblas)")
 endif()
 list(JOIN archives " " archives)
-foreach(name IN ITEMS libcudart.so libcudart_static.a libcublas.so libcublasLt.so libcurand.so
+foreach(name IN ITEMS libcudart.so libcudart_static.a libcudadevrt.a libcublas.so libcublasLt.so libcurand.so
     libnccl.so)
   file(CONFIGURE OUTPUT "${toolkit}/stubs/${name}" CONTENT "GROUP(@archives@)\n" @ONLY)
 endforeach()

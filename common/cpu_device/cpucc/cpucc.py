@@ -22,6 +22,9 @@ HOME = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 LIBRARIES = os.path.join(HOME, "lib", "cpu_device")
 HEADERS = os.path.join(HOME, "include", "cpu_device")
 REWRITER = os.path.join(LIBRARIES, "cuda_rewriter")
+TOOLKIT = os.path.join(LIBRARIES, "toolkit")
+# cpucc by this name links as a host compiler does: CMake takes it for one (see Driver.tell_cmake).
+LINKER = os.path.join(TOOLKIT, "bin", "host-link")
 
 HELP = """\
 usage: cpucc [options] file...
@@ -146,9 +149,11 @@ class Options:
     def __init__(self) -> None:
         self.flags: Set[str] = set()
         self.values: Dict[str, List[str]] = {}
-        self.files: List[Tuple[str, str]] = []  # kind (cu, c++, c, link, library), path or name
+        # kind (cu, c++, c, link, library, option, unknown), and the path, name or linker's option
+        self.files: List[Tuple[str, str]] = []
         self.host: List[str] = []  # for the host compiler, as they are
         self.language = ""
+        self.links = False  # as LINKER
 
     def last(self, name: str, default: str = "") -> str:
         return self.values.get(name, [default])[-1]
@@ -190,6 +195,8 @@ class Options:
                 value = rest.pop(0)
             if name in VALUE_NAMES:
                 self.set(VALUE_NAMES[name], value, depth)
+        elif self.links:
+            self.files.append(("option", argument))  # its place may matter: -Wl,--whole-archive
         elif argument.startswith("-W") or "forward" in self.flags:
             self.host.append(argument)  # (nvcc wants -Xcompiler before -Wall)
         else:
@@ -220,7 +227,10 @@ class Options:
 
     def add_file(self, path: str) -> None:
         ending = os.path.splitext(path)[1]
-        if ending in LINKED or re.search(r"\.so\.[0-9.]+$", path):
+        of_toolkit = re.fullmatch(r"lib(\w+)\.(?:so|a)", os.path.basename(path))
+        if of_toolkit and os.path.realpath(os.path.dirname(path)) == LIBRARIES:
+            kind, path = "library", of_toolkit[1]  # CMake names it by its path
+        elif ending in LINKED or re.search(r"\.so\.[0-9.]+$", path):
             kind = "link"
         elif self.language:
             kind = self.language
@@ -231,7 +241,7 @@ class Options:
         elif ending == ".c":
             kind = "c"
         else:
-            fatal(f"Don't know what to do with '{path}' ('-x cu' before it makes it CUDA C++)")
+            kind = "unknown"
         self.files.append((kind, path))
 
 
@@ -480,6 +490,9 @@ class Driver:
         made_from: List[str] = []
         if kind == "cu":
             command += ["-include", "cuda_runtime.h"]
+        if os.path.basename(source) == "CMakeCUDACompilerId.cu":  # asks whose options these are
+            command += ["-D__NVCC__", "-D__CUDACC_VER_MAJOR__=13", "-D__CUDACC_VER_MINOR__=0"]
+            command += ["-D__CUDACC_VER_BUILD__=0"]
         command += self.preprocessing(kind)
         for header in self.options.all("include"):
             check_input(header)
@@ -608,14 +621,40 @@ class Driver:
 
     # ---- All of it ----
 
+    def tell_cmake(self) -> None:
+        """What nvcc says of itself first, as far as CMake's enable_language(CUDA) reads it:
+        folders, the architecture, and a line that links. CMake calls the first word of that line
+        in place of the host compiler, with the host compiler's options. That one says what `g++ -v`
+        says of the linker: CMake reads where a C++ compiler, when it links, finds the libraries."""
+        libraries = shlex.quote("-L" + os.path.join(TOOLKIT, "lib64"))
+        if self.options.links:
+            print("ld", libraries, file=sys.stderr)
+            return
+        include = shlex.quote("-I" + os.path.join(TOOLKIT, "include"))
+        for line in (
+            f"TOP={TOOLKIT}",
+            f"NVVMIR_LIBRARY_DIR={TOOLKIT}/nvvm/libdevice",
+            f"INCLUDES={include}",
+            f"LIBRARIES={libraries}",
+            "true -arch compute_90",  # CMake wants a line between these and the one that links
+            f"{shlex.quote(LINKER)} {libraries} -lcudadevrt -lcudart_static",
+        ):
+            print("#$", line, file=sys.stderr)
+
     def go(self) -> None:
         options = self.options
-        paths = [name for kind, name in options.files if kind != "library"]
+        if options.flags & {"dryrun", "v"}:
+            self.tell_cmake()
+        for kind, path in options.files:
+            if kind == "unknown":
+                fatal(f"Don't know what to do with '{path}' ('-x cu' before it makes it CUDA C++)")
+        no_paths = ("library", "option")
+        paths = [name for kind, name in options.files if kind not in no_paths]
         if not paths:
             fatal("No input files specified; use option --help for more information")
         for path in paths:
             check_input(path)
-        sources = [(kind, name) for kind, name in options.files if kind not in ("link", "library")]
+        sources = [f for f in options.files if f[0] not in ("link", *no_paths)]
         flags, named = options.flags, options.last("o")
         phases = flags & {"c", "dc", "dw", "E", "M", "MM"}
         if phases and named and len(sources) > 1:
@@ -646,14 +685,14 @@ class Driver:
             for kind, name in self.options.files:
                 if kind == "library":
                     objects.append("-l" + name)
-                elif kind == "link":
+                elif kind in ("link", "option"):
                     objects.append(name)
                 else:
                     compiled = self.temporary(object_name(name))
                     self.compile(kind, name, compiled, target)
                     objects.append(compiled)
             if makes_archive:
-                self.run(["ar", "rcs", part, *[o for o in objects if not o.startswith("-l")]])
+                self.run(["ar", "rcs", part, *[o for o in objects if not o.startswith("-")]])
             else:
                 self.link(objects, part)
 
@@ -702,6 +741,7 @@ def main(arguments: List[str]) -> int:
         signal.signal(number, stop)
     try:
         options = Options()
+        options.links = os.path.basename(sys.argv[0]) == os.path.basename(LINKER)
         options.read(
             [
                 *shell_words(before, "NVCC_PREPEND_FLAGS"),
@@ -714,10 +754,11 @@ def main(arguments: List[str]) -> int:
             return 0
         if "V" in options.flags:
             print(f"cpucc: CUDA for the CPU device, version {read_settings()['version']}")
-            print("in place of: Cuda compilation tools, release 13.0, V13.0.0")  # is parsed
+            print("in place of nvcc: NVIDIA (R) Cuda compiler driver")  # both lines are parsed
+            print("Cuda compilation tools, release 13.0, V13.0.0")
             return 0
         if "toolkit" in options.flags:
-            print(os.path.join(LIBRARIES, "toolkit"))
+            print(TOOLKIT)
             return 0
         place = os.environ.get("TMPDIR") or "/tmp"
         folder = os.path.join(place, f"cpucc-{os.getpid()}-{os.urandom(4).hex()}")
