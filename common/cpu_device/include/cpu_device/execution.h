@@ -165,18 +165,27 @@ CPU_DEVICE_UNWATCHED void run_threads(const void* stored) {
   out_of_threads(finished);
 }
 
+/// Whether a call keeps its arguments as a tuple. The libraries' own launches do not.
+template <class Call, class = void>
+inline constexpr bool keeps_arguments = false;
+template <class Call>
+inline constexpr bool keeps_arguments<Call, std::void_t<decltype(std::declval<Call&>().args)>> =
+    true;
+
 template <class Call>
 void visit_arguments(void* call, void** addresses, bool assign) {
-  const auto visit = [assign]<class T>(T& argument, void*& address) {
-    if (assign) {
-      std::destroy_at(std::addressof(argument));
-      std::construct_at(std::addressof(argument), *static_cast<const T*>(address));
-    } else {
-      address = std::addressof(argument);
-    }
-  };
-  std::apply([&](auto&... arguments) { (visit(arguments, *addresses++), ...); },
-             static_cast<Call*>(call)->args);
+  if constexpr (keeps_arguments<Call>) {
+    const auto visit = [assign]<class T>(T& argument, void*& address) {
+      if (assign) {
+        std::destroy_at(std::addressof(argument));
+        std::construct_at(std::addressof(argument), *static_cast<const T*>(address));
+      } else {
+        address = std::addressof(argument);
+      }
+    };
+    std::apply([&](auto&... arguments) { (visit(arguments, *addresses++), ...); },
+               static_cast<Call*>(call)->args);
+  }
 }
 
 template <class Call, class... Args>
@@ -199,7 +208,7 @@ cudaError_t submit_call(const launch_site& site, const launch_shape& shape, cons
                 {&run_threads<Call>, &call,
                  [](const void* a) -> void* { return new Call(*static_cast<const Call*>(a)); },
                  [](void* a) { delete static_cast<Call*>(a); }, kernel, pointers, positions, count,
-                 &visit_arguments<Call>, sizeof...(Args)});
+                 &visit_arguments<Call>, keeps_arguments<Call> ? sizeof...(Args) : 0});
 }
 
 /// The bytes that a kernel's parameters take, each at its alignment; a reference is an address.
