@@ -169,13 +169,20 @@ def _speedups(results: Sequence[Result]) -> Dict[str, Dict[int, float]]:
     }
 
 
+def _rate(series: _Series, work: float, unit: str) -> str:
+    text = short(series.rates[work], unit)
+    return f"{text}, {percent(series.of_limit[work])}" if work in series.of_limit else text
+
+
 def _ladder(name: str, exercise: str, data: _Data, report: Report) -> Picture:
     work = data.most
     bars = [series for series in data.series if work in series.rates]
     limit = data.limits.get(work, 0)
     heading = f"{exercise}: each step" + (f", {data.sizes[work]}" if data.sizes[work] else "")
     left = min(300.0, max(len(series.name) for series in bars) * _CHARACTER + 32)
-    right = WIDTH - (170 if limit else 120)
+    rates = [_rate(series, work, data.unit) for series in bars]
+    longest = max(map(len, rates)) * _CHARACTER + 28
+    right = WIDTH - max(170 if limit else 120, longest)
     top = max([limit, *(series.rates[work] for series in bars)])
     c = Canvas(44 + _ROW * len(bars) + (44 if limit else 24) + 10)
     c.text(20, 26, heading, "strong")
@@ -183,9 +190,7 @@ def _ladder(name: str, exercise: str, data: _Data, report: Report) -> Picture:
     for number, series in enumerate(bars):
         y, rate = 44 + _ROW * number, series.rates[work]
         length = max(1.0, rate / top * (right - left))
-        text = short(rate, data.unit)
-        if work in series.of_limit:
-            text += f", {percent(series.of_limit[work])}"
+        text = rates[number]
         c.text(left - 10, y + 16, series.name, "code muted" if series.library else "code", "end")
         c.box(left, y, length, _ROW - 8, "panel" if series.library else "blue", 2)
         beside = left + length + 8
@@ -219,9 +224,7 @@ def _sweep(name: str, exercise: str, data: _Data, report: Report) -> Picture:
     left = 28 + max(len(text) for _, text in marks) * _CHARACTER
 
     def x(work: float) -> float:
-        return (
-            left + 16 + (math.log2(work) - least) / (most - least) * (WIDTH - _RIGHT - left - 32)
-        )
+        return left + 16 + (math.log2(work) - least) / (most - least) * (WIDTH - _RIGHT - left - 32)
 
     def y(rate: float) -> float:
         return _BOTTOM - rate / top * (_BOTTOM - _TOP)
