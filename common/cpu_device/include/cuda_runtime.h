@@ -20,13 +20,14 @@
 
 #include "cpu_device/atomics.h"
 #include "cpu_device/execution.h"
-#include "cpu_device/graph_nodes.h"
 #include "cpu_device/kernel_functions.h"
 #include "cpu_device/math_functions.h"
 #include "cpu_device/synchronization.h"
+#include "cpu_device/video_instructions.h"
 #endif
 
 #include "cpu_device/device_settings.h"
+#include "cpu_device/graph_nodes.h"
 #include "cpu_device/graphics.h"
 #include "cpu_device/graphs.h"
 #include "cpu_device/launch_api.h"
@@ -35,7 +36,6 @@
 #include "cpu_device/runtime_api.h"
 #include "cpu_device/textures.h"
 #include "cpu_device/vector_types.h"
-#include "cpu_device/video_instructions.h"
 
 // Public code asks CUDA's include guards to see what has been included.
 #define __CUDA_RUNTIME_H__

@@ -5,11 +5,13 @@
 // that run or do not, or again and again, as a value says that kernels set before.
 #pragma once
 
-#include <cstddef>
-
 #include "cpu_device/graphs.h"
+#ifdef __cplusplus
 #include "cpu_device/synchronization.h"
 #include "cpu_device/textures.h"
+
+extern "C" {
+#endif
 
 typedef unsigned long long cudaGraphConditionalHandle;
 
@@ -19,25 +21,51 @@ enum cudaGraphConditionalNodeType {
   cudaGraphCondTypeWhile = 1,   // the graph as long as the value is not 0
   cudaGraphCondTypeSwitch = 2,  // the graph with this number, if there is one
 };
+
+/// A value for one conditional node of this graph or of one inside of it. With
+/// cudaGraphCondAssignDefault each launch of the whole graph begins with `value`; without, a kernel
+/// of the graph must set it before the node comes.
+cudaError_t cudaGraphConditionalHandleCreate(cudaGraphConditionalHandle* handle, cudaGraph_t graph,
+                                             unsigned int value CPU_DEVICE_DEFAULT(0),
+                                             unsigned int flags CPU_DEVICE_DEFAULT(0));
+
+// --- captures that go on in a graph -------------------------------------------------------------
+
+enum cudaStreamUpdateCaptureDependenciesFlags {
+  cudaStreamAddCaptureDependencies = 0,
+  cudaStreamSetCaptureDependencies = 1,
+};
+/// The graph is one that is there, such as that of a conditional node. cudaStreamEndCapture gives
+/// it back.
+cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t stream, cudaGraph_t graph,
+                                          const cudaGraphNode_t* dependencies,
+                                          const cudaGraphEdgeData* edges, size_t count,
+                                          enum cudaStreamCaptureMode mode);
+/// What the next node of the capture depends on.
+cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNode_t* dependencies,
+                                                const cudaGraphEdgeData* edges, size_t count,
+                                                unsigned int flags CPU_DEVICE_DEFAULT(0));
+
+#ifdef __cplusplus
+}  // extern "C"
+
+cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNode_t* dependencies,
+                                                std::size_t count, unsigned int flags = 0);
+
+// --- nodes of all kinds -------------------------------------------------------------------------
+
 struct cudaConditionalNodeParams {
   cudaGraphConditionalHandle handle;
   cudaGraphConditionalNodeType type;
   unsigned int size;         // how many graphs
   cudaGraph_t* phGraph_out;  // given back: the graphs, empty. They are the node's
 };
-struct cudaKernelNodeParamsV2 {
-  void* func;
-  dim3 gridDim;
-  dim3 blockDim;
-  unsigned int sharedMemBytes;
-  void** kernelParams;
-  void** extra;
-};
 struct cudaMemcpyNodeParams {
   int flags;
   int reserved[3];
   cudaMemcpy3DParms copyParams;
 };
+typedef cudaKernelNodeParams cudaKernelNodeParamsV2;
 typedef cudaMemsetParams cudaMemsetParamsV2;
 typedef cudaHostNodeParams cudaHostNodeParamsV2;
 typedef cudaMemAllocNodeParams cudaMemAllocNodeParamsV2;
@@ -85,12 +113,6 @@ cudaError_t cudaGraphNodeSetParams(cudaGraphNode_t node, cudaGraphNodeParams* pa
 cudaError_t cudaGraphExecNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
                                        cudaGraphNodeParams* parameters, CPU_DEVICE_HERE);
 
-/// A value for one conditional node of this graph or of one inside of it. With
-/// cudaGraphCondAssignDefault each launch of the whole graph begins with `value`; without, a kernel
-/// of the graph must set it before the node comes.
-cudaError_t cudaGraphConditionalHandleCreate(cudaGraphConditionalHandle* handle, cudaGraph_t graph,
-                                             unsigned int value = 0, unsigned int flags = 0);
-
 namespace cpu_device {
 void set_conditional(cudaGraphConditionalHandle handle, unsigned value, const char* file, int line);
 }
@@ -99,22 +121,8 @@ inline void cudaGraphSetConditional(cudaGraphConditionalHandle handle, unsigned 
                                     CPU_DEVICE_HERE) {
   cpu_device::set_conditional(handle, value, file, line);
 }
-
-// --- captures that go on in a graph -------------------------------------------------------------
-
-enum cudaStreamUpdateCaptureDependenciesFlags {
-  cudaStreamAddCaptureDependencies = 0,
-  cudaStreamSetCaptureDependencies = 1,
-};
-/// The graph is one that is there, such as that of a conditional node. cudaStreamEndCapture gives
-/// it back.
-cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t stream, cudaGraph_t graph,
-                                          const cudaGraphNode_t* dependencies,
-                                          const cudaGraphEdgeData* edges, std::size_t count,
-                                          cudaStreamCaptureMode mode);
-/// What the next node of the capture depends on.
-cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNode_t* dependencies,
-                                                std::size_t count, unsigned int flags = 0);
-cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNode_t* dependencies,
-                                                const cudaGraphEdgeData* edges, std::size_t count,
-                                                unsigned int flags = 0);
+#else
+CPU_DEVICE_NOT_IN_C(cudaGraphAddNode);
+CPU_DEVICE_NOT_IN_C(cudaGraphNodeSetParams);
+CPU_DEVICE_NOT_IN_C(cudaGraphExecNodeSetParams);
+#endif

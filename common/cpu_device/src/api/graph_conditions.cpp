@@ -56,10 +56,6 @@ cudaError_t draft_conditional(node_draft& draft, CUgraph_st* graph, cudaConditio
   return cudaSuccess;
 }
 
-cudaKernelNodeParams as_kernel(const cudaKernelNodeParamsV2& p) {
-  return {p.func, p.gridDim, p.blockDim, p.sharedMemBytes, p.kernelParams, p.extra};
-}
-
 bool any_device_is_broken() {
   for (int d = 0; d < device_count(); ++d)
     if (error_of(d) != cudaSuccess) return true;
@@ -160,10 +156,8 @@ cudaError_t cudaGraphAddNode(cudaGraphNode_t* node, cudaGraph_t graph,
   return call(api::cudaGraphAddNode, [&] {
     if (p == nullptr) return fail(cudaErrorInvalidValue);
     switch (p->type) {
-      case cudaGraphNodeTypeKernel: {
-        const cudaKernelNodeParams kernel = as_kernel(p->kernel);
-        return cudaGraphAddKernelNode(node, graph, before, count, &kernel, file, line);
-      }
+      case cudaGraphNodeTypeKernel:
+        return cudaGraphAddKernelNode(node, graph, before, count, &p->kernel, file, line);
       case cudaGraphNodeTypeMemcpy:
         return cudaGraphAddMemcpyNode(node, graph, before, count, &p->memcpy.copyParams);
       case cudaGraphNodeTypeMemset:
@@ -201,10 +195,8 @@ cudaError_t cudaGraphNodeSetParams(cudaGraphNode_t node, cudaGraphNodeParams* p,
                                    int line) {
   return call(api::cudaGraphNodeSetParams, [&] {
     if (p == nullptr) return fail(cudaErrorInvalidValue);
-    if (p->type == cudaGraphNodeTypeKernel) {
-      const cudaKernelNodeParams kernel = as_kernel(p->kernel);
-      return cudaGraphKernelNodeSetParams(node, &kernel, file, line);
-    }
+    if (p->type == cudaGraphNodeTypeKernel)
+      return cudaGraphKernelNodeSetParams(node, &p->kernel, file, line);
     if (p->type == cudaGraphNodeTypeMemcpy)
       return cudaGraphMemcpyNodeSetParams(node, &p->memcpy.copyParams);
     if (p->type == cudaGraphNodeTypeMemset) return cudaGraphMemsetNodeSetParams(node, &p->memset);
@@ -216,10 +208,8 @@ cudaError_t cudaGraphExecNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t nod
                                        cudaGraphNodeParams* p, const char* file, int line) {
   return call(api::cudaGraphExecNodeSetParams, [&] {
     if (p == nullptr) return fail(cudaErrorInvalidValue);
-    if (p->type == cudaGraphNodeTypeKernel) {
-      const cudaKernelNodeParams kernel = as_kernel(p->kernel);
-      return cudaGraphExecKernelNodeSetParams(exec, node, &kernel, file, line);
-    }
+    if (p->type == cudaGraphNodeTypeKernel)
+      return cudaGraphExecKernelNodeSetParams(exec, node, &p->kernel, file, line);
     if (p->type == cudaGraphNodeTypeMemcpy)
       return cudaGraphExecMemcpyNodeSetParams(exec, node, &p->memcpy.copyParams);
     if (p->type == cudaGraphNodeTypeMemset)

@@ -15,8 +15,8 @@
 
 namespace cpu_device {
 
-/// A graph made ready to run: nodes by number.
 struct ready_node;
+/// A graph made ready to run: nodes by number.
 using ready_graph = std::vector<ready_node>;
 struct ready_node {
   cudaGraphNodeType type;
@@ -107,14 +107,15 @@ struct graph_memory {
 // graph_exec.cpp
 /// The graph's nodes by number; false if they wait for each other in a circle.
 bool make_ready(const CUgraph_st& graph, ready_graph& result);
-// graph_conditions.cpp
-/// A launch begins: values are what they are to be at first.
-void begin_conditions(const ready_graph& nodes);
-void run_conditional(const ready_node& node);
-bool all_handles_used(const CUgraph_st& graph);
-
-// graph_exec.cpp
 /// Runs all nodes, each after those that it depends on.
 void run_graph(const ready_graph& nodes);
+
+// graph_conditions.cpp
+/// A launch begins: each value is its default, or is not known.
+void begin_conditions(const ready_graph& nodes);
+/// Runs those of the node's graphs that its value asks for.
+void run_conditional(const ready_node& node);
+/// Whether each handle of the graph, and of those inside of it, has its conditional node.
+bool all_handles_used(const CUgraph_st& graph);
 
 }  // namespace cpu_device
