@@ -369,7 +369,20 @@ int main(void) {
         )
         done = self.run_in_folder("cpucc", "bad.c", "-o", "prog")
         self.assertEqual(1, done.returncode)
-        self.assertRegex(done.stderr, "bad.c:5:.*call cudaLaunchKernel in a .cu file")
+        self.assertRegex(done.stderr, "bad.c:5:.* error: .*call cudaLaunchKernel in a .cu file")
+
+    def test_a_tile_is_not_divided_into_tiles_of_its_size(self) -> None:
+        text = """
+#include <cooperative_groups.h>
+namespace cg = cooperative_groups;
+__global__ void k() { cg::tiled_partition<%d>(cg::tiled_partition<32>(cg::this_thread_block())); }
+"""
+        self.write("smaller.cu", text % 16)
+        self.cpucc("-c", "smaller.cu")
+        self.write("same.cu", text % 32)
+        done = self.run_in_folder("cpucc", "-c", "same.cu")
+        self.assertEqual(1, done.returncode)
+        self.assertIn("a tile can only be divided into smaller tiles", done.stderr)
 
     def test_python_has_the_memory_of_several_libraries(self) -> None:
         self.write("add.cu", WRAPPER)

@@ -490,7 +490,8 @@ class Driver:
         made_from: List[str] = []
         if kind == "cu":
             command += ["-include", "cuda_runtime.h"]
-        if os.path.basename(source) == "CMakeCUDACompilerId.cu":  # asks whose options these are
+        # CMake compiles this file to learn which compiler it has; the options are nvcc's.
+        if os.path.basename(source) == "CMakeCUDACompilerId.cu":
             command += ["-D__NVCC__", "-D__CUDACC_VER_MAJOR__=13", "-D__CUDACC_VER_MINOR__=0"]
             command += ["-D__CUDACC_VER_BUILD__=0"]
         command += self.preprocessing(kind)

@@ -497,7 +497,7 @@ inline thread_block_tile<1, void> this_thread() { return {}; }
 template <unsigned Size, class Parent>
 thread_block_tile<Size, Parent> tiled_partition(const Parent& group) {
   static_assert(details::size_of_tile<Parent> == 0 || Size < details::size_of_tile<Parent>,
-                "a tile is divided into smaller ones");
+                "a tile can only be divided into smaller tiles");
   return thread_block_tile<Size, Parent>(group);
 }
 

@@ -121,7 +121,7 @@ struct fp8 {
   explicit fp8(unsigned short x) : fp8(static_cast<double>(x)) {}
   explicit fp8(int x) : fp8(static_cast<double>(x)) {}
   explicit fp8(unsigned int x) : fp8(static_cast<double>(x)) {}
-  // Those that a double rounds are too large anyway.
+  // Whole numbers that a double would round are far beyond the largest number: they saturate.
   explicit fp8(long x) : fp8(static_cast<double>(x)) {}
   explicit fp8(unsigned long x) : fp8(static_cast<double>(x)) {}
   explicit fp8(long long x) : fp8(static_cast<double>(x)) {}

@@ -172,8 +172,7 @@ cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(P...), dim3 grid, dim3 bl
                                      shared_bytes, stream, file, line);
 }
 
-// --- with attributes
-// ------------------------------------------------------------------------------
+// --- with attributes ----------------------------------------------------------------------------
 
 namespace cpu_device {
 /// The shape that a configuration asks for; fails for attributes that are not there.

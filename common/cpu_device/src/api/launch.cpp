@@ -124,12 +124,11 @@ cudaError_t check_shape(const launch_site& site, const launch_shape& shape, cons
   if (shape.shared_bytes > shared_limit_of(kernel))
     return wrong(cudaErrorInvalidValue,
                  std::to_string(shape.shared_bytes) +
-                     " bytes of dynamic shared memory are too many: at most what "
-                     "cudaFuncSetAttribute(kernel, "
-                     "cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) was last given, " +
-                     std::to_string(kSharedLimit) + " without it, and " +
-                     std::to_string(kSharedOptinLimit) + " with it; here at most " +
-                     std::to_string(shared_limit_of(kernel)) + ".");
+                     " bytes of dynamic shared memory are too many: this kernel may have " +
+                     std::to_string(shared_limit_of(kernel)) +
+                     ". Try: cudaFuncSetAttribute(kernel, "
+                     "cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) before, with at most " +
+                     std::to_string(kSharedOptinLimit) + ".");
   if (const std::string why = wrong_cluster(shape, kernel); !why.empty())
     return wrong(cudaErrorInvalidClusterSize, why);
   if (shape.cooperative) {
@@ -217,7 +216,8 @@ cudaError_t set_function_attribute(const void* kernel, cudaFuncAttribute attribu
     if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 ||
         static_cast<std::size_t>(value) > kSharedOptinLimit)
       return fail(cudaErrorInvalidValue);
-    opted_in()[kernel] = static_cast<std::size_t>(value);  // also where it is less than without
+    // As on a GPU, a value below what a launch may have without it lowers the limit.
+    opted_in()[kernel] = static_cast<std::size_t>(value);
     return cudaSuccess;
   });
 }
