@@ -36,8 +36,8 @@ function(lab_add_test name target)
 endfunction()
 
 # lab_one_job_at_a_time(<test> [<lab_mpi>])
-# On a GPU, tests that start MPI jobs run one after the other: each of a job's processes takes some
-# hundred megabytes of the device before it does anything, and five jobs of eight ran out of memory.
+# On a GPU, tests that start MPI jobs run one after the other. Each process of a job has a CUDA context
+# of its own on the device, and cudaSetDevice was seen to fail, out of memory, with several jobs at once.
 function(lab_one_job_at_a_time test)
   if(ARGN AND LAB_DEVICE STREQUAL "gpu")
     set_tests_properties(${test} PROPERTIES RESOURCE_LOCK mpi_job)
@@ -187,7 +187,8 @@ function(lab_add_exercise folder)
 
   set(alone)
   lab_includes(fills_devices "full_device.hpp" "${test_file}")
-  if(fills_devices OR uses_opengl)
+  file(STRINGS "${test_file}" measures_time REGEX "^// Measures time\\.")
+  if(fills_devices OR uses_opengl OR measures_time)
     set(alone ALONE)
   endif()
 

@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Measures time.
+
 #include "nccl_sum.hpp"
 
 #include <cuda_runtime.h>

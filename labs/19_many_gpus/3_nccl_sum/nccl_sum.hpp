@@ -88,7 +88,7 @@ struct outcome {
 };
 
 inline constexpr int kNobody = -1;
-inline constexpr float kPatience = 10;  ///< seconds: by then each rank has noticed
+inline constexpr float kPatience = 5;  ///< seconds: by then each rank has noticed
 
 /// An all-reduce of n ones per device, by step thread_per_rank, in which rank `failing` throws a
 /// std::runtime_error in the place of its ncclAllReduce. All the other ranks notice it, give up,
