@@ -170,6 +170,22 @@ TEST(GraphNodes, TakeOtherParametersOnceTheGraphIsReady) {
   EXPECT_EQ(calls[1], 2);
 }
 
+struct chain {
+  cudaGraphNode_t fill = nullptr, added = nullptr, copy = nullptr, call = nullptr;
+};
+/// *data is 10, then the kernel runs, then *data is copied, then the host is called.
+chain chain_of(const graph_things& t, int* data, const cudaKernelNodeParams& kernel, int* to,
+               const cudaHostNodeParams& host) {
+  chain c;
+  c.fill = t.memset_node(data, 10);
+  EXPECT_EQ(cudaGraphAddKernelNode(&c.added, t.graph, &c.fill, 1, &kernel), cudaSuccess);
+  EXPECT_EQ(cudaGraphAddMemcpyNode1D(&c.copy, t.graph, &c.added, 1, to, data, sizeof(int),
+                                     cudaMemcpyDeviceToDevice),
+            cudaSuccess);
+  EXPECT_EQ(cudaGraphAddHostNode(&c.call, t.graph, &c.copy, 1, &host), cudaSuccess);
+  return c;
+}
+
 // What was made ready before does what it did; what is made ready afterwards, the new work.
 TEST(GraphNodes, TakeOtherParametersBeforeTheGraphIsReady) {
   graph_things t;
@@ -185,13 +201,7 @@ TEST(GraphNodes, TakeOtherParametersBeforeTheGraphIsReady) {
   cudaHostNodeParams host = {};
   host.fn = [](void* p) { ++*static_cast<int*>(p); };
   host.userData = &calls[0];
-  cudaGraphNode_t fill = t.memset_node(data.data(), 10), added = nullptr, copy = nullptr,
-                  call = nullptr;
-  ASSERT_EQ(cudaGraphAddKernelNode(&added, t.graph, &fill, 1, &kernel), cudaSuccess);
-  ASSERT_EQ(cudaGraphAddMemcpyNode1D(&copy, t.graph, &added, 1, to.data(), data.data(), sizeof(int),
-                                     cudaMemcpyDeviceToDevice),
-            cudaSuccess);
-  ASSERT_EQ(cudaGraphAddHostNode(&call, t.graph, &copy, 1, &host), cudaSuccess);
+  const auto [fill, added, copy, call] = chain_of(t, data.data(), kernel, to.data(), host);
   t.instantiate();
 
   by = 2;
@@ -247,13 +257,7 @@ TEST(GraphNodes, TellWhatTheyDo) {
   cudaHostNodeParams host = {};
   host.fn = [](void* p) { ++*static_cast<int*>(p); };
   host.userData = &calls;
-  cudaGraphNode_t fill = t.memset_node(data.data(), 10), added = nullptr, copy = nullptr,
-                  call = nullptr;
-  ASSERT_EQ(cudaGraphAddKernelNode(&added, t.graph, &fill, 1, &kernel), cudaSuccess);
-  ASSERT_EQ(cudaGraphAddMemcpyNode1D(&copy, t.graph, &added, 1, to.data(), data.data(), sizeof(int),
-                                     cudaMemcpyDeviceToDevice),
-            cudaSuccess);
-  ASSERT_EQ(cudaGraphAddHostNode(&call, t.graph, &copy, 1, &host), cudaSuccess);
+  const auto [fill, added, copy, call] = chain_of(t, data.data(), kernel, to.data(), host);
   by = 8;  // the node has its own
 
   cudaKernelNodeParams k = {};
