@@ -213,6 +213,7 @@ def _ladder(name: str, exercise: str, data: _Data, report: Report) -> Picture:
 
 
 _RIGHT, _TOP, _BOTTOM = 210, 44, 300  # the plotted area; its left is behind the rates
+_End = Tuple[float, float, str, str]  # of a line: x, y, its name and colour
 
 
 def _sweep(name: str, exercise: str, data: _Data, report: Report) -> Picture:
@@ -230,28 +231,19 @@ def _sweep(name: str, exercise: str, data: _Data, report: Report) -> Picture:
         return _BOTTOM - rate / top * (_BOTTOM - _TOP)
 
     labels = len(data.series) + bool(data.limits)
-    c = Canvas(max(_BOTTOM, _TOP + 17 * labels) + 74)
-    c.text(20, 26, heading, "strong")
-    for tick, text in marks:
-        c.line(left, y(tick), WIDTH - _RIGHT, y(tick), "grid")
-        c.text(left - 8, y(tick) + 5, text, "small", "end")
-    for work in _apart([(work, x(work)) for work in sorted(data.sizes)]):
-        c.text(x(work), _BOTTOM + 20, data.word(work), "small", "middle")
-    c.text((left + WIDTH - _RIGHT) / 2, _BOTTOM + 40, data.option, "small muted", "middle")
-    ends: List[Tuple[float, float, str, str]] = []  # where a line ends; its name and colour
+    words_below = [(work, x(work)) for work in sorted(data.sizes)]
+    below = [(x(work), data.word(work)) for work in _apart(words_below)]
+    beside = [(y(tick), text) for tick, text in marks]
+    c = _plot(heading, labels, left, beside, below, data.option)
+    ends: List[_End] = []
     if data.limits:
         limit = max(data.limits.values())
         c.line(left, y(limit), WIDTH - _RIGHT, y(limit), "dashed")
         ends.append((WIDTH - _RIGHT, y(limit), "copy in device memory", "muted"))
     words = []
     for number, series in enumerate(data.series):
-        colour = _COLOURS[number % len(_COLOURS)]
         points = [(x(work), y(rate)) for work, rate in sorted(series.rates.items())]
-        if len(points) > 1:
-            c.curve(points, f"{colour} thick{' dashed' if series.library else ''}")
-        for px, py in points:
-            _mark(c, number, px, py, colour)
-        ends.append((*points[-1], series.name, colour))
+        ends.append(_line(c, number, series.name, points, " dashed" if series.library else ""))
         listed = ", ".join(
             f"{short(rate, data.unit)} at {data.word(work)}"
             for work, rate in sorted(series.rates.items())
@@ -280,24 +272,15 @@ def _scaling(
     def y(speedup: float) -> float:
         return _BOTTOM - speedup / top * (_BOTTOM - _TOP)
 
-    c = Canvas(max(_BOTTOM, _TOP + 17 * (len(speedups) + 1)) + 74)
-    c.text(20, 26, heading, "strong")
-    for tick in ticks(top):
-        c.line(left, y(tick), WIDTH - _RIGHT, y(tick), "grid")
-        c.text(left - 8, y(tick) + 5, f"{tick:g} ×", "small", "end")
-    for count in counts:
-        c.text(x(count), _BOTTOM + 20, str(count), "small", "middle")
-    c.text((left + WIDTH - _RIGHT) / 2, _BOTTOM + 40, "devices", "small muted", "middle")
+    beside = [(y(tick), f"{tick:g} ×") for tick in ticks(top)]
+    below = [(x(count), str(count)) for count in counts]
+    c = _plot(heading, len(speedups) + 1, left, beside, below, "devices")
     c.line(x(1), y(1), x(most), y(most), "dashed")
-    ends: List[Tuple[float, float, str, str]] = [(x(most), y(most), "ideal", "muted")]
+    ends: List[_End] = [(x(most), y(most), "ideal", "muted")]
     words = []
     for number, (step, by_count) in enumerate(speedups.items()):
-        colour = _COLOURS[number % len(_COLOURS)]
         points = [(x(count), y(speedup)) for count, speedup in by_count.items()]
-        c.curve(points, f"{colour} thick")
-        for px, py in points:
-            _mark(c, number, px, py, colour)
-        ends.append((*points[-1], step, colour))
+        ends.append(_line(c, number, step, points))
         listed = (f"{speedup:.2f} on {count}" for count, speedup in by_count.items() if count > 1)
         words.append(f"{step}: {', '.join(listed)}")
     _name_lines(c, ends)
@@ -306,8 +289,41 @@ def _scaling(
     return Picture(name, heading, f"{text} Measured on {_source(report)}.", c)
 
 
-def _name_lines(c: Canvas, ends: List[Tuple[float, float, str, str]]) -> None:
-    """Writes each line's name beside its end (x, y, name, colour), in a column."""
+def _plot(
+    heading: str,
+    names: int,
+    left: float,
+    beside: Sequence[Tuple[float, str]],
+    below: Sequence[Tuple[float, str]],
+    what: str,
+) -> Canvas:
+    """A chart without its lines, of which it has room for so many names: words at heights of the
+    left side, words below, and under these what they are."""
+    c = Canvas(max(_BOTTOM, _TOP + 17 * names) + 74)
+    c.text(20, 26, heading, "strong")
+    for y, text in beside:
+        c.line(left, y, WIDTH - _RIGHT, y, "grid")
+        c.text(left - 8, y + 5, text, "small", "end")
+    for x, text in below:
+        c.text(x, _BOTTOM + 20, text, "small", "middle")
+    c.text((left + WIDTH - _RIGHT) / 2, _BOTTOM + 40, what, "small muted", "middle")
+    return c
+
+
+def _line(
+    c: Canvas, number: int, name: str, points: Sequence[Tuple[float, float]], style: str = ""
+) -> _End:
+    """Draws line `number` of a chart through its points."""
+    colour = _COLOURS[number % len(_COLOURS)]
+    if len(points) > 1:
+        c.curve(points, f"{colour} thick{style}")
+    for x, y in points:
+        _mark(c, number, x, y, colour)
+    return (*points[-1], name, colour)
+
+
+def _name_lines(c: Canvas, ends: List[_End]) -> None:
+    """Writes each line's name beside its end, in a column."""
     ends = sorted(ends, key=lambda end: end[1])
     places = _spread([end[1] for end in ends], 17, c.height - 74)
     for (x, y, text, colour), place in zip(ends, places):
