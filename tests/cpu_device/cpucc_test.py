@@ -51,6 +51,19 @@ int main() {
 """
 RESULT = "0: 8 11\n"
 
+# Counts on a device, with a variable of another file.
+COUNT = """
+extern __device__ int counter;
+__global__ void add() { ++counter; }
+extern "C" int count(int device) {
+  int value = -1;
+  cudaSetDevice(device);
+  add<<<1, 1>>>();
+  cudaMemcpyFromSymbol(&value, counter, sizeof value);
+  return value;
+}
+"""
+
 # Kernels for what is not C++: the other side has the memory.
 WRAPPER = """
 __global__ void add(float* a, float b) { a[threadIdx.x] += b; }
@@ -198,6 +211,23 @@ prog: kernel.o device.o main.o
         self.cpucc("-dlink", *objects, "-o", "link.o")
         self.cpucc(*objects, "link.o", "-o", "prog2", "-lcudadevrt")
         self.assertEqual("0: 6 9\n", self.output_of("./prog2"))
+
+    def test_each_device_has_values_of_the_variables_of_all_files(self) -> None:
+        self.write("counter.cu", "__device__ int counter = 5;\n")
+        self.write("count.cu", COUNT)
+        options = ["-shared", "-Xcompiler", "-fPIC", "-rdc=true"]
+        self.cpucc(*options, "count.cu", "counter.cu", "-o", "libcount.so")
+        # The second time the library brings its variables once more.
+        script = (
+            "import ctypes, _ctypes\n"
+            "for devices in (1, 0, 0, 1, 0), (0, 1, 1):\n"
+            "  count = ctypes.CDLL('./libcount.so')\n"
+            "  print(*[count.count(d) for d in devices])\n"
+            "  _ctypes.dlclose(count._handle)\n"
+        )
+        self.cpucc("-shared", "-Xcompiler", "-fPIC", "kernel.cu", "device.cu", "-o", "libscale.so")
+        keep = "import ctypes; ctypes.CDLL('./libscale.so')\n"  # the runtime
+        self.assertEqual("6 6 7 7 8\n6 6 7\n", self.output_of(sys.executable, "-c", keep + script))
 
     def test_a_shared_library_brings_one_runtime_along(self) -> None:
         self.cpucc("-shared", "-Xcompiler", "-fPIC", "kernel.cu", "device.cu", "-o", "libscale.so")

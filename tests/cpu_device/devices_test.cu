@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Several devices: which ones a program sees, what belongs to each, and host threads that use
-// different ones.
+// Several devices: which ones a program sees, what belongs to each (its values of variables, too),
+// and host threads that use different ones.
 
 #include <unistd.h>
 
@@ -17,6 +17,7 @@
 namespace {
 
 using conformance::device_array;
+using conformance::in_every_policy;
 
 __global__ void add(int* data, int n) { data[threadIdx.x] += n; }
 
@@ -284,6 +285,263 @@ TEST(Devices, RunWorkOfTheirOwnStreamsOnly) {
   cudaGetLastError();
   for (cudaStream_t s : {here, there}) EXPECT_EQ(cudaStreamDestroy(s), cudaSuccess);
   for (cudaEvent_t e : {of_here, of_there}) EXPECT_EQ(cudaEventDestroy(e), cudaSuccess);
+}
+
+// ---- Variables: each device has its own values ----
+
+__device__ int untouched = 7;
+__device__ int counter = 40;
+__device__ int zeros[1000];
+__constant__ int factor = 3;
+__constant__ const int fixed[2] = {5, 6};
+__managed__ int of_all = 1;
+
+__global__ void count(int* result, int n) {
+  counter += n;
+  *result = counter * factor + fixed[1];
+}
+__global__ void count_for_all() { ++of_all; }
+__global__ void read_untouched(int* result) { *result = untouched++; }
+__global__ void fill_zeros(int value, int* before) {
+  before[threadIdx.x] = zeros[threadIdx.x];
+  zeros[threadIdx.x] = value;
+}
+
+/// Runs with two devices, the first of which is the current one, before and after. The values of
+/// `counter` and `factor` are those in the source on both.
+class DeviceVariables : public testing::Test {
+ protected:
+  void SetUp() override {
+    int count = 0;
+    ASSERT_EQ(cudaGetDeviceCount(&count), cudaSuccess);
+    if (count < 2) GTEST_SKIP() << "needs two devices";
+    for (const int d : {1, 0}) {
+      use(d);
+      set(counter, 40);
+      set(factor, 3);
+    }
+  }
+  void TearDown() override { use(0); }
+
+  static void use(int device) { ASSERT_EQ(cudaSetDevice(device), cudaSuccess); }
+  /// Of the current device.
+  static void set(int& variable, int value) {
+    ASSERT_EQ(cudaMemcpyToSymbol(variable, &value, sizeof value), cudaSuccess);
+  }
+  static int get(const int& variable) {
+    int value = -1;
+    EXPECT_EQ(cudaMemcpyFromSymbol(&value, variable, sizeof value), cudaSuccess);
+    return value;
+  }
+};
+
+TEST_F(DeviceVariables, BeginWithTheFirstValuesOnEach) {
+  const device_array<int> here(1, 0), before(1000, 1);
+  read_untouched<<<1, 1>>>(here.data());
+  read_untouched<<<1, 1>>>(here.data());
+  fill_zeros<<<1, 1000>>>(8, before.data());
+  EXPECT_GE(here.to_host()[0], 8);
+  use(1);
+  const device_array<int> there(1000, 1);
+  EXPECT_EQ(get(untouched), 7);
+  fill_zeros<<<1, 1000>>>(0, there.data());
+  EXPECT_EQ(there.to_host(), std::vector<int>(1000, 0));
+  use(0);
+  fill_zeros<<<1, 1000>>>(0, before.data());
+  EXPECT_EQ(before.to_host(), std::vector<int>(1000, 8));
+}
+
+TEST_F(DeviceVariables, AreWhatKernelsOfTheSameDeviceLeftInThem) {
+  const device_array<int> zero(1, 0);
+  use(1);
+  const device_array<int> one(1, 0);
+  set(factor, 2);
+  for (int round = 1; round <= 3; ++round) {
+    use(0);
+    count<<<1, 1>>>(zero.data(), 1);
+    EXPECT_EQ(zero.to_host()[0], (40 + round) * 3 + 6);
+    use(1);
+    count<<<1, 1>>>(one.data(), 10);
+    EXPECT_EQ(one.to_host()[0], (40 + 10 * round) * 2 + 6);
+  }
+  EXPECT_EQ(get(counter), 70);
+  EXPECT_EQ(get(factor), 2);
+  use(0);
+  EXPECT_EQ(get(counter), 43);
+  EXPECT_EQ(get(factor), 3);
+}
+
+TEST_F(DeviceVariables, AreCopiedInStreamsOfTheirDevice) {
+  in_every_policy([] {
+    int* values = nullptr;  // pinned: what is asynchronous stays so
+    ASSERT_EQ(cudaHostAlloc(&values, 4 * sizeof(int), cudaHostAllocPortable), cudaSuccess);
+    cudaStream_t streams[2] = {};
+    for (const int d : {0, 1}) {
+      use(d);
+      ASSERT_EQ(cudaStreamCreate(&streams[d]), cudaSuccess);
+      values[d] = 100 + d;
+      EXPECT_EQ(cudaMemcpyToSymbolAsync(counter, &values[d], sizeof(int), 0, cudaMemcpyHostToDevice,
+                                        streams[d]),
+                cudaSuccess);
+    }
+    const device_array<int> one(1, 0);
+    count<<<1, 1, 0, streams[1]>>>(one.data(), 5);
+    for (const int d : {0, 1}) {
+      use(d);
+      EXPECT_EQ(cudaMemcpyFromSymbolAsync(&values[2 + d], counter, sizeof(int), 0,
+                                          cudaMemcpyDeviceToHost, streams[d]),
+                cudaSuccess);
+    }
+    use(0);
+    for (cudaStream_t s : streams) {
+      EXPECT_EQ(cudaStreamSynchronize(s), cudaSuccess);
+      EXPECT_EQ(cudaStreamDestroy(s), cudaSuccess);
+    }
+    EXPECT_EQ(values[2], 100);
+    EXPECT_EQ(values[3], 106);
+    EXPECT_EQ(cudaFreeHost(values), cudaSuccess);
+  });
+}
+
+TEST_F(DeviceVariables, OfTheCurrentDeviceAreCopiedInAnyStream) {
+  use(1);
+  cudaStream_t there = nullptr;
+  ASSERT_EQ(cudaStreamCreate(&there), cudaSuccess);
+  use(0);
+  const int value = 50;
+  int seen = 0;
+  EXPECT_EQ(
+      cudaMemcpyToSymbolAsync(counter, &value, sizeof value, 0, cudaMemcpyHostToDevice, there),
+      cudaSuccess);
+  EXPECT_EQ(
+      cudaMemcpyFromSymbolAsync(&seen, counter, sizeof seen, 0, cudaMemcpyDeviceToHost, there),
+      cudaSuccess);
+  EXPECT_EQ(cudaStreamSynchronize(there), cudaSuccess);
+  EXPECT_EQ(seen, 50);
+  EXPECT_EQ(get(counter), 50);
+  use(1);
+  EXPECT_EQ(get(counter), 40);
+  EXPECT_EQ(cudaStreamDestroy(there), cudaSuccess);
+}
+
+TEST_F(DeviceVariables, OfAGraphAreThoseOfTheDeviceThatItWasCapturedOn) {
+  use(1);
+  const device_array<int> from(1, 200), to(1, 0), result(1, 0);
+  cudaStream_t stream = nullptr;
+  cudaGraph_t graph = nullptr, clone = nullptr;
+  cudaGraphExec_t exec = nullptr;
+  void* address = nullptr;
+  ASSERT_EQ(cudaGetSymbolAddress(&address, factor), cudaSuccess);
+  ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+  ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), cudaSuccess);
+#ifdef __CPU_DEVICE__  // where an address does not tell the device, the stream does
+  use(0);
+#endif
+  EXPECT_EQ(cudaMemsetAsync(address, 0, sizeof(int), stream), cudaSuccess);
+  use(1);
+  EXPECT_EQ(cudaMemcpyToSymbolAsync(counter, from.data(), sizeof(int), 0, cudaMemcpyDeviceToDevice,
+                                    stream),
+            cudaSuccess);
+  count<<<1, 1, 0, stream>>>(result.data(), 4);
+  EXPECT_EQ(cudaMemcpyFromSymbolAsync(to.data(), counter, sizeof(int), 0, cudaMemcpyDeviceToDevice,
+                                      stream),
+            cudaSuccess);
+  ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
+  EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+  use(0);
+  ASSERT_EQ(cudaGraphClone(&clone, graph), cudaSuccess);
+  ASSERT_EQ(cudaGraphInstantiate(&exec, clone, 0), cudaSuccess);
+  ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+  EXPECT_EQ(cudaGraphLaunch(exec, stream), cudaSuccess);
+  EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+  EXPECT_EQ(get(counter), 40);
+  EXPECT_EQ(get(factor), 3);
+  use(1);
+  EXPECT_EQ(to.to_host()[0], 204);
+  EXPECT_EQ(result.to_host()[0], 6);
+  EXPECT_EQ(get(factor), 0);
+  EXPECT_EQ(cudaGraphExecDestroy(exec), cudaSuccess);
+  EXPECT_EQ(cudaGraphDestroy(clone), cudaSuccess);
+  EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+  EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+}
+
+TEST_F(DeviceVariables, AreReachedByTheirAddresses) {
+  void* addresses[2] = {};
+  for (const int d : {0, 1}) {
+    use(d);
+    ASSERT_EQ(cudaGetSymbolAddress(&addresses[d], counter), cudaSuccess);
+    cudaPointerAttributes attributes = {};
+    ASSERT_EQ(cudaPointerGetAttributes(&attributes, addresses[d]), cudaSuccess);
+    EXPECT_EQ(attributes.type, cudaMemoryTypeDevice);
+    EXPECT_EQ(attributes.device, d);
+    const int value = 300 + d;
+    EXPECT_EQ(cudaMemcpy(addresses[d], &value, sizeof value, cudaMemcpyHostToDevice), cudaSuccess);
+  }
+  for (const int d : {0, 1}) {
+    use(d);
+    int value = 0;
+    EXPECT_EQ(cudaMemcpy(&value, addresses[d], sizeof value, cudaMemcpyDeviceToHost), cudaSuccess);
+    EXPECT_EQ(value, 300 + d);
+    EXPECT_EQ(get(counter), 300 + d);
+  }
+  // From one device to the other.
+  EXPECT_EQ(cudaMemcpyPeer(addresses[0], 0, addresses[1], 1, sizeof(int)), cudaSuccess);
+  EXPECT_EQ(get(counter), 301);
+  EXPECT_EQ(cudaMemset(addresses[1], 0, sizeof(int)), cudaSuccess);
+  EXPECT_EQ(get(counter), 0);
+  use(0);
+  EXPECT_EQ(get(counter), 301);
+}
+
+TEST_F(DeviceVariables, AreSetBackWithTheirDevice) {
+  set(counter, 1);
+  use(1);
+  set(counter, 2);
+  int last = 3;
+  const std::size_t offset = 999 * sizeof last;
+  EXPECT_EQ(cudaMemcpyToSymbol(zeros, &last, sizeof last, offset), cudaSuccess);
+  EXPECT_EQ(cudaDeviceReset(), cudaSuccess);
+  EXPECT_EQ(get(counter), 40);
+  EXPECT_EQ(cudaMemcpyFromSymbol(&last, zeros, sizeof last, offset), cudaSuccess);
+  EXPECT_EQ(last, 0);
+  set(counter, 2);
+  use(0);
+  EXPECT_EQ(get(counter), 1);
+  use(1);
+  EXPECT_EQ(cudaDeviceReset(), cudaSuccess);  // device 0 has done the last work
+  EXPECT_EQ(get(counter), 40);
+}
+
+TEST_F(DeviceVariables, ThatAreManagedAreOneForAll) {
+  for (const int d : {0, 1}) {
+    use(d);
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    of_all = 10 * d + 1;
+    count_for_all<<<1, 1>>>();
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    EXPECT_EQ(of_all, 10 * d + 2);
+  }
+  use(0);
+  EXPECT_EQ(of_all, 12);
+}
+
+TEST_F(DeviceVariables, BelongToDevicesThatHostThreadsUse) {
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (const int d : {0, 1})
+    threads.emplace_back([&, d] {
+      int* result = nullptr;
+      if (cudaSetDevice(d) != cudaSuccess || cudaMalloc(&result, sizeof(int)) != cudaSuccess)
+        ++wrong;
+      for (int round = 0; round < 200; ++round) count<<<1, 1>>>(result, d + 1);
+      int value = 0;
+      if (cudaMemcpyFromSymbol(&value, counter, sizeof value) != cudaSuccess) ++wrong;
+      if (value != 40 + 200 * (d + 1)) ++wrong;
+      cudaFree(result);
+    });
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(wrong, 0);
 }
 
 TEST(PeerToPeer, IsSwitchedOnAndOff) {

@@ -541,7 +541,7 @@ TEST(Qualifiers, ForceinlineOfALambdaIsLeftOut) {
 
 TEST(Qualifiers, TheOthersStay) {
   expect_unchanged(
-      "static __global__ void __launch_bounds__(256) k(int* p);\n__constant__ float c[4];\n"
+      "static __global__ void __launch_bounds__(256) k(int* p);\nextern __constant__ float c[4];\n"
       "__device__ __managed__ int m; __host__ __device__ inline int f() { return 1; }\n");
 }
 
@@ -844,21 +844,59 @@ TEST(Refusal, NamesEveryProblemInTheOrderOfLines) {
   EXPECT_EQ(lines, (std::vector<int>{1, 3, 4, 7, 8}));
 }
 
+// ---- Device variables ----
+
+/// What makes a variable known to the runtime.
+std::string known(const std::string& name) {
+  return " static const ::cpu_device::device_variable cpu_device_v_" + name + "(" + name + ");";
+}
+
+TEST(DeviceVariables, AreMadeKnownWhereTheyAreDefined) {
+  EXPECT_EQ(code("__constant__ float c[4];\n"), "__constant__ float c[4];" + known("c") + "\n");
+  EXPECT_EQ(code("__device__ int a = 1, *b;\n"),
+            "__device__ int a = 1, *b;" + known("a") + known("b") + "\n");
+  EXPECT_EQ(code("namespace n { inline __device__ S s{2}; }\n"),
+            "namespace n { inline __device__ S s{2};" + known("s") + " }\n");
+  EXPECT_EQ(code("__constant__ int t[] = {\n  1,\n  2\n};\nint u;\n"),
+            "__constant__ int t[] = {\n  1,\n  2\n};" + known("t") + "\nint u;\n");
+  EXPECT_EQ(code("extern \"C\" __device__ int a = 1;\n"),
+            "extern \"C\" __device__ int a = 1;" + known("a") + "\n");
+  EXPECT_EQ(code("static __constant__ struct { int a; } s;\n"),
+            "static __constant__ struct { int a; } s;" + known("s") + "\n");
+  for (const std::string kept : {
+           "extern __device__ int a;\n",
+           "__managed__ int m;\n",
+           "__device__ __managed__ int m = 1;\n",
+           "__device__ int& r = a;\n",
+           "__device__ int f(int x);\n",
+           "__device__ int f(int x) { return x; }\n",
+           "__device__ __host__ inline int f() { static __device__ int y; return y; }\n",
+           "template <class T> __device__ T variable;\n",
+           "struct S { static __device__ int a; };\n",
+           "__device__ int S::a = 1;\n",
+       })
+    expect_unchanged(kept);
+}
+
 // ---- Whole programs ----
 
 TEST(WholeProgram, MakesDeviceVariablesThoseOfTheirFile) {
   const auto whole = [](const std::string& source) {
     return rewriter::rewrite(source, "k.cu", true).text.substr(kMarker.size());
   };
-  EXPECT_EQ(whole("__constant__ float c[4];\n"), "static __constant__ float c[4];\n");
-  EXPECT_EQ(whole("__device__ int a = 1, *b;\n"), "static __device__ int a = 1, *b;\n");
+  EXPECT_EQ(whole("__constant__ float c[4];\n"),
+            "static __constant__ float c[4];" + known("c") + "\n");
+  EXPECT_EQ(whole("__device__ int a = 1, *b;\n"),
+            "static __device__ int a = 1, *b;" + known("a") + known("b") + "\n");
   EXPECT_EQ(whole("namespace n { const __device__ __managed__ int a{2}; }\n"),
             "namespace n { const static __device__ __managed__ int a{2}; }\n");
-  EXPECT_EQ(whole("alignas(16) __constant__ S s;\n"), "alignas(16) static __constant__ S s;\n");
+  EXPECT_EQ(whole("alignas(16) __constant__ S s;\n"),
+            "alignas(16) static __constant__ S s;" + known("s") + "\n");
+  for (const std::string kept :
+       {"static __constant__ float c[4];", "inline __device__ float c[4];"})
+    EXPECT_EQ(whole(kept), kept + known("c"));
   for (const std::string kept : {
-           "static __constant__ float c[4];\n",
            "extern __device__ int a;\n",
-           "inline __device__ int a;\n",
            "__device__ int f(int x);\n",
            "__device__ int f(int x) { return x; }\n",
            "__device__ __host__ inline int f() { __device__ int y; return y; }\n",
@@ -867,7 +905,6 @@ TEST(WholeProgram, MakesDeviceVariablesThoseOfTheirFile) {
            "__device__ int S::a = 1;\n",
        })
     EXPECT_EQ(whole(kept), kept);
-  expect_unchanged("__constant__ float c[4];\n");
 }
 
 // ---- Files and headers ----

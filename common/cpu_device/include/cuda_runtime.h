@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "cpu_device/atomics.h"
+#include "cpu_device/device_variables.h"
 #include "cpu_device/execution.h"
 #include "cpu_device/kernel_functions.h"
 #include "cpu_device/math_functions.h"

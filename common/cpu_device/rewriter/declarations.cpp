@@ -31,8 +31,9 @@ bool read_declarators(const tokens& ts, declaration& d) {
       name = kNone;
       class_key = false;
     } else if (t.kind == token_kind::identifier) {
-      if (is_one_of(t.text, {"extern", "static", "__shared__", "__device__", "const", "volatile",
-                             "inline", "typename", "__restrict__"}))
+      if (is_one_of(t.text,
+                    {"extern", "static", "__shared__", "__device__", "__constant__", "__managed__",
+                     "const", "volatile", "inline", "typename", "__restrict__"}))
         continue;
       if (name != kNone) ++words;
       name = i;

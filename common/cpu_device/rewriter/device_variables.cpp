@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <cstddef>
+#include <string>
+#include <string_view>
 
 #include "declarations.hpp"
 #include "stretch.hpp"
@@ -13,27 +15,49 @@ bool is_qualifier(const token& t) {
   return is_one_of(t.text, {"__device__", "__constant__", "__managed__"});
 }
 
-/// Whether the qualifier at `at` is the first of a variable that all files would share.
-bool starts_shared_variable(const stretch& s, std::size_t at) {
-  if (s.file.scope_of(at).kind != scope_kind::outer) return false;
-  const declaration d = read_declaration(s.ts, at);
+/// Whether the qualifier at `at` is the first one of a variable outside functions and classes.
+bool starts_variable(const stretch& s, std::size_t at, const declaration& d) {
   if (!d.understood || d.end == s.ts.size()) return false;
   if (d.begin > 0 && s.ts[d.begin - 1].is(">")) return false;  // a template's
   const std::size_t name = d.declarators.front().name;
   if (is(s.ts, name + 1, "(") || s.ts[name - 1].is("::")) return false;  // a function's, a member's
-  for (std::size_t i = d.begin; i < name; ++i) {
-    if (is_one_of(s.ts[i].text, {"extern", "static", "inline", "__shared__"})) return false;
-    if (i < at && is_qualifier(s.ts[i])) return false;
-  }
+  for (std::size_t i = d.begin; i < at; ++i)
+    if (is_qualifier(s.ts[i])) return false;
   return true;
+}
+
+/// What makes the declaration's variables known to the runtime.
+std::string noted(const stretch& s, const declaration& d, bool is_extern) {
+  std::string text;
+  for (const declaration::declarator& one : d.declarators) {
+    const bool reference = s.ts[one.name - 1].is("&");
+    if (reference || is(s.ts, one.name + 1, "(") || (is_extern && !one.initialised)) continue;
+    const std::string name(s.ts[one.name].text);
+    text += " static const ::cpu_device::device_variable cpu_device_v_" + name + '(' + name + ");";
+  }
+  return text;
 }
 
 }  // namespace
 
-void edit_device_variables(const stretch& s) {
-  for (std::size_t i = 0; i < s.ts.size(); ++i)
-    if (is_qualifier(s.ts[i]) && starts_shared_variable(s, i))
+void edit_device_variables(const stretch& s, bool whole_program) {
+  for (std::size_t i = 0; i < s.ts.size(); ++i) {
+    if (!is_qualifier(s.ts[i]) || s.file.scope_of(i).kind != scope_kind::outer) continue;
+    const declaration d = read_declaration(s.ts, i);
+    if (!starts_variable(s, i, d)) continue;
+    const auto is_declared = [&](std::string_view word) {
+      for (std::size_t k = d.begin; k < d.declarators.front().name; ++k)
+        if (s.ts[k].is(word)) return true;
+      return false;
+    };
+    if (is_declared("__shared__")) continue;
+    const bool is_extern = is_declared("extern");
+    if (whole_program && !is_extern && !is_declared("static") && !is_declared("inline"))
       s.replace(s.ts[i].begin, s.ts[i].begin, "static ");
+    if (is_declared("__managed__")) continue;
+    const std::size_t end = s.ts[d.end].end();
+    if (const std::string text = noted(s, d, is_extern); !text.empty()) s.replace(end, end, text);
+  }
 }
 
 }  // namespace rewriter

@@ -57,14 +57,14 @@ void edit_all(const stretch& s) {
 }  // namespace
 
 findings examine(const source_file& file, const kernel_names& names, const std::string& name,
-                 bool whole_program) {
+                 bool whole_program, bool pasted) {
   findings found;
   const stretch whole{file, names, name, file.parts.code, nullptr, found};
   if (report_open_brace(whole)) return found;  // all else would follow from it
   edit_all(whole);
   edit_conditions(whole);
   edit_local_arrays(whole);
-  if (whole_program) edit_device_variables(whole);
+  if (!pasted) edit_device_variables(whole, whole_program);
   for (const directive& d : file.parts.directives)
     if (d.name == "define" && !d.dead) edit_all({file, names, name, d.tokens, &d, found});
   if (found.uses_ptx) {

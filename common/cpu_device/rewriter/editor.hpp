@@ -31,9 +31,9 @@ constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 std::string marker(const std::string& file);
 
 /// Finds what has to be changed in a file, its macros included, and what cannot be. `name` is what
-/// problems call the file.
+/// problems call the file. `pasted`: it is included in the middle of a function or a class.
 findings examine(const source_file& file, const kernel_names& names, const std::string& name,
-                 bool whole_program);
+                 bool whole_program, bool pasted = false);
 
 /// The source with the edits made. No two of them touch.
 std::string apply(std::string_view source, std::vector<edit> edits);

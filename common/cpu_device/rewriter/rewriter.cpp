@@ -229,7 +229,7 @@ class project {
     std::vector<problem> problems;
     std::vector<listed_file> files;
     for (const auto& u : units_) {
-      findings found = examine(u->file, names, u->name, wanted_.whole_program);
+      findings found = examine(u->file, names, u->name, wanted_.whole_program, u->pasted);
       u->edits = std::move(found.edits);
       u->copied = !u->edits.empty();
       problems.insert(problems.end(), found.problems.begin(), found.problems.end());

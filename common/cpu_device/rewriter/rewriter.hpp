@@ -43,6 +43,10 @@
 //     nvcc compiles each file as a whole program unless told -rdc=true: files may use one name for
 //     different variables.
 //
+//   __constant__ float c[4];         outside functions, if it is defined there
+//     __constant__ float c[4]; static const ::cpu_device::device_variable cpu_device_v_c(c);
+//     Each device has its own values of it. Not for `__managed__` ones, which all devices share.
+//
 //   __CUDACC__         __CPU_DEVICE__, in conditions of the preprocessor
 //   __CUDA_ARCH__      __CPU_DEVICE_ARCH__, where such a condition compares it with a number and
 //                      guards no inline assembly

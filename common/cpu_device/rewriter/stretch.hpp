@@ -60,9 +60,9 @@ void edit_launch_bounds(const stretch& s, std::size_t at);
 /// shared_memory.cpp: the declaration that the `__shared__` at `at` is part of.
 void edit_shared(const stretch& s, std::size_t at);
 
-/// device_variables.cpp: `__device__`, `__constant__` and `__managed__` variables outside functions
-/// become those of their file.
-void edit_device_variables(const stretch& s);
+/// device_variables.cpp: `__device__` and `__constant__` variables outside functions are made known
+/// to the runtime; with `whole_program` they and `__managed__` ones become those of their file.
+void edit_device_variables(const stretch& s, bool whole_program);
 
 /// qualifiers.cpp: `__forceinline__`.
 void edit_forceinline(const stretch& s, std::size_t at);

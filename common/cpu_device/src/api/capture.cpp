@@ -66,6 +66,7 @@ cudaError_t capture_work(CUstream_st& stream, stream_work work) {
   if (!is_graph(capture.graph))
     return spoil(capture, cudaErrorStreamCaptureInvalidated, "The graph is destroyed.");
   CUgraphNode_st* node = add_node(*capture.graph, work.type, std::move(work.run), stream.last);
+  node->device = stream.device;
   node->parameters = std::move(work.parameters);
   if (const cudaError_t refused = check_body(*capture.graph, *node); refused != cudaSuccess) {
     capture.graph->nodes.pop_back();

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "api/graphs.hpp"
+#include "context/device_variables.hpp"
 #include "engine/engine.hpp"
 
 struct CUgraphExec_st {
@@ -111,7 +112,8 @@ bool make_ready(const CUgraph_st& graph, ready_graph& result) {
   std::map<const CUgraphNode_st*, std::size_t> number;
   for (const auto& node : graph.nodes) number.emplace(node.get(), number.size());
   for (const auto& node : graph.nodes) {
-    ready_node ready{node->type, node->work, {}, node.get(), node->parameters, nullptr, {}, {}};
+    ready_node ready{node->type,       node->work, {}, node.get(), node->device,
+                     node->parameters, nullptr,    {}, {}};
     for (const CUgraphNode_st* b : node->before) ready.before.push_back(number.at(b));
     if (node->conditional != nullptr) {
       ready.condition = node->conditional->condition;
@@ -155,6 +157,7 @@ void run_graph(const ready_graph& nodes) {
     const std::size_t now = open[at];
     open.erase(open.begin() + static_cast<std::ptrdiff_t>(at));
     if (nodes[now].work || nodes[now].condition) {
+      bring_variables(nodes[now].device);
       const running_work node(nullptr, name_of(nodes[now].type));
       if (nodes[now].work)
         nodes[now].work();

@@ -295,6 +295,7 @@ cudaError_t cudaGraphClone(cudaGraph_t* clone, cudaGraph_t graph) {
     std::map<const CUgraphNode_st*, CUgraphNode_st*> copies;
     for (const auto& node : graph->nodes) {
       copies[node.get()] = add_node(*copy, node->type, node->work, {});
+      copies[node.get()]->device = node->device;
       copies[node.get()]->parameters = node->parameters;
       copies[node.get()]->for_bodies = node->for_bodies;
     }

@@ -23,6 +23,7 @@ struct ready_node {
   std::function<void()> work;
   std::vector<std::size_t> before;
   const CUgraphNode_st* made_from;
+  int device;
   parameters_ptr parameters;
   std::shared_ptr<graph_condition> condition;  // null: no conditional node
   cudaGraphConditionalNodeType condition_type = cudaGraphCondTypeIf;

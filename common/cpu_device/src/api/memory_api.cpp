@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "api/calls.hpp"
 #include "api/capture.hpp"
@@ -14,6 +15,7 @@
 #include "base/memory.hpp"
 #include "base/report.hpp"
 #include "context/device.hpp"
+#include "context/device_variables.hpp"
 #include "engine/engine.hpp"
 
 using namespace cpu_device;
@@ -67,6 +69,7 @@ struct side {
   const void* pointer;
   std::size_t pitch;
   const char* name;
+  int device = -1;  // whose value of a variable is meant; -1: of the stream's device
 };
 
 std::string kind_name(cudaMemcpyKind kind) {
@@ -152,7 +155,19 @@ cudaError_t copy(side to, side from, std::size_t width, std::size_t height, cuda
   if (!find_allocation(from.pointer) && find_allocation(to.pointer))
     return enqueue_from_host(stream, from.pointer, (height - 1) * from.pitch + width, copy_from,
                              parameters);
-  const auto run = [=] { copy_from(from.pointer); };
+  const auto run = [=] {
+    const void* place = from.pointer;
+    std::vector<char> staged;
+    // The destination may be another device's value of the same variable.
+    if (from.device >= 0 && in_device_variable(place)) {
+      bring_variables(from.device);
+      const auto* first = static_cast<const char*>(place);
+      staged.assign(first, first + (height - 1) * from.pitch + width);
+      place = staged.data();
+    }
+    if (to.device >= 0 && in_device_variable(to.pointer)) bring_variables(to.device);
+    copy_from(place);
+  };
   return wait || pageable ? enqueue_and_wait(stream, run, parameters)
                           : enqueue(stream, run, cudaGraphNodeTypeMemcpy, parameters);
 }
@@ -320,7 +335,9 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
       return cudaSuccess;
     }
     switch (a->kind) {
-      case memory_kind::symbol:
+      case memory_kind::symbol:  // each device has one there
+        *attributes = {cudaMemoryTypeDevice, current_device(), address, nullptr};
+        break;
       case memory_kind::device:
         *attributes = {cudaMemoryTypeDevice, a->device, address, nullptr};
         break;
@@ -353,8 +370,8 @@ cudaError_t cudaMemcpyPeer(void* to, int to_device, const void* from, int from_d
         from_device >= device_count())
       return fail(cudaErrorInvalidDevice);
     for (int d = 0; d < device_count(); ++d) finish_device(d);
-    return copy({to, bytes, "destination"}, {from, bytes, "source"}, bytes, 1,
-                cudaMemcpyDeviceToDevice, nullptr, true);
+    return copy({to, bytes, "destination", to_device}, {from, bytes, "source", from_device}, bytes,
+                1, cudaMemcpyDeviceToDevice, nullptr, true);
   });
 }
 cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device,
@@ -363,8 +380,8 @@ cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int f
     if (to_device < 0 || to_device >= device_count() || from_device < 0 ||
         from_device >= device_count())
       return fail(cudaErrorInvalidDevice);
-    return copy({to, bytes, "destination"}, {from, bytes, "source"}, bytes, 1,
-                cudaMemcpyDeviceToDevice, stream, false);
+    return copy({to, bytes, "destination", to_device}, {from, bytes, "source", from_device}, bytes,
+                1, cudaMemcpyDeviceToDevice, stream, false);
   });
 }
 cudaError_t cudaMemcpy2D(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
@@ -444,7 +461,8 @@ cudaError_t copy_to_symbol(void* symbol, std::size_t symbol_bytes, const void* f
       return fail(cudaErrorInvalidMemcpyDirection);
     if (bytes == 0) return cudaSuccess;
     auto* to = static_cast<char*>(symbol) + offset;
-    const auto copy_from = [=](const void* place) {
+    const auto copy_from = [=, device = current_device()](const void* place) {
+      bring_variables(device);
       note_copy(to, from, bytes, stream, to);
       std::memcpy(to, place, bytes);
     };
@@ -465,7 +483,8 @@ cudaError_t copy_from_symbol(void* to, const void* symbol, std::size_t symbol_by
       return fail(cudaErrorInvalidMemcpyDirection);
     if (bytes == 0) return cudaSuccess;
     const auto* from = static_cast<const char*>(symbol) + offset;
-    const auto run = [=] {
+    const auto run = [=, device = current_device()] {
+      bring_variables(device);
       note_copy(to, from, bytes, stream, from);
       std::memcpy(to, from, bytes);
     };

@@ -18,6 +18,7 @@
 #include "base/events.hpp"
 #include "base/report.hpp"
 #include "context/device.hpp"
+#include "context/device_variables.hpp"
 #include "cpu_device.h"
 #include "cpu_device/host_work.h"
 #include "engine/engine.hpp"
@@ -116,6 +117,7 @@ void run_first(CUstream_st* stream) {
   stream->queue.pop_front();
   unsettled.fetch_sub(1, std::memory_order_relaxed);
   if (!run) return;
+  bring_variables(stream->device);
   const running_work now(stream, name);
   run();
 }

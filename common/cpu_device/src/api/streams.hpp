@@ -33,6 +33,7 @@ struct CUgraphNode_st {
   std::function<void()> work;           // empty: nothing to do
   std::vector<CUgraphNode_st*> before;  // what it depends on
   CUgraph_st* graph = nullptr;
+  int device = cpu_device::current_device();                  // that it does its work on
   std::shared_ptr<cpu_device::graph_memory> memory;           // that it allocates or frees
   cpu_device::parameters_ptr parameters;                      // null: it cannot be asked for them
   std::shared_ptr<cpu_device::conditional_node> conditional;  // null: it is of another kind

@@ -32,7 +32,7 @@ cudaError_t error_of(int device);
 void break_device(int device, cudaError_t error);
 
 /// What a device has is forgotten in this order.
-enum class reset_step { streams, events, graphics, arrays, settings, pools, count };
+enum class reset_step { streams, events, graphics, arrays, settings, pools, variables, count };
 /// Whoever keeps something for devices says here how it is forgotten, before main() starts.
 bool on_reset(reset_step step, void (*forget)(int device));
 /// Forgets all that belongs to the device, its memory and its error.
