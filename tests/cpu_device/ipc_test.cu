@@ -157,8 +157,6 @@ __global__ void step(int* value, int from, int to) {
   *value = *value == from ? to : -1000;
 }
 
-__global__ void write_at(char* data, int place) { data[place] = 1; }
-
 int* open_memory() {
   void* memory = nullptr;
   CHECK(cudaIpcOpenMemHandle(&memory, from_parent<cudaIpcMemHandle_t>(),
@@ -278,6 +276,8 @@ void exports() {
 }
 
 #ifdef __CPU_DEVICE__
+__global__ void write_at(char* data, int place) { data[place] = 1; }
+
 void uses_after_close() {
   int* memory = open_memory();
   CHECK(cudaIpcCloseMemHandle(memory) == cudaSuccess);
@@ -505,23 +505,23 @@ TEST(IpcEvents, OrderTheWorkOfTwoProcesses) {
   in_every_policy_of_both([] {
     const device_array<int> value(1, 0);
     cudaStream_t stream = nullptr;
-    cudaEvent_t mine = nullptr, childs = nullptr;
+    cudaEvent_t mine = nullptr, theirs = nullptr;
     ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
     ASSERT_EQ(cudaEventCreateWithFlags(&mine, kShared), cudaSuccess);
     child_process other("takes_turns");
     other.send(handle_of(value.data()));
     other.send(handle_of(mine));
-    ASSERT_EQ(cudaIpcOpenEventHandle(&childs, other.receive<cudaIpcEventHandle_t>()), cudaSuccess);
+    ASSERT_EQ(cudaIpcOpenEventHandle(&theirs, other.receive<cudaIpcEventHandle_t>()), cudaSuccess);
     for (int round = 0; round < kRounds; ++round) {
       step<<<1, 1, 0, stream>>>(value.data(), 2 * round, 2 * round + 1);
       EXPECT_EQ(cudaEventRecord(mine, stream), cudaSuccess);
       other.send('r');
       other.receive<char>();
-      EXPECT_EQ(cudaStreamWaitEvent(stream, childs, 0), cudaSuccess);
+      EXPECT_EQ(cudaStreamWaitEvent(stream, theirs, 0), cudaSuccess);
     }
     EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
     EXPECT_EQ(value.to_host()[0], 2 * kRounds);
-    EXPECT_EQ(cudaEventDestroy(childs), cudaSuccess);
+    EXPECT_EQ(cudaEventDestroy(theirs), cudaSuccess);
     other.send('e');
     other.finish();
     EXPECT_EQ(cudaEventDestroy(mine), cudaSuccess);
@@ -630,10 +630,16 @@ TEST(IpcOnTheCpu, MemoryOutlivesItsFreeing) {
   ASSERT_EQ(cudaFree(freed), cudaSuccess);
   other.send('f');
   other.finish();
-  // Nobody can open it any more.
+  // Nobody can open it any more, nor by its handle what has the number of its descriptor now.
+  std::vector<int*> others(10);
+  for (int*& more : others) {
+    ASSERT_EQ(cudaMalloc(&more, 40), cudaSuccess);
+    handle_of(more);
+  }
   void* address = nullptr;
   EXPECT_EQ(cudaIpcOpenMemHandle(&address, handle, cudaIpcMemLazyEnablePeerAccess),
             cudaErrorInvalidResourceHandle);
+  for (int* more : others) EXPECT_EQ(cudaFree(more), cudaSuccess);
   cudaGetLastError();
 }
 
