@@ -65,6 +65,7 @@ enum class object_kind {
   texture_object,  // whether or not its memory is still there
   surface_object,
   graphics_resource,  // of OpenGL
+  opened_memory,      // of other processes: each cudaIpcOpenMemHandle
   library_handle,     // of cuBLAS, cuBLASLt, cuBLAS-Xt and cuRAND
 };
 constexpr object_kind kLastObjectKind = object_kind::library_handle;

@@ -48,7 +48,8 @@ enum cudaDeviceP2PAttr {
 cudaError_t cudaDeviceGetP2PAttribute(int* value, enum cudaDeviceP2PAttr attribute, int source,
                                       int destination);
 
-// Other processes have devices of their own: all of this is cudaErrorNotSupported.
+// Memory and events that processes of one user on one machine share. A process finds what a handle
+// is for in the process that made the handle, as long as it is there.
 typedef struct cudaIpcMemHandle_st {
   char reserved[64];
 } cudaIpcMemHandle_t;
@@ -56,9 +57,12 @@ typedef struct cudaIpcEventHandle_st {
   char reserved[64];
 } cudaIpcEventHandle_t;
 #define cudaIpcMemLazyEnablePeerAccess 1U
+/// Of memory of cudaMalloc, at any place in it: the handle is for the whole allocation.
 cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* pointer);
+/// Gives the memory to the current device. The only flags are cudaIpcMemLazyEnablePeerAccess.
 cudaError_t cudaIpcOpenMemHandle(void** pointer, cudaIpcMemHandle_t handle, unsigned int flags);
 cudaError_t cudaIpcCloseMemHandle(void* pointer);
+/// Of an event made with cudaEventInterprocess | cudaEventDisableTiming.
 cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t* handle, cudaEvent_t event);
 cudaError_t cudaIpcOpenEventHandle(cudaEvent_t* event, cudaIpcEventHandle_t handle);
 

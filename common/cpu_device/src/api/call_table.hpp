@@ -51,11 +51,11 @@
   X(cudaDeviceGetP2PAttribute, none, cudaErrorInvalidDevice)                             \
   X(cudaGetDriverEntryPoint, none, cudaErrorNotSupported)                                \
   X(cudaGetDriverEntryPointByVersion, none, cudaErrorNotSupported)                       \
-  X(cudaIpcGetMemHandle, checked, cudaErrorNotSupported)                                 \
-  X(cudaIpcOpenMemHandle, checked, cudaErrorNotSupported)                                \
-  X(cudaIpcCloseMemHandle, checked | releases, cudaErrorNotSupported)                    \
-  X(cudaIpcGetEventHandle, checked, cudaErrorNotSupported)                               \
-  X(cudaIpcOpenEventHandle, checked, cudaErrorNotSupported)                              \
+  X(cudaIpcGetMemHandle, checked | uncaptured, cudaErrorMemoryAllocation)                \
+  X(cudaIpcOpenMemHandle, checked | uncaptured, cudaErrorMapBufferObjectFailed)          \
+  X(cudaIpcCloseMemHandle, checked | uncaptured | releases, cudaErrorInvalidValue)       \
+  X(cudaIpcGetEventHandle, checked, cudaErrorMemoryAllocation)                           \
+  X(cudaIpcOpenEventHandle, checked, cudaErrorMapBufferObjectFailed)                     \
   /* memory */                                                                           \
   X(cudaMalloc, checked | uncaptured, cudaErrorMemoryAllocation)                         \
   X(cudaMallocHost, checked | uncaptured, cudaErrorMemoryAllocation)                     \

@@ -33,11 +33,6 @@ std::map<int, settings>& all_settings() {
 }
 settings& here() { return all_settings()[current_device()]; }
 
-cudaError_t no_other_processes() {
-  return fail(cudaErrorNotSupported,
-              this_call() + ": memory and events of the CPU device belong to one process");
-}
-
 cudaError_t driver_function(const char* symbol, void** function,
                             cudaDriverEntryPointQueryResult* result) {
   if (symbol == nullptr || function == nullptr) return fail(cudaErrorInvalidValue);
@@ -164,22 +159,6 @@ cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr attribute, i
     *value = attribute == cudaDevP2PAttrPerformanceRank ? 0 : can;
     return cudaSuccess;
   });
-}
-
-cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t*, void*) {
-  return call(api::cudaIpcGetMemHandle, [&] { return no_other_processes(); });
-}
-cudaError_t cudaIpcOpenMemHandle(void**, cudaIpcMemHandle_t, unsigned int) {
-  return call(api::cudaIpcOpenMemHandle, [&] { return no_other_processes(); });
-}
-cudaError_t cudaIpcCloseMemHandle(void*) {
-  return call(api::cudaIpcCloseMemHandle, [&] { return no_other_processes(); });
-}
-cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t*, cudaEvent_t) {
-  return call(api::cudaIpcGetEventHandle, [&] { return no_other_processes(); });
-}
-cudaError_t cudaIpcOpenEventHandle(cudaEvent_t*, cudaIpcEventHandle_t) {
-  return call(api::cudaIpcOpenEventHandle, [&] { return no_other_processes(); });
 }
 
 cudaError_t cudaGetDriverEntryPoint(const char* symbol, void** function, unsigned long long,

@@ -3,6 +3,7 @@
 
 // Events: what has been reached, and when.
 
+#include <algorithm>
 #include <chrono>
 #include <set>
 
@@ -27,6 +28,7 @@ std::set<CUevent_st*>& doomed_events() {
 
 void destroy(CUevent_st* event) {
   events().erase(event);
+  event->exported.reset();
   doomed_events().insert(event);
   if (unsettled.load(std::memory_order_relaxed) != 0) return;  // some stream still has work
   for (CUevent_st* doomed : doomed_events()) delete doomed;
@@ -45,10 +47,24 @@ const bool resets_events = on_reset(reset_step::events, [](int device) {
 
 }  // namespace
 
+CUevent_st* new_event(unsigned flags) {
+  auto* made = new CUevent_st;
+  made->device = current_device();
+  made->flags = flags;
+  events().insert(made);
+  return made;
+}
+
 bool is_event(cudaEvent_t event) { return event != nullptr && events().count(event) != 0; }
 cudaError_t bad_event() {
   return fail(cudaErrorInvalidResourceHandle,
               "this event does not exist: it was destroyed, or never created");
+}
+
+bool is_interprocess(const CUevent_st& event) { return (event.flags & cudaEventInterprocess) != 0; }
+bool has_interprocess_events() {
+  return std::any_of(events().begin(), events().end(),
+                     [](const CUevent_st* event) { return is_interprocess(*event); });
 }
 
 void mark_reached(CUevent_st* event) {
@@ -76,11 +92,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int flags) {
     if ((flags & cudaEventInterprocess) != 0 && (flags & cudaEventDisableTiming) == 0)
       return fail(cudaErrorInvalidValue,
                   "an event with cudaEventInterprocess needs cudaEventDisableTiming, too");
-    auto* made = new CUevent_st;
-    made->device = current_device();
-    made->flags = flags;
-    events().insert(made);
-    *event = made;
+    *event = new_event(flags);
     return cudaSuccess;
   });
 }
@@ -131,7 +143,7 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
                   if (is_event(event) && event->serial == serial)  // not recorded again since
                     mark_reached(event);
                 }},
-               false);
+               is_interprocess(*event));
   });
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {

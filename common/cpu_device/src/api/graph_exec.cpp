@@ -222,13 +222,14 @@ cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream) {
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
   return call(api::cudaGraphLaunch, [&] {
     if (!is_exec(exec)) return fail(cudaErrorInvalidValue);
-    return enqueue(
-        stream,
-        [nodes = exec->nodes] {
-          begin_conditions(*nodes);
-          run_graph(*nodes);
-        },
-        cudaGraphNodeTypeGraph);
+    return put(stream,
+               {0,
+                [nodes = exec->nodes] {
+                  begin_conditions(*nodes);
+                  run_graph(*nodes);
+                },
+                nullptr, 0, cudaGraphNodeTypeGraph},
+               has_interprocess_events());  // a node may record one
   });
 }
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {

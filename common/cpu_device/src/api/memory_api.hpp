@@ -17,6 +17,7 @@ constexpr std::size_t kPitchAlignment = 512;  // of rows, by cudaMallocPitch and
 cudaError_t allocate_async(void** pointer, std::size_t bytes, int device, const void* made_at);
 /// memory_pools.cpp: memory that is freed is its pool's again, if it came from one.
 void return_to_pool(void* pointer);
+bool is_pool_memory(void* pointer);
 /// memory_pools.cpp: the host has waited, so pools keep no more than their release thresholds.
 void release_unused_of_pools();
 /// Tells observers of copies, when the copy runs. `from` is null where bytes are set. `symbol` is

@@ -158,6 +158,13 @@ void return_to_pool(void* pointer) {
   });
 }
 
+bool is_pool_memory(void* pointer) {
+  bool found = false;
+  for_each_pool(
+      [&](const CUmemPoolHandle_st& pool) { found |= pool.allocations.count(pointer) != 0; });
+  return found;
+}
+
 void release_unused_of_pools() {
   for_each_pool([](CUmemPoolHandle_st& pool) {
     pool.keep(pool.settings.at(cudaMemPoolAttrReleaseThreshold));

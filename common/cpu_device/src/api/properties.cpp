@@ -370,6 +370,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
     p->hostRegisterSupported = 1;
     p->memoryPoolsSupported = 1;
     p->hostRegisterReadOnlySupported = 1;
+    p->ipcEventSupported = 1;
     p->clusterLaunch = 1;
     p->deviceNumaId = p->hostNumaId = -1;
     return cudaSuccess;

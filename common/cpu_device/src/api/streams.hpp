@@ -17,6 +17,7 @@
 
 #include "api/calls.hpp"
 #include "api/stream_queue.hpp"
+#include "base/shared_file.hpp"
 #include "context/device.hpp"
 #include "context/objects.hpp"
 #include "cpu_device/events.h"
@@ -95,6 +96,8 @@ struct CUevent_st {
   std::chrono::steady_clock::time_point time;
   std::shared_ptr<cpu_device::stream_capture> capture;  // recorded into this one
   std::vector<CUgraphNode_st*> last;
+  std::shared_ptr<const cpu_device::shared_file> exported;  // null: no handle of it was asked for
+  bool imported = false;
 };
 
 namespace cpu_device {
@@ -134,8 +137,13 @@ class running_work {
 };
 
 // event_api.cpp
+CUevent_st* new_event(unsigned flags);
 bool is_event(cudaEvent_t event);
 cudaError_t bad_event();
+/// Other processes may wait for such an event, and cannot run what it waits for. So they never find
+/// one that has been recorded and not reached: it is recorded when its stream has come there.
+bool is_interprocess(const CUevent_st& event);
+bool has_interprocess_events();
 /// Runs what the event was recorded behind.
 void await_event(CUevent_st* event);
 void mark_reached(CUevent_st* event);

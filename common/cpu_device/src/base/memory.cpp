@@ -4,16 +4,19 @@
 #include "base/memory.hpp"
 
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <deque>
 #include <map>
 #include <mutex>
 #include <shared_mutex>
+#include <utility>
 #include <vector>
 
 #include "base/events.hpp"
@@ -58,14 +61,19 @@ std::size_t slack_of(const allocation& a) {
 /// so that what is copied from one allocation's slack to another's is seen. Always one of the odd
 /// bytes from 0xA1 to 0xDF: what kernels write most (small numbers, 255, the low bytes of a whole
 /// number as a float) is none of them, wherever the system puts the allocation.
-char canary(const char* address) {
-  return static_cast<char>(0xA1U + 2 * ((number(address) * 0x9E3779B97F4A7C15U) >> 59));
+char canary(std::uintptr_t address) {
+  return static_cast<char>(0xA1U + 2 * ((address * 0x9E3779B97F4A7C15U) >> 59));
+}
+
+/// What it is at `end[i]`. Processes that share an allocation have it at different addresses.
+char canary_behind(const allocation& a, std::size_t i) {
+  return canary((a.imported ? a.home : number(a.begin)) + a.bytes + i);
 }
 
 void fill_slack(const allocation& a) {
   char* end = a.begin + a.bytes;
   const std::size_t n = slack_of(a);
-  for (std::size_t i = 0; i < n; ++i) end[i] = canary(end + i);
+  for (std::size_t i = 0; i < n; ++i) end[i] = canary_behind(a, i);
 }
 
 /// The first byte of the slack that somebody has written; null if nobody has.
@@ -73,7 +81,7 @@ const char* touched_slack(const allocation& a) {
   const char* end = a.begin + a.bytes;
   const std::size_t n = slack_of(a);
   for (std::size_t i = 0; i < n; ++i)
-    if (end[i] != canary(end + i)) return end + i;
+    if (end[i] != canary_behind(a, i)) return end + i;
   return nullptr;
 }
 
@@ -95,14 +103,19 @@ void excuse_leaks() { leaks_are_excused.store(true, std::memory_order_relaxed); 
 __attribute__((destructor)) void report_leaks() {
   if (owner != getpid() || leaks_are_excused.load(std::memory_order_relaxed)) return;
   const std::shared_lock lock(table_mutex);
-  std::size_t bytes = 0, count = 0;
-  const allocation* first = nullptr;
+  std::size_t bytes = 0, count = 0, open = 0;
+  const allocation *first = nullptr, *first_open = nullptr;
   for (const auto& [begin, a] : allocations()) {
+    if (a.imported && ++open == 1) first_open = &a;
     if (!a.ours()) continue;
     ++count;
     bytes += a.bytes;
     if (first == nullptr) first = &a;
   }
+  if (open != 0)
+    explain(std::to_string(open) + (open == 1 ? " allocation" : " allocations") +
+            " of other processes never closed; one of them is " + describe(*first_open) +
+            ". Each cudaIpcOpenMemHandle needs its cudaIpcCloseMemHandle.");
   if (count == 0) return;
   explain(std::to_string(count) + (count == 1 ? " allocation (" : " allocations (") +
           human_bytes(bytes) + ") never freed; one of them is " + describe(*first) +
@@ -128,6 +141,43 @@ std::size_t device_bytes_in_use(int device) {
   return it == bytes_in_use().end() ? 0 : it->second;
 }
 
+namespace {
+
+char* low_of(const allocation& a) { return static_cast<char*>(a.mapping) + kPage; }
+std::size_t room_of(const allocation& a) { return a.mapping_bytes - 2 * kPage; }
+
+/// Finds a place for `bytes` bytes and the guard pages: pages of `file`, or new ones (-1).
+bool map_pages(allocation& a, std::size_t bytes, int file) {
+  const std::size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  const std::size_t room = (rounded + kPage - 1) / kPage * kPage;
+  const std::size_t total = room + 2 * kPage;
+  void* map = mmap(nullptr, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (map == MAP_FAILED) return false;
+  char* low = static_cast<char*>(map) + kPage;
+  if (file < 0 ? mprotect(low, room, PROT_READ | PROT_WRITE) != 0
+               : mmap(low, room, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) ==
+                     MAP_FAILED) {
+    munmap(map, total);
+    return false;
+  }
+  a.begin = low + room - rounded;
+  a.bytes = bytes;
+  a.mapping = map;
+  a.mapping_bytes = total;
+  return true;
+}
+
+/// From now on it is found by its addresses.
+void enter(const allocation& a) {
+  {
+    const std::unique_lock lock(table_mutex);
+    allocations()[number(a.begin)] = a;
+  }
+  publish_allocation(&observer::allocated, a);
+}
+
+}  // namespace
+
 void* allocate(std::size_t bytes, memory_kind kind, int device, unsigned flags,
                const void* made_at) {
   owner = getpid();
@@ -141,37 +191,20 @@ void* allocate(std::size_t bytes, memory_kind kind, int device, unsigned flags,
       used += bytes;
     }
   }
-  const std::size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-  const std::size_t room = (rounded + kPage - 1) / kPage * kPage;
-  const std::size_t total = room + 2 * kPage;
-  void* map = mmap(nullptr, total, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (map == MAP_FAILED) {
+  allocation a;
+  if (!map_pages(a, bytes, -1)) {
     const std::unique_lock lock(table_mutex);
     if (counts) bytes_in_use()[device] -= bytes;
     return nullptr;
   }
-  char* low = static_cast<char*>(map) + kPage;
-  if (room >= 2 * kHugePage) madvise(low, room, MADV_HUGEPAGE);
-  mprotect(map, kPage, PROT_NONE);
-  mprotect(low + room, kPage, PROT_NONE);
-  std::memset(low, poison_byte.load(std::memory_order_relaxed), room);
-
-  allocation a;
-  a.begin = low + room - rounded;
-  a.bytes = bytes;
+  if (room_of(a) >= 2 * kHugePage) madvise(low_of(a), room_of(a), MADV_HUGEPAGE);
+  std::memset(low_of(a), poison_byte.load(std::memory_order_relaxed), room_of(a));
   a.kind = kind;
   a.device = device;
   a.flags = flags;
-  a.mapping = map;
-  a.mapping_bytes = total;
   a.made_at = made_at;
   fill_slack(a);
-  {
-    const std::unique_lock lock(table_mutex);
-    allocations()[number(a.begin)] = a;
-  }
-  publish_allocation(&observer::allocated, a);
+  enter(a);
   return a.begin;
 }
 
@@ -185,7 +218,12 @@ std::optional<allocation> take(void* pointer, bool device_memory, std::string* w
     return device_memory ? a.kind == memory_kind::device || a.kind == memory_kind::managed
                          : a.kind == memory_kind::pinned;
   };
-  if (it == allocations().end() || !fits(it->second)) {
+  if (it == allocations().end() || it->second.imported || !fits(it->second)) {
+    if (it != allocations().end() && it->second.imported) {
+      *why_not =
+          "the pointer came from cudaIpcOpenMemHandle, and cudaIpcCloseMemHandle gives it back";
+      return std::nullopt;
+    }
     if (it != allocations().end()) {
       *why_not = device_memory ? "the pointer came from cudaMallocHost or cudaHostAlloc, which "
                                  "cudaFreeHost frees"
@@ -211,34 +249,108 @@ std::optional<allocation> take(void* pointer, bool device_memory, std::string* w
   return a;
 }
 
+/// What becomes of one that is in the table no more. Keeps the addresses, gives the memory back: a
+/// later use faults and can be explained.
+void retire(allocation a) {
+  publish_allocation(&observer::freed, a);
+  const std::unique_lock lock(table_mutex);
+  if (mmap(a.mapping, a.mapping_bytes, PROT_NONE,
+           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED) {
+    munmap(a.mapping, a.mapping_bytes);
+    return;
+  }
+  a.freed = true;
+  a.file.reset();
+  freed_ones().push_back(std::move(a));
+  if (freed_ones().size() > kMaxFreed) {
+    munmap(freed_ones().front().mapping, freed_ones().front().mapping_bytes);
+    freed_ones().pop_front();
+  }
+}
+
 }  // namespace
 
 bool release(void* pointer, bool device_memory, std::string* why_not) {
   std::optional<allocation> taken = take(pointer, device_memory, why_not);
   if (!taken) return false;
-  allocation& a = *taken;
-  publish_allocation(&observer::freed, a);
-  const std::unique_lock lock(table_mutex);
-  // Keep the addresses, give the memory back: a later use faults and can be explained.
-  if (mmap(a.mapping, a.mapping_bytes, PROT_NONE,
-           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED) {
-    munmap(a.mapping, a.mapping_bytes);
-    return true;
-  }
-  a.freed = true;
-  freed_ones().push_back(a);
-  if (freed_ones().size() > kMaxFreed) {
-    munmap(freed_ones().front().mapping, freed_ones().front().mapping_bytes);
-    freed_ones().pop_front();
-  }
+  retire(*std::move(taken));
   return true;
 }
 
-namespace {
-/// All of the mapping but its guard pages.
-void protect(const allocation& a, int protection) {
-  mprotect(static_cast<char*>(a.mapping) + kPage, a.mapping_bytes - 2 * kPage, protection);
+// --- memory of several processes ----------------------------------------------------------------
+
+std::shared_ptr<const shared_file> share(void* pointer, std::string* why) {
+  const std::unique_lock lock(table_mutex);
+  allocation& a = allocations().at(number(pointer));
+  if (a.file != nullptr) return a.file;
+  const auto file = shared_file::make(room_of(a), why);
+  if (file == nullptr) return nullptr;
+  void* copy = mmap(nullptr, room_of(a), PROT_READ | PROT_WRITE, MAP_SHARED, file->descriptor(), 0);
+  if (copy != MAP_FAILED) {
+    std::memcpy(copy, low_of(a), room_of(a));
+    if (mremap(copy, room_of(a), room_of(a), MREMAP_MAYMOVE | MREMAP_FIXED, low_of(a)) !=
+        MAP_FAILED)
+      return a.file = file;
+    *why = std::strerror(errno);
+    munmap(copy, room_of(a));
+  } else {
+    *why = std::strerror(errno);
+  }
+  return nullptr;
 }
+
+void* open_shared(const shared_file& file, std::size_t bytes, std::uintptr_t home, int device,
+                  const void* made_at, std::string* why) {
+  owner = getpid();
+  {
+    const std::unique_lock lock(table_mutex);
+    for (auto& [begin, a] : allocations()) {
+      if (!a.imported || a.token != file.token() || a.device != device) continue;
+      ++a.opened;
+      return a.begin;
+    }
+  }
+  allocation a;
+  struct stat status {};
+  const bool fits =
+      fstat(file.descriptor(), &status) == 0 && bytes <= static_cast<std::size_t>(status.st_size);
+  const bool mapped = fits && map_pages(a, bytes, file.descriptor());
+  if (!mapped) {
+    *why = fits ? std::strerror(errno) : "the handle has been changed";
+    return nullptr;
+  }
+  a.device = device;
+  a.made_at = made_at;
+  a.imported = true;
+  a.opened = 1;
+  a.token = file.token();
+  a.home = home;
+  enter(a);
+  return a.begin;
+}
+
+bool close_shared(void* pointer) {
+  allocation a;
+  {
+    const std::unique_lock lock(table_mutex);
+    const auto it = allocations().find(number(pointer));
+    if (it == allocations().end() || !it->second.imported) return false;
+    if (--it->second.opened != 0) return true;
+    a = std::move(it->second);
+    allocations().erase(it);
+  }
+  retire(std::move(a));
+  return true;
+}
+
+std::size_t live_openings() {
+  const std::shared_lock lock(table_mutex);
+  std::size_t count = 0;
+  for (const auto& [begin, a] : allocations()) count += static_cast<std::size_t>(a.opened);
+  return count;
+}
+
+namespace {
 void set_closed(void* pointer, bool closed, bool of_graph) {
   const std::unique_lock lock(table_mutex);
   const auto it = allocations().find(number(pointer));
@@ -246,7 +358,7 @@ void set_closed(void* pointer, bool closed, bool of_graph) {
   it->second.of_graph |= of_graph;
   if (it->second.closed == closed) return;
   it->second.closed = closed;
-  protect(it->second, closed ? PROT_NONE : PROT_READ | PROT_WRITE);
+  mprotect(low_of(it->second), room_of(it->second), closed ? PROT_NONE : PROT_READ | PROT_WRITE);
 }
 }  // namespace
 
@@ -290,7 +402,7 @@ bool check_slack(const char* after_what) {
   {
     const std::shared_lock lock(table_mutex);
     for (const auto& [begin, a] : allocations()) {
-      if (!a.ours() || a.closed || slack_of(a) == 0) continue;
+      if (!a.has_slack() || a.closed || slack_of(a) == 0) continue;
       const char* touched = touched_slack(a);
       if (touched == nullptr) continue;
       const auto past = static_cast<std::size_t>(touched - (a.begin + a.bytes));
@@ -314,7 +426,9 @@ void release_device(int device) {
         mine.push_back(a.begin);
   }
   std::string ignored;
-  for (void* p : mine) release(p, true, &ignored);
+  for (void* p : mine)
+    if (!release(p, true, &ignored))
+      while (close_shared(p)) continue;
 }
 
 cudaError_t register_host(void* pointer, std::size_t bytes, unsigned flags) {
@@ -361,10 +475,10 @@ std::string describe(const allocation& a) {
   static constexpr const char* kNames[] = {"device memory", "managed memory", "pinned host memory",
                                            "registered host memory", "a __device__ variable"};
   std::string text = kNames[static_cast<int>(a.kind)];
-  text += " (" + human_bytes(a.bytes);
+  text += (a.imported ? " of another process (" : " (") + human_bytes(a.bytes);
   const std::string place = source_place(a.made_at);
-  if (!place.empty()) text += ", allocated at " + place;
-  return text + (a.freed ? ", already freed)" : ")");
+  if (!place.empty()) text += (a.imported ? ", opened at " : ", allocated at ") + place;
+  return text + (!a.freed ? ")" : a.imported ? ", already closed)" : ", already freed)");
 }
 
 std::size_t live_allocations() {

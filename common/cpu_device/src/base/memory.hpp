@@ -5,9 +5,12 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
+#include "base/shared_file.hpp"
 #include "cpu_device/events.h"
 #include "cpu_device/runtime_api.h"
 
@@ -15,7 +18,9 @@ namespace cpu_device {
 
 struct allocation {
   /// Memory that the CPU device made, and that is to be freed.
-  bool ours() const { return kind != memory_kind::registered && kind != memory_kind::symbol; }
+  bool ours() const { return !imported && has_slack(); }
+  /// The CPU device looks at the bytes behind it.
+  bool has_slack() const { return kind != memory_kind::registered && kind != memory_kind::symbol; }
 
   char* begin = nullptr;
   std::size_t bytes = 0;
@@ -28,6 +33,12 @@ struct allocation {
   void* mapping = nullptr;  // with the guard pages
   std::size_t mapping_bytes = 0;
   const void* made_at = nullptr;  // return address of the call that made it
+
+  std::shared_ptr<const shared_file> file;  // that has its pages, for other processes; null: none
+  bool imported = false;                    // of another process, which has to free it
+  int opened = 0;                           // how often this process has opened it
+  std::uint64_t token = 0;                  // of the file of an imported one
+  std::uintptr_t home = 0;                  // where an imported one is in the process that made it
 };
 
 /// A kernel has failed, and what is allocated cannot be given back: nothing is told of it at the
@@ -47,6 +58,20 @@ bool release(void* pointer, bool device_memory, std::string* why_not);
 /// graph allocates, and that no launch has allocated, or that has been freed since.
 void close_memory(void* pointer, bool of_graph = false);
 void open_memory(void* pointer);
+
+/// Puts the pages of the allocation that begins here into a file, where they stay: nobody may use
+/// them meanwhile. The same file each time; null if there cannot be one.
+std::shared_ptr<const shared_file> share(void* pointer, std::string* why);
+/// The `bytes` bytes that share() has put into a file of another process, where they are at `home`;
+/// as memory of `device`. Each device has them once, at the same address however often they are
+/// opened. Null if that is impossible.
+void* open_shared(const shared_file& file, std::size_t bytes, std::uintptr_t home, int device,
+                  const void* made_at, std::string* why);
+/// Undoes one open_shared(); after the last one, later uses are found as those of freed memory.
+/// False if it is not open.
+bool close_shared(void* pointer);
+/// How many open_shared() have not been undone.
+std::size_t live_openings();
 
 /// The allocation that holds this address.
 std::optional<allocation> find_allocation(const void* address);

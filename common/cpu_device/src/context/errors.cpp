@@ -47,6 +47,7 @@ constexpr error_text kErrors[] = {
     CPU_DEVICE_ERROR(cudaErrorInvalidDeviceFunction, "invalid device function"),
     CPU_DEVICE_ERROR(cudaErrorNoDevice, "no CUDA-capable device is detected"),
     CPU_DEVICE_ERROR(cudaErrorInvalidDevice, "invalid device ordinal"),
+    CPU_DEVICE_ERROR(cudaErrorDeviceUninitialized, "invalid device context"),
     CPU_DEVICE_ERROR(cudaErrorMapBufferObjectFailed, "mapping of buffer object failed"),
     CPU_DEVICE_ERROR(cudaErrorUnmapBufferObjectFailed, "unmapping of buffer object failed"),
     CPU_DEVICE_ERROR(cudaErrorAlreadyMapped, "resource already mapped"),

@@ -48,6 +48,8 @@ const char* name_of(object_kind kind) {
       return "surface objects";
     case object_kind::graphics_resource:
       return "registrations of OpenGL's buffers and textures";
+    case object_kind::opened_memory:
+      return "openings of memory of other processes";
     case object_kind::library_handle:
       return "handles of cuBLAS and generators of cuRAND";
     default:
