@@ -292,7 +292,8 @@ def _sphinx(builder: str, source: Path, folder: Path) -> bool:
     """Whether Sphinx has built folder/BUILDER without a warning."""
     command = [sys.executable, "-m", "sphinx", "--builder", builder, "--quiet", "--keep-going"]
     command += ["--fail-on-warning", "--jobs", str(min(2, os.cpu_count() or 1))]
-    command += ["--conf-dir", str(ROOT / "site"), "--doctree-dir", str(folder / f"{builder}.trees")]
+    trees = folder / ("html.trees" if builder == "html" else "book.trees")  # read once for both
+    command += ["--conf-dir", str(ROOT / "site"), "--doctree-dir", str(trees)]
     command += [str(source), str(folder / builder)]
     settings = json.dumps({"folder": str(folder), "builder": builder})
     environment = {**os.environ, "LAB_SITE": settings}

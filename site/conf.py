@@ -87,9 +87,10 @@ copybutton_exclude = ".linenos, .gp, .go"
 PICTURES = {**drawings.pictures(), **benchmark_page.pictures(ROOT)}  # drawings and charts
 
 
-def _pictures_into_pages(app, doctree):
+def _pictures_into_pages(app, doctree, docname):
     """A drawing or a chart becomes part of its page, so that it follows the page's colours, and
-    its words can be found and read aloud. (Not in EPUB, whose readers want files.)"""
+    its words can be found and read aloud. (Not in EPUB, whose readers want files. So
+    it is done when a page is written: both books share what was read.)"""
     for image in list(doctree.findall(nodes.image)):
         path = f"docs/{image['uri'].lstrip('/')}"
         if path not in PICTURES:
@@ -97,7 +98,6 @@ def _pictures_into_pages(app, doctree):
         if app.builder.name == "epub":
             image["alt"] = PICTURES[path].description
             continue
-        app.env.note_dependency(str(ROOT / path))
         svg = PICTURES[path].inline()
         label = html.escape(image.get("alt", ""), quote=True)
         raw = nodes.raw(
@@ -188,7 +188,7 @@ def setup(app):
     else:
         app.connect("doctree-read", _wide_code_is_smaller)
     app.connect("html-page-context", _levels_in_the_contents, priority=900)  # after the theme's
-    app.connect("doctree-read", _pictures_into_pages, priority=100)
+    app.connect("doctree-resolved", _pictures_into_pages)
     app.connect("doctree-read", _no_links_out_of_books)
     app.connect("doctree-read", _wide_tables_scroll)
     app.connect("doctree-read", _repository_anchors, priority=100)

@@ -4,7 +4,8 @@
 """The book on paper: Sphinx makes one page of all, and Chromium prints it.
 
 Chromium numbers the pages, but a style sheet cannot ask it on which of them a heading is. So it
-prints twice: once to learn the numbers, and once with them in the table of contents.
+prints twice: once to learn the numbers, and once with them in the table of contents. Only then it
+writes the outline, and tags for those who have the book read aloud: a third of the time.
 """
 
 import html
@@ -40,11 +41,11 @@ def print_book(page: Path, file: Path, parts: Parts) -> str:
     with tempfile.TemporaryDirectory(dir=file.parent) as folder:
         printed = Path(folder) / file.name
         numbers: Dict[str, int] = {}
-        for _ in range(2):
+        for last in (False, True):
             contents = _contents(text, parts, numbers)
             whole = page.with_name("whole.html")
             whole.write_text(f"{before}{contents}{chapters}{after}", encoding="utf-8")
-            problem = _print(whole, printed)
+            problem = _print(whole, printed, last)
             if problem:
                 return problem
             book = pypdf.PdfReader(printed)
@@ -91,11 +92,12 @@ def _entry(kind: str, anchor: str, title: str, numbers: Dict[str, int]) -> str:
     )
 
 
-def _print(page: Path, file: Path) -> str:
+def _print(page: Path, file: Path, tags: bool) -> str:
     """What the browser said, if it printed nothing."""
     command = [browser() or "", "--headless=new", "--disable-gpu", "--disable-dev-shm-usage"]
     command += ["--no-sandbox"] if os.geteuid() == 0 else []  # as root it does not start with one
-    command += ["--no-pdf-header-footer", "--generate-pdf-document-outline"]
+    command += ["--no-pdf-header-footer"]
+    command += ["--generate-pdf-document-outline" if tags else "--disable-pdf-tagging"]
     command += ["--host-resolver-rules=MAP * ~NOTFOUND", f"--print-to-pdf={file}", page.as_uri()]
     file.unlink(missing_ok=True)
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -9,6 +9,7 @@ come from the system.
 """
 
 import functools
+import io
 import math
 import os
 import posixpath
@@ -23,7 +24,7 @@ import unittest
 import urllib.parse
 import xml.etree.ElementTree as ElementTree
 import zipfile
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Set, Tuple
@@ -80,6 +81,20 @@ WIDTHS = (360, 768, 1440)
 
 LISTINGS = ("files", "solutions", "tests")  # folders of pages that show source files
 
+# What axe looks at one page of: they are all made alike. It takes seconds a page.
+ALIKE = (*LISTINGS, "answers", "api", "hints")
+OF_THOSE = ("files/01.1_hello_gpu", "answers/01_getting_started", "api/command_line")
+OF_THOSE += ("hints/01.1_hello_gpu", "solutions/01.1_hello_gpu", "tests/01.1_hello_gpu")
+
+# In each field of an explorer: the widest text that it accepts, and one that it refuses.
+TYPED = {
+    "Index of lane i": ("1000000 - 32 * i" + " + 0 * i" * 20, "x" * 99),
+    "Peak rate": ("1000000000", "1e300"),
+    "Bandwidth": ("0.001", "-1"),
+    "Your kernel": ("1000000000", "x" * 99),
+    "Calls of the host": ("\n".join(200 * [f"{10**9 - 1} kernel 100"]), "x" * 99),
+}
+
 
 class Page(HTMLParser):
     """What a page links to, loads, and has as anchors."""
@@ -108,13 +123,19 @@ class Page(HTMLParser):
     handle_startendtag = handle_starttag
 
 
+def page_names() -> List[str]:
+    paths = (path.relative_to(SITE) for path in sorted(SITE.rglob("*.html")))
+    return [path.as_posix() for path in paths if "_static" not in path.parts]
+
+
 @functools.lru_cache(maxsize=None)
 def built_pages() -> Dict[str, Page]:
-    return {
-        path.relative_to(SITE).as_posix(): Page(path.read_text(encoding="utf-8"))
-        for path in sorted(SITE.rglob("*.html"))
-        if "_static" not in path.relative_to(SITE).parts
-    }
+    """Without the spans that only have a class, which are most of what is in the files."""
+    pages = {}
+    for name in page_names():
+        text = (SITE / name).read_text(encoding="utf-8")
+        pages[name] = Page(re.sub(r'</?span(?: class="[^"]*")?>', "", text))
+    return pages
 
 
 def longest_words(name: str) -> Dict[Tuple[str, ...], int]:
@@ -519,6 +540,7 @@ class Browser(webdriver.Chrome):
         super().__init__(options, webdriver.ChromeService(shutil.which("chromedriver") or ""))
         self.set_page_load_timeout(120)
         self.set_script_timeout(120)
+        self.minimized = False
 
     def open(self, page: str) -> None:
         self.get((SITE / page).as_uri() if "?" not in page else f"{SITE.as_uri()}/{page}")
@@ -526,6 +548,14 @@ class Browser(webdriver.Chrome):
     def width(self, width: int) -> None:
         metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
         self.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+
+    def minimize(self, minimized: bool) -> None:
+        """A minimized window has its pages laid out, but does not paint them."""
+        if minimized != self.minimized:
+            window = self.execute_cdp_cmd("Browser.getWindowForTarget", {})["windowId"]
+            bounds = {"windowState": "minimized" if minimized else "normal"}
+            self.execute_cdp_cmd("Browser.setWindowBounds", {"windowId": window, "bounds": bounds})
+            self.minimized = minimized
 
     def messages(self) -> List[str]:
         return [entry["message"] for entry in self.get_log("browser")]
@@ -541,42 +571,46 @@ class Browsers:
         for browser in self.all:
             browser.quit()
 
-    def problems(
-        self, names: Iterable[str], look: Callable[[Browser, str], List[str]]
-    ) -> List[str]:
-        """What `look` finds on these pages, in their order."""
+    def each(self, names: Iterable[str], look: Callable[[Browser, str], Any]) -> List[Any]:
+        """What `look` finds on each of these pages."""
         idle: queue.SimpleQueue[Browser] = queue.SimpleQueue()
         for browser in self.all:
             idle.put(browser)
 
-        def look_at(name: str) -> List[str]:
+        def look_at(name: str) -> Any:
             browser = idle.get()
             try:
-                return [f"{name}: {problem}" for problem in look(browser, name)]
+                return look(browser, name)
             finally:
                 idle.put(browser)
 
         with ThreadPoolExecutor(len(self.all)) as pool:
-            return [problem for found in pool.map(look_at, names) for problem in found]
+            return [*pool.map(look_at, names)]
+
+
+def axe(browser: Browser, **options: Any) -> List[str]:
+    """What axe finds on the page as it is now. (It would load style sheets for rules that are not
+    used, which a page in a file may not do.)"""
+    script = Path(axe_core_python.__file__).parent / "axe.min.js"
+    browser.execute_script(f"if (!window.axe) {{ {script.read_text(encoding='utf-8')} }}")
+    found: List[str] = browser.execute_async_script(
+        """
+        const done = arguments[arguments.length - 1];
+        axe.run(document, arguments[0]).then((r) => done(
+          r.violations.flatMap((v) => v.nodes.map(
+            (n) => `${v.id}: ${n.target.join(" ")}: ${n.failureSummary}`))));
+        """,
+        {**options, "resultTypes": ["violations"], "preload": False},
+    )
+    return found
 
 
 def violations(browser: Browser) -> List[str]:
-    """What axe finds on the page as it is now: in the light, and contrasts in the dark."""
-    script = Path(axe_core_python.__file__).parent / "axe.min.js"
-    browser.execute_script(script.read_text(encoding="utf-8"))
+    """What axe finds in the light, and of contrasts in the dark."""
     problems = []
     for theme, options in (("light", {}), ("dark", {"runOnly": ["color-contrast"]})):
         browser.execute_script(f"document.body.dataset.theme = '{theme}';")
-        found = browser.execute_async_script(
-            """
-            const done = arguments[arguments.length - 1];
-            axe.run(document, arguments[0]).then((r) => done(
-              r.violations.flatMap((v) => v.nodes.map(
-                (n) => `${v.id}: ${n.target.join(" ")}: ${n.failureSummary}`))));
-            """,
-            {**options, "resultTypes": ["violations"]},
-        )
-        problems += [f"{theme}: {problem}" for problem in found]
+        problems += [f"{theme}: {problem}" for problem in axe(browser, **options)]
     return problems
 
 
@@ -615,20 +649,10 @@ class ProfilePageTest(unittest.TestCase):
                 """
             )
             self.assertEqual(wide, [], f"{width} pixels")
-        script = (Path(axe_core_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
-        browser.execute_script(script)
         for scheme in ("light", "dark"):
             feature = {"name": "prefers-color-scheme", "value": scheme}
             browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
-            found = browser.execute_async_script(
-                """
-                const done = arguments[arguments.length - 1];
-                axe.run(document, {resultTypes: ["violations"]}).then((r) => done(
-                  r.violations.flatMap((v) => v.nodes.slice(0, 3).map(
-                    (n) => `${v.id}: ${n.target.join(" ")}: ${n.failureSummary}`))));
-                """
-            )
-            self.assertEqual(found, [], scheme)
+            self.assertEqual(axe(browser), [], scheme)
         self.assertEqual(browser.messages(), [])
 
 
@@ -737,6 +761,23 @@ class GradingPagesTest(unittest.TestCase):
         self.browser.get(page.as_uri())
         self.assertEqual(self.browser.find_element(By.ID, "p").text, "off")
 
+    def test_readers_with_disabilities_can_use_them(self) -> None:
+        """axe is a script, the only one."""
+
+        def run_scripts(value: bool) -> None:
+            self.browser.execute_cdp_cmd(
+                "Emulation.setScriptExecutionDisabled", {"value": not value}
+            )
+
+        run_scripts(True)
+        self.addCleanup(run_scripts, False)
+        self.grade(len(self.names))
+        for page in sorted(self.folder.rglob("*.html")):
+            self.browser.get(page.as_uri())
+            for width in (360, 1440):
+                self.browser.width(width)
+                self.assertEqual(axe(self.browser), [], f"{page.name}, {width} pixels")
+
     def test_pages_of_no_student_and_of_one_fit_every_width(self) -> None:
         for count in (0, 1):
             every = self.grade(count)
@@ -775,79 +816,160 @@ class GradingPagesTest(unittest.TestCase):
             )
 
 
+Looked = Dict[str, List[str]]  # what is looked for -> the problems
+
+
 class BrowserTest(unittest.TestCase):
+    """Each page is loaded once, and looked at in every way. The tests are about what was seen."""
+
     browsers: Browsers
+    looked: Dict[str, Looked]
+    narrow_only: Set[str]
     maxDiff = None
 
     @classmethod
     def setUpClass(cls) -> None:
         cls.browsers = Browsers()
         cls.addClassCleanup(cls.browsers.quit)
+        names = page_names()
+        listings = [n for n in names if n.startswith(tuple(f"{f}/" for f in LISTINGS))]
+        cls.narrow_only = {*listings} - listings_for_every_width(listings)
+        assert len(cls.narrow_only) < len(listings)
+        names.sort(key=cls.made_alike)  # what takes longest comes first
+        cls.looked = dict(zip(names, cls.browsers.each(names, cls.look)))
 
     def setUp(self) -> None:
         for browser in self.browsers.all:
+            browser.minimize(False)
             browser.width(1440)
 
-    def test_pages_load_quietly_and_fit_every_width(self) -> None:
-        """The theme clips what is too wide, so it is looked for; scrolling boxes may hold it. Every
-        page is looked at on the narrowest screen, where least fits; of the many that show source
-        files, only the most demanding also on the others."""
-        listings = [n for n in built_pages() if n.startswith(tuple(f"{f}/" for f in LISTINGS))]
-        narrow_only = {*listings} - listings_for_every_width(listings)
-        self.assertLess(len(narrow_only), len(listings))
+    @staticmethod
+    def made_alike(name: str) -> bool:
+        return name.startswith(tuple(f"{folder}/" for folder in ALIKE))
 
-        def look(browser: Browser, name: str) -> List[str]:
-            problems = []
-            for width in WIDTHS:
-                if width != WIDTHS[0] and name in narrow_only:
-                    break
-                browser.width(width)
-                if width == WIDTHS[0]:
-                    browser.open(name)
-                wide = browser.execute_script(
-                    """
-                    const found = [];
-                    const right = document.documentElement.clientWidth + 1;
-                    if (document.documentElement.scrollWidth > right) found.push("the page");
-                    const boxes = ".diagram, .highlight, .scrolls, .table, .timeline";
-                    for (const e of document.querySelectorAll(".main article :not(pre *, svg *)"))
-                      if (e.getBoundingClientRect().right > right
-                          && !e.parentElement.closest(boxes))
-                        found.push(`${e.tagName} ${e.className} ${e.textContent.slice(0, 30)}`);
-                    return found.slice(0, 3);
-                    """
+    def problems(self, kind: str, least: int) -> List[str]:
+        """Of at least so many pages."""
+        seen = {name: looked[kind] for name, looked in self.looked.items() if kind in looked}
+        self.assertGreaterEqual(len(seen), least, kind)
+        return [f"{name}: {problem}" for name, found in seen.items() for problem in found]
+
+    @classmethod
+    def look(cls, browser: Browser, name: str) -> Looked:
+        """Pages that are made alike have no scripts of their own, and none of them is painted."""
+        looked: Looked = {"widths": []}
+        browser.minimize(cls.made_alike(name))
+        for width in WIDTHS[:1] if name in cls.narrow_only else WIDTHS:
+            browser.width(width)
+            if width == WIDTHS[0]:
+                browser.open(name)
+            looked["widths"] += [f"{width} pixels: {what}" for what in cls.too_wide(browser)]
+        looked["messages"] = browser.messages()
+        if browser.find_elements(By.CSS_SELECTOR, "svg.drawing"):
+            looked["drawings"] = cls.words_outside(browser)
+        if not cls.made_alike(name) or name in {f"{n}.html" for n in OF_THOSE}:
+            looked["axe"] = violations(browser)
+        if name.startswith("explorers/"):
+            browser.messages()  # of axe
+            browser.width(WIDTHS[0])
+            looked["typed"] = [
+                f"{place}: {what}"
+                for place in cls.fill(browser)
+                for what in cls.too_wide(browser) + browser.messages()
+            ]
+        return looked
+
+    @staticmethod
+    def too_wide(browser: Browser) -> List[str]:
+        """The theme clips what is too wide, so it is looked for; scrolling boxes may hold it."""
+        found: List[str] = browser.execute_script(
+            """
+            const found = [];
+            const right = document.documentElement.clientWidth + 1;
+            if (document.documentElement.scrollWidth > right) found.push("the page");
+            const boxes = ".diagram, .highlight, .scrolls, .table, .timeline";
+            for (const e of document.querySelectorAll(".main article :not(pre *, svg *)"))
+              if (e.getBoundingClientRect().right > right
+                  && !e.parentElement.closest(boxes))
+                found.push(`${e.tagName} ${e.className} ${e.textContent.slice(0, 30)}`);
+            return found.slice(0, 3);
+            """
+        )
+        return found
+
+    @staticmethod
+    def words_outside(browser: Browser) -> List[str]:
+        found: List[str] = browser.execute_script(
+            """
+            const found = [];
+            for (const svg of document.querySelectorAll("svg.drawing")) {
+              const {width, height} = svg.viewBox.baseVal;
+              for (const text of svg.querySelectorAll("text")) {
+                const b = text.getBBox();
+                if (b.x < 0 || b.y < 0 || b.x + b.width > width || b.y + b.height > height)
+                  found.push(`${svg.querySelector("title").textContent}: ${text.textContent}`);
+              }
+            }
+            return found;
+            """
+        )
+        return found
+
+    @staticmethod
+    def fill(browser: Browser) -> Iterator[str]:
+        """Gives an explorer the widest input that it accepts, with each choice of its lists, and
+        then what it refuses. Says each time what it has done."""
+
+        def shown(selector: str) -> List[Any]:
+            found = browser.find_elements(By.CSS_SELECTOR, f".explorer {selector}")
+            return [element for element in found if element.is_displayed()]
+
+        def write(accepted: bool) -> None:
+            for slider in shown("input[type=range]"):
+                slider.send_keys(Keys.END)
+            for field in shown("input[type=text], .explorer textarea"):
+                label = field.accessible_name
+                text = next(texts for start, texts in TYPED.items() if label.startswith(start))
+                browser.execute_script(
+                    "arguments[0].value = arguments[1];"
+                    "arguments[0].dispatchEvent(new Event('input'));",
+                    field,
+                    text[0 if accepted else 1],
                 )
-                problems += [f"{width} pixels: {what}" for what in wide]
-            return problems + browser.messages()
+            problem = [element.text for element in shown(".problem") if element.text]
+            assert bool(problem) != accepted, problem
+            for button in shown(".buttons button"):
+                button.click()
+            for thread in shown(".thread:last-child"):
+                browser.execute_script("arguments[0].focus();", thread)  # which shows its text
 
-        self.assertEqual(self.browsers.problems(built_pages(), look), [])
+        for box in [None, *shown("select")]:
+            for option in box.find_elements(By.TAG_NAME, "option") if box else [None]:
+                if option:
+                    option.click()
+                write(True)
+                yield option.text if option else "as loaded, but for what is typed"
+        if shown("input[type=text], .explorer textarea"):
+            write(False)
+            yield "refused"
+
+    def test_pages_load_quietly_and_fit_every_width(self) -> None:
+        """Every page is looked at on the narrowest screen, where least fits; of the many that show
+        source files, only the most demanding also on the others."""
+        self.assertEqual(self.problems("widths", 100), [])
+        self.assertEqual(self.problems("messages", 100), [])
+
+    def test_explorers_are_quiet_and_fit_whatever_is_typed(self) -> None:
+        self.assertEqual(self.problems("typed", 6), [])
 
     def test_words_of_drawings_stay_within_them(self) -> None:
-        def look(browser: Browser, name: str) -> List[str]:
-            browser.open(name)
-            found: List[str] = browser.execute_script(
-                """
-                const found = [];
-                for (const svg of document.querySelectorAll("svg.drawing")) {
-                  const {width, height} = svg.viewBox.baseVal;
-                  for (const text of svg.querySelectorAll("text")) {
-                    const b = text.getBBox();
-                    if (b.x < 0 || b.y < 0 || b.x + b.width > width || b.y + b.height > height)
-                      found.push(`${svg.querySelector("title").textContent}: ${text.textContent}`);
-                  }
-                }
-                return found;
-                """
-            )
-            return found
+        self.assertEqual(self.problems("drawings", 11), [])
 
-        pages = built_pages().items()
-        names = [name for name, page in pages if any(i.endswith("-title") for i in page.ids)]
-        self.assertGreater(len(names), 10)
-        self.assertEqual(self.browsers.problems(names, look), [])
+    def test_readers_with_disabilities_can_use_it(self) -> None:
+        """axe's rules, on all pages that are written by hand, and on one of each other kind."""
+        self.assertEqual(self.problems("axe", 50), [])
 
     def test_search_finds_what_it_should(self) -> None:
-        def look(browser: Browser, word: str) -> List[str]:
+        def look(browser: Browser, word: str) -> str:
             browser.open(f"search.html?q={word}")
             # Results come in one by one; then the summary says how many there are.
             WebDriverWait(browser, 60).until(
@@ -859,23 +981,10 @@ class BrowserTest(unittest.TestCase):
             try:
                 WebDriverWait(browser, 20).until(lambda b: b.find_elements(By.CSS_SELECTOR, link))
             except TimeoutException:
-                return [f"not found in {SEARCHES[word]}"]
-            return []
+                return f"{word}: not found in {SEARCHES[word]}"
+            return ""
 
-        self.assertEqual(self.browsers.problems(SEARCHES, look), [])
-
-    def test_readers_with_disabilities_can_use_it(self) -> None:
-        """axe's rules. On chapters, explorers, and a page of each other kind: what is wrong is
-        wrong in all of them, and axe takes seconds a page."""
-        names = [n for n in built_pages() if re.match(r"(../)?\d\d_|explorers/", n)]
-        names += [f"{n}.html" for n in ("index", "map", "search", "tools", "api")]
-        names += [f"{n}.html" for n in ("files/01.1_hello_gpu", "api/command_line")]
-
-        def look(browser: Browser, name: str) -> List[str]:
-            browser.open(name)
-            return violations(browser)
-
-        self.assertEqual(self.browsers.problems(names, look), [])
+        self.assertEqual([p for p in self.browsers.each(SEARCHES, look) if p], [])
 
     def test_what_is_around_a_translated_page_is_translated(self) -> None:
         """What the English page says there, too, is the theme's, and was forgotten."""
@@ -1342,8 +1451,32 @@ class ExplorersTest(unittest.TestCase):
         field.send_keys(Keys.CONTROL, "a")
         field.send_keys(Keys.BACKSPACE)
         alert = self.browser.find_element(By.CSS_SELECTOR, ".problem")
-        self.assertEqual(alert.text, "All three must be numbers above 0.")
+        self.assertEqual(alert.text, "All three must be numbers from 0.001 to 1,000,000,000.")
+
+
+def run(name: str) -> Tuple[bool, str]:
+    """The tests of a class, and what is to be read about them."""
+    said = io.StringIO()
+    tests = unittest.defaultTestLoader.loadTestsFromTestCase(globals()[name])
+    done = unittest.TextTestRunner(said, verbosity=2).run(tests)
+    return done.wasSuccessful() and done.testsRun > 0, said.getvalue()
+
+
+def main() -> int:
+    """All classes, two at a time: most of them wait for one browser, which is busy on one core."""
+    names = [name for name, one in globals().items() if isinstance(one, type)]
+    names = [name for name in names if issubclass(globals()[name], unittest.TestCase)]
+    names.sort(key=lambda name: name != "BrowserTest")  # which takes longest
+    passed = []
+    with ProcessPoolExecutor(2) as pool:
+        for done in as_completed([pool.submit(run, name) for name in names]):
+            good, said = done.result()
+            print(said, flush=True)
+            passed.append(good)
+    return 0 if all(passed) else 1
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    if sys.argv[1:]:  # names of tests
+        unittest.main(verbosity=2)
+    sys.exit(main())

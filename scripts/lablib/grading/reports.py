@@ -133,12 +133,18 @@ def _document(title: str, body: List[str]) -> str:
             "<!DOCTYPE html>",
             '<html lang="en"><head><meta charset="utf-8">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{_e(title)}</title><style>{_STYLE}</style></head><body>",
+            f"<title>{_e(title)}</title><style>{_STYLE}</style></head><body><main>",
             *body,
-            "</body></html>",
+            "</main></body></html>",
             "",
         ]
     )
+
+
+def _scrolling(title: str, rows: List[str]) -> str:
+    """A table that may be too wide: its box scrolls, and by keyboard, too."""
+    box = f'<div class="scroll" role="region" tabindex="0" aria-label="{_e(title)}">'
+    return "\n".join([f"{box}<table>", *rows, "</table></div>"])
 
 
 def _isolation(place: str) -> str:
@@ -168,15 +174,15 @@ def page(student: str, records: Dict[str, Record], place: str) -> str:
             body.append(f"<pre>{_e(record['problem'])}</pre>")
         if record["parts"]:
             heads = "<tr><th>part</th><th>tests that pass</th><th>that fail</th></tr>"
-            body.append(f'<div class="scroll"><table>{heads}')
+            rows = [heads]
             for part in record["parts"]:
                 failed = ", ".join(part["failed"]) or "none"
                 name = part["name"] if part["has_work"] else f"{part['name']} (see below)"
-                body.append(
+                rows.append(
                     f"<tr><td>{_e(name)}</td><td class=points>{len(part['passed'])} of"
                     f" {len(part['passed']) + len(part['failed'])}</td><td>{_e(failed)}</td></tr>"
                 )
-            body.append("</table></div>")
+            body.append(_scrolling(f"{id}: its parts", rows))
         if any(not part["has_work"] for part in record["parts"]):
             body.append(
                 '<p class="note">Right values are not all that is asked for: the exercise says who'
@@ -201,15 +207,15 @@ def class_page(table: Table, exercises: Sequence[Exercise], place: str, title: s
         f"<p>{len(table)} submission{'' if len(table) == 1 else 's'}.</p>",
     ]
     heads = "".join(f"<th>{_e(exercise.id)} {_e(exercise.name)}</th>" for exercise in exercises)
-    body.append(f'<div class="scroll"><table><tr><th>student</th>{heads}<th>total</th></tr>')
+    rows = [f"<tr><th>student</th>{heads}<th>total</th></tr>"]
     for student, records in table.items():
         link = f"students/{page_name(student)}.html"
         cells = "".join(_cell(records[exercise.id]) for exercise in exercises)
-        body.append(
+        rows.append(
             f'<tr><td dir="auto"><a href="{_e(link)}">{_e(shown(student))}</a></td>{cells}'
             f"<td class=points>{shown_points(total(records))}</td></tr>"
         )
-    body.append("</table></div>")
+    body.append(_scrolling("Points", rows))
     for exercise in exercises:
         body += _what_failed(exercise, table)
     return _document(title or "The class", body)
@@ -229,7 +235,7 @@ def _what_failed(exercise: Exercise, table: Table) -> List[str]:
     if not counts:
         return []
     most = sorted(counts.items(), key=lambda one: (-one[1], one[0]))[:5]
-    rows = "".join(f"<tr><td>{_e(test)}</td><td>{count}</td></tr>" for test, count in most)
-    title = f"<h2>{_e(exercise.id)}: what most got wrong</h2>"
+    rows = [f"<tr><td>{_e(test)}</td><td>{count}</td></tr>" for test, count in most]
+    title = f"{exercise.id}: what most got wrong"
     heads = "<tr><th>test</th><th>submissions</th></tr>"
-    return [title, f'<div class="scroll"><table>{heads}{rows}</table></div>']
+    return [f"<h2>{_e(title)}</h2>", _scrolling(title, [heads, *rows])]

@@ -13,6 +13,7 @@ LabPage.explorers.roofline = (place) => {
     ["06.5 tile_32", 8, "each number is used 32 times"],
     ["06.5 double_buffered", 32, "tiles of 128 × 128"],
   ];
+  const [LEAST, MOST] = [0.001, 1e9];  // what there is room for, also in their quotient
   const draw = () => show();
   const peak = field("Peak rate, GFLOP/s", {value: "67000", change: draw, inputmode: "decimal"});
   const bandwidth = field("Bandwidth, GB/s", {value: "4800", change: draw, inputmode: "decimal"});
@@ -26,8 +27,8 @@ LabPage.explorers.roofline = (place) => {
 
   function show() {
     const [p, b, x] = [peak, bandwidth, own].map((f) => Number(f.value.trim() === "" ? NaN : f.value));
-    if (![p, b, x].every((v) => Number.isFinite(v) && v > 0)) {
-      problem.textContent = "All three must be numbers above 0.";
+    if (![p, b, x].every((v) => v >= LEAST && v <= MOST)) {
+      problem.textContent = `All three must be numbers from ${LEAST} to ${format(MOST)}.`;
       return;
     }
     problem.textContent = "";
