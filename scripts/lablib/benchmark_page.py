@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 
 """docs/benchmarks.md, its charts, and the charts in chapters, from the files of
-`scripts/lab bench --json` in docs/benchmarks/."""
+`scripts/lab bench --json` in docs/benchmarks/; and the plots of the tables there that programs have
+written (`--csv`)."""
 
 import re
 from pathlib import Path
 from typing import Dict, Iterator, List, Tuple
 
 from lablib import benchmarks, pages
-from lablib.drawing import charts
+from lablib.drawing import charts, program_plots
 from lablib.drawing.picture import Picture
 from lablib.errors import LabError
 from lablib.files import write_atomically
@@ -38,6 +39,12 @@ run; *of library* is the library's time as a share of the step's: above 100 % th
 Until 2026-11-25 a library's calls were timed one by one, which charges each with its launch. For a
 call of less than half a millisecond that is too much, so no share is given there.
 """
+_PLOTS = """\
+## Plots of programs
+
+From tables that programs have written with `--csv`. Their files are in `docs/benchmarks/`, and
+begin with where and how they were measured.
+"""
 _NOTHING = "Nothing has been measured in this way yet.\n"
 
 
@@ -58,13 +65,21 @@ def reports(root: Path) -> Dict[str, benchmarks.Report]:
 
 
 def pictures(root: Path) -> Dict[str, Picture]:
-    """All charts, by their files."""
-    return {
-        f"{CHARTS}/{picture.name}.svg": picture
+    """All charts and plots, by their files."""
+    found = [
+        picture
         for name, report in reports(root).items()
         for _, _, drawn in _exercises(name, report)
         for picture in drawn
-    }
+    ]
+    found += program_plots.pictures(root / "docs" / "benchmarks")
+    return {f"{CHARTS}/{picture.name}.svg": picture for picture in found}
+
+
+def _plots(root: Path) -> List[str]:
+    """The section of the page for the plots, where there are some."""
+    drawn = program_plots.pictures(root / "docs" / "benchmarks")
+    return ["\n".join([_PLOTS, *_shown(drawn)]) + "\n"] if drawn else []
 
 
 def _exercises(
@@ -77,15 +92,15 @@ def _exercises(
 def files(root: Path) -> Dict[str, str]:
     """The page, the charts and the chapters, as they should be: path and text."""
     parts = [_INTRO]
-    found: Dict[str, str] = {}
+    found = {path: picture.standalone() for path, picture in pictures(root).items()}
     newest: Dict[str, Tuple[str, str]] = {}  # by exercise: date, and charts for its chapter
     for name, report in reports(root).items():
         parts.append(_section(name, report))
         for exercise, _, drawn in _exercises(name, report):
-            found.update({f"{CHARTS}/{p.name}.svg": p.standalone() for p in drawn})
             if drawn:
                 block = _block(name, report, exercise, drawn)
                 newest[exercise] = max(newest.get(exercise, ("", "")), (report.date, block))
+    parts += _plots(root)
     if len(parts) == 1:
         parts.append(_NOTHING)
     found[PAGE] = "\n".join(parts)

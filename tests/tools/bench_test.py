@@ -603,6 +603,58 @@ class PageTest(LabTest):
         benchmark_page.write(self.root)
         self.assertEqual(before, chapter.read_text())
 
+    def plot(self, kind: str, rows: str, first: str = "# NVIDIA H200, 2026-11-26") -> str:
+        """The picture of a table."""
+        (self.folder / f"h200_{kind}.csv").write_text(f"{first}\n{rows}")
+        benchmark_page.write(self.root)
+        name = f"images/benchmarks/h200_{kind}.svg"
+        self.assertIn(f"({name})", (self.root / "docs/benchmarks.md").read_text())
+        text = (self.root / "docs" / name).read_text()
+        xml.etree.ElementTree.fromstring(text)
+        return text
+
+    def test_the_plot_of_the_scaling_model(self):
+        head = "job,source,ranks,values of a rank,ms,model ms,error %,speed-up,efficiency\n"
+        one, two = '"weak, 1 element"', '"weak, 64 elements"'
+        text = self.plot(
+            "scaling_model",
+            f"{head}{two},measured,1,64,2,1.8,-10,1,1\n{two},held back,3,64,4,5,25,1,1\n"
+            f"{two},MODEL,16,64,,7.5,,,\n{two},MODEL,64,64,,8,,,\n"
+            f"{one},measured,1,64,2,1,-50,1,1\n{one},held back,3,64,4,4.8,20,1,1\n",
+        )
+        self.assertEqual(3, text.count("area blue"), "two measurements and one in the key")
+        self.assertEqual(1, text.count("area page"), "one of them is hollow")
+        self.assertEqual(1, text.count("dashed thick"), "of the MODEL, beyond what was measured")
+        self.assertIn("50 % where it was fitted, 25 % held back", text)
+        self.assertNotIn("weak, 1 element", text)
+
+    def test_the_plot_of_the_roofline(self):
+        head = "kernel,operations,bytes,operations/byte,limit,most GFLOP/s,GFLOP/s,ms,share\n"
+        text = self.plot(
+            "roofline",
+            f"{head}0 rounds,0,8,0,memory,0,0,1,1\n1 rounds,2,8,0.25,memory,750,740,1,1\n"
+            "99 rounds,2,8,64,arithmetic,57000,56000,1,1\n"
+            "03.1 vectorized,2,24,0.08,memory,240,230,1,1\n"
+            "03.1 vectorized; first-level cache,2,24,0.08,memory,240,230,1,1\n"
+            "05.1 not measured,2,24,0.08,memory,240,-,,-\n".replace("-,,-", ",,"),
+        )
+        self.assertIn("3000 GB/s and 57.0 TFLOP/s, ridge at 19.0", text)
+        self.assertEqual(1, text.count(">03.1 vectorized</text>"))
+        self.assertNotIn("not measured", text)
+
+    def test_tables_that_are_none_are_refused(self):
+        for name, text, sentence in (
+            ("x_roofline", "kernel\n", "the first line must be"),
+            ("x_roofline", "# H200\nkernel,ms\na,1\n", "is not what the program writes with --csv"),
+            ("x", "# H200\na\n", "must end with one of scaling_model, roofline"),
+        ):
+            file = self.folder / f"{name}.csv"
+            file.write_text(text)
+            done = self.lab("dev", "benchmarks")
+            self.assert_status(1, done)
+            self.assertIn(sentence, done.stderr)
+            file.unlink()
+
     def test_times_of_the_cpu_device_are_refused(self):
         (self.folder / "cpu.json").write_text(report(result(), cpu_device=True).text())
         done = self.lab("dev", "benchmarks")

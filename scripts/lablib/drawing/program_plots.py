@@ -11,7 +11,6 @@ import math
 from pathlib import Path
 from typing import Callable, Dict, List, Sequence, Tuple
 
-from lablib.benchmarks import short
 from lablib.drawing.canvas import WIDTH, Canvas
 from lablib.drawing.picture import Picture
 from lablib.drawing.style import FILLS
@@ -49,6 +48,8 @@ def scaling_model(name: str, source: str, rows: Sequence[Row]) -> Picture:
         colour = _COLOURS[number % len(_COLOURS)]
         of_job = [row for row in rows if row["job"] == job]
         model = [(float(row["ranks"]), float(row["model ms"])) for row in of_job]
+        if any(ms <= 0 for _, ms in model):
+            raise ValueError(f"the MODEL of {job} has a time that is not above 0")
         split = sum(row["source"] != "MODEL" for row in of_job)
         plot.line(model[:split], colour)
         plot.line(model[split:], f"{colour} dashed")
@@ -82,7 +83,11 @@ def roofline(name: str, source: str, rows: Sequence[Row]) -> Picture:
     plot = _Plot(
         "21.1 roofline: kernels of this course under the roof that was measured",
         ("operations per byte", [x for x, _ in places.values()] + [256], lambda x: f"{x:g}"),
-        ("GFLOP/s", [y for _, y in places.values()] + [peak], lambda y: short(1e9 * y, "FLOP/s")),
+        (
+            "GFLOP/s",
+            [y for _, y in places.values()] + [1.3 * peak],
+            lambda y: f"{y / 1000:g} TFLOP/s",
+        ),
         4,
     )
     ridge = peak / bandwidth
@@ -143,6 +148,7 @@ class _Plot:
         self._title = title
         self._canvas = c = Canvas(_BOTTOM + 62 + 19 * below)
         self._next = _BOTTOM + 66.0
+        self._labels = 0
         c.text(20, 26, title, "strong")
         digits = (1, 2, 5) if self._high / self._low < 300 else (1,)
         for power in range(-9, 16):
@@ -178,8 +184,14 @@ class _Plot:
             self._canvas.circle(x, y, 3.4, "page")
 
     def label(self, point: Tuple[float, float], text: str) -> None:
+        """In turns to its right and to its left, where there is room."""
         x, y = self._at(*point)
-        self._canvas.text(x + 9, y + 17, text, "small code")
+        self._labels += 1
+        near_the_end = x > 0.8 * WIDTH
+        if near_the_end or (self._labels % 2 == 0 and x - 9 - 7.3 * len(text) > _LEFT):
+            self._canvas.text(x - 9, y + (22 if near_the_end else -10), text, "small code", "end")
+        else:
+            self._canvas.text(x + 9, y + 17, text, "small code")
 
     def key(self, text: str, colour: str, hollow: bool = False) -> None:
         self._mark(28, self._next - 4, colour, hollow)
