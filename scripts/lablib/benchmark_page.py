@@ -36,6 +36,9 @@ Each program checks its result before it measures, warms up, and takes samples o
 millisecond each. The tables show the median of all samples and the quartiles around it. *Of copy*
 is the rate in bytes per second as a share of a plain copy in device memory, measured in the same
 run; *of library* is the library's time as a share of the step's: above 100 % the step is faster.
+The figures of several devices are from two. The programs take four or eight as well, but on so many
+nothing has been measured here.
+
 Until 2026-11-25 a library's calls were timed one by one, which charges each with its launch. For a
 call of less than half a millisecond that is too much, so no share is given there.
 """
