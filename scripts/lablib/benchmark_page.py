@@ -36,6 +36,11 @@ Each program checks its result before it measures, warms up, and takes samples o
 millisecond each. The tables show the median of all samples and the quartiles around it. *Of copy*
 is the rate in bytes per second as a share of a plain copy in device memory, measured in the same
 run; *of library* is the library's time as a share of the step's: above 100 % the step is faster.
+Above 100 % of a copy is possible: a copy writes as much as it reads, and small data stay in the
+second-level cache. The time is that of the kernels; copies between host and device are not in it,
+unless a kernel itself reads host memory (`zero_copy` of 12.1). A `+` behind a commit: not all of
+the files had been committed.
+
 The figures of several devices are from two. The programs take four or eight as well, but on so many
 nothing has been measured here.
 

@@ -100,7 +100,7 @@ def process_grid(c: Canvas) -> None:
             "the first column of rank 2,",
             "the first row of rank 4.",
             "Above it is an edge of the plate:",
-            "there its neighbor is MPI_PROC_NULL.",
+            "there its neighbour is MPI_PROC_NULL.",
         ),
         "small",
     )

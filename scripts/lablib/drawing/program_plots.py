@@ -19,7 +19,7 @@ from lablib.errors import LabError
 Row = Dict[str, str]
 _Points = List[Tuple[float, float]]
 _COLOURS = FILLS[1:]
-_LEFT, _RIGHT, _TOP, _BOTTOM = 84, 30, 44, 330  # the plotted area, with margins at its sides
+_LEFT, _RIGHT, _TOP, _BOTTOM = 84, 30, 52, 340  # the plotted area, with margins at its sides
 
 
 def read(path: Path) -> Tuple[str, List[Row]]:
@@ -40,7 +40,7 @@ def scaling_model(name: str, source: str, rows: Sequence[Row]) -> Picture:
     plot = _Plot(
         f"20.4 scaling_model: a MODEL, fitted to 1 to {most} ranks",
         ("ranks", [float(row["ranks"]) for row in rows], lambda x: f"{x:,.0f}"),
-        ("ms", _numbers(rows, "ms") + _numbers(rows, "model ms"), lambda y: f"{y:g} ms"),
+        ("time of a job", _numbers(rows, "ms") + _numbers(rows, "model ms"), lambda y: f"{y:g} ms"),
         6,
     )
     words = []
@@ -57,11 +57,13 @@ def scaling_model(name: str, source: str, rows: Sequence[Row]) -> Picture:
             points = [
                 (float(row["ranks"]), float(row["ms"])) for row in of_job if row["source"] == kind
             ]
-            plot.marks(points, colour, hollow=kind == "held back")
+            plot.marks(points, colour, hollow=kind == "held back", square=number % 2 == 1)
             listed = ", ".join(f"{ms:.2g} ms on {ranks:g}" for ranks, ms in points)
             words.append(f"{job}, {kind}: {listed}")
         words.append(f"the MODEL says {model[-1][1]:.2g} ms on {model[-1][0]:,.0f}")
-        plot.key(f"{job}: measured (filled), held back from the fit (empty)", colour)
+        scaling, message = job.split(", ")
+        text = f"{scaling} scaling, a message of {message}: measured (filled), held back (empty)"
+        plot.key(text, colour, square=number % 2 == 1)
     errors = [
         f"{max(abs(float(row['error %'])) for row in measured if row['source'] == kind):.0f} %"
         for kind in ("measured", "held back")
@@ -84,7 +86,7 @@ def roofline(name: str, source: str, rows: Sequence[Row]) -> Picture:
         "21.1 roofline: kernels of this course under the roof that was measured",
         ("operations per byte", [x for x, _ in places.values()] + [256], lambda x: f"{x:g}"),
         (
-            "GFLOP/s",
+            "operations per second",
             [y for _, y in places.values()] + [1.3 * peak],
             lambda y: f"{y / 1000:g} TFLOP/s",
         ),
@@ -102,6 +104,9 @@ def roofline(name: str, source: str, rows: Sequence[Row]) -> Picture:
             words.append(f"{kernel}: {place[0]:.2g} operations per byte, {place[1]:.3g} GFLOP/s")
         if not rounds and not cache:
             plot.label(place, kernel)
+            asked = places.get(f"{kernel}; first-level cache")
+            if asked:
+                plot.line([asked, place], "grid")
     plot.marks(kinds["green"], "green", hollow=True)
     plot.marks(kinds["orange"], "orange")
     plot.marks(kinds["blue"], "blue")
@@ -144,13 +149,14 @@ class _Plot:
     def __init__(self, title: str, x: _Axis, y: _Axis, below: int) -> None:
         """`below`: so many lines of words have room under the plot."""
         self.least_x, self.most_x = min(x[1]), max(x[1])
-        self._low, self._high = 0.8 * min(y[1]), 1.25 * max(y[1])
+        self._low, self._high = 0.6 * min(y[1]), 1.25 * max(y[1])
         self._title = title
         self._canvas = c = Canvas(_BOTTOM + 62 + 19 * below)
         self._next = _BOTTOM + 66.0
         self._labels = 0
         c.text(20, 26, title, "strong")
-        digits = (1, 2, 5) if self._high / self._low < 300 else (1,)
+        c.text(_LEFT, _TOP + 2, y[0], "small muted")
+        digits = (1, 2, 5) if self._high / self._low < 1000 else (1,)
         for power in range(-9, 16):
             for value in (digit * 10.0**power for digit in digits):
                 if self._low <= value <= self._high:
@@ -158,9 +164,11 @@ class _Plot:
                     c.line(_LEFT, place, WIDTH - _RIGHT, place, "grid")
                     c.text(_LEFT - 8, place + 5, y[2](value), "small", "end")
         step = max(1, round(math.log2(self.most_x / self.least_x) / 8))
-        for power in range(math.ceil(math.log2(self.least_x)), 40, step):
-            if 2.0**power <= self.most_x:
-                place = self._at(2.0**power, self._low)[0]
+        first = math.ceil(math.log2(self.least_x))
+        for power in range(first, math.floor(math.log2(self.most_x)) + 1):
+            place = self._at(2.0**power, self._low)[0]
+            c.line(place, _BOTTOM, place, _BOTTOM + 5, "grid")
+            if (power - first) % step == 0:
                 c.text(place, _BOTTOM + 20, x[2](2.0**power), "small", "middle")
         c.text((_LEFT + WIDTH - _RIGHT) / 2, _BOTTOM + 40, x[0], "small muted", "middle")
 
@@ -174,14 +182,16 @@ class _Plot:
         if len(points) > 1:
             self._canvas.curve([self._at(*point) for point in points], f"{style} thick".strip())
 
-    def marks(self, points: _Points, colour: str, hollow: bool = False) -> None:
+    def marks(
+        self, points: _Points, colour: str, hollow: bool = False, square: bool = False
+    ) -> None:
         for point in points:
-            self._mark(*self._at(*point), colour, hollow)
+            self._mark(*self._at(*point), colour, hollow, square)
 
-    def _mark(self, x: float, y: float, colour: str, hollow: bool) -> None:
-        self._canvas.circle(x, y, 5, colour)
-        if hollow:
-            self._canvas.circle(x, y, 3.4, "page")
+    def _mark(self, x: float, y: float, colour: str, hollow: bool, square: bool) -> None:
+        for radius, fill in ((5.0, f"tip {colour}"), (3.2, "page")):
+            if fill != "page" or hollow:
+                self._canvas.dot(x, y, radius, fill, square)
 
     def label(self, point: Tuple[float, float], text: str) -> None:
         """In turns to its right and to its left, where there is room."""
@@ -193,8 +203,8 @@ class _Plot:
         else:
             self._canvas.text(x + 9, y + 17, text, "small code")
 
-    def key(self, text: str, colour: str, hollow: bool = False) -> None:
-        self._mark(28, self._next - 4, colour, hollow)
+    def key(self, text: str, colour: str, hollow: bool = False, square: bool = False) -> None:
+        self._mark(28, self._next - 4, colour, hollow, square)
         self._canvas.text(42, self._next, text, "small")
         self._next += 19
 

@@ -36,7 +36,7 @@ LabPage.explorers.roofline = (place) => {
     numbers.show([
       ["your kernel reaches at most", `${format(LabModels.roofline(p, b, x))} GFLOP/s`],
       ["it is", x < ridge ? "memory bound" : "compute bound"],
-      ["the roof's corner is at", `${format(ridge)} operations per byte`],
+      ["the ridge is at", `${format(ridge)} operations per byte`],
     ]);
     const points = [...KERNELS, ["your kernel", x, ""]];
     const [w, h, left, bottom] = [680, 380, 74, 44];
