@@ -374,9 +374,9 @@ def _require_arrows(links: List[List[str]]) -> None:
     "The chapters, and which builds on which",
     "01 leads to 02 and 02 to 03. 03 leads to 04, 05 and 11, and 04 also to 05. 04 and 05 lead to"
     " 07 and 08, and 08 to 09. 05 leads to 06 and 10. 06 leads to 13, 10 to 14, 15 and 16, 15 also"
-    " to 16, 05 with 11 to 12, and 06 with 11 to 17 and to 21. 17 leads to 18, and 12 and 08 to 19"
-    " and 20.",
-    464,
+    " to 16, 05 with 11 to 12, and 06 with 11 to 17 and to 21. 17 leads to 18; 08, 12 and 14 to 19;"
+    " and 11 and 19 to 20.",
+    592,
 )
 def course_map(c: Canvas) -> None:
     places = {
@@ -388,19 +388,19 @@ def course_map(c: Canvas) -> None:
         "11": (300, 356, "Streams"),
         "07": (446, 12, "Constant memory"),
         "08": (446, 72, "Textures"),
-        "10": (446, 165, "Atomics"),
-        "06": (446, 232, "Matrices"),
-        "12": (446, 296, "Several GPUs"),
+        "10": (446, 140, "Atomics"),
+        "06": (446, 204, "Matrices"),
+        "12": (446, 268, "Several GPUs"),
         "09": (592, 12, "Graphics interop"),
         "14": (592, 66, "Sorting"),
         "15": (592, 120, "Locks, hash tables"),
         "16": (592, 174, "Warps and groups"),
         "13": (592, 228, "cuBLAS"),
-        "17": (592, 282, "Asynchrony"),
-        "18": (592, 350, "Tensor cores"),
-        "19": (446, 360, "Many GPUs"),
-        "20": (446, 414, "Many nodes"),
-        "21": (592, 414, "Profiling"),
+        "17": (592, 300, "Asynchrony"),
+        "18": (592, 364, "Tensor cores"),
+        "19": (592, 484, "Many GPUs"),
+        "20": (592, 538, "Many nodes"),
+        "21": (592, 424, "Profiling"),
     }
     width, height = 118.0, 42.0
     fills = {"01": "green", "02": "green", "03": "green", "05": "orange"}
@@ -411,7 +411,10 @@ def course_map(c: Canvas) -> None:
     _require_arrows(links)
     for a, b in links:
         (ax, ay, _), (bx, by, _) = places[a], places[b]
-        if ax == bx:
+        if any(x == ax == bx and ay < y < by for x, y, _ in places.values()):  # around them
+            right = ax + width
+            c.bend([(right, ay + 21), (right + 8, ay + 21), (right + 8, by + 21), (right, by + 21)])
+        elif ax == bx:
             c.arrow(ax + width / 2, ay + height, bx + width / 2, by)
         else:
             c.arrow(ax + width, ay + height / 2, bx, by + height / 2)
