@@ -51,6 +51,35 @@ int main() {
 """
 RESULT = "0: 8 11\n"
 
+# Host code as g++ compiles it, with its own standard.
+OLDER_HOST = """
+#include <cuda_runtime.h>
+#ifdef LIBRARIES
+#include <cublas_v2.h>
+#endif
+#include <cstdio>
+extern "C" int run(float*, int);
+int main() {
+  float* pinned = nullptr;
+  if (cudaMallocHost(&pinned, 2 * sizeof *pinned) != cudaSuccess) return 1;
+  pinned[0] = 1, pinned[1] = 2;
+  const dim3 grid(1, 2);
+  const int error = run(pinned, static_cast<int>(grid.y));
+  const cudaChannelFormatDesc format = cudaCreateChannelDesc<short>();
+  std::printf("%d: %g %g, %d %d %d %d\\n", error, pinned[0], pinned[1], format.x, format.y,
+              format.z, format.w);
+#ifdef LIBRARIES
+  cublasHandle_t blas;
+  if (cublasCreate(&blas) != CUBLAS_STATUS_SUCCESS || __half2float(__half(0.5F)) != 0.5F) return 2;
+  cublasDestroy(blas);
+#endif
+#ifdef LAUNCH
+  cudaLaunchKernel(pinned, grid, grid, nullptr, 0, nullptr);
+#endif
+  return cudaFreeHost(pinned);
+}
+"""
+
 # Counts on a device, with a variable of another file.
 COUNT = """
 extern __device__ int counter;
@@ -400,6 +429,23 @@ int main(void) {
         done = self.run_in_folder("cpucc", "bad.c", "-o", "prog")
         self.assertEqual(1, done.returncode)
         self.assertRegex(done.stderr, "bad.c:5:.* error: .*call cudaLaunchKernel in a .cu file")
+
+    def test_an_older_cxx_has_the_runtime_without_kernels(self) -> None:
+        self.cpucc("-c", "kernel.cu", "device.cu")
+        self.write("host.cpp", OLDER_HOST)
+        toolkit = self.cpucc("--toolkit").strip()
+        strict = ("-Wall", "-Wextra", "-Werror", f"-I{toolkit}/include")
+        for standard, define in (("c++11", ""), ("c++14", ""), ("c++17", "-DLIBRARIES")):
+            with self.subTest(standard):
+                options = [f"-std={standard}", *strict, *([define] if define else [])]
+                self.output_of("g++", *options, "-c", "host.cpp", "-o", "host.o")
+                objects = ("host.o", "kernel.o", "device.o")
+                self.cpucc(*objects, "-lcublas", "-o", "prog")
+                self.assertEqual("0: 8 11, 16 0 0 0\n", self.output_of("./prog"))
+                bad = [f"-std={standard}", *strict, "-DLAUNCH", "-c", "host.cpp", "-o", "bad.o"]
+                done = self.run_in_folder("g++", *bad)
+                self.assertEqual(1, done.returncode)
+                self.assertRegex(done.stderr, "need C[+][+]20: call cudaLaunchKernel in a .cu")
 
     def test_a_tile_is_not_divided_into_tiles_of_its_size(self) -> None:
         text = """

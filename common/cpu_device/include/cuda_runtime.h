@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The CPU device's cuda_runtime.h: CUDA's runtime API and device functions on host threads. C gets
-// the part of the API that is no C++.
+// the part of the API that is no C++, and host files of a C++ before C++20 what takes no kernel.
 #pragma once
 
-#ifdef __cplusplus
+#include "cpu_device/qualifiers.h"
+#ifdef CPU_DEVICE_KERNELS
 // clang-format off
 #include "cpu_device/cmath.h"  // before others bring <cmath>
 // clang-format on
@@ -33,7 +34,6 @@
 #include "cpu_device/graphs.h"
 #include "cpu_device/launch_api.h"
 #include "cpu_device/memory_pools.h"
-#include "cpu_device/qualifiers.h"
 #include "cpu_device/runtime_api.h"
 #include "cpu_device/textures.h"
 #include "cpu_device/vector_types.h"

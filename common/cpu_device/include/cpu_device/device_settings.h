@@ -92,5 +92,5 @@ cudaError_t cudaFuncSetSharedMemConfig(Kernel*, cudaSharedMemConfig) {
   return cudaSuccess;
 }
 #else
-CPU_DEVICE_NOT_IN_C(cudaFuncSetSharedMemConfig);
+CPU_DEVICE_NEEDS_KERNELS(cudaFuncSetSharedMemConfig);
 #endif

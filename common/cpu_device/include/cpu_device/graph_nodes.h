@@ -6,10 +6,9 @@
 #pragma once
 
 #include "cpu_device/graphs.h"
-#ifdef __cplusplus
-#include "cpu_device/synchronization.h"
 #include "cpu_device/textures.h"
 
+#ifdef __cplusplus
 extern "C" {
 #endif
 
@@ -122,7 +121,7 @@ inline void cudaGraphSetConditional(cudaGraphConditionalHandle handle, unsigned 
   cpu_device::set_conditional(handle, value, file, line);
 }
 #else
-CPU_DEVICE_NOT_IN_C(cudaGraphAddNode);
-CPU_DEVICE_NOT_IN_C(cudaGraphNodeSetParams);
-CPU_DEVICE_NOT_IN_C(cudaGraphExecNodeSetParams);
+CPU_DEVICE_NEEDS_KERNELS(cudaGraphAddNode);
+CPU_DEVICE_NEEDS_KERNELS(cudaGraphNodeSetParams);
+CPU_DEVICE_NEEDS_KERNELS(cudaGraphExecNodeSetParams);
 #endif

@@ -244,7 +244,7 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph,
 cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
                                 cudaGraphNode_t* error_node, cudaGraphExecUpdateResult* result);
 #else
-CPU_DEVICE_NOT_IN_C(cudaGraphAddKernelNode);
-CPU_DEVICE_NOT_IN_C(cudaGraphKernelNodeSetParams);
-CPU_DEVICE_NOT_IN_C(cudaGraphExecKernelNodeSetParams);
+CPU_DEVICE_NEEDS_KERNELS(cudaGraphAddKernelNode);
+CPU_DEVICE_NEEDS_KERNELS(cudaGraphKernelNodeSetParams);
+CPU_DEVICE_NEEDS_KERNELS(cudaGraphExecKernelNodeSetParams);
 #endif

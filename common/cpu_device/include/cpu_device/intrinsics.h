@@ -7,7 +7,6 @@
 
 #include <math.h>
 
-#include <bit>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
@@ -27,13 +26,13 @@ enum class rounding { rn, rz, ru, rd };
 /// The neighbour of x upwards or downwards.
 inline double step(double x, bool up) {
   if (x == 0) return up ? 0x1p-1074 : -0x1p-1074;
-  const auto bits = std::bit_cast<std::int64_t>(x);
-  return std::bit_cast<double>((x > 0) == up ? bits + 1 : bits - 1);
+  const auto bits = __builtin_bit_cast(std::int64_t, x);
+  return __builtin_bit_cast(double, (x > 0) == up ? bits + 1 : bits - 1);
 }
 inline float step(float x, bool up) {
   if (x == 0) return up ? 0x1p-149F : -0x1p-149F;
-  const auto bits = std::bit_cast<std::int32_t>(x);
-  return std::bit_cast<float>((x > 0) == up ? bits + 1 : bits - 1);
+  const auto bits = __builtin_bit_cast(std::int32_t, x);
+  return __builtin_bit_cast(float, (x > 0) == up ? bits + 1 : bits - 1);
 }
 
 /// What was left out of a nearest sum: a + b == sum + error, exactly.
@@ -44,7 +43,8 @@ inline double sum_error(double a, double b, double sum) {
 
 /// nearest + error, rounded to odd; only the sign of `error` matters.
 inline double to_odd(double nearest, double error) {
-  if (error == 0 || (std::bit_cast<std::uint64_t>(nearest) & 1U) != 0 || nearest - nearest != 0)
+  if (error == 0 || (__builtin_bit_cast(std::uint64_t, nearest) & 1U) != 0 ||
+      nearest - nearest != 0)
     return nearest;
   return step(nearest, error > 0);
 }
@@ -168,7 +168,7 @@ inline float fast_exp2(float x) {
   p = p * t + 6.9314721e-1F;
   p = p * t + 1.0F;
   const auto exponent = static_cast<std::int64_t>(whole) + 1023;
-  return static_cast<float>(static_cast<double>(p) * std::bit_cast<double>(exponent << 52));
+  return static_cast<float>(static_cast<double>(p) * __builtin_bit_cast(double, exponent << 52));
 }
 
 /// The logarithm to base 2, with 22 binary places before the exponent is added.
@@ -177,9 +177,9 @@ inline double fast_log2(float x) {
     if (x == 0.0F) return -std::numeric_limits<double>::infinity();
     return x > 0.0F ? static_cast<double>(x) : std::numeric_limits<double>::quiet_NaN();
   }
-  const auto bits = std::bit_cast<std::int64_t>(static_cast<double>(x));
+  const auto bits = __builtin_bit_cast(std::int64_t, static_cast<double>(x));
   std::int64_t exponent = (bits >> 52) - 1023;
-  double m = std::bit_cast<double>((bits & 0xfffffffffffff) | 0x3ff0000000000000);
+  double m = __builtin_bit_cast(double, (bits & 0xfffffffffffff) | 0x3ff0000000000000);
   if (m > 1.4142135623730951) {
     m /= 2;
     ++exponent;
@@ -260,7 +260,7 @@ inline float __tanhf(float x) noexcept {
   const float y = ::tanhf(x);
   if (y != y) return y;
   // Sixteen digits: half a unit of the last one is added, then the rest is cut off.
-  return std::bit_cast<float>((std::bit_cast<std::uint32_t>(y) + 0x80U) & 0xffffff00U);
+  return __builtin_bit_cast(float, (__builtin_bit_cast(std::uint32_t, y) + 0x80U) & 0xffffff00U);
 }
 inline float __expf(float x) noexcept { return cpu_device::fast_exp2(x * 1.4426950F); }
 inline float __exp10f(float x) noexcept { return cpu_device::fast_exp2(x * 3.3219281F); }
@@ -404,19 +404,21 @@ CPU_DEVICE_CONVERSIONS(rd)
 inline double __int2double_rn(int x) { return x; }
 inline double __uint2double_rn(unsigned int x) { return x; }
 
-inline int __float_as_int(float x) { return std::bit_cast<int>(x); }
-inline unsigned int __float_as_uint(float x) { return std::bit_cast<unsigned int>(x); }
-inline float __int_as_float(int x) { return std::bit_cast<float>(x); }
-inline float __uint_as_float(unsigned int x) { return std::bit_cast<float>(x); }
-inline long long __double_as_longlong(double x) { return std::bit_cast<long long>(x); }
-inline double __longlong_as_double(long long x) { return std::bit_cast<double>(x); }
+inline int __float_as_int(float x) { return __builtin_bit_cast(int, x); }
+inline unsigned int __float_as_uint(float x) { return __builtin_bit_cast(unsigned int, x); }
+inline float __int_as_float(int x) { return __builtin_bit_cast(float, x); }
+inline float __uint_as_float(unsigned int x) { return __builtin_bit_cast(float, x); }
+inline long long __double_as_longlong(double x) { return __builtin_bit_cast(long long, x); }
+inline double __longlong_as_double(long long x) { return __builtin_bit_cast(double, x); }
 inline int __double2hiint(double x) {
-  return static_cast<int>(std::bit_cast<std::int64_t>(x) >> 32);
+  return static_cast<int>(__builtin_bit_cast(std::int64_t, x) >> 32);
 }
-inline int __double2loint(double x) { return static_cast<int>(std::bit_cast<std::int64_t>(x)); }
+inline int __double2loint(double x) {
+  return static_cast<int>(__builtin_bit_cast(std::int64_t, x));
+}
 inline double __hiloint2double(int hi, int lo) {
-  return std::bit_cast<double>(std::uint64_t{static_cast<std::uint32_t>(hi)} << 32 |
-                               static_cast<std::uint32_t>(lo));
+  return __builtin_bit_cast(
+      double, std::uint64_t{static_cast<std::uint32_t>(hi)} << 32 | static_cast<std::uint32_t>(lo));
 }
 
 // --- integers -----------------------------------------------------------------------------------
@@ -459,10 +461,12 @@ inline unsigned int __urhadd(unsigned int x, unsigned int y) {
   return static_cast<unsigned int>((std::uint64_t{x} + y + 1) >> 1);
 }
 
-inline int __popc(unsigned int x) { return std::popcount(x); }
-inline int __popcll(unsigned long long x) { return std::popcount(x); }
-inline int __clz(int x) { return std::countl_zero(static_cast<unsigned int>(x)); }
-inline int __clzll(long long x) { return std::countl_zero(static_cast<unsigned long long>(x)); }
+inline int __popc(unsigned int x) { return __builtin_popcount(x); }
+inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
+inline int __clz(int x) { return x == 0 ? 32 : __builtin_clz(static_cast<unsigned int>(x)); }
+inline int __clzll(long long x) {
+  return x == 0 ? 64 : __builtin_clzll(static_cast<unsigned long long>(x));
+}
 inline int __ffs(int x) { return __builtin_ffs(x); }
 inline int __ffsll(long long x) { return __builtin_ffsll(x); }
 inline unsigned int __brev(unsigned int x) {

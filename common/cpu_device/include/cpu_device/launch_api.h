@@ -9,14 +9,16 @@
 #pragma once
 
 #include "cpu_device/runtime_api.h"
-#ifdef __cplusplus
+#ifdef CPU_DEVICE_KERNELS
 #include <cstddef>
 #include <type_traits>
 #include <utility>
 
 #include "cpu_device/execution.h"
 #include "cpu_device/synchronization.h"
+#endif
 
+#ifdef __cplusplus
 extern "C" {
 #endif
 
@@ -106,7 +108,9 @@ typedef struct cudaLaunchConfig_st {
 
 #ifdef __cplusplus
 }  // extern "C"
+#endif
 
+#ifdef CPU_DEVICE_KERNELS
 namespace cpu_device {
 
 /// How to launch a kernel of which only the address is known.
@@ -225,9 +229,9 @@ cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, Kernel* kernel,
   return cpu_device::active_clusters(clusters, reinterpret_cast<const void*>(kernel), config);
 }
 #else
-CPU_DEVICE_NOT_IN_C(cudaLaunchKernel);
-CPU_DEVICE_NOT_IN_C(cudaLaunchCooperativeKernel);
-CPU_DEVICE_NOT_IN_C(cudaLaunchKernelExC);
-CPU_DEVICE_NOT_IN_C(cudaOccupancyMaxPotentialClusterSize);
-CPU_DEVICE_NOT_IN_C(cudaOccupancyMaxActiveClusters);
+CPU_DEVICE_NEEDS_KERNELS(cudaLaunchKernel);
+CPU_DEVICE_NEEDS_KERNELS(cudaLaunchCooperativeKernel);
+CPU_DEVICE_NEEDS_KERNELS(cudaLaunchKernelExC);
+CPU_DEVICE_NEEDS_KERNELS(cudaOccupancyMaxPotentialClusterSize);
+CPU_DEVICE_NEEDS_KERNELS(cudaOccupancyMaxActiveClusters);
 #endif

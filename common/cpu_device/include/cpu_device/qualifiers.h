@@ -26,6 +26,15 @@
 #define __align__(n) __attribute__((aligned(n)))
 #define CUDART_CB
 
+// What compiles and launches kernels is C++20, as cpucc has it. Files that another compiler
+// compiles as an older C++ call the rest of the runtime API, as C files do.
+#if defined(__cplusplus) && __cplusplus >= 202002L
+#define CPU_DEVICE_KERNELS
+#endif
+
+// The last parameters of what reports: where it was called.
+#define CPU_DEVICE_HERE const char *file = __builtin_FILE(), int line = __builtin_LINE()
+
 // The headers of what C can call are for C11, too. There, nothing has a default argument.
 #ifdef __cplusplus
 #define CPU_DEVICE_DEFAULT(value) = value
@@ -37,8 +46,15 @@
 #define CPU_DEVICE_INLINE static inline
 #define CPU_DEVICE_VALUE(type, ...) \
   (type) { __VA_ARGS__ }
-// What needs a kernel or a variable of the device by name, which a C file does not have.
-#define CPU_DEVICE_NOT_IN_C(function)                                                         \
+#endif
+// What names a kernel or a variable of the device, where there is none.
+#ifdef __cplusplus
+#define CPU_DEVICE_NEEDS_KERNELS(function)                                                      \
+  __attribute__((error("kernels need C++20: call " #function " in a .cu file, or compile with " \
+                       "-std=c++20"))) enum cudaError                                           \
+  function(const void*, ...)
+#else
+#define CPU_DEVICE_NEEDS_KERNELS(function)                                                    \
   __attribute__((error("C cannot name kernels and variables of the device: call " #function   \
                        " in a .cu file, in a function that is extern \"C\""))) enum cudaError \
   function(const void*, ...)

@@ -541,7 +541,7 @@ cudaError_t refuse_symbol_address(const char* function);
 /// The place of a pointer to anything, constants included.
 template <class T>
 void** as_void(T** pointer) {
-  return reinterpret_cast<void**>(const_cast<std::remove_cv_t<T>**>(pointer));
+  return reinterpret_cast<void**>(const_cast<typename std::remove_cv<T>::type**>(pointer));
 }
 }  // namespace cpu_device
 
@@ -608,26 +608,28 @@ cudaError_t cudaGetSymbolAddress(void** pointer, const T& symbol) {
 }
 // Of `&symbol`, which is no variable: a variable of the device's may well be a pointer.
 template <class Address, class... More>
-requires std::is_pointer_v<Address> cudaError_t cudaMemcpyToSymbol(Address&&, const void*,
-                                                                   More...) {
+typename std::enable_if<std::is_pointer<Address>::value, cudaError_t>::type cudaMemcpyToSymbol(
+    Address&&, const void*, More...) {
   return cpu_device::refuse_symbol_address("cudaMemcpyToSymbol");
 }
 template <class Address, class... More>
-requires std::is_pointer_v<Address> cudaError_t cudaMemcpyToSymbolAsync(Address&&, const void*,
-                                                                        More...) {
+typename std::enable_if<std::is_pointer<Address>::value, cudaError_t>::type cudaMemcpyToSymbolAsync(
+    Address&&, const void*, More...) {
   return cpu_device::refuse_symbol_address("cudaMemcpyToSymbolAsync");
 }
 template <class Address, class... More>
-requires std::is_pointer_v<Address> cudaError_t cudaMemcpyFromSymbol(void*, Address&&, More...) {
+typename std::enable_if<std::is_pointer<Address>::value, cudaError_t>::type cudaMemcpyFromSymbol(
+    void*, Address&&, More...) {
   return cpu_device::refuse_symbol_address("cudaMemcpyFromSymbol");
 }
 template <class Address, class... More>
-requires std::is_pointer_v<Address> cudaError_t cudaMemcpyFromSymbolAsync(void*, Address&&,
-                                                                          More...) {
+typename std::enable_if<std::is_pointer<Address>::value, cudaError_t>::type
+cudaMemcpyFromSymbolAsync(void*, Address&&, More...) {
   return cpu_device::refuse_symbol_address("cudaMemcpyFromSymbolAsync");
 }
 template <class Address>
-requires std::is_pointer_v<Address> cudaError_t cudaGetSymbolAddress(void**, Address&&) {
+typename std::enable_if<std::is_pointer<Address>::value, cudaError_t>::type cudaGetSymbolAddress(
+    void**, Address&&) {
   return cpu_device::refuse_symbol_address("cudaGetSymbolAddress");
 }
 template <class T>
@@ -738,16 +740,16 @@ cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(std::size_t* bytes, Kernel
   return cpu_device::shared_bytes_for(bytes, blocks, block_size);
 }
 #else
-CPU_DEVICE_NOT_IN_C(cudaMemcpyToSymbol);
-CPU_DEVICE_NOT_IN_C(cudaMemcpyToSymbolAsync);
-CPU_DEVICE_NOT_IN_C(cudaMemcpyFromSymbol);
-CPU_DEVICE_NOT_IN_C(cudaMemcpyFromSymbolAsync);
-CPU_DEVICE_NOT_IN_C(cudaGetSymbolAddress);
-CPU_DEVICE_NOT_IN_C(cudaGetSymbolSize);
-CPU_DEVICE_NOT_IN_C(cudaFuncGetAttributes);
-CPU_DEVICE_NOT_IN_C(cudaFuncSetAttribute);
-CPU_DEVICE_NOT_IN_C(cudaFuncSetCacheConfig);
-CPU_DEVICE_NOT_IN_C(cudaOccupancyMaxActiveBlocksPerMultiprocessor);
-CPU_DEVICE_NOT_IN_C(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags);
-CPU_DEVICE_NOT_IN_C(cudaOccupancyAvailableDynamicSMemPerBlock);
+CPU_DEVICE_NEEDS_KERNELS(cudaMemcpyToSymbol);
+CPU_DEVICE_NEEDS_KERNELS(cudaMemcpyToSymbolAsync);
+CPU_DEVICE_NEEDS_KERNELS(cudaMemcpyFromSymbol);
+CPU_DEVICE_NEEDS_KERNELS(cudaMemcpyFromSymbolAsync);
+CPU_DEVICE_NEEDS_KERNELS(cudaGetSymbolAddress);
+CPU_DEVICE_NEEDS_KERNELS(cudaGetSymbolSize);
+CPU_DEVICE_NEEDS_KERNELS(cudaFuncGetAttributes);
+CPU_DEVICE_NEEDS_KERNELS(cudaFuncSetAttribute);
+CPU_DEVICE_NEEDS_KERNELS(cudaFuncSetCacheConfig);
+CPU_DEVICE_NEEDS_KERNELS(cudaOccupancyMaxActiveBlocksPerMultiprocessor);
+CPU_DEVICE_NEEDS_KERNELS(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags);
+CPU_DEVICE_NEEDS_KERNELS(cudaOccupancyAvailableDynamicSMemPerBlock);
 #endif

@@ -14,9 +14,11 @@
 #include <cstdint>
 #include <limits>
 
-#include "cpu_device/atomics.h"
 #include "cpu_device/intrinsics.h"
 #include "cpu_device/vector_types.h"
+#ifdef CPU_DEVICE_KERNELS
+#include "cpu_device/atomics.h"
+#endif
 
 namespace cpu_device {
 
@@ -219,14 +221,20 @@ T to_integer(double x, rounding mode) {
   inline T2 h2log(T2 a) { return {hlog(a.x), hlog(a.y)}; }                                       \
   inline float __low2float(T2 a) { return a.x; }                                                 \
   inline float __high2float(T2 a) { return a.y; }                                                \
-  inline T atomicAdd(T* address, T value) {                                                      \
-    return T::of_bits(cpu_device::atomic_update(                                                 \
-        &address->bits, [=](unsigned short seen) { return (T::of_bits(seen) + value).bits; }));  \
-  }                                                                                              \
-  inline T2 atomicAdd(T2* address, T2 value) {                                                   \
-    return {atomicAdd(&address->x, value.x), atomicAdd(&address->y, value.y)};                   \
-  }
+  CPU_DEVICE_SMALL_ATOMIC(T, T2)
 
+#ifdef CPU_DEVICE_KERNELS
+#define CPU_DEVICE_SMALL_ATOMIC(T, T2)                                                          \
+  inline T atomicAdd(T* address, T value) {                                                     \
+    return T::of_bits(cpu_device::atomic_update(                                                \
+        &address->bits, [=](unsigned short seen) { return (T::of_bits(seen) + value).bits; })); \
+  }                                                                                             \
+  inline T2 atomicAdd(T2* address, T2 value) {                                                  \
+    return {atomicAdd(&address->x, value.x), atomicAdd(&address->y, value.y)};                  \
+  }
+#else
+#define CPU_DEVICE_SMALL_ATOMIC(T, T2)
+#endif
 #define CPU_DEVICE_SMALL_COMPARE(T, T2, NAME, OP)                  \
   inline bool __h##NAME(T a, T b) { return a.wide() OP b.wide(); } \
   inline bool __h##NAME##u(T a, T b) {                             \

@@ -81,8 +81,6 @@ CPU_DEVICE_UNWATCHED T shuffle(unsigned mask, T value, int width, const char* wh
 
 }  // namespace cpu_device
 
-#define CPU_DEVICE_HERE const char *file = __builtin_FILE(), int line = __builtin_LINE()
-
 inline void __syncthreads(CPU_DEVICE_HERE) { cpu_device::block_barrier(file, line); }
 inline int __syncthreads_count(int predicate, CPU_DEVICE_HERE) {
   return cpu_device::block_vote(cpu_device::vote::count, predicate, file, line);

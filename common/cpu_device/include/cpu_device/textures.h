@@ -8,7 +8,7 @@
 #pragma once
 
 #include "cpu_device/runtime_api.h"
-#ifdef __cplusplus
+#ifdef CPU_DEVICE_KERNELS
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -16,7 +16,9 @@
 
 #include "cpu_device/execution.h"
 #include "cpu_device/synchronization.h"
+#endif
 
+#ifdef __cplusplus
 extern "C" {
 #endif
 
@@ -291,13 +293,28 @@ struct texel_type<char> {
 template <class T>
 constexpr cudaChannelFormatKind channel_kind() {
   using channel = typename texel_type<T>::channel;
-  if constexpr (std::is_void_v<channel>)
-    return cudaChannelFormatKindNone;
-  else if constexpr (std::is_floating_point_v<channel>)
-    return cudaChannelFormatKindFloat;
-  else
-    return std::is_signed_v<channel> ? cudaChannelFormatKindSigned : cudaChannelFormatKindUnsigned;
+  return std::is_void<channel>::value             ? cudaChannelFormatKindNone
+         : std::is_floating_point<channel>::value ? cudaChannelFormatKindFloat
+         : std::is_signed<channel>::value         ? cudaChannelFormatKindSigned
+                                                  : cudaChannelFormatKindUnsigned;
 }
+
+}  // namespace cpu_device
+
+/// The channels of T; for types that no texture has, none at all (as in CUDA).
+template <class T>
+cudaChannelFormatDesc cudaCreateChannelDesc() {
+  const int channels = cpu_device::texel_type<T>::channels;
+  const int bits = channels == 0 ? 0 : static_cast<int>(sizeof(T) * 8) / channels;
+  return {bits, channels >= 2 ? bits : 0, channels == 4 ? bits : 0, channels == 4 ? bits : 0,
+          cpu_device::channel_kind<T>()};
+}
+#endif
+
+// --- what kernels call --------------------------------------------------------------------------
+
+#ifdef CPU_DEVICE_KERNELS
+namespace cpu_device {
 
 /// A number for each format; equal for equal formats, 0 for none.
 constexpr unsigned texel_format(int channels, int bits, cudaChannelFormatKind kind) {
@@ -311,22 +328,6 @@ constexpr unsigned texel_format_of() {
       "a texel is a char, short, int (signed or unsigned) or float, or 1, 2 or 4 of them");
   return texel_format(kChannels, static_cast<int>(sizeof(T) * 8 / kChannels), channel_kind<T>());
 }
-
-}  // namespace cpu_device
-
-/// The channels of T; for types that no texture has, none at all (as in CUDA).
-template <class T>
-constexpr cudaChannelFormatDesc cudaCreateChannelDesc() {
-  constexpr int kChannels = cpu_device::texel_type<T>::channels;
-  constexpr int kBits =
-      kChannels == 0 ? 0 : static_cast<int>(sizeof(T) * 8) / (kChannels + !kChannels);
-  return {kBits, kChannels >= 2 ? kBits : 0, kChannels == 4 ? kBits : 0, kChannels == 4 ? kBits : 0,
-          cpu_device::channel_kind<T>()};
-}
-
-// --- what kernels call --------------------------------------------------------------------------
-
-namespace cpu_device {
 
 /// What a texture or surface looks into; a bit each, so that a function can name several.
 enum shape : unsigned {
