@@ -212,6 +212,13 @@ TEST(ConditionalNodes, AreCapturedInto) {
   t.instantiate();
   t.run();
   EXPECT_EQ(data.to_host()[0], 120);
+
+  // Who has the graph need not be given it.
+  ASSERT_EQ(cudaStreamBeginCaptureToGraph(inner, t.graph, nullptr, nullptr, 0,
+                                          cudaStreamCaptureModeRelaxed),
+            cudaSuccess);
+  add<<<1, 1, 0, inner>>>(data.data(), 1);
+  EXPECT_EQ(cudaStreamEndCapture(inner, nullptr), cudaSuccess);
   EXPECT_EQ(cudaStreamDestroy(inner), cudaSuccess);
 }
 

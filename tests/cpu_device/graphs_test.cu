@@ -200,6 +200,41 @@ TEST(Capture, ALostBranchIsAnError) {
   EXPECT_EQ(data.to_host(), std::vector<int>(4, 2));
 }
 
+TEST(Capture, ABranchThatIsAwaitedMayLoseItsStream) {
+  things t;
+  const device_array<int> data(4, 1);
+  cudaStream_t s = t.stream(), other = nullptr;
+  ASSERT_EQ(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking), cudaSuccess);
+  cudaEvent_t fork = t.event(), join = t.event();
+  ASSERT_EQ(cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal), cudaSuccess);
+  ASSERT_EQ(cudaEventRecord(fork, s), cudaSuccess);
+  ASSERT_EQ(cudaStreamWaitEvent(other, fork, 0), cudaSuccess);
+  add<<<1, 4, 0, other>>>(data.data(), 1);
+  ASSERT_EQ(cudaEventRecord(join, other), cudaSuccess);
+  ASSERT_EQ(cudaStreamWaitEvent(s, join, 0), cudaSuccess);
+  EXPECT_EQ(cudaStreamDestroy(other), cudaSuccess);
+  ASSERT_EQ(cudaStreamEndCapture(s, &t.graph), cudaSuccess);
+  t.instantiate();
+  t.launch_and_wait(s);
+  EXPECT_EQ(data.to_host(), std::vector<int>(4, 2));
+}
+
+TEST(Capture, ALostBranchStaysOneWithoutItsStream) {
+  things t;
+  const device_array<int> data(4, 1);
+  cudaStream_t s = t.stream(), other = nullptr;
+  ASSERT_EQ(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking), cudaSuccess);
+  cudaEvent_t fork = t.event();
+  ASSERT_EQ(cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal), cudaSuccess);
+  ASSERT_EQ(cudaEventRecord(fork, s), cudaSuccess);
+  ASSERT_EQ(cudaStreamWaitEvent(other, fork, 0), cudaSuccess);
+  add<<<1, 4, 0, other>>>(data.data(), 1);
+  EXPECT_EQ(cudaStreamDestroy(other), cudaSuccess);
+  cudaGraph_t graph = nullptr;
+  EXPECT_NE(cudaStreamEndCapture(s, &graph), cudaSuccess);
+  EXPECT_EQ(graph, nullptr);
+}
+
 TEST(Capture, WaitingForACapturedStreamSpoilsTheCapture) {
   things t;
   cudaStream_t s = t.stream();

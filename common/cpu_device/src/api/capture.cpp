@@ -42,10 +42,12 @@ bool all_joined(const stream_capture& capture) {
     if (reached.insert(node).second)
       open.insert(open.end(), node->before.begin(), node->before.end());
   }
-  for (const CUstream_st* stream : capture.streams)
-    for (CUgraphNode_st* node : stream->last)
-      if (reached.count(node) == 0) return false;
-  return true;
+  const auto is_reached = [&](CUgraphNode_st* node) { return reached.count(node) != 0; };
+  return std::all_of(capture.left.begin(), capture.left.end(), is_reached) &&
+         std::all_of(capture.streams.begin(), capture.streams.end(),
+                     [&](const CUstream_st* stream) {
+                       return std::all_of(stream->last.begin(), stream->last.end(), is_reached);
+                     });
 }
 
 }  // namespace
@@ -157,8 +159,8 @@ cudaError_t refuse_in_capture(bool device_wide) {
 
 void leave_capture(CUstream_st* stream) {
   if (!stream->capture) return;
-  stream->capture->valid = false;
   if (stream->capture->origin == stream) {
+    stream->capture->valid = false;
     captures().erase(stream->capture.get());
     const auto capture = stream->capture;
     for (CUstream_st* other : capture->streams) {
@@ -166,6 +168,8 @@ void leave_capture(CUstream_st* stream) {
       other->last.clear();
     }
   } else {
+    auto& left = stream->capture->left;
+    left.insert(left.end(), stream->last.begin(), stream->last.end());
     stream->capture->streams.erase(stream);
   }
 }
@@ -261,11 +265,11 @@ cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* graph) {
   return call(api::cudaStreamEndCapture, [&] {
     CUstream_st* stream = resolve(handle);
     if (stream == nullptr) return bad_stream();
-    if (graph == nullptr) return fail(cudaErrorInvalidValue);
-    *graph = nullptr;
+    if (graph != nullptr) *graph = nullptr;
     if (!stream->capture)
       return fail(cudaErrorIllegalState, "cudaStreamEndCapture: this stream is not captured");
     const auto capture = stream->capture;
+    if (graph == nullptr && capture->made) return fail(cudaErrorInvalidValue);
     if (capture->origin != stream)
       return spoil(*capture, cudaErrorStreamCaptureUnmatched,
                    "cudaStreamEndCapture: the capture began on another stream, which must end it.");
@@ -286,7 +290,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* graph) {
           "cudaStreamEndCapture: another stream joined the capture, and its last work is not "
           "awaited. Try: cudaEventRecord there, and cudaStreamWaitEvent on the first stream.");
     if (capture->made) return keep_graph(std::move(capture->made), graph);
-    *graph = capture->graph;
+    if (graph != nullptr) *graph = capture->graph;  // the caller has it already
     return cudaSuccess;
   });
 }

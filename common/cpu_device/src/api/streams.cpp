@@ -279,6 +279,7 @@ static void forget_streams(int device) {
   for (auto it = streams().begin(); it != streams().end();) {
     if ((*it)->device == device) {
       unsettled.fetch_sub((*it)->queue.size(), std::memory_order_relaxed);
+      if ((*it)->capture) (*it)->capture->valid = false;  // of work that is gone
       leave_capture(*it);
       delete *it;
       it = streams().erase(it);

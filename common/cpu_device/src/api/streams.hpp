@@ -58,7 +58,8 @@ struct stream_capture {
   bool valid = true;
   std::unique_ptr<CUgraph_st> made;  // null: it goes into a graph that was there before
   CUgraph_st* graph = nullptr;
-  std::set<CUstream_st*> streams;  // the origin, and those that joined through events
+  std::set<CUstream_st*> streams;     // the origin, and those that joined through events
+  std::vector<CUgraphNode_st*> left;  // the last work of joined streams that were destroyed since
 };
 
 struct stream_work {
