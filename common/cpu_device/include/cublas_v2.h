@@ -260,4 +260,41 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation
 
 #ifdef __cplusplus
 }  // extern "C"
+
+// CUDA 10's forms, which name the type that is computed with.
+namespace cpu_device {
+inline cublasComputeType_t compute_type(cudaDataType type) {
+  switch (type) {
+    case CUDA_R_16F:
+      return CUBLAS_COMPUTE_16F;
+    case CUDA_R_32F:
+      return CUBLAS_COMPUTE_32F;
+    case CUDA_R_64F:
+      return CUBLAS_COMPUTE_64F;
+    case CUDA_R_32I:
+      return CUBLAS_COMPUTE_32I;
+    default:
+      return static_cast<cublasComputeType_t>(0);  // none: the call refuses it
+  }
+}
+}  // namespace cpu_device
+inline cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa,
+                                   cublasOperation_t transb, int m, int n, int k, const void* alpha,
+                                   const void* A, cudaDataType a_type, int lda, const void* B,
+                                   cudaDataType b_type, int ldb, const void* beta, void* C,
+                                   cudaDataType c_type, int ldc, cudaDataType compute,
+                                   cublasGemmAlgo_t algorithm) {
+  return cublasGemmEx(handle, transa, transb, m, n, k, alpha, A, a_type, lda, B, b_type, ldb, beta,
+                      C, c_type, ldc, cpu_device::compute_type(compute), algorithm);
+}
+inline cublasStatus_t cublasGemmStridedBatchedEx(
+    cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n, int k,
+    const void* alpha, const void* A, cudaDataType a_type, int lda, long long stride_a,
+    const void* B, cudaDataType b_type, int ldb, long long stride_b, const void* beta, void* C,
+    cudaDataType c_type, int ldc, long long stride_c, int batch_count, cudaDataType compute,
+    cublasGemmAlgo_t algorithm) {
+  return cublasGemmStridedBatchedEx(
+      handle, transa, transb, m, n, k, alpha, A, a_type, lda, stride_a, B, b_type, ldb, stride_b,
+      beta, C, c_type, ldc, stride_c, batch_count, cpu_device::compute_type(compute), algorithm);
+}
 #endif
