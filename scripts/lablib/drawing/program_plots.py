@@ -117,22 +117,23 @@ def roofline(name: str, source: str, rows: Sequence[Row]) -> Picture:
 
 
 KINDS: Dict[str, Callable[[str, str, Sequence[Row]], Picture]] = {
-    "scaling_model": scaling_model,
-    "roofline": roofline,
+    "20.4_scaling_model": scaling_model,
+    "21.1_roofline": roofline,
 }
 
 
-def pictures(folder: Path) -> List[Picture]:
-    """Of the files of the folder whose names end with what their table is:
-    `h100_two_scaling_model.csv`."""
-    found = []
+def pictures(folder: Path) -> Dict[str, List[Picture]]:
+    """By the exercise whose program has written the table: the names of the folder's files end with
+    the exercise's, as in `h100_two_scaling_model.csv`."""
+    found: Dict[str, List[Picture]] = {}
     for path in sorted(folder.glob("*.csv")):
-        kind = next((kind for kind in KINDS if path.stem.endswith(kind)), None)
-        if kind is None:
-            raise LabError(f"{path}: its name must end with one of {', '.join(KINDS)}.")
+        names = {exercise.partition("_")[2]: exercise for exercise in KINDS}
+        exercise = next((names[name] for name in names if path.stem.endswith(name)), None)
+        if exercise is None:
+            raise LabError(f"{path}: its name must end with one of {', '.join(names)}.")
         source, rows = read(path)
         try:
-            found.append(KINDS[kind](path.stem, source, rows))
+            found.setdefault(exercise, []).append(KINDS[exercise](path.stem, source, rows))
         except (KeyError, ValueError) as error:
             raise LabError(f"{path} is not what the program writes with --csv: {error}.") from error
     return found
