@@ -166,6 +166,25 @@ def _words_of_the_theme(app, exception):
             page.write_text(words.translated(text, language), encoding="utf-8")
 
 
+_TREES = {}  # the contents as the pages of a folder show them, which are not in the contents
+
+
+def _contents_are_made_once(app, pagename, templatename, context, doctree):
+    """For all listings of a folder: none is marked in the contents, so they all show the same, and
+    to make it takes longer than the rest of such a page."""
+    if "orphan" not in app.env.metadata.get(pagename, {}):
+        return
+    make = context["toctree"]
+
+    def tree(**options):
+        key = (pagename.rpartition("/")[0], *sorted(options.items()))
+        if key not in _TREES:
+            _TREES[key] = make(**options)
+        return _TREES[key]
+
+    context["toctree"] = tree
+
+
 def _levels_in_the_contents(app, pagename, templatename, context, doctree):
     """The contents' captions are headings without a level, which readers of screens need."""
     tree = context.get("furo_navigation_tree")
@@ -184,6 +203,7 @@ def setup(app):
     app.connect("html-page-context", _languages)
     if SITE:
         app.connect("html-page-context", _animations)
+        app.connect("html-page-context", _contents_are_made_once, priority=100)  # before the theme
         app.connect("build-finished", _words_of_the_theme)
     else:
         app.connect("doctree-read", _wide_code_is_smaller)
