@@ -159,7 +159,7 @@ def longest_words(name: str) -> Dict[Tuple[str, ...], int]:
 
 
 def most_demanding(names: Iterable[str]) -> Set[str]:
-    """Of pages that are laid out alike: for each kind of element, the page with the longest word."""
+    """Of pages that are made alike: for each kind of element, the page with the longest word."""
     longest: Dict[Tuple[str, ...], Tuple[int, str]] = {}
     for name in names:
         for kind, length in longest_words(name).items():
@@ -187,7 +187,7 @@ class FilesTest(unittest.TestCase):
         chapters = [name for name in self.pages if re.match(r"\d\d_", name)]
         self.assertEqual(len(chapters), len(list((ROOT / "docs").glob("[0-9][0-9]_*.md"))))
 
-    def test_chapters_have_drawings_and_say_how_a_professional_does_it(self) -> None:
+    def test_chapters_have_drawings_say_how_a_professional_does_it_and_what_to_read(self) -> None:
         drawn = "|".join(drawings.names())
         for page in sorted((ROOT / "docs").glob("[0-9][0-9]_*.md")):
             text = page.read_text(encoding="utf-8")
@@ -195,6 +195,9 @@ class FilesTest(unittest.TestCase):
             self.assertGreaterEqual(len(shown), 3, page.name)
             box = text.partition("\n## How a professional does it\n\n")[2].partition("\n## ")[0]
             self.assertGreaterEqual(len(re.findall(r"^> \*\*", box, re.MULTILINE)), 2, page.name)
+            read_on = text.partition("\n## Read on\n")[2]
+            links = re.findall(r"(?m)^- \[[^]]+\]\(https://\S+\)", read_on)
+            self.assertIn(len(links), (2, 3, 4), f"{page.name}: documents and papers to read on")
 
     def test_pages_say_which_version_they_are(self) -> None:
         for name in ("index.html", "api/cpu_device.html"):
