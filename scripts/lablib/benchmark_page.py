@@ -130,9 +130,10 @@ def files(root: Path) -> Dict[str, str]:
         contents.append(f"| [{_heading(exercise)}]({_target(exercise)}) | {where} |")
     listed = "\n".join(contents) + "\n" if len(contents) > 2 else _NOTHING
     found[PAGE] = "\n".join([_INTRO, listed, _HOW])
-    blocks: Dict[str, str] = {}  # the newest that has charts is the last
+    blocks: Dict[str, str] = {}
     for exercise, own in runs.items():
-        blocks.update({exercise: _block(exercise, run) for run in reversed(own) if run.charts})
+        for run in [run for run in own if run.charts][:1]:
+            blocks[exercise] = _block(exercise, run)
     for chapter in sorted((root / "docs").glob("[0-9][0-9]_*.md")):
         text = chapter.read_text(encoding="utf-8")
         wanted = _with_charts(text, blocks)

@@ -649,8 +649,8 @@ class PageTest(LabTest):
             f"{two},MODEL,16,64,,7.5,,,\n{two},MODEL,64,64,,8,,,\n"
             f"{one},measured,1,64,2,1,-50,1,1\n{one},held back,3,64,4,4.8,20,1,1\n",
         )
-        self.assertEqual(3, text.count("tip blue"), "two measurements and one in the key")
-        self.assertEqual(1, text.count('class="page" cx'), "one of them is hollow")
+        marks = [text.count(f'<{tag} class="area blue"') for tag in ("circle", "rect")]
+        self.assertEqual([2, 2], marks, "one is measured and one held back, and both in the key")
         self.assertEqual(1, text.count("dashed thick"), "of the MODEL, beyond what was measured")
         self.assertIn("50 % where it was fitted, 25 % held back", text)
         self.assertNotIn("weak, 1 element", text)
