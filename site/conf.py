@@ -100,16 +100,30 @@ def _pictures_into_pages(app, doctree, docname):
             continue
         svg = PICTURES[path].inline()
         label = html.escape(image.get("alt", ""), quote=True)
-        raw = nodes.raw(
-            "",
-            f'<div class="diagram" role="group" tabindex="0" aria-label="{label}">{svg}</div>',
-            format="html",
-        )
+        box = f'<div class="diagram" role="group" tabindex="0" aria-label="{label}">{svg}</div>'
+        if SITE:
+            box = f'<div class="picture">{box}{_alone(app, docname, image, label)}</div>'
+        raw = nodes.raw("", box, format="html")
         place = image.parent
         if isinstance(place, nodes.paragraph) and len(place.children) == 1:
             place.replace_self(raw)
         else:
             image.replace_self(raw)
+
+
+def _alone(app, docname, image, label):
+    """A line for screens on which a picture does not fit: what to do about it."""
+    file = app.env.images[image["uri"]][1]
+    app.builder.images[image["uri"]] = file  # so that it is copied, although no page loads it
+    scrolls, link = words.ALONE[_language(docname)]
+    target = f"{'../' * docname.count('/')}{app.builder.imagedir}/{file}"
+    shown = f'<a href="{target}" aria-label="{link}: {label}">{link}</a>'
+    return f'<p class="alone">{scrolls} {shown}</p>'
+
+
+def _language(page):
+    folder = page.partition("/")[0]
+    return folder if folder in LANGUAGES else "en"
 
 
 def _repository_anchors(app, doctree):
@@ -153,9 +167,7 @@ def _animations(app, pagename, templatename, context, doctree):
 
 def _languages(app, pagename, templatename, context, doctree):
     """Screen readers choose their voice by it."""
-    folder = pagename.partition("/")[0]
-    if folder in LANGUAGES:
-        context["language"] = folder
+    context["language"] = _language(pagename)
 
 
 def _words_of_the_theme(app, exception):

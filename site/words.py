@@ -23,6 +23,12 @@ FILES: Dict[str, Tuple[str, str, str, str]] = {
     "pl": ("twój plik, kontrakt, program", "testy", "wskazówki", "rozwiązanie"),
 }
 
+# Below a picture that is wider than the screen; the second is a link.
+ALONE: Dict[str, Tuple[str, str]] = {
+    "en": ("← It scrolls sideways. →", "Open it alone"),
+    "pl": ("← Przewija się w poziomie. →", "Otwórz osobno"),
+}
+
 THEME: Dict[str, Dict[str, str]] = {
     "pl": {
         "Auto light/dark, in dark mode": "Automatycznie, teraz tryb ciemny",

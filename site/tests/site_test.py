@@ -152,9 +152,9 @@ def longest_words(name: str) -> Dict[Tuple[str, ...], int]:
         lines = re.sub(r"<[^>]+>", "", code).splitlines()
         found[folder, "pre"] = max([found.get((folder, "pre"), 0), *map(len, lines)])
     rest = re.sub(r"<pre>.*?</pre>", "", article, flags=re.DOTALL)
-    for tag, attributes, words in re.findall(r"<(/?\w+)([^>]*)>([^<]*)", rest):
+    for tag, attributes, text in re.findall(r"<(/?\w+)([^>]*)>([^<]*)", rest):
         kind = (folder, tag, *re.findall(r'class="[^"]*"', attributes))
-        found[kind] = max([found.get(kind, 0), *map(len, words.split())])
+        found[kind] = max([found.get(kind, 0), *map(len, text.split())])
     return found
 
 
@@ -895,16 +895,18 @@ class BrowserTest(unittest.TestCase):
     @classmethod
     def look(cls, browser: Browser, name: str) -> Looked:
         """Pages that are made alike have no scripts of their own, and none of them is painted."""
-        looked: Looked = {"widths": []}
+        looked: Looked = {"widths": [], "drawings": []}
         browser.minimize(cls.made_alike(name))
         for width in WIDTHS:
             browser.width(width)
             if width == WIDTHS[0]:
                 browser.open(name)
             looked["widths"] += [f"{width} pixels: {what}" for what in cls.too_wide(browser)]
+            looked["drawings"] += [f"{width} pixels: {what}" for what in cls.unreadable(browser)]
         looked["messages"] = browser.messages()
-        if browser.find_elements(By.CSS_SELECTOR, "svg.drawing"):
-            looked["drawings"] = cls.words_outside(browser)
+        looked["drawings"] += cls.words_outside(browser)
+        if not browser.find_elements(By.CSS_SELECTOR, "svg.drawing"):
+            del looked["drawings"]
         if not cls.made_alike(name) or name in {f"{n}.html" for n in OF_THOSE}:
             looked["axe"] = violations(browser)
         if name.startswith("explorers/"):
@@ -935,6 +937,29 @@ class BrowserTest(unittest.TestCase):
                 found.push(`${e.tagName} ${e.className} ${e.textContent.slice(0, 30)}`);
             }
             return found.slice(0, 3);
+            """
+        )
+        return found
+
+    @staticmethod
+    def unreadable(browser: Browser) -> List[str]:
+        """Drawings that are too small to read, and those that scroll and do not say so."""
+        found: List[str] = browser.execute_script(
+            """
+            const found = [];
+            for (const svg of document.querySelectorAll("svg.drawing")) {
+              const title = svg.querySelector("title").textContent;
+              const scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
+              const sizes = [...svg.querySelectorAll("text")].map(
+                (text) => parseFloat(getComputedStyle(text).fontSize));
+              const size = scale * Math.min(...sizes);
+              if (size < 8.99) found.push(`${title}: words of ${size} pixels`);
+              const {scrollWidth, clientWidth} = svg.parentElement;
+              const hint = svg.closest(".picture").querySelector(".alone a");
+              if (scrollWidth > clientWidth != hint.getClientRects().length > 0)
+                found.push(`${title}: whether it scrolls is not what is said`);
+            }
+            return found;
             """
         )
         return found
@@ -1003,7 +1028,7 @@ class BrowserTest(unittest.TestCase):
     def test_explorers_are_quiet_and_fit_whatever_is_typed(self) -> None:
         self.assertEqual(self.problems("typed", 6), [])
 
-    def test_words_of_drawings_stay_within_them(self) -> None:
+    def test_drawings_can_be_read_and_their_words_stay_within_them(self) -> None:
         self.assertEqual(self.problems("drawings", 11), [])
 
     def test_readers_with_disabilities_can_use_it(self) -> None:
