@@ -9,6 +9,7 @@ come from the system.
 """
 
 import functools
+import html
 import io
 import math
 import os
@@ -45,6 +46,7 @@ sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "site")]
 
 import animate
 import api
+import words
 from diagrams import drawings, registry
 
 from lablib import benchmark_page, counters, exercises, profile_page, translations, version
@@ -373,6 +375,8 @@ class TranslationsTest(unittest.TestCase):
             self.assertIn(f"../{name}.html", pages[f"{language}/{name}.html"].links)
             self.assertIn(f"{language}/{name}.html", pages[f"{name}.html"].links)
             self.assertEqual("Angielski" in text, bool(translations.behind(path)))
+            shown = re.findall(r"images/diagrams/(\w*)", path.read_text(encoding="utf-8"))
+            self.assertEqual({*shown} - {language}, set(), "drawings in English")
             files = [
                 set(re.findall(r"(?:files|tests|hints|solutions)/\d\d[.]\w+", t))
                 for t in (text, (SITE / f"{name}.html").read_text(encoding="utf-8"))
@@ -501,6 +505,18 @@ class DrawingsTest(unittest.TestCase):
             self.assertGreater(len(drawing.title), 8, name)
             self.assertGreater(len(drawing.description), 60, name)
             ElementTree.fromstring(drawings.picture(name).standalone())
+
+    def test_translated_drawings_have_no_english_words(self) -> None:
+        for language, known in words.DRAWINGS.items():
+            found = set()
+            for drawing in registry.DRAWINGS.values():
+                if drawing.title in known:
+                    found |= {drawing.title, drawing.description}
+                    parts = " ".join(drawing.drawn().parts)
+                    texts = re.findall(r"<text((?: class=\"[^\"]*\")?)[^>]*>([^<]+)<", parts)
+                    found |= {html.unescape(text) for kind, text in texts if "code" not in kind}
+            found = {text for text in found if re.search("[a-z]{2}", text)}
+            self.assertEqual(sorted(found), sorted(known), f"site/words.py, {language}")
 
     def test_charts_are_in_the_pages_of_benchmarks_and_in_chapters(self) -> None:
         """As parts of the pages, in the reader's colours. Which chapters: their text says."""
@@ -1058,10 +1074,10 @@ class BrowserTest(unittest.TestCase):
         script = """
             const words = new Set();
             for (const e of document.querySelectorAll("[rel=index], [rel=search], body *")) {
-              if (e.closest("body [lang=en], script, style")) continue;
+              if (e.closest("body [lang=en], script, style, code")) continue;
               const found = ["aria-label", "title", "placeholder", "data-tooltip"].map(
                 (name) => e.getAttribute(name) ?? "");
-              if (!e.closest("article, .toc-tree"))
+              if (!e.closest("article, .toc-tree, .current-page"))
                 for (const node of e.childNodes)
                   if (node.nodeType == Node.TEXT_NODE) found.push(node.data);
               for (const word of found) if (/\\p{L}{2}/u.test(word)) words.add(word.trim());
@@ -1076,6 +1092,7 @@ class BrowserTest(unittest.TestCase):
                 found.append({*browser.execute_script(script)})
             self.assertGreater(len(found[0]), 20)
             names = {"CUDA Labs", "Furo", "Menu", "Copyright © The CUDA Labs authors"}
+            names |= {"13 cuBLAS", "cpucc", path.read_text("utf-8").partition("\n")[0][len("# ") :]}
             self.assertEqual(found[0] & found[1] - names, set(), path.name)
 
     def test_a_copy_button_and_the_permalinks_are_there(self) -> None:

@@ -5,7 +5,7 @@
 
 import math
 from html import escape
-from typing import List, Sequence, Tuple
+from typing import List, Mapping, Sequence, Tuple
 
 WIDTH = 720
 
@@ -19,8 +19,10 @@ def _n(value: float) -> str:
 
 
 class Canvas:
-    def __init__(self, height: float) -> None:
+    def __init__(self, height: float, translations: Mapping[str, str] = {}) -> None:
+        """`translations`: what to write instead of a text."""
         self.height = height
+        self._translations = translations
         self.parts: List[str] = []
 
     # --- areas -----------------------------------------------------------------------------------
@@ -134,7 +136,8 @@ class Canvas:
         """One line; y is its base line. `style`: code, small, large, strong, muted, a colour."""
         kind = f' class="{style}"' if style else ""
         where = f' text-anchor="{anchor}"' if anchor != "start" else ""
-        self.parts.append(f'<text{kind}{where} x="{_n(x)}" y="{_n(y)}">{escape(text)}</text>')
+        words = escape(self._translations.get(text, text))
+        self.parts.append(f'<text{kind}{where} x="{_n(x)}" y="{_n(y)}">{words}</text>')
 
     def lines(self, x: float, y: float, texts: Sequence[str], style: str = "") -> None:
         for i, text in enumerate(texts):
