@@ -55,6 +55,7 @@ a call of less than half a millisecond that is too much, so no share is given th
 Plots of what a program has written with `--csv` say themselves where that was. The tables are
 files in `docs/benchmarks/`.
 """
+_FIGURES = ": figures"  # in headings: the printed book has one page, in which the chapters' are
 _NOTHING = "Nothing has been measured in this way yet.\n"
 
 
@@ -155,14 +156,14 @@ def _heading(exercise: str) -> str:
 
 def _target(exercise: str) -> str:
     """Where a page in docs/ finds its figures."""
-    anchor = pages.anchors(f"## {_heading(exercise)}")[0]
+    anchor = pages.anchors(f"## {_heading(exercise)}{_FIGURES}")[0]
     return f"{_part(exercise)[1][len('docs/') :]}#{anchor}"
 
 
 def _section(root: Path, exercise: str, runs: List[_Run], plots: List[Picture]) -> str:
-    lines = ["", f"## {_heading(exercise)}"]
+    lines = ["", f"## {_heading(exercise)}{_FIGURES}"]
     for chapter in (root / "docs").glob(f"{exercise[:2]}_*.md"):
-        anchor = _target(exercise).partition("#")[2]
+        anchor = pages.anchors(f"## {_heading(exercise)}")[0]
         lines += ["", f"[In the chapter](../{chapter.name}#{anchor})"]
     for run in runs:
         rows = [benchmarks.HEAD, tuple("---" for _ in benchmarks.HEAD)]

@@ -557,11 +557,11 @@ class PageTest(LabTest):
         (self.folder / "h200.json").write_text(made_up.text())
         self.assert_status(0, self.lab("dev", "benchmarks"))
         contents = (self.root / "docs/benchmarks.md").read_text()
-        link = "[05.1 dot_product](benchmarks/part_i.md#051-dot_product)"
+        link = "[05.1 dot_product](benchmarks/part_i.md#051-dot_product-figures)"
         self.assertIn(f"| {link} | NVIDIA H200, 2026-11-22 |\n", contents)
         page = (self.root / "docs/benchmarks/part_i.md").read_text()
         for line in (
-            "## 05.1 dot_product\n",
+            "## 05.1 dot_product: figures\n",
             "**NVIDIA H200, 2026-11-22.** CUDA 13.0; driver 580.95; commit `abc`; 3 rounds;"
             " memory, MHz: 3201 to 3201; `h200.json`.\n",
             "| static | default | 2 | 2 to 2 | 500 GB/s | 25 % | 25 % (L b) |\n",
@@ -591,12 +591,12 @@ class PageTest(LabTest):
         one, two = ((self.folder / f"part_{part}.md").read_text() for part in ("i", "ii"))
         heads = re.findall(r"^(?:#+ .*|\*\*.*?\*\*)", one, re.MULTILINE)
         new, old = "**NVIDIA H200, 2026-01-01.**", "**NVIDIA H200, 2025-01-01.**"
-        wanted = ["# Benchmarks: Part I", "## 05.1 x", new, "## 05.2 y", new, old]
+        wanted = ["# Benchmarks: Part I", "## 05.1 x: figures", new, "## 05.2 y: figures", new, old]
         self.assertEqual(wanted, heads)
         tables = [run.count("\n| --- |") for run in one.split("\n**")]
         self.assertEqual([0, 1, 1, 1], tables, "one run a table")
         link = "[In the chapter](../16_warps.md#161-warp_sum)"
-        self.assertIn(f"\n## 16.1 warp_sum\n\n{link}\n", two)
+        self.assertIn(f"\n## 16.1 warp_sum: figures\n\n{link}\n", two)
 
     def test_the_chapter_shows_the_newest_charts_of_its_exercise(self):
         chapter = self.root / "docs/05_shared_memory.md"
@@ -612,7 +612,7 @@ class PageTest(LabTest):
         self.assertIn("(images/benchmarks/new_05.1_dot_product_ladder.svg)\n", section)
         self.assertNotIn("images/benchmarks", after)
         self.assertNotIn("old_05.1", text)
-        link = "[All figures](benchmarks/part_i.md#051-dot_product)"
+        link = "[All figures](benchmarks/part_i.md#051-dot_product-figures)"
         self.assertIn(f"2026-01-01, commit `abc`. {link}.", text)
         self.assertEqual([], benchmark_page.stale(self.root))
 
