@@ -179,11 +179,17 @@ THEME: Dict[str, Dict[str, str]] = {
 
 
 def translated(page: str, language: str) -> str:
-    """The page's HTML with the theme's words, and titles of other pages, in its language."""
+    """The page's HTML with the theme's words, and titles of other pages, in its language; a title
+    that has no translation says that it is English."""
     for english, words in THEME[language].items():
         page = re.sub(rf'([">]\s*){re.escape(english)}(?=\s*["<])', rf"\g<1>{words}", page)
-    title = r'(class="(?:reference internal|caption-text|title)"[^<>]*>\s*)([^<>]+?)(?=\s*<)'
     found = TITLES[language]
-    page = re.sub(title, lambda m: m[1] + found.get(html.unescape(m[2]), m[2]), page)
+    title = r'(class="(?:caption-text|title|reference internal" href="[.][.]/[^"]*)">\s*)([^<>]+)'
+
+    def shown(match: "re.Match[str]") -> str:
+        words = found.get(html.unescape(match[2]).strip())
+        return match[1] + words if words else f'lang="en" {match[0]}'
+
+    page = re.sub(title, shown, page)
     toggle = rf'(?<="){re.escape(TOGGLE["en"])}([^"]*)'
     return re.sub(toggle, lambda m: TOGGLE[language] + found.get(m[1], m[1]), page)

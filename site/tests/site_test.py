@@ -375,8 +375,6 @@ class TranslationsTest(unittest.TestCase):
             self.assertIn(f"../{name}.html", pages[f"{language}/{name}.html"].links)
             self.assertIn(f"{language}/{name}.html", pages[f"{name}.html"].links)
             self.assertEqual("Angielski" in text, bool(translations.behind(path)))
-            shown = re.findall(r"images/diagrams/(\w*)", path.read_text(encoding="utf-8"))
-            self.assertEqual({*shown} - {language}, set(), "drawings in English")
             files = [
                 set(re.findall(r"(?:files|tests|hints|solutions)/\d\d[.]\w+", t))
                 for t in (text, (SITE / f"{name}.html").read_text(encoding="utf-8"))
@@ -1092,7 +1090,7 @@ class BrowserTest(unittest.TestCase):
                 found.append({*browser.execute_script(script)})
             self.assertGreater(len(found[0]), 20)
             names = {"CUDA Labs", "Furo", "Menu", "Copyright © The CUDA Labs authors"}
-            names |= {"13 cuBLAS", "cpucc", path.read_text("utf-8").partition("\n")[0][len("# ") :]}
+            names.add(path.read_text(encoding="utf-8").partition("\n")[0][len("# ") :])
             self.assertEqual(found[0] & found[1] - names, set(), path.name)
 
     def test_a_copy_button_and_the_permalinks_are_there(self) -> None:
