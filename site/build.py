@@ -46,7 +46,15 @@ SECTIONS = {
         f"explorers/{name}"
         for name in ("launch", "access", "reduction", "streams", "occupancy", "roofline")
     ],
-    "Reference": ["glossary", "benchmarks", "tools", "debugging", "editors", "api"],
+    "Reference": [
+        "glossary",
+        "benchmarks",
+        r"benchmarks/\w+",
+        "tools",
+        "debugging",
+        "editors",
+        "api",
+    ],
     "The project": [
         "instructors",
         "contributing",

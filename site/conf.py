@@ -100,16 +100,30 @@ def _pictures_into_pages(app, doctree, docname):
             continue
         svg = PICTURES[path].inline()
         label = html.escape(image.get("alt", ""), quote=True)
-        raw = nodes.raw(
-            "",
-            f'<div class="diagram" role="group" tabindex="0" aria-label="{label}">{svg}</div>',
-            format="html",
-        )
+        box = f'<div class="diagram" role="group" tabindex="0" aria-label="{label}">{svg}</div>'
+        if SITE:
+            box = f'<div class="picture">{box}{_alone(app, docname, image, label)}</div>'
+        raw = nodes.raw("", box, format="html")
         place = image.parent
         if isinstance(place, nodes.paragraph) and len(place.children) == 1:
             place.replace_self(raw)
         else:
             image.replace_self(raw)
+
+
+def _alone(app, docname, image, label):
+    """A line for screens on which a picture does not fit: what to do about it."""
+    file = app.env.images[image["uri"]][1]
+    app.builder.images[image["uri"]] = file  # so that it is copied, although no page loads it
+    scrolls, link = words.ALONE[_language(docname)]
+    target = f"{'../' * docname.count('/')}{app.builder.imagedir}/{file}"
+    shown = f'<a href="{target}" aria-label="{link}: {label}">{link}</a>'
+    return f'<p class="alone">{scrolls} {shown}</p>'
+
+
+def _language(page):
+    folder = page.partition("/")[0]
+    return folder if folder in LANGUAGES else "en"
 
 
 def _repository_anchors(app, doctree):
@@ -153,9 +167,7 @@ def _animations(app, pagename, templatename, context, doctree):
 
 def _languages(app, pagename, templatename, context, doctree):
     """Screen readers choose their voice by it."""
-    folder = pagename.partition("/")[0]
-    if folder in LANGUAGES:
-        context["language"] = folder
+    context["language"] = _language(pagename)
 
 
 def _words_of_the_theme(app, exception):
@@ -164,6 +176,25 @@ def _words_of_the_theme(app, exception):
         for page in sorted(Path(app.outdir).glob(f"{language}/*.html")):
             text = page.read_text(encoding="utf-8")
             page.write_text(words.translated(text, language), encoding="utf-8")
+
+
+_TREES = {}  # the contents as the pages of a folder show them, which are not in the contents
+
+
+def _contents_are_made_once(app, pagename, templatename, context, doctree):
+    """For all listings of a folder: none is marked in the contents, so they all show the same, and
+    to make it takes longer than the rest of such a page."""
+    if "orphan" not in app.env.metadata.get(pagename, {}):
+        return
+    make = context["toctree"]
+
+    def tree(**options):
+        key = (pagename.rpartition("/")[0], *sorted(options.items()))
+        if key not in _TREES:
+            _TREES[key] = make(**options)
+        return _TREES[key]
+
+    context["toctree"] = tree
 
 
 def _levels_in_the_contents(app, pagename, templatename, context, doctree):
@@ -184,6 +215,7 @@ def setup(app):
     app.connect("html-page-context", _languages)
     if SITE:
         app.connect("html-page-context", _animations)
+        app.connect("html-page-context", _contents_are_made_once, priority=100)  # before the theme
         app.connect("build-finished", _words_of_the_theme)
     else:
         app.connect("doctree-read", _wide_code_is_smaller)

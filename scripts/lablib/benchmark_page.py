@@ -1,58 +1,61 @@
 # SPDX-FileCopyrightText: The CUDA Labs authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""docs/benchmarks.md, its charts, and the charts in chapters, from the files of
-`scripts/lab bench --json` in docs/benchmarks/; and the plots of the tables there that programs have
-written (`--csv`)."""
+"""docs/benchmarks.md and its pages of figures, their charts, and the charts in chapters, from the
+files of `scripts/lab bench --json` in docs/benchmarks/; and the plots of the tables there that
+programs have written (`--csv`)."""
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Dict, Iterator, List, Tuple
+from typing import Dict, List, Tuple
 
-from lablib import benchmarks, pages
+from lablib import benchmarks, exercises, pages
 from lablib.drawing import charts, program_plots
 from lablib.drawing.picture import Picture
 from lablib.errors import LabError
 from lablib.files import write_atomically
 
 PAGE = "docs/benchmarks.md"
+FOLDER = "docs/benchmarks"  # what was measured, and a page of figures for each part of the course
 CHARTS = "docs/images/benchmarks"
 
 _INTRO = """\
 # Benchmarks
 
-How fast the solutions of this course are, measured with
+How fast the solutions of this course are on GPUs. Each exercise has its charts and tables, of one
+run each, with the newest run first.
+"""
+_HOW = """\
+## How it was measured
 
 ```
 scripts/lab bench --solution --json docs/benchmarks/NAME.json    # on the GPU
-scripts/lab dev benchmarks    # writes this page and all charts
+scripts/lab dev benchmarks    # writes these pages and all charts
 ```
 
 `scripts/lab bench` runs all steps of an exercise in turns, there and back where there are several
-rounds, so that a clock that drifts favours none. The last word of a heading is the name of the file
-in `docs/benchmarks/` that the section is made from.
+rounds, so that a clock that drifts favours none. Each program checks its result before it
+measures, warms up, and takes samples of about a millisecond each. The tables show the median of
+all samples and the quartiles around it.
 
-Each program checks its result before it measures, warms up, and takes samples of about a
-millisecond each. The tables show the median of all samples and the quartiles around it. *Of copy*
-is the rate in bytes per second as a share of a plain copy in device memory, measured in the same
-run; *of library* is the library's time as a share of the step's: above 100 % the step is faster.
-Above 100 % of a copy is possible: a copy writes as much as it reads, and small data stay in the
-second-level cache. The time is that of the kernels; copies between host and device are not in it,
-unless a kernel itself reads host memory (`zero_copy` of 12.1). A `+` behind a commit: not all of
-the files had been committed.
+*Of copy* is the rate in bytes per second as a share of a plain copy in device memory, measured in
+the same run; *of library* is the library's time as a share of the step's: above 100 % the step is
+faster. Above 100 % of a copy is possible: a copy writes as much as it reads, and small data stay
+in the second-level cache. The time is that of the kernels; copies between host and device are not
+in it, unless a kernel itself reads host memory (`zero_copy` of 12.1). A `+` behind a commit: not
+all of the files had been committed.
 
-The figures of several devices are from two. The programs take four or eight as well, but on so many
-nothing has been measured here.
+The figures of several devices are from two. The programs take four or eight as well, but on so
+many nothing has been measured here.
 
-Until 2026-11-25 a library's calls were timed one by one, which charges each with its launch. For a
-call of less than half a millisecond that is too much, so no share is given there.
+Until 2026-11-25 a library's calls were timed one by one, which charges each with its launch. For
+a call of less than half a millisecond that is too much, so no share is given there.
+
+Plots of what a program has written with `--csv` say themselves where that was. The tables are
+files in `docs/benchmarks/`.
 """
-_PLOTS = """\
-## Plots of programs
-
-From tables that programs have written with `--csv`. Their files are in `docs/benchmarks/`, and
-begin with where and how they were measured.
-"""
+_FIGURES = ": figures"  # in headings: the printed book has one page, in which the chapters' are
 _NOTHING = "Nothing has been measured in this way yet.\n"
 
 
@@ -72,89 +75,117 @@ def reports(root: Path) -> Dict[str, benchmarks.Report]:
     return found
 
 
+@dataclass(frozen=True)
+class _Run:
+    """An exercise's part of a report."""
+
+    file: str  # its name, without .json
+    report: benchmarks.Report
+    results: List[benchmarks.Result]
+    charts: List[Picture]
+
+    @property
+    def where(self) -> str:
+        return f"{self.report.device}, {self.report.date[:10]}"
+
+    @property
+    def conditions(self) -> str:
+        report = self.report
+        said = [f"CUDA {report.cuda}" if report.cuda else ""]
+        said += [f"driver {report.driver}" if report.driver else ""]
+        said += [f"commit `{report.commit}`" if report.commit else ""]
+        said += ["1 round" if report.rounds == 1 else f"{report.rounds} rounds"]
+        said += [f"{what}: {low:g} to {high:g}" for what, (low, high) in report.clocks.items()]
+        return "; ".join(filter(None, [*said, f"`{self.file}.json`"])) + "."
+
+
+def _runs(root: Path) -> Dict[str, List[_Run]]:
+    """By exercise; the newest of each first."""
+    found: Dict[str, List[_Run]] = {}
+    for name, report in sorted(reports(root).items(), key=lambda r: r[1].date, reverse=True):
+        for exercise, results in benchmarks.by_exercise(report.results).items():
+            drawn = charts.pictures(f"{name}_{exercise}", exercise, results, report)
+            found.setdefault(exercise, []).append(_Run(name, report, results, drawn))
+    return found
+
+
 def pictures(root: Path) -> Dict[str, Picture]:
     """All charts and plots, by their files."""
-    found = [
-        picture
-        for name, report in reports(root).items()
-        for _, _, drawn in _exercises(name, report)
-        for picture in drawn
-    ]
-    found += program_plots.pictures(root / "docs" / "benchmarks")
-    return {f"{CHARTS}/{picture.name}.svg": picture for picture in found}
-
-
-def _plots(root: Path) -> List[str]:
-    """The section of the page for the plots, where there are some."""
-    drawn = program_plots.pictures(root / "docs" / "benchmarks")
-    return ["\n".join([_PLOTS, *_shown(drawn)]) + "\n"] if drawn else []
-
-
-def _exercises(
-    name: str, report: benchmarks.Report
-) -> Iterator[Tuple[str, List[benchmarks.Result], List[Picture]]]:
-    for exercise, results in benchmarks.by_exercise(report.results).items():
-        yield exercise, results, charts.pictures(f"{name}_{exercise}", exercise, results, report)
+    drawn = [picture for runs in _runs(root).values() for run in runs for picture in run.charts]
+    for plots in program_plots.pictures(root / FOLDER).values():
+        drawn += plots
+    return {f"{CHARTS}/{picture.name}.svg": picture for picture in drawn}
 
 
 def files(root: Path) -> Dict[str, str]:
-    """The page, the charts and the chapters, as they should be: path and text."""
-    parts = [_INTRO]
+    """The pages, the charts and the chapters, as they should be: path and text."""
+    runs, plots = _runs(root), program_plots.pictures(root / FOLDER)
     found = {path: picture.standalone() for path, picture in pictures(root).items()}
-    newest: Dict[str, Tuple[str, str]] = {}  # by exercise: date, and charts for its chapter
-    for name, report in reports(root).items():
-        parts.append(_section(name, report))
-        for exercise, _, drawn in _exercises(name, report):
-            if drawn:
-                block = _block(name, report, exercise, drawn)
-                newest[exercise] = max(newest.get(exercise, ("", "")), (report.date, block))
-    parts += _plots(root)
-    if len(parts) == 1:
-        parts.append(_NOTHING)
-    found[PAGE] = "\n".join(parts)
+    contents = ["| exercise | measured on |", "| --- | --- |"]
+    for exercise in sorted({*runs, *plots}):
+        own, drawn = runs.get(exercise, []), plots.get(exercise, [])
+        part, page = _part(exercise)
+        head = f"# Benchmarks: {part}\n\n[Contents, and how it was measured](../benchmarks.md)\n"
+        found[page] = found.get(page, head) + _section(root, exercise, own, drawn)
+        where = "; ".join(dict.fromkeys(run.where for run in own)) or "see the plot"
+        contents.append(f"| [{_heading(exercise)}]({_target(exercise)}) | {where} |")
+    listed = "\n".join(contents) + "\n" if len(contents) > 2 else _NOTHING
+    found[PAGE] = "\n".join([_INTRO, listed, _HOW])
+    blocks: Dict[str, str] = {}
+    for exercise, own in runs.items():
+        for run in [run for run in own if run.charts][:1]:
+            blocks[exercise] = _block(exercise, run)
     for chapter in sorted((root / "docs").glob("[0-9][0-9]_*.md")):
         text = chapter.read_text(encoding="utf-8")
-        wanted = _with_charts(text, {exercise: block for exercise, (_, block) in newest.items()})
+        wanted = _with_charts(text, blocks)
         if wanted != text:
             found[chapter.relative_to(root).as_posix()] = wanted
     return found
 
 
-def _section(name: str, report: benchmarks.Report) -> str:
-    where = [f"CUDA {report.cuda}" if report.cuda else ""]
-    where += [f"driver {report.driver}" if report.driver else ""]
-    where += [f"commit `{report.commit}`" if report.commit else ""]
-    where += ["1 round" if report.rounds == 1 else f"{report.rounds} rounds"]
-    where += [f"{what}: {low:g} to {high:g}" for what, (low, high) in report.clocks.items()]
-    lines = [f"## {report.device}, {report.date[:10]}, {name}", ""]
-    lines += ["; ".join(filter(None, where)) + "."]
-    for exercise, results, drawn in _exercises(name, report):
+def _part(exercise: str) -> Tuple[str, str]:
+    """The part of the course, and its page."""
+    part = exercises.part(int(exercise[:2])).partition(",")[0]
+    return part, f"{FOLDER}/{part.lower().replace(' ', '_')}.md"
+
+
+def _heading(exercise: str) -> str:
+    """As in its chapter."""
+    return exercise.replace("_", " ", 1)
+
+
+def _target(exercise: str) -> str:
+    """Where a page in docs/ finds its figures."""
+    anchor = pages.anchors(f"## {_heading(exercise)}{_FIGURES}")[0]
+    return f"{_part(exercise)[1][len('docs/') :]}#{anchor}"
+
+
+def _section(root: Path, exercise: str, runs: List[_Run], plots: List[Picture]) -> str:
+    lines = ["", f"## {_heading(exercise)}{_FIGURES}"]
+    for chapter in (root / "docs").glob(f"{exercise[:2]}_*.md"):
+        anchor = pages.anchors(f"## {_heading(exercise)}")[0]
+        lines += ["", f"[In the chapter](../{chapter.name}#{anchor})"]
+    for run in runs:
         rows = [benchmarks.HEAD, tuple("---" for _ in benchmarks.HEAD)]
-        rows += benchmarks.rows(results, cpu_device=False)
-        lines += ["", f"### {exercise}, {name}", *_shown(drawn), ""]
+        rows += benchmarks.rows(run.results, cpu_device=False)
+        lines += ["", f"**{run.where}.** {run.conditions}", *_shown(run.charts, "../"), ""]
         lines += [f"| {' | '.join(cell.replace('|', ' ') for cell in row)} |" for row in rows]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *_shown(plots, "../")]) + "\n"
 
 
-def _shown(drawn: List[Picture]) -> List[str]:
-    return [
-        line
-        for picture in drawn
-        for line in ("", f"![{_alt(picture)}](images/benchmarks/{picture.name}.svg)")
-    ]
+def _shown(drawn: List[Picture], above: str = "") -> List[str]:
+    lines = []
+    for picture in drawn:
+        title = re.sub(r"[\[\]]", " ", picture.title)  # brackets would end it
+        alt = f"{title}; docs/benchmarks has the figures"
+        lines += ["", f"![{alt}]({above}images/benchmarks/{picture.name}.svg)"]
+    return lines
 
 
-def _alt(picture: Picture) -> str:
-    """Brackets would end it."""
-    return re.sub(r"[\[\]]", " ", f"{picture.title}; the table of benchmarks has the figures")
-
-
-def _block(name: str, report: benchmarks.Report, exercise: str, drawn: List[Picture]) -> str:
-    anchor = pages.anchors(f"### {exercise}, {name}")[0]
-    commit = f", commit `{report.commit}`" if report.commit else ""
-    where = f"{report.device}, {report.date[:10]}{commit}"
-    note = f"*Measured on: {where}. [All figures](benchmarks.md#{anchor}).*"
-    return "\n".join([BEGIN, *_shown(drawn), "", note, "", END])
+def _block(exercise: str, run: _Run) -> str:
+    commit = f", commit `{run.report.commit}`" if run.report.commit else ""
+    note = f"*Measured on: {run.where}{commit}. [All figures]({_target(exercise)}).*"
+    return "\n".join([BEGIN, *_shown(run.charts), "", note, "", END])
 
 
 def _with_charts(text: str, blocks: Dict[str, str]) -> str:
@@ -191,8 +222,9 @@ def stale(root: Path) -> List[str]:
         for path, text in wanted.items()
         if not (root / path).is_file() or (root / path).read_text(encoding="utf-8") != text
     ]
-    there = [path.relative_to(root).as_posix() for path in sorted((root / CHARTS).glob("*.svg"))]
-    return found + [path for path in there if path not in wanted]
+    there = [*sorted((root / CHARTS).glob("*.svg")), *sorted((root / FOLDER).glob("*.md"))]
+    paths = [path.relative_to(root).as_posix() for path in there]
+    return found + [path for path in paths if path not in wanted]
 
 
 def write(root: Path) -> List[str]:

@@ -13,6 +13,11 @@ from typing import Callable, Dict, List, Tuple
 from lablib.errors import FAILED, USAGE, LabError
 
 
+def part(chapter: int) -> str:
+    """The part of the course: I is what the classic texts know, II what came after them."""
+    return "Part I" if chapter <= 15 else "Part II, today's CUDA"
+
+
 @dataclass(frozen=True)
 class Exercise:
     root: Path
@@ -31,8 +36,7 @@ class Exercise:
 
     @property
     def part(self) -> str:
-        """The part of the course: I is what the classic texts know, II what came after them."""
-        return "Part I" if self.chapter <= 15 else "Part II, today's CUDA"
+        return part(self.chapter)
 
     @property
     def chapter_folder(self) -> str:

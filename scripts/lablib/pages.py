@@ -12,6 +12,7 @@ _NUMBERED = re.compile(r"(\d+)\. ")
 
 STEPS = "The steps side by side"  # a table, if the exercises have steps
 LIBRARIES = "How a professional does it"  # the section after the exercises
+READ_ON = "Read on"  # links, at the end
 
 
 def outside_code(text: str) -> List[Tuple[int, str]]:
@@ -92,8 +93,9 @@ def insert_section(text: str, exercise_id: str, section: str) -> str:
 
 
 def without_libraries(text: str) -> str:
-    """The text without its sections on steps and libraries, which name much and explain nothing."""
-    for heading in (STEPS, LIBRARIES):
+    """The text without its sections on steps, libraries and documents, which name much and explain
+    nothing."""
+    for heading in (STEPS, LIBRARIES, READ_ON):
         all_headings = [(n, words) for n, level, words in headings(text) if level <= 2]
         begin = next((n for n, words in all_headings if words == heading), 0)
         if not begin:

@@ -6,7 +6,9 @@
 import importlib
 import pkgutil
 from pathlib import Path
-from typing import Dict, List
+from typing import Dict, List, Mapping
+
+import words
 
 from diagrams import registry
 from lablib.drawing.picture import Picture
@@ -23,14 +25,22 @@ def names() -> List[str]:
     return sorted(registry.DRAWINGS)
 
 
-def picture(name: str) -> Picture:
+def picture(name: str, translations: Mapping[str, str] = {}) -> Picture:
+    """With those of its words that have no translation as they are, such as names in code."""
     drawing = registry.DRAWINGS[name]
-    return Picture(name, drawing.title, drawing.description, drawing.drawn())
+    canvas = drawing.drawn(translations)
+    title, description = (translations.get(w, w) for w in (drawing.title, drawing.description))
+    return Picture(name, title, description, canvas)
 
 
 def pictures() -> Dict[str, Picture]:
-    """By their files."""
-    return {f"{FOLDER}/{name}.svg": picture(name) for name in names()}
+    """By their files. A drawing whose title is translated is there in that language, too."""
+    found = {f"{FOLDER}/{name}.svg": picture(name) for name in names()}
+    for language, known in words.DRAWINGS.items():
+        for name in names():
+            if registry.DRAWINGS[name].title in known:
+                found[f"{FOLDER}/{language}/{name}.svg"] = picture(name, known)
+    return found
 
 
 def _files() -> Dict[str, str]:
@@ -58,5 +68,5 @@ def stale(root: Path) -> List[str]:
         for path, text in files.items()
         if not (root / path).is_file() or (root / path).read_text(encoding="utf-8") != text
     ]
-    there = [p.relative_to(root).as_posix() for p in sorted((root / FOLDER).glob("*.svg"))]
+    there = [p.relative_to(root).as_posix() for p in sorted((root / FOLDER).rglob("*.svg"))]
     return found + [path for path in there if path not in files]

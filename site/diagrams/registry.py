@@ -4,7 +4,7 @@
 """Where functions that draw are registered, with what a reader who cannot see them needs."""
 
 from dataclasses import dataclass
-from typing import Callable, Dict
+from typing import Callable, Dict, Mapping
 
 from lablib.drawing.canvas import Canvas
 
@@ -18,8 +18,8 @@ class Drawing:
     height: float
     painter: Painter
 
-    def drawn(self) -> Canvas:
-        canvas = Canvas(self.height)
+    def drawn(self, translations: Mapping[str, str] = {}) -> Canvas:
+        canvas = Canvas(self.height, translations)
         self.painter(canvas)
         return canvas
 

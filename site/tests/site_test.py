@@ -9,6 +9,7 @@ come from the system.
 """
 
 import functools
+import html
 import io
 import math
 import os
@@ -24,6 +25,8 @@ import unittest
 import urllib.parse
 import xml.etree.ElementTree as ElementTree
 import zipfile
+import zlib
+from collections import Counter
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from html.parser import HTMLParser
 from pathlib import Path
@@ -43,6 +46,7 @@ sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "site")]
 
 import animate
 import api
+import words
 from diagrams import drawings, registry
 
 from lablib import benchmark_page, counters, exercises, profile_page, translations, version
@@ -81,7 +85,8 @@ WIDTHS = (360, 768, 1440)
 
 LISTINGS = ("files", "solutions", "tests")  # folders of pages that show source files
 
-# What axe looks at one page of: they are all made alike. It takes seconds a page.
+# Folders of pages that are made alike. A browser looks at a tenth of them, which the commit chooses
+# (CI_WHOLE=1: at all), and at those where least fits; axe, at one of each.
 ALIKE = (*LISTINGS, "answers", "api", "hints")
 OF_THOSE = ("files/01.1_hello_gpu", "answers/01_getting_started", "api/command_line")
 OF_THOSE += ("hints/01.1_hello_gpu", "solutions/01.1_hello_gpu", "tests/01.1_hello_gpu")
@@ -130,12 +135,13 @@ def page_names() -> List[str]:
 
 @functools.lru_cache(maxsize=None)
 def built_pages() -> Dict[str, Page]:
-    """Without the spans that only have a class, which are most of what is in the files."""
-    pages = {}
+    """Only of the tags that a Page looks at: few, of what is in the files."""
+    tags = re.compile(r"<(?:img\b|[a-z]\w*\s[^>]*?\b(?:id|href|src)=)[^>]*>|</script>")
+    found = {}
     for name in page_names():
         text = (SITE / name).read_text(encoding="utf-8")
-        pages[name] = Page(re.sub(r'</?span(?: class="[^"]*")?>', "", text))
-    return pages
+        found[name] = Page("".join(tags.findall(text)))
+    return found
 
 
 def longest_words(name: str) -> Dict[Tuple[str, ...], int]:
@@ -148,19 +154,27 @@ def longest_words(name: str) -> Dict[Tuple[str, ...], int]:
         lines = re.sub(r"<[^>]+>", "", code).splitlines()
         found[folder, "pre"] = max([found.get((folder, "pre"), 0), *map(len, lines)])
     rest = re.sub(r"<pre>.*?</pre>", "", article, flags=re.DOTALL)
-    for tag, attributes, words in re.findall(r"<(/?\w+)([^>]*)>([^<]*)", rest):
+    for tag, attributes, text in re.findall(r"<(/?\w+)([^>]*)>([^<]*)", rest):
         kind = (folder, tag, *re.findall(r'class="[^"]*"', attributes))
-        found[kind] = max([found.get(kind, 0), *map(len, words.split())])
+        found[kind] = max([found.get(kind, 0), *map(len, text.split())])
     return found
 
 
-def listings_for_every_width(names: Iterable[str]) -> Set[str]:
-    """They are all laid out alike: for each kind of element, the page with the longest word."""
+def most_demanding(names: Iterable[str]) -> Set[str]:
+    """Of pages that are made alike: for each kind of element, the page with the longest word."""
     longest: Dict[Tuple[str, ...], Tuple[int, str]] = {}
     for name in names:
         for kind, length in longest_words(name).items():
             longest[kind] = max(longest.get(kind, (-1, "")), (length, name))
     return {name for _, name in longest.values()}
+
+
+def chosen(names: Iterable[str]) -> Set[str]:
+    """The tenth of them that the commit chooses, so that each has its turn."""
+    git = ["git", "-C", str(ROOT), "rev-parse", "HEAD"]
+    commit = subprocess.run(git, capture_output=True, text=True, check=False).stdout
+    every = 1 if os.environ.get("CI_WHOLE") else 10
+    return {name for name in names if zlib.crc32((commit + name).encode()) % every == 0}
 
 
 class FilesTest(unittest.TestCase):
@@ -175,7 +189,7 @@ class FilesTest(unittest.TestCase):
         chapters = [name for name in self.pages if re.match(r"\d\d_", name)]
         self.assertEqual(len(chapters), len(list((ROOT / "docs").glob("[0-9][0-9]_*.md"))))
 
-    def test_chapters_have_drawings_and_say_how_a_professional_does_it(self) -> None:
+    def test_chapters_have_drawings_say_how_a_professional_does_it_and_what_to_read(self) -> None:
         drawn = "|".join(drawings.names())
         for page in sorted((ROOT / "docs").glob("[0-9][0-9]_*.md")):
             text = page.read_text(encoding="utf-8")
@@ -183,6 +197,9 @@ class FilesTest(unittest.TestCase):
             self.assertGreaterEqual(len(shown), 3, page.name)
             box = text.partition("\n## How a professional does it\n\n")[2].partition("\n## ")[0]
             self.assertGreaterEqual(len(re.findall(r"^> \*\*", box, re.MULTILINE)), 2, page.name)
+            read_on = text.partition("\n## Read on\n")[2]
+            links = re.findall(r"(?m)^- \[[^]]+\]\(https://\S+\)", read_on)
+            self.assertIn(len(links), (2, 3, 4), f"{page.name}: documents and papers to read on")
 
     def test_pages_say_which_version_they_are(self) -> None:
         for name in ("index.html", "api/cpu_device.html"):
@@ -190,26 +207,24 @@ class FilesTest(unittest.TestCase):
             self.assertIn(f'<span class="sidebar-version" lang="en">{version.read(ROOT)}', text)
 
     def test_options_keep_their_two_hyphens(self) -> None:
-        text = (SITE / "benchmarks.html").read_text(encoding="utf-8")
+        text = (SITE / "benchmarks/part_i.html").read_text(encoding="utf-8")
         self.assertIn("--size 256M", re.sub("<svg.*?</svg>", "", text, flags=re.DOTALL))
         self.assertNotIn("\u2013size", text)
 
     def test_links_and_anchors_lead_somewhere(self) -> None:
         problems = []
+        files = {path.relative_to(SITE).as_posix() for path in SITE.rglob("*") if path.is_file()}
+        ids = {name: {*page.ids, "top"} for name, page in self.pages.items()}
         for name, page in self.pages.items():
-            for link in page.links:
-                parts = urllib.parse.urlsplit(link)
-                if parts.scheme in ("http", "https", "mailto"):
+            for link in {*page.links}:
+                if re.match("https?:|mailto:", link):
                     continue
-                to = name
-                if parts.path:
-                    path = (SITE / name).parent / urllib.parse.unquote(parts.path)
-                    if not path.resolve().is_file():
-                        problems.append(f"{name}: {link}: no such file")
-                        continue
-                    to = path.resolve().relative_to(SITE.resolve()).as_posix()
-                anchor = urllib.parse.unquote(parts.fragment)
-                if anchor and to in self.pages and anchor not in (*self.pages[to].ids, "top"):
+                path, _, anchor = urllib.parse.unquote(link).partition("#")
+                here = posixpath.join(posixpath.dirname(name), path)
+                to = posixpath.normpath(here) if path else name
+                if to not in files:
+                    problems.append(f"{name}: {link}: no such file")
+                elif anchor and to in ids and anchor not in ids[to]:
                     problems.append(f"{name}: {link}: no such anchor")
         self.assertEqual(problems, [])
 
@@ -232,8 +247,8 @@ class FilesTest(unittest.TestCase):
 
     def test_anchors_are_used_once_in_a_page(self) -> None:
         for name, page in self.pages.items():
-            twice = {i for i in page.ids if page.ids.count(i) > 1}
-            self.assertEqual(twice, set(), name)
+            twice = [i for i, count in Counter(page.ids).items() if count > 1]
+            self.assertEqual(twice, [], name)
 
     def test_pictures_say_what_they_show(self) -> None:
         for name, page in self.pages.items():
@@ -489,13 +504,26 @@ class DrawingsTest(unittest.TestCase):
             self.assertGreater(len(drawing.description), 60, name)
             ElementTree.fromstring(drawings.picture(name).standalone())
 
-    def test_charts_are_in_the_page_of_benchmarks_and_in_chapters(self) -> None:
+    def test_translated_drawings_have_no_english_words(self) -> None:
+        for language, known in words.DRAWINGS.items():
+            found = set()
+            for drawing in registry.DRAWINGS.values():
+                if drawing.title in known:
+                    found |= {drawing.title, drawing.description}
+                    parts = " ".join(drawing.drawn().parts)
+                    texts = re.findall(r"<text((?: class=\"[^\"]*\")?)[^>]*>([^<]+)<", parts)
+                    found |= {html.unescape(text) for kind, text in texts if "code" not in kind}
+            found = {text for text in found if re.search("[a-z]{2}", text)}
+            self.assertEqual(sorted(found), sorted(known), f"site/words.py, {language}")
+
+    def test_charts_are_in_the_pages_of_benchmarks_and_in_chapters(self) -> None:
         """As parts of the pages, in the reader's colours. Which chapters: their text says."""
         pages = built_pages()
         charts = benchmark_page.pictures(ROOT)
         self.assertGreater(len(charts), 0)
-        for path, chart in charts.items():
-            self.assertIn(f"{chart.name}-title", pages["benchmarks.html"].ids, path)
+        shown = [i for n, page in pages.items() if n.startswith("benchmarks/") for i in page.ids]
+        titles = [i for i in shown if i.endswith("-title")]
+        self.assertEqual(sorted(titles), sorted(f"{c.name}-title" for c in charts.values()))
         for page in sorted((ROOT / "docs").glob("[0-9][0-9]_*.md")):
             for name in re.findall(r"images/benchmarks/(.+)\.svg\)", page.read_text("utf-8")):
                 self.assertIn(f"{name}-title", pages[f"{page.stem}.html"].ids)
@@ -588,29 +616,54 @@ class Browsers:
             return [*pool.map(look_at, names)]
 
 
-def axe(browser: Browser, **options: Any) -> List[str]:
-    """What axe finds on the page as it is now. (It would load style sheets for rules that are not
-    used, which a page in a file may not do.)"""
+def axe(browser: Browser, where: Any = None, **options: Any) -> List[str]:
+    """What axe finds in the page as it is now, or in what selectors name. (It would load style
+    sheets for rules that are not used, which a page in a file may not do.)"""
     script = Path(axe_core_python.__file__).parent / "axe.min.js"
     browser.execute_script(f"if (!window.axe) {{ {script.read_text(encoding='utf-8')} }}")
     found: List[str] = browser.execute_async_script(
         """
         const done = arguments[arguments.length - 1];
-        axe.run(document, arguments[0]).then((r) => done(
+        axe.run(arguments[0] ?? document, arguments[1]).then((r) => done(
           r.violations.flatMap((v) => v.nodes.map(
             (n) => `${v.id}: ${n.target.join(" ")}: ${n.failureSummary}`))));
         """,
+        where,
         {**options, "resultTypes": ["violations"], "preload": False},
     )
     return found
 
 
+# Marks the first element with words of each look. What else a contrast depends on is the same.
+MARK_LOOKS = """
+    const looks = new Set();
+    for (const e of document.querySelectorAll("body *:not(svg *, script, style)")) {
+      delete e.dataset.look;
+      if (![...e.childNodes].some((n) => n.nodeType == Node.TEXT_NODE && n.data.trim())) continue;
+      const {color, fontSize, fontWeight, textShadow, visibility} = getComputedStyle(e);
+      const look = [color, fontSize, fontWeight, textShadow, visibility];
+      look.push(e.getClientRects().length > 0, e.disabled);
+      for (let box = e; box; box = box.parentElement) {
+        const {backgroundColor, backgroundImage, filter, opacity} = getComputedStyle(box);
+        const seen = [backgroundColor, backgroundImage, filter, opacity].join();
+        if (seen != "rgba(0, 0, 0, 0),none,none,1") look.push(seen);
+      }
+      if (!looks.has(look.join())) e.dataset.look = looks.size;
+      looks.add(look.join());
+    }
+    return looks.size;
+"""
+
+
 def violations(browser: Browser) -> List[str]:
-    """What axe finds in the light, and of contrasts in the dark."""
-    problems = []
-    for theme, options in (("light", {}), ("dark", {"runOnly": ["color-contrast"]})):
+    """What axe finds, and of contrasts in the light and in the dark. These take most of its time,
+    so it measures them once for each look."""
+    problems = axe(browser, rules={"color-contrast": {"enabled": False}})
+    for theme in ("light", "dark"):
         browser.execute_script(f"document.body.dataset.theme = '{theme}';")
-        problems += [f"{theme}: {problem}" for problem in axe(browser, **options)]
+        assert browser.execute_script(MARK_LOOKS) > 5
+        found = axe(browser, {"include": [["[data-look]"]]}, runOnly=["color-contrast"])
+        problems += [f"{theme}: {problem}" for problem in found]
     return problems
 
 
@@ -824,17 +877,17 @@ class BrowserTest(unittest.TestCase):
 
     browsers: Browsers
     looked: Dict[str, Looked]
-    narrow_only: Set[str]
     maxDiff = None
 
     @classmethod
     def setUpClass(cls) -> None:
         cls.browsers = Browsers()
         cls.addClassCleanup(cls.browsers.quit)
-        names = page_names()
-        listings = [n for n in names if n.startswith(tuple(f"{f}/" for f in LISTINGS))]
-        cls.narrow_only = {*listings} - listings_for_every_width(listings)
-        assert len(cls.narrow_only) < len(listings)
+        alike = [name for name in page_names() if cls.made_alike(name)]
+        one_each = {f"{name}.html" for name in OF_THOSE}
+        left_out = {*alike} - chosen(alike) - most_demanding(alike) - one_each
+        names = [name for name in page_names() if name not in left_out]
+        print(f"of {len(alike)} pages that are made alike, {len(left_out)} were left out")
         names.sort(key=cls.made_alike)  # what takes longest comes first
         cls.looked = dict(zip(names, cls.browsers.each(names, cls.look)))
 
@@ -856,16 +909,18 @@ class BrowserTest(unittest.TestCase):
     @classmethod
     def look(cls, browser: Browser, name: str) -> Looked:
         """Pages that are made alike have no scripts of their own, and none of them is painted."""
-        looked: Looked = {"widths": []}
+        looked: Looked = {"widths": [], "drawings": []}
         browser.minimize(cls.made_alike(name))
-        for width in WIDTHS[:1] if name in cls.narrow_only else WIDTHS:
+        for width in WIDTHS:
             browser.width(width)
             if width == WIDTHS[0]:
                 browser.open(name)
             looked["widths"] += [f"{width} pixels: {what}" for what in cls.too_wide(browser)]
+            looked["drawings"] += [f"{width} pixels: {what}" for what in cls.unreadable(browser)]
         looked["messages"] = browser.messages()
-        if browser.find_elements(By.CSS_SELECTOR, "svg.drawing"):
-            looked["drawings"] = cls.words_outside(browser)
+        looked["drawings"] += cls.words_outside(browser)
+        if not browser.find_elements(By.CSS_SELECTOR, "svg.drawing"):
+            del looked["drawings"]
         if not cls.made_alike(name) or name in {f"{n}.html" for n in OF_THOSE}:
             looked["axe"] = violations(browser)
         if name.startswith("explorers/"):
@@ -887,11 +942,38 @@ class BrowserTest(unittest.TestCase):
             const right = document.documentElement.clientWidth + 1;
             if (document.documentElement.scrollWidth > right) found.push("the page");
             const boxes = ".diagram, .highlight, .scrolls, .table, .timeline";
-            for (const e of document.querySelectorAll(".main article :not(pre *, svg *)"))
-              if (e.getBoundingClientRect().right > right
-                  && !e.parentElement.closest(boxes))
+            for (const e of document.querySelectorAll(".main article :not(pre *, svg *)")) {
+              const box = e.getBoundingClientRect();
+              const words = box.left + e.scrollWidth;  // which may stick out of their box
+              if (box.right <= right && words <= right) continue;
+              const clipped = box.right <= right && getComputedStyle(e).overflowX != "visible";
+              if (!clipped && !e.parentElement.closest(boxes))
                 found.push(`${e.tagName} ${e.className} ${e.textContent.slice(0, 30)}`);
+            }
             return found.slice(0, 3);
+            """
+        )
+        return found
+
+    @staticmethod
+    def unreadable(browser: Browser) -> List[str]:
+        """Drawings that are too small to read, and those that scroll and do not say so."""
+        found: List[str] = browser.execute_script(
+            """
+            const found = [];
+            for (const svg of document.querySelectorAll("svg.drawing")) {
+              const title = svg.querySelector("title").textContent;
+              const scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
+              const sizes = [...svg.querySelectorAll("text")].map(
+                (text) => parseFloat(getComputedStyle(text).fontSize));
+              const size = scale * Math.min(...sizes);
+              if (size < 8.99) found.push(`${title}: words of ${size} pixels`);
+              const {scrollWidth, clientWidth} = svg.parentElement;
+              const hint = svg.closest(".picture").querySelector(".alone a");
+              if (scrollWidth > clientWidth != hint.getClientRects().length > 0)
+                found.push(`${title}: whether it scrolls is not what is said`);
+            }
+            return found;
             """
         )
         return found
@@ -953,15 +1035,14 @@ class BrowserTest(unittest.TestCase):
             yield "refused"
 
     def test_pages_load_quietly_and_fit_every_width(self) -> None:
-        """Every page is looked at on the narrowest screen, where least fits; of the many that show
-        source files, only the most demanding also on the others."""
+        """All pages that are written by hand, and those of the others where least fits."""
         self.assertEqual(self.problems("widths", 100), [])
         self.assertEqual(self.problems("messages", 100), [])
 
     def test_explorers_are_quiet_and_fit_whatever_is_typed(self) -> None:
         self.assertEqual(self.problems("typed", 6), [])
 
-    def test_words_of_drawings_stay_within_them(self) -> None:
+    def test_drawings_can_be_read_and_their_words_stay_within_them(self) -> None:
         self.assertEqual(self.problems("drawings", 11), [])
 
     def test_readers_with_disabilities_can_use_it(self) -> None:
@@ -991,10 +1072,10 @@ class BrowserTest(unittest.TestCase):
         script = """
             const words = new Set();
             for (const e of document.querySelectorAll("[rel=index], [rel=search], body *")) {
-              if (e.closest("body [lang=en], script, style")) continue;
+              if (e.closest("body [lang=en], script, style, code")) continue;
               const found = ["aria-label", "title", "placeholder", "data-tooltip"].map(
                 (name) => e.getAttribute(name) ?? "");
-              if (!e.closest("article, .toc-tree"))
+              if (!e.closest("article, .toc-tree, .current-page"))
                 for (const node of e.childNodes)
                   if (node.nodeType == Node.TEXT_NODE) found.push(node.data);
               for (const word of found) if (/\\p{L}{2}/u.test(word)) words.add(word.trim());
@@ -1009,6 +1090,7 @@ class BrowserTest(unittest.TestCase):
                 found.append({*browser.execute_script(script)})
             self.assertGreater(len(found[0]), 20)
             names = {"CUDA Labs", "Furo", "Menu", "Copyright © The CUDA Labs authors"}
+            names.add(path.read_text(encoding="utf-8").partition("\n")[0][len("# ") :])
             self.assertEqual(found[0] & found[1] - names, set(), path.name)
 
     def test_a_copy_button_and_the_permalinks_are_there(self) -> None:

@@ -5,6 +5,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -294,7 +295,8 @@ class BenchTest(LabTest):
 
 
 def result(step: str = "first", samples: Any = (2.0,), **more: Any) -> Result:
-    return Result("05.1_dot_product", step, more.pop("arguments", ""), list(samples), **more)
+    exercise = more.pop("exercise", "05.1_dot_product")
+    return Result(exercise, step, more.pop("arguments", ""), list(samples), **more)
 
 
 def report(*results: Result, **more: Any) -> Report:
@@ -554,24 +556,47 @@ class PageTest(LabTest):
         )
         (self.folder / "h200.json").write_text(made_up.text())
         self.assert_status(0, self.lab("dev", "benchmarks"))
-        page = (self.root / "docs/benchmarks.md").read_text()
+        contents = (self.root / "docs/benchmarks.md").read_text()
+        link = "[05.1 dot_product](benchmarks/part_i.md#051-dot_product-figures)"
+        self.assertIn(f"| {link} | NVIDIA H200, 2026-11-22 |\n", contents)
+        page = (self.root / "docs/benchmarks/part_i.md").read_text()
         for line in (
-            "## NVIDIA H200, 2026-11-22, h200\n",
-            "CUDA 13.0; driver 580.95; commit `abc`; 3 rounds; memory, MHz: 3201 to 3201.\n",
-            "### 05.1_dot_product, h200\n",
+            "## 05.1 dot_product: figures\n",
+            "**NVIDIA H200, 2026-11-22.** CUDA 13.0; driver 580.95; commit `abc`; 3 rounds;"
+            " memory, MHz: 3201 to 3201; `h200.json`.\n",
             "| static | default | 2 | 2 to 2 | 500 GB/s | 25 % | 25 % (L b) |\n",
-            "(images/benchmarks/h200_05.1_dot_product_ladder.svg)\n",
+            "(../images/benchmarks/h200_05.1_dot_product_ladder.svg)\n",
         ):
             self.assertIn(line, page)
         chart = self.root / "docs/images/benchmarks/h200_05.1_dot_product_ladder.svg"
         self.assertTrue(chart.is_file())
         self.assertEqual([], benchmark_page.stale(self.root))
-        (self.root / "docs/benchmarks.md").write_text(page + "more")
+        (self.root / "docs/benchmarks.md").write_text(contents + "more")
         self.assertEqual(["docs/benchmarks.md"], benchmark_page.stale(self.root))
         (self.folder / "h200.json").unlink()
         done = self.lab("dev", "benchmarks")
-        self.assertIn(f"removed: {chart.relative_to(self.root)}", done.stdout)
-        self.assertFalse(chart.exists())
+        for gone in (chart, self.folder / "part_i.md"):
+            self.assertIn(f"removed: {gone.relative_to(self.root)}", done.stdout)
+            self.assertFalse(gone.exists())
+
+    def test_the_order_is_that_of_the_course_and_the_newest_run_comes_first(self):
+        (self.root / "docs/16_warps.md").write_text("# 16\n\n## 16.1 warp_sum\n")
+        for name, date, ran in (
+            ("a", "2025-01-01", ["16.1_warp_sum", "05.2_y"]),
+            ("b", "2026-01-01", ["05.2_y", "05.1_x"]),
+        ):
+            results = [result(bytes=1e9, exercise=exercise) for exercise in ran]
+            (self.folder / f"{name}.json").write_text(report(*results, date=date).text())
+        benchmark_page.write(self.root)
+        one, two = ((self.folder / f"part_{part}.md").read_text() for part in ("i", "ii"))
+        heads = re.findall(r"^(?:#+ .*|\*\*.*?\*\*)", one, re.MULTILINE)
+        new, old = "**NVIDIA H200, 2026-01-01.**", "**NVIDIA H200, 2025-01-01.**"
+        wanted = ["# Benchmarks: Part I", "## 05.1 x: figures", new, "## 05.2 y: figures", new, old]
+        self.assertEqual(wanted, heads)
+        tables = [run.count("\n| --- |") for run in one.split("\n**")]
+        self.assertEqual([0, 1, 1, 1], tables, "one run a table")
+        link = "[In the chapter](../16_warps.md#161-warp_sum)"
+        self.assertIn(f"\n## 16.1 warp_sum: figures\n\n{link}\n", two)
 
     def test_the_chapter_shows_the_newest_charts_of_its_exercise(self):
         chapter = self.root / "docs/05_shared_memory.md"
@@ -587,7 +612,8 @@ class PageTest(LabTest):
         self.assertIn("(images/benchmarks/new_05.1_dot_product_ladder.svg)\n", section)
         self.assertNotIn("images/benchmarks", after)
         self.assertNotIn("old_05.1", text)
-        self.assertIn("2026-01-01, commit `abc`. [All figures](benchmarks.md#051_dot_produ", text)
+        link = "[All figures](benchmarks/part_i.md#051-dot_product-figures)"
+        self.assertIn(f"2026-01-01, commit `abc`. {link}.", text)
         self.assertEqual([], benchmark_page.stale(self.root))
 
         begin, end = text.index(benchmark_page.BEGIN), text.index(benchmark_page.END)
@@ -608,7 +634,8 @@ class PageTest(LabTest):
         (self.folder / f"h200_{kind}.csv").write_text(f"{first}\n{rows}")
         benchmark_page.write(self.root)
         name = f"images/benchmarks/h200_{kind}.svg"
-        self.assertIn(f"({name})", (self.root / "docs/benchmarks.md").read_text())
+        pages = (page.read_text() for page in self.folder.glob("*.md"))
+        self.assertIn(f"(../{name})", "".join(pages))
         text = (self.root / "docs" / name).read_text()
         xml.etree.ElementTree.fromstring(text)
         return text
@@ -622,8 +649,8 @@ class PageTest(LabTest):
             f"{two},MODEL,16,64,,7.5,,,\n{two},MODEL,64,64,,8,,,\n"
             f"{one},measured,1,64,2,1,-50,1,1\n{one},held back,3,64,4,4.8,20,1,1\n",
         )
-        self.assertEqual(3, text.count("tip blue"), "two measurements and one in the key")
-        self.assertEqual(1, text.count('class="page" cx'), "one of them is hollow")
+        marks = [text.count(f'<{tag} class="area blue"') for tag in ("circle", "rect")]
+        self.assertEqual([2, 2], marks, "one is measured and one held back, and both in the key")
         self.assertEqual(1, text.count("dashed thick"), "of the MODEL, beyond what was measured")
         self.assertIn("50 % where it was fitted, 25 % held back", text)
         self.assertNotIn("weak, 1 element", text)

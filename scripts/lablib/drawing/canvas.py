@@ -5,7 +5,7 @@
 
 import math
 from html import escape
-from typing import List, Sequence, Tuple
+from typing import List, Mapping, Sequence, Tuple
 
 WIDTH = 720
 
@@ -19,8 +19,10 @@ def _n(value: float) -> str:
 
 
 class Canvas:
-    def __init__(self, height: float) -> None:
+    def __init__(self, height: float, translations: Mapping[str, str] = {}) -> None:
+        """`translations`: what to write instead of a text."""
         self.height = height
+        self._translations = translations
         self.parts: List[str] = []
 
     # --- areas -----------------------------------------------------------------------------------
@@ -68,17 +70,22 @@ class Canvas:
             f'<circle class="area {fill}" cx="{_n(x)}" cy="{_n(y)}" r="{_n(radius)}"/>'
         )
 
-    def dot(self, x: float, y: float, radius: float, fill: str, square: bool = False) -> None:
-        """A mark without an outline: `tip blue` is in the dark blue of lines."""
-        place = f'cx="{_n(x)}" cy="{_n(y)}" r="{_n(radius)}"'
-        if square:
-            side = f'width="{_n(2 * radius)}" height="{_n(2 * radius)}"'
-            place = f'x="{_n(x - radius)}" y="{_n(y - radius)}" {side}'
-        self.parts.append(f'<{"rect" if square else "circle"} class="{fill}" {place}/>')
-
     def polygon(self, points: Sequence[Point], fill: str = "panel") -> None:
         text = " ".join(f"{_n(x)},{_n(y)}" for x, y in points)
         self.parts.append(f'<polygon class="area {fill}" points="{text}"/>')
+
+    def mark(self, number: int, x: float, y: float, colour: str) -> None:
+        """A point of line `number` of a chart. Its shape tells the line from others of its colour,
+        and of colours that look alike."""
+        shape = number % 4
+        if shape == 0:
+            self.circle(x, y, 4.5, colour)
+        elif shape == 1:
+            self.box(x - 4, y - 4, 8, 8, colour, 0)
+        elif shape == 2:
+            self.polygon([(x, y - 5.5), (x + 5, y + 4), (x - 5, y + 4)], colour)
+        else:
+            self.polygon([(x, y - 5.5), (x + 5.5, y), (x, y + 5.5), (x - 5.5, y)], colour)
 
     # --- lines -----------------------------------------------------------------------------------
 
@@ -129,7 +136,8 @@ class Canvas:
         """One line; y is its base line. `style`: code, small, large, strong, muted, a colour."""
         kind = f' class="{style}"' if style else ""
         where = f' text-anchor="{anchor}"' if anchor != "start" else ""
-        self.parts.append(f'<text{kind}{where} x="{_n(x)}" y="{_n(y)}">{escape(text)}</text>')
+        words = escape(self._translations.get(text, text))
+        self.parts.append(f'<text{kind}{where} x="{_n(x)}" y="{_n(y)}">{words}</text>')
 
     def lines(self, x: float, y: float, texts: Sequence[str], style: str = "") -> None:
         for i, text in enumerate(texts):

@@ -318,7 +318,7 @@ def _line(
     if len(points) > 1:
         c.curve(points, f"{colour} thick{style}")
     for x, y in points:
-        _mark(c, number, x, y, colour)
+        c.mark(number, x, y, colour)
     return (*points[-1], name, colour)
 
 
@@ -329,19 +329,6 @@ def _name_lines(c: Canvas, ends: List[_End]) -> None:
     for (x, y, text, colour), place in zip(ends, places):
         c.curve([(x + 6, y), (WIDTH - _RIGHT + 14, place)], "grid")
         c.text(WIDTH - _RIGHT + 18, place + 4, text, f"small code {colour}")
-
-
-def _mark(c: Canvas, number: int, x: float, y: float, colour: str) -> None:
-    """Its shape tells the line from others of its colour, and of colours that look alike."""
-    shape = number % 4
-    if shape == 0:
-        c.circle(x, y, 4.5, colour)
-    elif shape == 1:
-        c.box(x - 4, y - 4, 8, 8, colour, 0)
-    elif shape == 2:
-        c.polygon([(x, y - 5.5), (x + 5, y + 4), (x - 5, y + 4)], colour)
-    else:
-        c.polygon([(x, y - 5.5), (x + 5.5, y), (x, y + 5.5), (x - 5.5, y)], colour)
 
 
 def _spread(places: Sequence[float], gap: float, most: float) -> List[float]:

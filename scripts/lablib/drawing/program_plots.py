@@ -41,7 +41,7 @@ def scaling_model(name: str, source: str, rows: Sequence[Row]) -> Picture:
         f"20.4 scaling_model: a MODEL, fitted to 1 to {most} ranks",
         ("ranks", [float(row["ranks"]) for row in rows], lambda x: f"{x:,.0f}"),
         ("time of a job", _numbers(rows, "ms") + _numbers(rows, "model ms"), lambda y: f"{y:g} ms"),
-        6,
+        7,
     )
     words = []
     for number, job in enumerate(shown):
@@ -53,17 +53,16 @@ def scaling_model(name: str, source: str, rows: Sequence[Row]) -> Picture:
         split = sum(row["source"] != "MODEL" for row in of_job)
         plot.line(model[:split], colour)
         plot.line(model[split:], f"{colour} dashed")
-        for kind in ("measured", "held back"):
+        scaling, message = job.split(", ")
+        for shape, kind in enumerate(("measured", "held back"), 2 * number):
             points = [
                 (float(row["ranks"]), float(row["ms"])) for row in of_job if row["source"] == kind
             ]
-            plot.marks(points, colour, hollow=kind == "held back", square=number % 2 == 1)
+            plot.marks(shape, points, colour)
+            plot.key(shape, f"{scaling} scaling, a message of {message}: {kind}", colour)
             listed = ", ".join(f"{ms:.2g} ms on {ranks:g}" for ranks, ms in points)
             words.append(f"{job}, {kind}: {listed}")
         words.append(f"the MODEL says {model[-1][1]:.2g} ms on {model[-1][0]:,.0f}")
-        scaling, message = job.split(", ")
-        text = f"{scaling} scaling, a message of {message}: measured (filled), held back (empty)"
-        plot.key(text, colour, square=number % 2 == 1)
     errors = [
         f"{max(abs(float(row['error %'])) for row in measured if row['source'] == kind):.0f} %"
         for kind in ("measured", "held back")
@@ -107,32 +106,36 @@ def roofline(name: str, source: str, rows: Sequence[Row]) -> Picture:
             asked = places.get(f"{kernel}; first-level cache")
             if asked:
                 plot.line([asked, place], "grid")
-    plot.marks(kinds["green"], "green", hollow=True)
-    plot.marks(kinds["orange"], "orange")
-    plot.marks(kinds["blue"], "blue")
-    plot.key("kernels of the course, by the bytes that device memory moved", "blue")
-    plot.key("the same, by the bytes that they asked the first-level cache for", "orange")
-    plot.key("the kernel of 21.1 with 1, 2, 4 … rounds", "green", hollow=True)
+    keys = (
+        ("blue", "kernels of the course, by the bytes that device memory moved"),
+        ("orange", "the same, by the bytes that they asked the first-level cache for"),
+        ("green", "the kernel of 21.1 with 1, 2, 4 … rounds"),
+    )
+    for shape, (colour, text) in enumerate(keys):
+        plot.key(shape, text, colour)
+    for shape in (2, 1, 0):  # the kernels are on top
+        plot.marks(shape, kinds[keys[shape][0]], keys[shape][0])
     return plot.picture(name, source, f"{'; '.join(words)}.")
 
 
 KINDS: Dict[str, Callable[[str, str, Sequence[Row]], Picture]] = {
-    "scaling_model": scaling_model,
-    "roofline": roofline,
+    "20.4_scaling_model": scaling_model,
+    "21.1_roofline": roofline,
 }
 
 
-def pictures(folder: Path) -> List[Picture]:
-    """Of the files of the folder whose names end with what their table is:
-    `h100_two_scaling_model.csv`."""
-    found = []
+def pictures(folder: Path) -> Dict[str, List[Picture]]:
+    """By the exercise whose program has written the table: the names of the folder's files end with
+    the exercise's, as in `h100_two_scaling_model.csv`."""
+    found: Dict[str, List[Picture]] = {}
     for path in sorted(folder.glob("*.csv")):
-        kind = next((kind for kind in KINDS if path.stem.endswith(kind)), None)
-        if kind is None:
-            raise LabError(f"{path}: its name must end with one of {', '.join(KINDS)}.")
+        names = {exercise.partition("_")[2]: exercise for exercise in KINDS}
+        exercise = next((names[name] for name in names if path.stem.endswith(name)), None)
+        if exercise is None:
+            raise LabError(f"{path}: its name must end with one of {', '.join(names)}.")
         source, rows = read(path)
         try:
-            found.append(KINDS[kind](path.stem, source, rows))
+            found.setdefault(exercise, []).append(KINDS[exercise](path.stem, source, rows))
         except (KeyError, ValueError) as error:
             raise LabError(f"{path} is not what the program writes with --csv: {error}.") from error
     return found
@@ -182,16 +185,9 @@ class _Plot:
         if len(points) > 1:
             self._canvas.curve([self._at(*point) for point in points], f"{style} thick".strip())
 
-    def marks(
-        self, points: _Points, colour: str, hollow: bool = False, square: bool = False
-    ) -> None:
+    def marks(self, shape: int, points: _Points, colour: str) -> None:
         for point in points:
-            self._mark(*self._at(*point), colour, hollow, square)
-
-    def _mark(self, x: float, y: float, colour: str, hollow: bool, square: bool) -> None:
-        for radius, fill in ((5.0, f"tip {colour}"), (3.2, "page")):
-            if fill != "page" or hollow:
-                self._canvas.dot(x, y, radius, fill, square)
+            self._canvas.mark(shape, *self._at(*point), colour)
 
     def label(self, point: Tuple[float, float], text: str) -> None:
         """In turns to its right and to its left, where there is room."""
@@ -203,10 +199,9 @@ class _Plot:
         else:
             self._canvas.text(x + 9, y + 17, text, "small code")
 
-    def key(self, text: str, colour: str, hollow: bool = False, square: bool = False) -> None:
-        self._mark(28, self._next - 4, colour, hollow, square)
-        self._canvas.text(42, self._next, text, "small")
-        self._next += 19
+    def key(self, shape: int, text: str, colour: str) -> None:
+        self._canvas.mark(shape, 28, self._next - 4, colour)
+        self.note(text)
 
     def note(self, text: str) -> None:
         self._canvas.text(42, self._next, text, "small")
