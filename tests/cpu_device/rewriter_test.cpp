@@ -885,13 +885,17 @@ TEST(WholeProgram, MakesDeviceVariablesThoseOfTheirFile) {
     return rewriter::rewrite(source, "k.cu", true).text.substr(kMarker.size());
   };
   EXPECT_EQ(whole("__constant__ float c[4];\n"),
-            "static __constant__ float c[4];" + known("c") + "\n");
+            "__constant__ static float c[4];" + known("c") + "\n");
   EXPECT_EQ(whole("__device__ int a = 1, *b;\n"),
-            "static __device__ int a = 1, *b;" + known("a") + known("b") + "\n");
+            "__device__ static int a = 1, *b;" + known("a") + known("b") + "\n");
   EXPECT_EQ(whole("namespace n { const __device__ __managed__ int a{2}; }\n"),
-            "namespace n { const static __device__ __managed__ int a{2}; }\n");
+            "namespace n { const __device__ __managed__ static int a{2}; }\n");
   EXPECT_EQ(whole("alignas(16) __constant__ S s;\n"),
-            "alignas(16) static __constant__ S s;" + known("s") + "\n");
+            "alignas(16) __constant__ static S s;" + known("s") + "\n");
+  EXPECT_EQ(whole("__device__ alignas(16) [[maybe_unused]] char b[64];\n"),
+            "__device__ alignas(16) [[maybe_unused]] static char b[64];" + known("b") + "\n");
+  EXPECT_EQ(whole("__device__ decltype(1) i;\n"),
+            "__device__ static decltype(1) i;" + known("i") + "\n");
   for (const std::string kept :
        {"static __constant__ float c[4];", "inline __device__ float c[4];"})
     EXPECT_EQ(whole(kept), kept + known("c"));
