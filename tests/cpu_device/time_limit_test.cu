@@ -92,6 +92,29 @@ TEST(TimeLimit, EndsALoopThatCountsItsBarriers) {
       << text;
 }
 
+__global__ void toggle_for_ever(volatile int* out) {
+  for (;;) *out = 1 - *out;
+}
+__global__ void add_for_ever(int* out) {
+  for (;;) atomicAdd(out, 1);
+}
+
+TEST(TimeLimit, IsNotPutOffByMemoryThatComesBackToWhatItWas) {
+  const device_array<int> out(1, 0);
+  const auto begin = std::chrono::steady_clock::now();
+  expect_report([&] { toggle_for_ever<<<1, 1>>>(out.data()); }, cudaErrorLaunchTimeout);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(3));
+}
+TEST(TimeLimit, EndsALoopThatCountsInMemory) {
+  const device_array<int> out(1, 0);
+  const auto begin = std::chrono::steady_clock::now();
+  const std::string text =
+      expect_report([&] { add_for_ever<<<1, 1>>>(out.data()); }, cudaErrorLaunchTimeout);
+  // Not taken for a deadlock either, although its thread has nothing new.
+  EXPECT_GT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(3));
+  EXPECT_NE(text.find("made no progress"), std::string::npos) << text;
+}
+
 __global__ void never_unlocked(int* lock) {
   while (atomicCAS(lock, 0, 1) != 0) {
   }
