@@ -91,4 +91,44 @@ TEST(TimeLimit, IsNotForBarriersBetweenWhichMemoryChanges) {
 }
 TEST(TimeLimit, IsNotForAThreadThatChangesAVariable) { runs_for_four_seconds(add_to_variable, 1); }
 
+__global__ void add_in_round(cudaGraphConditionalHandle handle, volatile clock_in_memory* c,
+                             int* cells) {
+  if (atomicAdd(cells, 1) == 0) c->begin = clock64();
+  cudaGraphSetConditional(handle, goes_on(c));
+}
+
+TEST(TimeLimit, IsNotForAWhileWhoseRoundsChangeMemory) {
+  int kilohertz = 0;
+  ASSERT_EQ(cudaDeviceGetAttribute(&kilohertz, cudaDevAttrClockRate, 0), cudaSuccess);
+  const device_array<clock_in_memory> clock(1, {0, 4000LL * kilohertz});
+  const device_array<int> cells(1 << 20, 0);
+  cudaGraph_t graph = nullptr, body = nullptr;
+  cudaGraphExec_t exec = nullptr;
+  cudaGraphNode_t node = nullptr;
+  cudaStream_t stream = nullptr;
+  ASSERT_EQ(cudaGraphCreate(&graph, 0), cudaSuccess);
+  cudaGraphNodeParams loop = {};
+  loop.type = cudaGraphNodeTypeConditional;
+  loop.conditional.type = cudaGraphCondTypeWhile;
+  loop.conditional.size = 1;
+  ASSERT_EQ(cudaGraphConditionalHandleCreate(&loop.conditional.handle, graph, 1,
+                                             cudaGraphCondAssignDefault),
+            cudaSuccess);
+  ASSERT_EQ(cudaGraphAddNode(&node, graph, nullptr, nullptr, 0, &loop), cudaSuccess);
+  body = loop.conditional.phGraph_out[0];
+  ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+  ASSERT_EQ(cudaStreamBeginCaptureToGraph(stream, body, nullptr, nullptr, 0,
+                                          cudaStreamCaptureModeRelaxed),
+            cudaSuccess);
+  add_in_round<<<1, 1, 0, stream>>>(loop.conditional.handle, clock.data(), cells.data());
+  ASSERT_EQ(cudaStreamEndCapture(stream, &body), cudaSuccess);
+  ASSERT_EQ(cudaGraphInstantiate(&exec, graph, 0), cudaSuccess);
+  EXPECT_EQ(cudaGraphLaunch(exec, stream), cudaSuccess);
+  EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+  EXPECT_GT(cells.to_host()[0], 1);
+  EXPECT_EQ(cudaGraphExecDestroy(exec), cudaSuccess);
+  EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+  EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+}
+
 }  // namespace
