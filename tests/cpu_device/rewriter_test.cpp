@@ -872,7 +872,6 @@ TEST(DeviceVariables, AreMadeKnownWhereTheyAreDefined) {
            "__device__ int f(int x) { return x; }\n",
            "__device__ __host__ inline int f() { static __device__ int y; return y; }\n",
            "template <class T> __device__ T variable;\n",
-           "struct S { static __device__ int a; };\n",
            "__device__ int S::a = 1;\n",
        })
     expect_unchanged(kept);
@@ -905,7 +904,6 @@ TEST(WholeProgram, MakesDeviceVariablesThoseOfTheirFile) {
            "__device__ int f(int x) { return x; }\n",
            "__device__ __host__ inline int f() { __device__ int y; return y; }\n",
            "template <class T> __device__ T variable;\n",
-           "struct S { static __device__ int a; };\n",
            "__device__ int S::a = 1;\n",
        })
     EXPECT_EQ(whole(kept), kept);
@@ -1256,6 +1254,23 @@ TEST(Spaces, OfAHeaderAreThoseOfItsIncluder) {
       "float f(float x) { return x; }\n__global__ void k(float* p) {\n  *p = f(*p);\n}\n"
       "float g() { return f(1); }\n",
       3, "write `__host__ __device__` before its declaration (line 1)");
+}
+
+// Lambdas that nvcc takes with --extended-lambda.
+TEST(Spaces, OfLambdasThatCapture) {
+  const auto in_host = [](const std::string& lambda) {
+    return problems("void f(int* p) {\n  int n = 3;\n  g(" + lambda + " { return n; });\n}\n");
+  };
+  for (const std::string lambda :
+       {"[=] __device__ ()", "[n] __device__ ()", "[m = n & 1] __device__ ()",
+        "[m = &p] __device__ ()", "[&] ()", "[=] __host__ __device__ ()"})
+    EXPECT_TRUE(in_host(lambda).empty()) << lambda;
+  for (const std::string lambda :
+       {"[&] __device__ ()", "[=, &n] __device__ ()", "[&n] __host__ __device__ ()"})
+    EXPECT_EQ(in_host(lambda).size(), 1u) << lambda;
+  EXPECT_TRUE(
+      problems("__global__ void k(int* p) { int n; auto l = [&] __device__ () { n = 2; }; l(); }\n")
+          .empty());
 }
 
 // What may not be compiled at all is nobody's error.
