@@ -93,6 +93,29 @@ extern "C" int count(int device) {
 }
 """
 
+# Prints how far the variables are from multiples of their alignment.
+ALIGNED = """
+#include <cstdio>
+__device__ alignas(64) char a[3];
+alignas(64) __device__ char b[3];
+__constant__ alignas(64) char c[3];
+alignas(64) __constant__ char d[3];
+__managed__ alignas(64) char e[3];
+__managed__ size_t total;
+__device__ size_t off(const char* p) { return reinterpret_cast<size_t>(p) % 64; }
+__global__ void k() {
+  __shared__ alignas(64) char f[3];
+  alignas(64) __shared__ char g[3];
+  f[0] = g[0] = a[0];
+  total = off(a) + off(b) + off(c) + off(d) + off(e) + off(f) + off(g);
+}
+int main() {
+  k<<<1, 1>>>();
+  const cudaError_t error = cudaDeviceSynchronize();
+  std::printf("%zu %s\\n", total, cudaGetErrorName(error));
+}
+"""
+
 # Kernels for what is not C++: the other side has the memory.
 WRAPPER = """
 __global__ void add(float* a, float b) { a[threadIdx.x] += b; }
@@ -240,6 +263,12 @@ prog: kernel.o device.o main.o
         self.cpucc("-dlink", *objects, "-o", "link.o")
         self.cpucc(*objects, "link.o", "-o", "prog2", "-lcudadevrt")
         self.assertEqual("0: 6 9\n", self.output_of("./prog2"))
+
+    def test_device_variables_may_be_aligned_before_and_after_their_qualifier(self) -> None:
+        self.write("aligned.cu", ALIGNED)
+        for mode in ("false", "true"):
+            self.cpucc(f"-rdc={mode}", "aligned.cu", "-o", "prog")
+            self.assertEqual("0 cudaSuccess\n", self.output_of("./prog"))
 
     def test_each_device_has_values_of_the_variables_of_all_files(self) -> None:
         self.write("counter.cu", "__device__ int counter = 5;\n")

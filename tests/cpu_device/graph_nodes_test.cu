@@ -354,6 +354,157 @@ TEST(GraphNodes, TellWhatWasCaptured) {
   EXPECT_EQ(to.to_host(), (std::vector<int>{1015, 1015, 3, 3}));
 }
 
+/// What the only node that `record` puts into a stream tells of its copy. The graph is made ready.
+template <class Record>
+cudaMemcpy3DParms copy_of(graph_things& t, cudaGraphNode_t& node, Record record) {
+  cudaMemcpy3DParms p = {};
+  EXPECT_EQ(cudaGraphDestroy(t.graph), cudaSuccess);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  EXPECT_EQ(cudaStreamBeginCapture(t.stream, cudaStreamCaptureModeGlobal), cudaSuccess);
+  EXPECT_EQ(record(t.stream), cudaSuccess);
+  EXPECT_EQ(cudaStreamEndCapture(t.stream, &t.graph), cudaSuccess);
+  const auto nodes = nodes_of(t.graph);
+  EXPECT_EQ(nodes.size(), 1U);
+  node = nodes.at(0);
+  EXPECT_EQ(cudaGraphMemcpyNodeGetParams(node, &p), cudaSuccess);
+  EXPECT_EQ(cudaGraphMemcpyNodeSetParams(node, &p), cudaSuccess) << "as they were";
+  EXPECT_EQ(cudaGraphInstantiateWithFlags(&t.exec, t.graph, 0), cudaSuccess);
+  return p;
+}
+
+__device__ int variable[4];
+__constant__ int constant[4];
+
+TEST(GraphNodes, TellWhatWasCapturedOfCopiesToAVariable) {
+  graph_things t;
+  const device_array<int> from(std::vector<int>{1, 2, 3, 4}), other(std::vector<int>{5, 6, 7, 8});
+  const std::vector<int> zeros(4);
+  ASSERT_EQ(cudaMemcpyToSymbol(variable, zeros.data(), sizeof variable), cudaSuccess);
+  cudaGraphNode_t node = nullptr;
+  cudaMemcpy3DParms p = copy_of(t, node, [&](cudaStream_t stream) {
+    return cudaMemcpyToSymbolAsync(variable, from.data(), 2 * sizeof(int), sizeof(int),
+                                   cudaMemcpyDeviceToDevice, stream);
+  });
+  void* address = nullptr;
+  ASSERT_EQ(cudaGetSymbolAddress(&address, variable), cudaSuccess);
+  EXPECT_EQ(p.dstPtr.ptr, static_cast<int*>(address) + 1);
+  EXPECT_EQ(p.srcPtr.ptr, from.data());
+  EXPECT_EQ(p.dstArray, nullptr);
+  EXPECT_EQ(p.extent.width, 2 * sizeof(int));
+  EXPECT_EQ(p.extent.height, 1U);
+  EXPECT_EQ(p.extent.depth, 1U);
+  EXPECT_EQ(p.kind, cudaMemcpyDeviceToDevice);
+  std::vector<int> result(4);
+  t.run();
+  ASSERT_EQ(cudaMemcpyFromSymbol(result.data(), variable, sizeof variable), cudaSuccess);
+  EXPECT_EQ(result, (std::vector<int>{0, 1, 2, 0}));
+  p.srcPtr.ptr = other.data();
+  ASSERT_EQ(cudaGraphExecMemcpyNodeSetParams(t.exec, node, &p), cudaSuccess);
+  t.run();
+  ASSERT_EQ(cudaMemcpyFromSymbol(result.data(), variable, sizeof variable), cudaSuccess);
+  EXPECT_EQ(result, (std::vector<int>{0, 5, 6, 0}));
+}
+
+TEST(GraphNodes, TellWhatWasCapturedOfCopiesFromAVariable) {
+  graph_things t;
+  const device_array<int> to(2, 0);
+  const std::vector<int> values = {1, 2, 3, 4};
+  ASSERT_EQ(cudaMemcpyToSymbol(constant, values.data(), sizeof constant), cudaSuccess);
+  cudaGraphNode_t node = nullptr;
+  const cudaMemcpy3DParms p = copy_of(t, node, [&](cudaStream_t stream) {
+    return cudaMemcpyFromSymbolAsync(to.data(), constant, 2 * sizeof(int), 2 * sizeof(int),
+                                     cudaMemcpyDefault, stream);
+  });
+  void* address = nullptr;
+  ASSERT_EQ(cudaGetSymbolAddress(&address, constant), cudaSuccess);
+  EXPECT_EQ(p.srcPtr.ptr, static_cast<int*>(address) + 2);
+  EXPECT_EQ(p.dstPtr.ptr, to.data());
+  EXPECT_EQ(p.extent.width, 2 * sizeof(int));
+  EXPECT_EQ(p.kind, cudaMemcpyDefault);
+  t.run();
+  EXPECT_EQ(to.to_host(), (std::vector<int>{3, 4}));
+}
+
+// Arrays count elements, memory bytes.
+TEST(GraphNodes, TellWhatWasCapturedOfCopiesOfArrays) {
+  const device_array<int> from(std::vector<int>{1, 2, 3, 4, 5, 6, 7, 8}), to(8, 0);
+  const cudaChannelFormatDesc pairs = cudaCreateChannelDesc<int2>();
+  cudaArray_t array = nullptr;
+  ASSERT_EQ(cudaMallocArray(&array, &pairs, 4, 3), cudaSuccess);
+  cudaGraphNode_t node = nullptr;
+  {
+    graph_things t;
+    const cudaMemcpy3DParms p = copy_of(t, node, [&](cudaStream_t stream) {
+      return cudaMemcpy2DToArrayAsync(array, sizeof(int2), 1, from.data(), 4 * sizeof(int),
+                                      sizeof(int2), 2, cudaMemcpyDeviceToDevice, stream);
+    });
+    EXPECT_EQ(p.dstArray, array);
+    EXPECT_EQ(p.dstPtr.ptr, nullptr);
+    EXPECT_EQ(p.dstPos.x, 1U);
+    EXPECT_EQ(p.dstPos.y, 1U);
+    EXPECT_EQ(p.dstPos.z, 0U);
+    EXPECT_EQ(p.srcArray, nullptr);
+    EXPECT_EQ(p.srcPtr.ptr, from.data());
+    EXPECT_EQ(p.srcPtr.pitch, 4 * sizeof(int));
+    EXPECT_EQ(p.extent.width, 1U);
+    EXPECT_EQ(p.extent.height, 2U);
+    EXPECT_EQ(p.extent.depth, 1U);
+    EXPECT_EQ(p.kind, cudaMemcpyDeviceToDevice);
+    t.run();
+  }
+  graph_things t;
+  cudaMemcpy3DParms p = copy_of(t, node, [&](cudaStream_t stream) {
+    return cudaMemcpy2DFromArrayAsync(to.data(), 4 * sizeof(int), array, sizeof(int2), 1,
+                                      sizeof(int2), 2, cudaMemcpyDeviceToDevice, stream);
+  });
+  EXPECT_EQ(p.srcArray, array);
+  EXPECT_EQ(p.srcPos.x, 1U);
+  EXPECT_EQ(p.srcPos.y, 1U);
+  EXPECT_EQ(p.dstPtr.ptr, to.data());
+  EXPECT_EQ(p.dstPtr.pitch, 4 * sizeof(int));
+  EXPECT_EQ(p.extent.width, 1U);
+  t.run();
+  EXPECT_EQ(to.to_host(), (std::vector<int>{1, 2, 0, 0, 5, 6, 0, 0}));
+  p.dstPtr.ptr = to.data() + 2;
+  p.extent.height = 1;
+  ASSERT_EQ(cudaGraphExecMemcpyNodeSetParams(t.exec, node, &p), cudaSuccess);
+  t.run();
+  EXPECT_EQ(to.to_host(), (std::vector<int>{1, 2, 1, 2, 5, 6, 0, 0}));
+  EXPECT_EQ(cudaFreeArray(array), cudaSuccess);
+}
+
+// A memset node has two dimensions, so a captured memset of three is a node for each slice.
+TEST(GraphNodes, FillOneSliceEach) {
+  graph_things t;
+  ASSERT_EQ(cudaGraphDestroy(t.graph), cudaSuccess);
+  const device_array<char> data(4 * 3 * 2, 1);
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  ASSERT_EQ(cudaStreamBeginCapture(t.stream, cudaStreamCaptureModeGlobal), cudaSuccess);
+  ASSERT_EQ(cudaMemset3DAsync(make_cudaPitchedPtr(data.data(), 4, 4, 3), 7,
+                              make_cudaExtent(3, 2, 2), t.stream),
+            cudaSuccess);
+  ASSERT_EQ(cudaStreamEndCapture(t.stream, &t.graph), cudaSuccess);
+  std::vector<void*> slices;
+  for (cudaGraphNode_t node : nodes_of(t.graph)) {
+    cudaMemsetParams p = {};
+    ASSERT_EQ(cudaGraphMemsetNodeGetParams(node, &p), cudaSuccess);
+    EXPECT_EQ(p.value, 7U);
+    EXPECT_EQ(p.elementSize, 1U);
+    EXPECT_EQ(p.pitch, 4U);
+    EXPECT_EQ(p.width, 3U);
+    EXPECT_EQ(p.height, 2U);
+    slices.push_back(p.dst);
+  }
+  std::sort(slices.begin(), slices.end());
+  EXPECT_EQ(slices, (std::vector<void*>{data.data(), data.data() + 12}));
+  t.instantiate();
+  t.run();
+  std::vector<char> expected;
+  for (int slice = 0; slice < 2; ++slice)
+    for (const char each : {7, 7, 7, 1, 7, 7, 7, 1, 1, 1, 1, 1}) expected.push_back(each);
+  EXPECT_EQ(data.to_host(), expected);
+}
+
 TEST(GraphNodes, GiveAReadyGraphAnotherMemsetAndAnotherChild) {
   graph_things t;
   const device_array<int> data(2, 0);

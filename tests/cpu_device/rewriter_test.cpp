@@ -872,7 +872,6 @@ TEST(DeviceVariables, AreMadeKnownWhereTheyAreDefined) {
            "__device__ int f(int x) { return x; }\n",
            "__device__ __host__ inline int f() { static __device__ int y; return y; }\n",
            "template <class T> __device__ T variable;\n",
-           "struct S { static __device__ int a; };\n",
            "__device__ int S::a = 1;\n",
        })
     expect_unchanged(kept);
@@ -885,13 +884,17 @@ TEST(WholeProgram, MakesDeviceVariablesThoseOfTheirFile) {
     return rewriter::rewrite(source, "k.cu", true).text.substr(kMarker.size());
   };
   EXPECT_EQ(whole("__constant__ float c[4];\n"),
-            "static __constant__ float c[4];" + known("c") + "\n");
+            "__constant__ static float c[4];" + known("c") + "\n");
   EXPECT_EQ(whole("__device__ int a = 1, *b;\n"),
-            "static __device__ int a = 1, *b;" + known("a") + known("b") + "\n");
+            "__device__ static int a = 1, *b;" + known("a") + known("b") + "\n");
   EXPECT_EQ(whole("namespace n { const __device__ __managed__ int a{2}; }\n"),
-            "namespace n { const static __device__ __managed__ int a{2}; }\n");
+            "namespace n { const __device__ __managed__ static int a{2}; }\n");
   EXPECT_EQ(whole("alignas(16) __constant__ S s;\n"),
-            "alignas(16) static __constant__ S s;" + known("s") + "\n");
+            "alignas(16) __constant__ static S s;" + known("s") + "\n");
+  EXPECT_EQ(whole("__device__ alignas(16) [[maybe_unused]] char b[64];\n"),
+            "__device__ alignas(16) [[maybe_unused]] static char b[64];" + known("b") + "\n");
+  EXPECT_EQ(whole("__device__ decltype(1) i;\n"),
+            "__device__ static decltype(1) i;" + known("i") + "\n");
   for (const std::string kept :
        {"static __constant__ float c[4];", "inline __device__ float c[4];"})
     EXPECT_EQ(whole(kept), kept + known("c"));
@@ -901,7 +904,6 @@ TEST(WholeProgram, MakesDeviceVariablesThoseOfTheirFile) {
            "__device__ int f(int x) { return x; }\n",
            "__device__ __host__ inline int f() { __device__ int y; return y; }\n",
            "template <class T> __device__ T variable;\n",
-           "struct S { static __device__ int a; };\n",
            "__device__ int S::a = 1;\n",
        })
     EXPECT_EQ(whole(kept), kept);
@@ -1252,6 +1254,23 @@ TEST(Spaces, OfAHeaderAreThoseOfItsIncluder) {
       "float f(float x) { return x; }\n__global__ void k(float* p) {\n  *p = f(*p);\n}\n"
       "float g() { return f(1); }\n",
       3, "write `__host__ __device__` before its declaration (line 1)");
+}
+
+// Lambdas that nvcc takes with --extended-lambda.
+TEST(Spaces, OfLambdasThatCapture) {
+  const auto in_host = [](const std::string& lambda) {
+    return problems("void f(int* p) {\n  int n = 3;\n  g(" + lambda + " { return n; });\n}\n");
+  };
+  for (const std::string lambda :
+       {"[=] __device__ ()", "[n] __device__ ()", "[m = n & 1] __device__ ()",
+        "[m = &p] __device__ ()", "[&] ()", "[=] __host__ __device__ ()"})
+    EXPECT_TRUE(in_host(lambda).empty()) << lambda;
+  for (const std::string lambda :
+       {"[&] __device__ ()", "[=, &n] __device__ ()", "[&n] __host__ __device__ ()"})
+    EXPECT_EQ(in_host(lambda).size(), 1u) << lambda;
+  EXPECT_TRUE(
+      problems("__global__ void k(int* p) { int n; auto l = [&] __device__ () { n = 2; }; l(); }\n")
+          .empty());
 }
 
 // What may not be compiled at all is nobody's error.

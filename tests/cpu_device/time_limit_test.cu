@@ -92,6 +92,97 @@ TEST(TimeLimit, EndsALoopThatCountsItsBarriers) {
       << text;
 }
 
+__global__ void toggle_for_ever(volatile int* out) {
+  for (;;) *out = 1 - *out;
+}
+__global__ void add_for_ever(int* out) {
+  for (;;) atomicAdd(out, 1);
+}
+
+TEST(TimeLimit, IsNotPutOffByMemoryThatComesBackToWhatItWas) {
+  const device_array<int> out(1, 0);
+  const auto begin = std::chrono::steady_clock::now();
+  expect_report([&] { toggle_for_ever<<<1, 1>>>(out.data()); }, cudaErrorLaunchTimeout);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(3));
+}
+TEST(TimeLimit, EndsALoopThatCountsInMemory) {
+  const device_array<int> out(1, 0);
+  const auto begin = std::chrono::steady_clock::now();
+  const std::string text =
+      expect_report([&] { add_for_ever<<<1, 1>>>(out.data()); }, cudaErrorLaunchTimeout);
+  // Not taken for a deadlock either, although its thread has nothing new.
+  EXPECT_GT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(3));
+  EXPECT_NE(text.find("made no progress"), std::string::npos) << text;
+}
+
+__global__ void go_on(cudaGraphConditionalHandle handle, int* left) {
+  if (*left > 0) --*left;
+  cudaGraphSetConditional(handle, *left != 0);
+}
+constexpr int kGoOnLine = __LINE__ - 2;
+
+/// Launches a WHILE that begins with the value 1.
+void run_while(void* kernel, int* left) {
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t exec = nullptr;
+  cudaGraphNode_t node = nullptr;
+  ASSERT_EQ(cudaGraphCreate(&graph, 0), cudaSuccess);
+  cudaGraphNodeParams loop = {}, body = {};
+  loop.type = cudaGraphNodeTypeConditional;
+  loop.conditional.type = cudaGraphCondTypeWhile;
+  loop.conditional.size = 1;
+  ASSERT_EQ(cudaGraphConditionalHandleCreate(&loop.conditional.handle, graph, 1,
+                                             cudaGraphCondAssignDefault),
+            cudaSuccess);
+  ASSERT_EQ(cudaGraphAddNode(&node, graph, nullptr, nullptr, 0, &loop), cudaSuccess);
+  void* arguments[] = {&loop.conditional.handle, &left};
+  body.type = cudaGraphNodeTypeKernel;
+  body.kernel.func = kernel;
+  body.kernel.gridDim = body.kernel.blockDim = dim3(1);
+  body.kernel.kernelParams = arguments;
+  ASSERT_EQ(cudaGraphAddNode(&node, loop.conditional.phGraph_out[0], nullptr, nullptr, 0, &body),
+            cudaSuccess);
+  ASSERT_EQ(cudaGraphInstantiate(&exec, graph, 0), cudaSuccess);
+  EXPECT_EQ(cudaGraphLaunch(exec, nullptr), cudaSuccess);
+  cudaDeviceSynchronize();
+  EXPECT_EQ(cudaGraphExecDestroy(exec), cudaSuccess);
+  EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+}
+
+TEST(TimeLimit, StopsAWhileWhoseRoundsChangeNothing) {
+  const auto begin = std::chrono::steady_clock::now();
+  const std::string text = expect_report(
+      [] {
+        const device_array<int> left(1, -1);
+        run_while(reinterpret_cast<void*>(go_on), left.data());
+      },
+      cudaErrorLaunchTimeout);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(3));
+  EXPECT_NE(text.find("with the value 1 that cudaGraphSetConditional gave it at "
+                      "time_limit_test.cu:" +
+                      std::to_string(kGoOnLine)),
+            std::string::npos)
+      << text;
+  // What comes next is right.
+  const device_array<int> left(1, 5);
+  run_while(reinterpret_cast<void*>(go_on), left.data());
+  EXPECT_EQ(left.to_host()[0], 0);
+}
+
+__global__ void only_counts(cudaGraphConditionalHandle, int* rounds) { ++*rounds; }
+
+TEST(TimeLimit, StopsAWhileThatOnlyCounts) {
+  const auto begin = std::chrono::steady_clock::now();
+  const std::string text = expect_report(
+      [] {
+        const device_array<int> rounds(1, 0);
+        run_while(reinterpret_cast<void*>(only_counts), rounds.data());
+      },
+      cudaErrorLaunchTimeout);
+  EXPECT_GT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(3));
+  EXPECT_NE(text.find("which leave its value at 1, the default"), std::string::npos) << text;
+}
+
 __global__ void never_unlocked(int* lock) {
   while (atomicCAS(lock, 0, 1) != 0) {
   }

@@ -26,6 +26,17 @@ bool starts_variable(const stretch& s, std::size_t at, const declaration& d) {
   return true;
 }
 
+/// Where `static` goes if the declaration's first qualifier is at `at`. In C++ only the type may
+/// come after it: `static __device__ alignas(16) char b[64]` is none.
+std::size_t behind_attributes(const tokens& ts, std::size_t at) {
+  for (;;) {
+    const bool names_type = is_one_of(ts[at].text, {"decltype", "typeof", "__typeof__"});
+    const std::size_t after = is_qualifier(ts[at]) ? at + 1 : skip_attribute(ts, at);
+    if (names_type || after == at) return at;
+    at = after;
+  }
+}
+
 /// What makes the declaration's variables known to the runtime.
 std::string noted(const stretch& s, const declaration& d, bool is_extern) {
   std::string text;
@@ -52,8 +63,10 @@ void edit_device_variables(const stretch& s, bool whole_program) {
     };
     if (is_declared("__shared__")) continue;
     const bool is_extern = is_declared("extern");
-    if (whole_program && !is_extern && !is_declared("static") && !is_declared("inline"))
-      s.replace(s.ts[i].begin, s.ts[i].begin, "static ");
+    if (whole_program && !is_extern && !is_declared("static") && !is_declared("inline")) {
+      const std::size_t place = s.ts[behind_attributes(s.ts, i)].begin;
+      s.replace(place, place, "static ");
+    }
     if (is_declared("__managed__")) continue;
     const std::size_t end = s.ts[d.end].end();
     if (const std::string text = noted(s, d, is_extern); !text.empty()) s.replace(end, end, text);

@@ -53,7 +53,8 @@ table make_std() {
                  "any_of",        "none_of",      "reverse",       "rotate",      "unique",
                  "lower_bound",   "upper_bound",  "binary_search", "equal",       "partial_sum",
                  "swap_ranges",   "is_sorted",    "generate",      "gcd",         "lcm",
-                 "midpoint",      "lerp",         "minmax",        "distance",    "advance"});
+                 "midpoint",      "lerp",         "minmax",        "distance",    "advance",
+                 "begin",         "end",          "cbegin",        "cend"});
   add(library_kind::function, kLoop, {"stable_sort", "reduce", "inclusive_scan", "exclusive_scan"});
   add_constexpr(library_kind::function, kBits,
                 {"popcount", "countl_zero", "countr_zero", "bit_cast", "bit_ceil", "bit_floor",
@@ -69,11 +70,21 @@ table make_std() {
   add(library_kind::function, "use / and %", {"div", "ldiv"});
   add(library_kind::function, kRandom, {"rand", "srand"});
   add(library_kind::function, kMemory, {"memmove"});
+  add(library_kind::function, "isnan(), isinf() and isfinite() work in kernels", {"fpclassify"});
+  add(library_kind::function, kHost,
+      {"async",          "to_chars",      "from_chars",    "beta",          "riemann_zeta",
+       "expint",         "hermite",       "laguerre",      "legendre",      "assoc_laguerre",
+       "assoc_legendre", "comp_ellint_1", "comp_ellint_2", "comp_ellint_3", "ellint_1",
+       "ellint_2",       "ellint_3",      "cyl_bessel_i",  "cyl_bessel_j",  "cyl_bessel_k",
+       "cyl_neumann",    "sph_bessel",    "sph_legendre",  "sph_neumann"});
   add(library_kind::object, kPrintf, {"cout", "cerr", "clog", "cin", "endl"});
+  add(library_kind::object, "`new` gives a null pointer in kernels if there is no memory",
+      {"nothrow"});
   add(library_kind::type, kArray,
       {"vector", "string", "list", "deque", "map", "set", "unordered_map", "unordered_set", "queue",
        "stack", "priority_queue"});
-  add_constexpr(library_kind::type, kPlain, {"tuple", "pair", "optional", "variant"});
+  add_constexpr(library_kind::type, kPlain, {"tuple", "pair", "optional", "variant", "bitset"});
+  add_constexpr(library_kind::type, kAlone, {"atomic"});
   add(library_kind::type, kPlain, {"any", "function", "unique_ptr", "shared_ptr"});
   add(library_kind::type, kPrintf, {"ostringstream", "stringstream", "ofstream", "ifstream"});
   add(library_kind::type, kAlone, {"mutex", "lock_guard", "unique_lock", "scoped_lock", "thread"});
@@ -95,10 +106,16 @@ std::unordered_map<std::string_view, std::string_view> make_functions() {
   add(kRandom, {"rand", "srand", "drand48", "random"});
   add(kPrintf, {"fprintf", "sprintf", "snprintf", "puts", "putchar", "fputs", "perror"});
   add(kMemory, {"memmove"});
-  add(kLoop, {"memcmp", "strlen", "strcpy", "strncpy", "strcmp", "strncmp", "strcat", "atoi",
-              "atof", "qsort", "bsearch"});
-  add(kHost, {"exit", "abort", "getenv", "time", "fopen", "fclose", "fread", "fwrite", "fflush",
-              "scanf", "system", "sleep", "usleep", "gettimeofday", "calloc", "realloc"});
+  add(kLoop,
+      {"memcmp", "memchr", "strlen", "strcpy", "strncpy", "strcmp", "strncmp", "strcat", "strchr",
+       "strrchr", "strstr", "strtol", "strtoul", "strtod", "atoi", "atof", "qsort", "bsearch"});
+  add("compare with the characters yourself: c >= '0' && c <= '9'",
+      {"isalnum", "isalpha", "isdigit", "isxdigit", "islower", "isupper", "isspace", "ispunct",
+       "tolower", "toupper"});
+  add("use / and %", {"ldiv", "lldiv"});
+  add(kHost, {"exit",   "abort",  "getenv",       "time",   "fopen",   "fclose", "fread",  "fwrite",
+              "fflush", "scanf",  "fscanf",       "sscanf", "getchar", "fgets",  "system", "sleep",
+              "usleep", "getpid", "gettimeofday", "calloc", "realloc", "setjmp", "longjmp"});
   add(kRuntime, {"cudaMemcpy", "cudaMemset", "cudaDeviceSynchronize", "cudaEventCreate",
                  "cudaMemcpyToSymbol", "cudaMemcpyFromSymbol", "cudaMallocManaged",
                  "cudaMallocHost", "cudaHostAlloc", "cudaFreeHost", "cudaSetDevice",
@@ -123,6 +140,7 @@ std::optional<library_name> host_only_std(std::string_view name) {
 std::string_view host_only_function(std::string_view name) {
   static const std::unordered_map<std::string_view, std::string_view> all = make_functions();
   const auto found = all.find(name);
+  if (found == all.end() && starts_with(name, "cublas")) return kRuntime;
   return found == all.end() ? std::string_view() : found->second;
 }
 
@@ -132,6 +150,10 @@ bool is_math_function(std::string_view name) {
                     "exp2",  "log",   "log2",  "log10", "sin",   "cos",   "tan",   "asin",
                     "acos",  "atan",  "atan2", "sinh",  "cosh",  "tanh",  "ceil",  "floor",
                     "round", "trunc", "fmod",  "fma",   "hypot", "isnan", "isinf", "isfinite"});
+}
+
+bool is_group_function(std::string_view name) {
+  return is_one_of(name, {"this_thread_block", "this_grid", "this_cluster", "coalesced_threads"});
 }
 
 bool is_device_function(std::string_view name) {
@@ -174,6 +196,7 @@ bool is_device_function(std::string_view name) {
                           "__int_as_float",
                           "__float_as_int",
                           "__nanosleep",
+                          "__trap",
                           "__fmul_rn",
                           "__fadd_rn",
                           "__fdividef"});

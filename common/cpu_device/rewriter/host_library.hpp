@@ -28,6 +28,9 @@ std::string_view host_only_function(std::string_view name);
 /// Whether this is a function of CUDA and of the C library that both sides can call.
 bool is_math_function(std::string_view name);
 
+/// Whether this gives a group of threads (cooperative_groups), which host code has none of.
+bool is_group_function(std::string_view name);
+
 /// Whether this is a function of CUDA that host code cannot call.
 bool is_device_function(std::string_view name);
 

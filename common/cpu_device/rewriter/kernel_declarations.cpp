@@ -31,6 +31,8 @@ std::string fault(const tokens& ts, const function& f) {
   const std::size_t close = match_forward(ts, f.parameters);
   const std::string kernel = "kernel `" + f.name + "` ";
   if (f.name == "main") return "`main` runs on the host: it cannot be `__global__` or `__device__`";
+  if (!f.where.global && !f.where.unknown && stands_in(ts, f.begin, f.at, "__launch_bounds__"))
+    return "`" + f.name + "` is no kernel, and only kernels have `__launch_bounds__`";
   if (!f.where.global || close == kNone) return {};
   if (f.where.device || f.where.host)
     return kernel + "is `__global__`, which goes with neither `__device__` nor `__host__`";
@@ -48,7 +50,11 @@ std::string fault(const tokens& ts, const function& f) {
     return kernel + "takes any number of arguments (`...`): name them, or use a template's pack";
   if (is(ts, close + 1, "noexcept") || is(ts, close + 1, "throw"))
     return kernel + "has an exception specification: drop it, device code has no exceptions";
-  if (f.is_constexpr) return kernel + "is constexpr: kernels run on the device, never earlier";
+  if (f.is_constexpr || f.is_consteval)
+    return kernel + "is " + (f.is_constexpr ? "constexpr" : "consteval") +
+           ": kernels run on the device, never earlier";
+  if (is(ts, close + 1, "try"))
+    return kernel + "catches exceptions, and device code has none: drop the `try`";
   if (!f.templated && stands_in(ts, f.parameters, close, "&&"))
     return kernel + "takes an rvalue reference: take the value, or a pointer to device memory";
   if (stands_in(ts, f.parameters, close, "initializer_list"))

@@ -39,7 +39,7 @@
 //     __cluster_dims__(x, y, z) becomes ::cpu_device::cluster_dims<(x), (y), (z)> the same way.
 //
 //   __constant__ float c[4];         outside functions, with --whole-program, if it is not extern:
-//     static __constant__ float c[4];
+//     __constant__ static float c[4];
 //     nvcc compiles each file as a whole program unless told -rdc=true: files may use one name for
 //     different variables.
 //

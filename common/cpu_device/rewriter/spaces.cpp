@@ -4,6 +4,7 @@
 #include "spaces.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -268,7 +269,7 @@ class body_check {
   void check_device(std::size_t i) {
     const token& t = ts_[i];
     if (t.kind != token_kind::identifier) return;
-    if (check_library(i) || check_std_object(i) || check_object(i)) return;
+    if (check_library(i) || check_std_object(i) || check_object(i) || check_address(i)) return;
     if (const auto c = read_call(i)) {
       const std::vector<const function*> found = candidates(*c);
       if (!found.empty() && std::all_of(found.begin(), found.end(), [&](const function* g) {
@@ -281,6 +282,25 @@ class body_check {
     }
     check_built_in(i);
     check_variable(i, t);
+  }
+
+  /// A function of the host that is named and not called: `auto f = twice;`
+  bool check_address(std::size_t i) {
+    const auto [first, last] = all_.by_name.equal_range(ts_[i].text);
+    if (first == last || std::next(first) != last) return false;
+    const function& g = all_.functions[first->second];
+    const std::string_view name = ts_[i].text;
+    const bool of = is(ts_, i - 1, "&") && !is_identifier(ts_, i - 2);
+    if (!is_one_of(ts_[of ? i - 2 : i - 1].text, {"=", "(", ",", "return"}) ||
+        !is_one_of(ts_[i + 1].text, {";", ",", ")"}) || !g.owner.empty() || g.templated ||
+        g.defaulted || g.uncertain || !is_only_for_host(g) || is_local(name) ||
+        all_.macros.count(name) != 0 || all_.variables.count(name) != 0 ||
+        all_.classes.count(name) != 0 || all_.members.count(name) != 0)
+      return false;
+    const std::string here = space_of(file_, file_.places[f_.at]);
+    if (here.substr(0, g.space.size()) != g.space) return false;
+    refuse_host_function(i, g, g.name);
+    return true;
   }
 
   bool is_only_for_host(const function& g) const {
@@ -305,6 +325,7 @@ class body_check {
                     " runs on the device: " + std::string(advice));
       return true;
     };
+    if (t.is("errno") && is_unknown(i)) return refuse("nothing sets it in kernels");
     if (in_std && t.is("numeric_limits") && is(ts_, i + 1, "<")) {
       if (relaxed_constexpr_) return false;
       const std::size_t close = angle_forward(ts_, i + 1);
@@ -323,7 +344,8 @@ class body_check {
     }
     if (in_std || opened) {
       if (const auto name = host_only_std(t.text)) {
-        if (opened && is_one_of(t.text, {"max", "min"})) return false;  // CUDA has them
+        if (opened && is_one_of(t.text, {"max", "min"})) return false;            // CUDA has them
+        if (opened && is_one_of(t.text, {"begin", "end", "beta"})) return false;  // so may others
         if (relaxed_constexpr_ && name->is_constexpr) return false;
         if (name->kind == library_kind::object) return refuse(name->advice);
         if (name->kind == library_kind::function) {
@@ -412,22 +434,9 @@ class body_check {
     for (std::size_t i = v.at; i > 0 && !is_one_of(ts[i - 1].text, {";", "{", "}"}); --i)
       if (ts[i - 1].is("constexpr")) return false;
     for (std::size_t i = v.at + 1; i + 1 < ts.size() && !ts[i].is(";"); ++i)
-      if (is_identifier(ts, i) && is(ts, i + 1, "(") && is_run_time_function(ts, i)) return true;
+      if (is_identifier(ts, i) && is(ts, i + 1, "(") && is_run_time_function(all_, ts, i))
+        return true;
     return false;
-  }
-
-  bool is_run_time_function(const tokens& ts, std::size_t i) const {
-    const std::string_view name = ts[i].text;
-    if (all_.macros.count(name) != 0 || all_.classes.count(name) != 0) return false;
-    const auto [first, last] = all_.by_name.equal_range(name);
-    if (first == last)
-      return !ts[i - 1].is(".") && !ts[i - 1].is("->") &&
-             is_one_of(name, {"acos", "asin", "atan", "atan2", "sqrt", "cbrt", "exp", "log", "sin",
-                              "cos", "tan", "pow", "sqrtf", "acosf", "atanf", "expf", "logf"});
-    return std::all_of(first, last, [&](const auto& one) {
-      const function& f = all_.functions[one.second];
-      return !f.is_constexpr && !f.is_consteval && !f.uncertain && !f.templated;
-    });
   }
 
   /// Whether what stands at [i, last] is assigned to, or counted up or down.
@@ -592,6 +601,9 @@ class body_check {
       if (is(ts_, next + 1, ")") && variable) return false;  // declares a function
       arguments = count_arguments(ts_, next);
       if (arguments == 1 && !class_of(next + 1, false).empty()) return false;  // a copy
+    } else if (variable && ts_[next].is("[")) {  // all of them are made without arguments
+      const std::size_t close = match_forward(ts_, next);
+      if (close == kNone || !is(ts_, close + 1, ";")) return false;
     } else if (!variable || !(ts_[next].is(";") || ts_[next].is(","))) {
       return false;
     }
@@ -649,12 +661,15 @@ class body_check {
     if (!binary) return;
     // One of the two is a whole operand, and an object.
     std::string_view type;
-    const bool alone_left = before.kind == token_kind::identifier && i >= 2 &&
-                            (begins_statement(ts_, i - 1) ||
-                             is_one_of(ts_[i - 2].text, {"=", "(", ",", "return", "{"}));
-    if (alone_left) type = object_at(i - 1);
-    const bool alone_right =
-        right + 1 < end_ && is_one_of(ts_[right + 1].text, {";", ")", ",", "}"});
+    const std::size_t left = first_of_operand(i - 1);
+    const bool alone_left = left != kNone && left > 0 &&
+                            (begins_statement(ts_, left) ||
+                             is_one_of(ts_[left - 1].text, {"=", "(", ",", "return", "{"}));
+    if (alone_left) type = object_at(left);
+    std::size_t after = right + 1;
+    if (is(ts_, after, "[") && match_forward(ts_, after) != kNone)
+      after = match_forward(ts_, after) + 1;
+    const bool alone_right = after < end_ && is_one_of(ts_[after].text, {";", ")", ",", "}"});
     if (type.empty() && alone_right && op != "=" && op.back() != '=') type = object_at(right);
     if (type.empty()) return;
     const function* host = nullptr;
@@ -671,10 +686,40 @@ class body_check {
     if (host != nullptr) refuse_host_function(i, *host, host->name);
   }
 
+  /// The name that an operand which ends at i consists of: `a`, or `a[...]`.
+  std::size_t first_of_operand(std::size_t i) const {
+    if (ts_[i].is("]")) {
+      i = match_back(ts_, i);
+      if (i == kNone || i == 0) return kNone;
+      --i;
+    }
+    return is_identifier(ts_, i) ? i : kNone;
+  }
+
+  /// The class of the object `a`, or of the element `a[...]`, at i.
   std::string_view object_at(std::size_t i) const {
-    const std::string_view type = class_of(i, false);
-    if (type.empty() || locals_.find(ts_[i].text)->second.array) return {};
-    return type;
+    if (!is_identifier(ts_, i)) return {};
+    const auto found = locals_.find(ts_[i].text);
+    if (found == locals_.end()) return {};
+    const local& n = found->second;
+    const bool element = is(ts_, i + 1, "[");
+    if (element ? n.pointer == n.array || is_declared_twice_a_pointer(ts_[i].text) : n.array)
+      return {};
+    if (element && is_identifier(ts_, i - 1) && !is_expression_keyword(ts_[i - 1].text)) return {};
+    if (element && is(ts_, match_forward(ts_, i + 1) + 1, "[")) return {};
+    return class_of(i, element && n.pointer);
+  }
+
+  /// `T** a`
+  bool is_declared_twice_a_pointer(std::string_view name) const {
+    for (std::size_t i = f_.begin; i < end_; ++i) {
+      if (!ts_[i].is(name)) continue;
+      int stars = 0;
+      for (std::size_t k = i; is_one_of(ts_[k - 1].text, {"*", "const", "__restrict__"}); --k)
+        stars += ts_[k - 1].is("*") ? 1 : 0;
+      if (stars > 1) return true;
+    }
+    return false;
   }
 
   bool mentions(const function& g, std::string_view type) const {
@@ -804,7 +849,71 @@ class body_check {
         (begins_statement(ts_, i) || (is(ts_, i - 1, "static") && begins_statement(ts_, i - 1))))
       return report(i, "a `" + std::string(ts_[i].text) +
                            "` variable is declared outside of functions, not in " + who());
-    if (!f_.templated && !check_device_member(i)) check_device_call(i);
+    if (is_capture_by_reference(i))
+      return report(i,
+                    "this lambda runs on the device and captures by reference what " + who() +
+                        " has on the host: capture values, as in `[=] __device__`, or pointers to "
+                        "device memory");
+    if (!device_ && check_host_write(i)) return;
+    if (!f_.templated && !check_device_member(i) && !check_device_construction(i))
+      check_device_call(i);
+  }
+
+  /// `[&]` or `[a, &b]`, if i is the `__device__` of such a lambda.
+  bool is_capture_by_reference(std::size_t i) const {
+    if (!ts_[i].is("__device__")) return false;
+    if (is(ts_, i - 1, "__host__")) --i;
+    if (!is(ts_, i - 1, "]")) return false;
+    const std::size_t open = match_back(ts_, i - 1);
+    if (open == kNone) return false;
+    for (std::size_t k = open + 1; k < i - 1; ++k)
+      if (ts_[k].is("&") && (k == open + 1 || ts_[k - 1].is(","))) return true;
+    return false;
+  }
+
+  bool check_host_write(std::size_t i) {
+    const std::string_view name = ts_[i].text;
+    const auto [first, last] = all_.variables.equal_range(name);
+    if (first == last || std::next(first) != last || is_local(name) ||
+        all_.macros.count(name) != 0 || all_.members.count(name) != 0 ||
+        all_.by_name.count(name) != 0 || all_.classes.count(name) != 0 ||
+        is_one_of(ts_[i - 1].text, {".", "->", "::"}) ||
+        (is_identifier(ts_, i - 1) && !is_expression_keyword(ts_[i - 1].text)))
+      return false;
+    const variable& v = first->second;
+    if (!v.constant || !v.scalar || v.uncertain || !is_written(i, i)) return false;
+    report(i, "`" + std::string(name) + "` is `__constant__`: the host writes it with " +
+                  "cudaMemcpyToSymbol(" + std::string(name) + ", &value, sizeof value)");
+    return true;
+  }
+
+  /// A variable of a class, or one that `new` makes, whose constructor exists only on the device.
+  bool check_device_construction(std::size_t i) {
+    const std::string_view type = ts_[i].text;
+    const auto known = all_.classes.find(type);
+    if (known == all_.classes.end() || known->second != 1 || is_local(type) ||
+        all_.derived.count(type) != 0)
+      return false;
+    const bool made = is(ts_, i - 1, "new");
+    const std::size_t next = made ? i + 1 : i + 2;
+    if (!made && (!is_identifier(ts_, i + 1) || !begins_statement(ts_, i))) return false;
+    const bool list = is(ts_, next, "(") || is(ts_, next, "{");
+    if (!list && !is(ts_, next, ";")) return false;
+    if (is(ts_, next, "(") && is(ts_, next + 1, ")") && !made) return false;  // a function
+    const std::size_t arguments = list ? count_arguments(ts_, next) : 0;
+    if (arguments == kNone || (arguments == 1 && !class_of(next + 1, false).empty())) return false;
+    const function* found = nullptr;
+    const auto [first, last] = all_.by_name.equal_range(type);
+    for (auto at = first; at != last; ++at) {
+      const function& g = all_.functions[at->second];
+      if (g.owner != type) continue;
+      if (!g.where.device_only() || g.where.unknown || g.uncertain || g.defaulted || g.templated)
+        return false;
+      if (arguments >= g.least && arguments <= g.most) found = &g;
+    }
+    if (found == nullptr) return false;
+    refuse_device_function(i, *found, std::string(type) + "::" + std::string(type));
+    return true;
   }
 
   bool check_device_member(std::size_t i) {
@@ -859,6 +968,11 @@ class body_check {
     const std::string shown(ts_[i].text);
     const std::string side =
         device_ ? who() + " runs on the host, too" : who() + " runs on the host";
+    const bool in_groups =
+        is(ts_, i - 1, "::") && (is(ts_, i - 2, "cooperative_groups") || is(ts_, i - 2, "cg"));
+    if (is_group_function(shown) && (in_groups || is_unknown(i)) && all_.by_name.count(shown) == 0)
+      return report(i, "`" + shown + "()` exists only in device code, and " + side +
+                           ": the host has no threads of a block or grid");
     if (is_device_function(shown)) {
       const bool global = ts_[i - 1].is("::") && !is_identifier(ts_, i - 2);
       if ((is_unknown(i) || global) && all_.by_name.count(shown) == 0)
@@ -903,6 +1017,21 @@ std::set<std::string_view> names_in_host_code(const std::vector<listed_file>& fi
 
 }  // namespace
 
+bool is_run_time_function(const declared& all, const tokens& ts, std::size_t i) {
+  const std::string_view name = ts[i].text;
+  if (all.macros.count(name) != 0 || all.classes.count(name) != 0) return false;
+  const auto [first, last] = all.by_name.equal_range(name);
+  if (first == last)
+    return !ts[i - 1].is(".") && !ts[i - 1].is("->") &&
+           is_one_of(name, {"acos",  "asin", "atan", "atan2",  "sqrt", "cbrt",  "exp",
+                            "log",   "sin",  "cos",  "tan",    "pow",  "sqrtf", "acosf",
+                            "atanf", "expf", "logf", "malloc", "rand", "time"});
+  return std::all_of(first, last, [&](const auto& one) {
+    const function& f = all.functions[one.second];
+    return !f.is_constexpr && !f.is_consteval && !f.uncertain && !f.templated;
+  });
+}
+
 std::vector<problem> check_spaces(const std::vector<listed_file>& files, bool relaxed_constexpr) {
   std::vector<const source_file*> sources;
   for (const listed_file& one : files) sources.push_back(one.file);
@@ -918,6 +1047,7 @@ std::vector<problem> check_spaces(const std::vector<listed_file>& files, bool re
         .run();
   }
   check_kernel_declarations(files, all, problems);
+  check_variable_declarations(files, all, problems);
   // One sentence a line: a name may stand there twice.
   std::set<std::tuple<std::string, int, std::string>> said;
   std::vector<problem> once;

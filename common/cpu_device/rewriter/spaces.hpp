@@ -26,7 +26,12 @@ struct listed_file {
 /// `relaxed_constexpr`: device code may call what is constexpr, as with nvcc's option.
 std::vector<problem> check_spaces(const std::vector<listed_file>& files, bool relaxed_constexpr);
 
-/// kernel_declarations.cpp: a part of it.
+/// Whether what is called at i, in the first value of a variable, runs when the program begins.
+bool is_run_time_function(const declared& all, const tokens& ts, std::size_t i);
+
+/// variable_declarations.cpp, kernel_declarations.cpp: parts of it.
+void check_variable_declarations(const std::vector<listed_file>& files, const declared& all,
+                                 std::vector<problem>& problems);
 void check_kernel_declarations(const std::vector<listed_file>& files, const declared& all,
                                std::vector<problem>& problems);
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "api/arrays.hpp"
 #include "api/memory_api.hpp"
@@ -124,8 +125,20 @@ cudaError_t copy_2d(direction way, cudaArray_const_t handle, std::size_t x_bytes
   const cudaError_t status = check_memory(in_memory, b, kind == cudaMemcpyDeviceToDevice,
                                           kind == cudaMemcpyDefault, &pageable);
   if (status != cudaSuccess) return status;
-  return to_array ? run_copy(in_array, in_memory, b, stream, wait || pageable)
-                  : run_copy(in_memory, in_array, b, stream, wait || pageable);
+  parameters_ptr parameters;
+  const std::size_t element = found->texel_bytes;
+  if (x_bytes % element == 0 && width_bytes % element == 0) {
+    cudaMemcpy3DParms p = {};
+    (to_array ? p.dstArray : p.srcArray) = const_cast<cudaArray_t>(handle);
+    (to_array ? p.dstPos : p.srcPos) = {x_bytes / element, y, 0};
+    (to_array ? p.srcPtr : p.dstPtr) = {in_memory.begin, pitch, width_bytes, height};
+    p.extent = {width_bytes / element, height, 1};
+    p.kind = kind;
+    parameters = parameters_on(stream, p);
+  }
+  return to_array
+             ? run_copy(in_array, in_memory, b, stream, wait || pageable, std::move(parameters))
+             : run_copy(in_memory, in_array, b, stream, wait || pageable, std::move(parameters));
 }
 
 /// One side of cudaMemcpy3D.
@@ -243,6 +256,14 @@ cudaError_t cudaMemset3DAsync(cudaPitchedPtr p, int value, cudaExtent extent, cu
     bool pageable = false;
     const cudaError_t status = check_memory(to, b, true, false, &pageable);
     if (status != cudaSuccess) return status;
+    // A node fills two dimensions: that is all that cudaMemsetParams has.
+    if (becomes_node(stream)) {
+      cudaError_t added = cudaSuccess;
+      for (std::size_t z = 0; z < b.depth && added == cudaSuccess; ++z)
+        added = cudaMemset2DAsync(to.begin + z * to.slice, to.pitch, value, b.width_bytes, b.height,
+                                  stream);
+      return added;
+    }
     return enqueue(stream, [=] {
       note_copy(to.begin, nullptr, b.width_bytes * b.height * b.depth, stream);
       for (std::size_t z = 0; z < b.depth; ++z)

@@ -4,14 +4,21 @@
 // Conditional nodes of graphs, and nodes of whatever kind by one function.
 
 #include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 
 #include "api/graphs.hpp"
+#include "base/report.hpp"
 #include "context/device.hpp"
 #include "cpu_device/graph_nodes.h"
 #include "cpu_device/kernel_functions.h"
+#include "engine/engine.hpp"
+#include "observers/watchdog.hpp"
 
 namespace cpu_device {
 namespace {
@@ -62,6 +69,49 @@ bool any_device_is_broken() {
   return false;
 }
 
+/// The rounds of a WHILE may go on while memory has something new, as a kernel may.
+class round_limit {
+ public:
+  round_limit() { news_.expect_none_before(began_); }
+  /// After a round.
+  bool is_reached() {
+    const clock::time_point now = clock::now();
+    if (news_.found(now, SIZE_MAX) && now - began_ < kNewsMayTake * time_limit()) moved_ = now;
+    return now - moved_ > time_limit();
+  }
+
+ private:
+  using clock = std::chrono::steady_clock;
+  const clock::time_point began_ = clock::now();
+  clock::time_point moved_ = began_;
+  memory_news news_;
+};
+
+void stop_while(const ready_node& node, std::uint64_t rounds) {
+  const graph_condition& condition = *node.condition;
+  const std::string value = std::to_string(condition.value);
+  char seconds[32];
+  std::snprintf(seconds, sizeof seconds, "%g", time_limit_seconds());
+  report("stopped a WHILE node of a graph after " + std::to_string(rounds) + " rounds, " +
+         (condition.file == nullptr
+              ? "which leave its value at " + value + ", the default"
+              : "with the value " + value + " that cudaGraphSetConditional gave it at " +
+                    place(condition.file, condition.line)) +
+         ": the loop made no progress for more than " + seconds +
+         " s.\n  Try: look for a kernel of its graph that sets the value to 0 in the end. "
+         "CPU_DEVICE_TIME_LIMIT sets the limit in seconds.");
+  break_device(node.device, cudaErrorLaunchTimeout);
+}
+
+void run_while(const ready_node& node) {
+  round_limit limit;
+  for (std::uint64_t rounds = 1; node.condition->value != 0; ++rounds) {
+    run_graph(node.bodies[0]);
+    if (any_device_is_broken()) return;
+    if (node.condition->value != 0 && limit.is_reached()) return stop_while(node, rounds);
+  }
+}
+
 }  // namespace
 
 graph_condition::graph_condition(unsigned first, bool assigned)
@@ -83,6 +133,8 @@ void set_conditional(cudaGraphConditionalHandle handle, unsigned value, const ch
     if (const auto it = conditions().by_handle.find(handle); it != conditions().by_handle.end()) {
       it->second->value = value;
       it->second->known = true;
+      it->second->file = file;
+      it->second->line = line;
       return;
     }
   }
@@ -95,6 +147,7 @@ void begin_conditions(const ready_graph& nodes) {
     graph_condition& condition = *node.condition;
     condition.value = condition.default_value;
     condition.known = condition.has_default;
+    condition.file = nullptr;
     for (const ready_graph& body : node.bodies) begin_conditions(body);
   }
 }
@@ -116,7 +169,7 @@ void run_conditional(const ready_node& node) {
         run_graph(node.bodies[1]);
       break;
     case cudaGraphCondTypeWhile:
-      while (condition.value != 0 && !any_device_is_broken()) run_graph(node.bodies[0]);
+      run_while(node);
       break;
     case cudaGraphCondTypeSwitch:
       if (condition.value < node.bodies.size()) run_graph(node.bodies[condition.value]);

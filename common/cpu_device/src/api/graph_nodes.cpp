@@ -196,15 +196,8 @@ cudaError_t draft_kernel(node_draft& draft, const cudaKernelNodeParams* p,
 cudaError_t draft_copy(node_draft& draft, void* to, const void* from, std::size_t bytes,
                        cudaMemcpyKind kind) {
   draft.type = cudaGraphNodeTypeMemcpy;
-  draft.parameters = std::make_shared<const node_parameters>(
-      cudaMemcpy3DParms{nullptr,
-                        {},
-                        {const_cast<void*>(from), bytes, bytes, 1},
-                        nullptr,
-                        {},
-                        {to, bytes, bytes, 1},
-                        {bytes, 1, 1},
-                        kind});
+  draft.parameters =
+      std::make_shared<const node_parameters>(row_copy(to, bytes, from, bytes, bytes, 1, kind));
   return cudaMemcpyAsync(to, from, bytes, kind, nullptr);
 }
 

@@ -43,6 +43,8 @@ struct graph_condition {
   bool used = false;  // there is a node
   std::atomic<unsigned> value{0};
   std::atomic<bool> known{false};  // since the launch
+  const char* file = nullptr;      // where it was set last, if it was
+  int line = 0;
 };
 
 struct conditional_node {

@@ -142,14 +142,7 @@ cudaError_t copy(side to, side from, std::size_t width, std::size_t height, cuda
       std::memmove(d + row * to.pitch, s + row * from.pitch, width);
   };
   const parameters_ptr parameters = parameters_on(
-      stream, cudaMemcpy3DParms{nullptr,
-                                {},
-                                {const_cast<void*>(from.pointer), from.pitch, width, height},
-                                nullptr,
-                                {},
-                                {const_cast<void*>(to.pointer), to.pitch, width, height},
-                                {width, height, 1},
-                                kind});
+      stream, row_copy(to.pointer, to.pitch, from.pointer, from.pitch, width, height, kind));
   // Pageable memory cannot be read by a GPU while the program goes on, so even an asynchronous
   // copy has done with it when the call comes back.
   if (!find_allocation(from.pointer) && find_allocation(to.pointer))
@@ -429,6 +422,16 @@ cudaError_t check_symbol(const void* symbol, std::size_t symbol_bytes, std::size
                                            std::to_string(symbol_bytes) + " bytes.");
   return cudaSuccess;
 }
+
+/// What a node that copies from or to a variable tells of it. The address that it gives away can be
+/// copied to and from from now on, as that of cudaGetSymbolAddress.
+parameters_ptr symbol_parameters(cudaStream_t stream, const void* symbol, std::size_t symbol_bytes,
+                                 const void* to, const void* from, std::size_t bytes,
+                                 cudaMemcpyKind kind) {
+  if (!becomes_node(stream)) return nullptr;
+  note_symbol(const_cast<void*>(symbol), symbol_bytes);
+  return parameters_on(stream, row_copy(to, bytes, from, bytes, bytes, 1, kind));
+}
 }  // namespace
 
 cudaError_t refuse_symbol_address(const char* function) {
@@ -466,9 +469,13 @@ cudaError_t copy_to_symbol(void* symbol, std::size_t symbol_bytes, const void* f
       note_copy(to, from, bytes, stream, to);
       std::memcpy(to, place, bytes);
     };
-    if (!find_allocation(from)) return enqueue_from_host(stream, from, bytes, copy_from);
+    const parameters_ptr parameters =
+        symbol_parameters(stream, symbol, symbol_bytes, to, from, bytes, kind);
+    if (!find_allocation(from))
+      return enqueue_from_host(stream, from, bytes, copy_from, parameters);
     const auto run = [=] { copy_from(from); };
-    return wait ? enqueue_and_wait(stream, run) : enqueue(stream, run);
+    return wait ? enqueue_and_wait(stream, run, parameters)
+                : enqueue(stream, run, cudaGraphNodeTypeMemcpy, parameters);
   });
 }
 
@@ -488,7 +495,10 @@ cudaError_t copy_from_symbol(void* to, const void* symbol, std::size_t symbol_by
       note_copy(to, from, bytes, stream, from);
       std::memcpy(to, from, bytes);
     };
-    return wait || !find_allocation(to) ? enqueue_and_wait(stream, run) : enqueue(stream, run);
+    const parameters_ptr parameters =
+        symbol_parameters(stream, symbol, symbol_bytes, to, from, bytes, kind);
+    return wait || !find_allocation(to) ? enqueue_and_wait(stream, run, parameters)
+                                        : enqueue(stream, run, cudaGraphNodeTypeMemcpy, parameters);
   });
 }
 

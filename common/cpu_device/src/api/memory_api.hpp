@@ -8,6 +8,7 @@
 
 #include "cpu_device/events.h"
 #include "cpu_device/runtime_api.h"
+#include "cpu_device/textures.h"
 
 namespace cpu_device {
 
@@ -27,6 +28,17 @@ void publish_copy(const void* to, const void* from, std::size_t bytes, cudaStrea
 inline void note_copy(const void* to, const void* from, std::size_t bytes, cudaStream_t stream,
                       const void* symbol = nullptr) {
   if (listening(event_kind::copy)) publish_copy(to, from, bytes, stream, symbol);
+}
+/// What a node that copies `height` rows of memory tells of it.
+inline cudaMemcpy3DParms row_copy(const void* to, std::size_t to_pitch, const void* from,
+                                  std::size_t from_pitch, std::size_t width_bytes,
+                                  std::size_t height, cudaMemcpyKind kind) {
+  cudaMemcpy3DParms p = {};
+  p.srcPtr = {const_cast<void*>(from), from_pitch, width_bytes, height};
+  p.dstPtr = {const_cast<void*>(to), to_pitch, width_bytes, height};
+  p.extent = {width_bytes, height, 1};
+  p.kind = kind;
+  return p;
 }
 /// graph_memory.cpp: frees memory that a graph has allocated, until it does again. False if it is
 /// none, or is not allocated now.

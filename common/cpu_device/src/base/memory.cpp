@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/events.hpp"
+#include "base/hashing.hpp"
 #include "base/report.hpp"
 #include "cpu_device.h"
 
@@ -415,6 +416,28 @@ bool check_slack(const char* after_what) {
   }
   for (const std::string& text : found) report(text);
   return !found.empty();
+}
+
+std::optional<std::uint64_t> memory_reading::go_on(std::size_t bytes) {
+  // Whoever watches kernels must not wait for one that was interrupted with the lock.
+  const std::shared_lock lock(table_mutex, std::try_to_lock);
+  if (!lock) return std::nullopt;
+  auto it = allocations().upper_bound(next_);
+  if (it != allocations().begin()) --it;
+  for (; it != allocations().end(); ++it) {
+    const allocation& a = it->second;
+    const std::uintptr_t end = number(a.begin) + a.bytes;
+    if (a.closed || !a.has_slack() || end <= next_) continue;
+    const std::uintptr_t from = std::max(number(a.begin), next_);
+    const std::size_t piece = std::min<std::size_t>(end - from, bytes);
+    hash_ = hash_bytes(hash_, reinterpret_cast<const void*>(from), piece);
+    next_ = from + piece;
+    bytes -= piece;
+    if (bytes == 0) return std::nullopt;
+  }
+  const std::uint64_t hash = hash_;
+  *this = {};
+  return hash;
 }
 
 void release_device(int device) {

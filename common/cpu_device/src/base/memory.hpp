@@ -83,6 +83,19 @@ std::optional<allocation> find_freed(const void* address);
 /// there is reported once. Returns true if one was found.
 bool check_slack(const char* after_what);
 
+/// Reads what kernels can write to, a piece at a time, while they run. (Not what the program has
+/// registered, which may be gone.)
+class memory_reading {
+ public:
+  /// Goes on for up to `bytes` bytes. At the end of all: a number that stands for what was read,
+  /// and the next call begins again.
+  std::optional<std::uint64_t> go_on(std::size_t bytes);
+
+ private:
+  std::uintptr_t next_ = 0;
+  std::uint64_t hash_ = 0;
+};
+
 std::size_t device_bytes_in_use(int device);
 std::size_t device_capacity();
 void release_device(int device);

@@ -8,7 +8,9 @@
 #include <mutex>
 #include <vector>
 
+#include "base/hashing.hpp"
 #include "context/device.hpp"
+#include "observers/watchdog.hpp"
 
 namespace cpu_device {
 
@@ -53,6 +55,15 @@ void set_back(int device) {
   }
 }
 const bool resets_variables = on_reset(reset_step::variables, set_back);
+
+std::uint64_t hash_variables() {
+  const std::lock_guard lock(variables_mutex);
+  std::uint64_t hash = 0;
+  for (const auto& [address, variable] : variables())
+    hash = hash_bytes(hash, address, variable.bytes);
+  return hash;
+}
+const bool watches_variables = (hash_of_variables = hash_variables) != nullptr;
 
 }  // namespace
 

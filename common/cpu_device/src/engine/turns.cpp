@@ -27,6 +27,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/hashing.hpp"
 #include "engine/engine.hpp"
 #include "engine/kernel_code.hpp"
 
@@ -85,28 +86,6 @@ constexpr unsigned kPatience = 16;      // looks at a thread whose state is new 
 constexpr unsigned kPutOffs = 8;        // before a block ends where it may be between two threads
 constexpr long kShortPause = 100'000;   // nanoseconds from look to look
 constexpr long kLongPause = 3'200'000;  // ... at a thread that computes
-
-inline std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
-  hash = (hash ^ value) * 0x9E3779B97F4A7C15U;
-  return hash ^ (hash >> 29);
-}
-
-/// Reads stacks, whatever a sanitizer thinks of the places between variables.
-__attribute__((no_sanitize("address"))) std::uint64_t hash_words(std::uint64_t hash,
-                                                                 const char* low,
-                                                                 const char* high) {
-  for (; high - low >= 8; low += 8)
-    hash = mix(hash, *reinterpret_cast<const volatile std::uint64_t*>(low));
-  return hash;
-}
-
-std::uint64_t hash_bytes(std::uint64_t hash, const void* memory, std::size_t bytes) {
-  const auto* begin = static_cast<const char*>(memory);
-  hash = hash_words(hash, begin, begin + bytes);
-  std::uint64_t rest = 0;
-  std::memcpy(&rest, begin + bytes / 8 * 8, bytes % 8);
-  return mix(hash, rest);
-}
 
 std::uint64_t hash_stack(const fiber_stack& s, const char* sp, std::uint64_t hash,
                          std::size_t bytes = kStackLooked) {

@@ -6,8 +6,10 @@
 // for a while,
 //   - workers get signals, so that the threads of their blocks take turns (engine/turns.cpp);
 //   - further OS threads begin further blocks, as many as would be resident on a GPU;
-//   - a launch whose threads all wait or spin, in states that come again and again, is a deadlock;
-//   - a launch without progress for the time limit is ended.
+//   - a launch whose threads all wait or spin, in states that come again and again, is a deadlock
+//     if memory stays as it is;
+//   - a launch without progress for the time limit is ended. It is progress, too, if nothing ends
+//     and something is new: at barriers, or in memory.
 
 #include "observers/watchdog.hpp"
 
@@ -20,9 +22,12 @@
 #include <map>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <set>
 #include <thread>
+#include <utility>
 
+#include "base/hashing.hpp"
 #include "engine/kernel_code.hpp"
 
 namespace cpu_device {
@@ -40,9 +45,10 @@ constexpr auto kCertainlyStalled = 100ms;
 constexpr auto kDeadlock = 1s;  // that all threads keep coming back to the same states
 constexpr unsigned kTicksUntilSleep = 20;
 constexpr auto kLookAtBarriers = 30ms;  // to the next look at the states of threads there
-// What a launch may go on for, in time limits, that does nothing but pass barriers in new states: a
-// loop that counts is new for ever.
-constexpr double kBarriersMayTake = 20;
+constexpr double kReadings = 8;         // of memory, in a time limit, at least
+constexpr auto kPause = 200ms;          // ... from one to the next, where there may be more
+constexpr std::size_t kReadAtOnce = std::size_t{4}
+                                    << 20;  // bytes: who begins a launch waits for it
 
 template <class T>
 T peek_at(const T& variable) {  // another OS thread changes it
@@ -91,6 +97,7 @@ struct watched_launch {
   unsigned ticks = 0, active = 0;
   clock::duration tick = kUsualTick;
   clock::time_point told{};  // to end
+  memory_news news;
   std::map<worker*, view> views;
 };
 
@@ -200,8 +207,13 @@ class watch_thread {
       state.moved = now;
       state.used_then = used;
     }
-    if (moved || (fresh && now - state.moved < kBarriersMayTake * time_limit()))
+    const bool counts = now - state.moved < kNewsMayTake * time_limit();
+    if (moved || (fresh && counts)) {
       state.limited = now;
+      state.news.expect_none_before(now);
+    } else if (state.stalled && state.news.found(now, kReadAtOnce) && counts) {
+      state.limited = state.lively = now;
+    }
     // Some may still be on their way to their first block.
     if (moved || passed || !quiet || active < launch.workers.load()) state.lively = now;
     if (moved || passed) for_workers_of(launch, [](worker& w) { w.notes.quiet.store(0); });
@@ -229,7 +241,7 @@ class watch_thread {
     bool more_come = false;
     if (to_start != 0 && room != 0 && (looked || still > kCertainlyStalled))
       more_come = call_helpers(launch, static_cast<unsigned>(std::min(to_start, room))) != 0;
-    if (!more_come && now - state.lively > kDeadlock)
+    if (!more_come && now - state.lively > kDeadlock && state.news.none_found())
       end_as(failure::kind::deadlock, launch, state, now);
     end_if_overdue(launch, state, now);
   }
@@ -245,10 +257,6 @@ class watch_thread {
     if (w.notes.at_barriers == nullptr)
       w.notes.at_barriers = std::make_unique<seen_states>(std::size_t{1} << 15);
     w.notes.wants_states.store(true, std::memory_order_release);
-  }
-
-  static std::chrono::duration<double> time_limit() {
-    return std::chrono::duration<double>(time_limit_seconds());
   }
 
   void end_if_overdue(running_launch& launch, watched_launch& state, clock::time_point now) {
@@ -276,6 +284,42 @@ class watch_thread {
 };
 
 }  // namespace
+
+std::uint64_t (*hash_of_variables)() = nullptr;
+
+std::chrono::duration<double> time_limit() {
+  return std::chrono::duration<double>(time_limit_seconds());
+}
+
+// Readings take a tenth of the time, or more of it where there would be too few in a time limit.
+memory_news::clock::duration memory_news::pause() const {
+  const auto most = std::chrono::duration_cast<clock::duration>(time_limit() / kReadings);
+  return std::min(most, std::max<clock::duration>(kPause, 10 * duration_));
+}
+
+void memory_news::expect_none_before(clock::time_point now) {
+  readings_ = 0;
+  reading_ = {};
+  began_.reset();
+  next_ = now + pause();
+}
+
+bool memory_news::found(clock::time_point now, std::size_t bytes) {
+  if (now < next_) return false;
+  if (!began_) began_ = now;
+  const std::optional<std::uint64_t> read = reading_.go_on(bytes);
+  if (!read) return false;
+  const clock::time_point end = clock::now();
+  duration_ = end - *began_;
+  began_.reset();
+  next_ = end + pause();
+  if (seen_ == nullptr) seen_ = std::make_unique<seen_states>(std::size_t{1} << 10);
+  const std::uint64_t variables = hash_of_variables == nullptr ? 0 : hash_of_variables();
+  const bool is_new = seen_->add(mix(*read, variables) | 1U);
+  const bool is_news = readings_ != 0 && is_new;
+  readings_ = is_news ? 1 : readings_ + 1;
+  return is_news;
+}
 
 void hold_watchdog() { watch_thread::instance().hold(); }
 void release_watchdog() { watch_thread::instance().release(); }

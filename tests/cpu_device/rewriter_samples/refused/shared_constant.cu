@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-int f();
-__constant__ int t = f();
+// Line 5: `a` has two memories
+__shared__ __constant__ int a;

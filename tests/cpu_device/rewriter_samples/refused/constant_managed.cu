@@ -1,4 +1,5 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-struct s { static __constant__ int a; };
+// Line 5: `a` has two memories
+__constant__ __managed__ int a;

@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-int f(int x) { return x; }
-__device__ int c = f(3);
+__constant__ float c[16384];
+__global__ void k(float* p) { *p = c[1]; }

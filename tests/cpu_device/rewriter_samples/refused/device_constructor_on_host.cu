@@ -1,0 +1,6 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Line 6: `s::s` is a `__device__` function
+struct s { int a; __device__ s() : a(1) {} };
+int main() { s x; return x.a; }

@@ -1,0 +1,6 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Line 6: the first value of `t` must be a constant
+int f();
+__device__ int t = f();

@@ -1,0 +1,6 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Line 6: `ldiv` exists only on the host
+#include <cstdlib>
+__global__ void k(int* p) { *p = ldiv(*p, 2).quot; }

@@ -1,0 +1,6 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Line 6: the first value of `x` must be a constant
+int f();
+__managed__ int x = f();

@@ -1,0 +1,5 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Line 5: `a` has two memories
+__managed__ __shared__ int a;
