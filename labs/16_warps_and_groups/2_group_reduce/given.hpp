@@ -24,6 +24,8 @@
 
 namespace lab::group_reduce {
 
+namespace cg = cooperative_groups;
+
 constexpr unsigned kThreads = 256;  // a block: a multiple of every size of a tile
 
 /// What a kernel works at: `rows` rows of `length` values, and room for a sum each. For coalesced

@@ -14,8 +14,6 @@
 namespace lab::group_reduce {
 namespace {
 
-namespace cg = cooperative_groups;
-
 // --- tiles and reduce: a tile has a row ----------------------------------------------------------
 // `Tile` is cg::thread_block_tile<1> to <32>: neighbouring threads of a block, all of one warp.
 
@@ -27,17 +25,11 @@ __device__ std::size_t number_of(const Tile& tile) {
 }
 
 /// The sum of what the threads of the tile call it with, at least in the thread of rank 0.
-template <class Tile>
-__device__ unsigned sum_by_shuffles(const Tile& tile, unsigned mine) {
-  // TODO(2): the tree of 16.1, by the tile's own shuffles: from which distance on?
+template <step kStep, class Tile>
+__device__ unsigned sum_of(const Tile& tile, unsigned mine) {
+  // TODO(2): for step tiles the tree of 16.1, by the tile's own shuffles: from which distance on?
   //          Invariant: before distance d, the threads 0 to 2 d - 1 have the sum of all.
-  return tile.num_threads() + mine;
-}
-
-/// The same.
-template <class Tile>
-__device__ unsigned sum_by_reduce(const Tile& tile, unsigned mine) {
-  // TODO(4): one call of cg::reduce.
+  // TODO(4): for step reduce one call of cg::reduce.
   return tile.num_threads() + mine;
 }
 
@@ -46,7 +38,7 @@ template <step kStep, unsigned kTile>
 __global__ void one_sum_a_tile(matrix m) {
   // TODO(3): this block in tiles of kTile threads (cg::tiled_partition). Tile r has row r; may one
   //          without a row return? Its threads walk along the row in steps of kTile, and each adds
-  //          up what counts. Then the sum of the tile, by kStep, and one thread stores it.
+  //          up what counts. Then the sum of the tile (sum_of<kStep>), and one thread stores it.
   //          All threads of a tile reach its sum together. Other tiles of the warp need not.
 }
 
@@ -68,18 +60,11 @@ __global__ void add_as_they_come(matrix m) {
 
 template <unsigned kTile>
 void launch(step which, unsigned blocks, const matrix& m) {
-  switch (which) {
-    // Replace a throw by the launch when the step is written: <<<blocks, kThreads>>>.
-    case step::tiles:
-      throw not_written("step tiles", 1);  // 1 to 3; one_sum_a_tile<step::tiles, kTile>
-      break;
-    case step::reduce:
-      throw not_written("step reduce", 4);  // one_sum_a_tile<step::reduce, kTile>
-      break;
-    case step::coalesced:
-      throw not_written("step coalesced", 5);  // add_as_they_come<kTile>
-      break;
-  }
+  // When a step is written, launch it with <<<blocks, kThreads>>>. The kernels are
+  // one_sum_a_tile<step::tiles, kTile>, the same for step::reduce, and add_as_they_come<kTile>.
+  if (which == step::tiles) throw not_written("step tiles", 1);  // 1 to 3
+  if (which == step::reduce) throw not_written("step reduce", 4);
+  if (which == step::coalesced) throw not_written("step coalesced", 5);
 }
 
 }  // namespace

@@ -131,11 +131,13 @@ inline void check(int width, int height, std::span<const float> initial,
 
 /// simulate(), where run(stream, t, b) puts all the work into the stream.
 template <class Run>
-result host_part_of_simulate(task t, std::span<const float> initial, std::span<const float> heaters,
-                             const Run& run) {
+result host_part_of_simulate(int width, int height, std::span<const float> initial,
+                             std::span<const float> heaters, std::span<const float> strengths,
+                             int steps, int batch, const Run& run) {
+  check(width, height, initial, heaters, strengths, steps, batch);
   if (initial.empty()) return {};
   const device_buffer<float> device_heaters(heaters);
-  t.p.heaters = device_heaters.data();
+  const task t{{width, height, device_heaters.data()}, strengths, steps, batch};
   device_buffer<float> one(initial), other(initial.size());
   buffers b{one.data(), other.data()};
   const stream queue;  // made last, so its end is the first: all work is done before memory goes

@@ -14,16 +14,12 @@
 namespace lab::graph_of_steps {
 namespace {
 
-// --- launches ------------------------------------------------------------------------------------
-
 /// Puts `steps` time steps into the stream. Afterwards b.input has the newest temperatures.
 void enqueue(cudaStream_t stream, const plate& p, float strength, int steps, buffers& b) {
   // TODO(1): launch heat_step (given.hpp) for each time step: blocks_for(p) blocks of kThreads, in
   //          `stream`. Report a launch that fails. Each reads what the one before has written.
   throw not_written("step launches", 1);
 }
-
-// --- captured: the work is described once, and launched as a whole -------------------------------
 
 /// A graph of `steps` time steps, none of which runs yet. An even number: b stays as it is.
 graph_owner capture(cudaStream_t stream, const plate& p, float strength, int steps, buffers b) {
@@ -34,9 +30,8 @@ graph_owner capture(cudaStream_t stream, const plate& p, float strength, int ste
 }
 
 exec_owner instantiate(const graph_owner& graph) {
-  cudaGraphExec_t exec = nullptr;
-  CUDA_CHECK(cudaGraphInstantiate(&exec, graph.get(), 0));
-  return exec_owner(exec);
+  // TODO(3): make an executable graph of it (cudaGraphInstantiate), which belongs to the owner.
+  throw not_written("step captured", 2);  // 2 and 3
 }
 
 /// Puts one phase into the stream, with an executable graph of t.batch time steps.
@@ -54,22 +49,16 @@ void run_captured(cudaStream_t stream, const task& t, buffers& b) {
   }
 }
 
-// --- updated: the executable graph changes -------------------------------------------------------
-
 void run_updated(cudaStream_t stream, const task& t, buffers& b) {
-  // TODO(4): as run_captured(), but instantiate only the graph of the first phase. From the next
-  //          ones the executable graph takes over the arguments of all its kernels
-  //          (cudaGraphExecUpdate). Which ones may have changed besides the strength?
+  // TODO(4): as run_captured(), but instantiate once. The executable graph takes over all arguments
+  //          of each later graph (cudaGraphExecUpdate). What has changed besides the strength?
   throw not_written("step updated", 4);
 }
 
-// --- built: without a stream ---------------------------------------------------------------------
-
 void run_built(cudaStream_t stream, const task& t, buffers& b) {
-  // TODO(5, bonus): make a graph of t.batch kernel nodes in a row (cudaGraphCreate,
-  //          cudaGraphAddKernelNode) for the first phase, and instantiate it. For the others,
-  //          change each node of the executable graph (cudaGraphExecKernelNodeSetParams).
-  //          Invariant: each node depends on the one before it.
+  // TODO(5, bonus): for the first phase make a graph of t.batch kernel nodes, each depending on the
+  //          one before (cudaGraphCreate, cudaGraphAddKernelNode), and instantiate it. For the
+  //          others set the nodes of the executable graph (cudaGraphExecKernelNodeSetParams).
   throw not_written("step built", 5);
 }
 
@@ -78,7 +67,6 @@ void run_built(cudaStream_t stream, const task& t, buffers& b) {
 result simulate(step which, int width, int height, std::span<const float> initial,
                 std::span<const float> heaters, std::span<const float> strengths, int steps,
                 int batch) {
-  check(width, height, initial, heaters, strengths, steps, batch);
   const auto run = [&](cudaStream_t stream, const task& t, buffers& b) {
     if (which == step::launches)
       for (const float strength : strengths) enqueue(stream, t.p, strength, steps, b);
@@ -86,8 +74,7 @@ result simulate(step which, int width, int height, std::span<const float> initia
     if (which == step::updated) run_updated(stream, t, b);
     if (which == step::built) run_built(stream, t, b);
   };
-  return host_part_of_simulate({{width, height, nullptr}, strengths, steps, batch}, initial,
-                               heaters, run);
+  return host_part_of_simulate(width, height, initial, heaters, strengths, steps, batch, run);
 }
 
 }  // namespace lab::graph_of_steps

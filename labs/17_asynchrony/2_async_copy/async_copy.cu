@@ -14,20 +14,15 @@
 namespace lab::async_copy {
 namespace {
 
-// --- waiting: through registers ------------------------------------------------------------------
-
 template <bool kAligned>
 __global__ void __launch_bounds__(kThreads) waiting(factors in, float* c) {
   __shared__ tiles now;
   float sum[kRows] = {};
   // TODO(1): take k in slices of kTile. For each, load() this thread's piece of both tiles, and
-  //          add_products() when the tiles are complete (given.hpp has all of these).
-  //          Invariants: no thread reads an incomplete tile, or overwrites a tile that another one
-  //          still reads.
+  //          add_products() when they are complete (all in given.hpp). Invariants: no thread reads
+  //          an incomplete tile, or overwrites one that another thread still reads.
   store(sum, c, in.size);
 }
-
-// --- async_copy: past the registers --------------------------------------------------------------
 
 using pipeline = cuda::pipeline<cuda::thread_scope_thread>;  // a thread waits for its own copies
 
@@ -35,8 +30,7 @@ using pipeline = cuda::pipeline<cuda::thread_scope_thread>;  // a thread waits f
 template <bool kAligned>
 __device__ void start_copy(pipeline& pipe, piece p) {
   // TODO(2): cuda::memcpy_async what is there: 16 bytes at once if kAligned, else float by float.
-  //          Promise the alignment by cuda::aligned_size_t, and nothing that is not so.
-  //          What is not there is 0: store it.
+  //          Promise only the alignment that there is (cuda::aligned_size_t). Store 0 for the rest.
 }
 
 /// Starts to bring in this thread's pieces of a slice, as a batch of their own.
@@ -52,8 +46,6 @@ __global__ void __launch_bounds__(kThreads) async_copy(factors in, float* c) {
   //          the thread has used it. Invariants: those of TODO(1).
 }
 
-// --- two_stages: the next tiles are copied while these are multiplied ----------------------------
-
 template <bool kAligned>
 __global__ void __launch_bounds__(kThreads) two_stages(factors in, float* c) {
   // TODO(5): start the first slice before the loop. In the loop the next slice, if there is one, is
@@ -62,8 +54,6 @@ __global__ void __launch_bounds__(kThreads) two_stages(factors in, float* c) {
   //          both: complete before read, and read before overwritten?
 }
 
-// --- stages: more tiles on their way -------------------------------------------------------------
-
 template <bool kAligned>
 __global__ void __launch_bounds__(kThreads) many_stages(factors in, float* c, unsigned stages) {
   extern __shared__ tiles stage[];  // so many as `stages` says
@@ -71,27 +61,19 @@ __global__ void __launch_bounds__(kThreads) many_stages(factors in, float* c, un
   //          a ring: the one that has just become free is the next one to fill.
 }
 
-template <bool kAligned>
-void launch(step which, dim3 grid, const factors& in, float* c, unsigned stages) {
-  switch (which) {
-    case step::waiting:
-      throw not_written("step waiting", 1);  // waiting<kAligned><<<grid, kBlock>>>(in, c);
-    case step::async_copy:
-      throw not_written("step async_copy", 2);  // 2 to 4; async_copy<kAligned><<<…>>>(…)
-    case step::two_stages:
-      throw not_written("step two_stages", 5);  // two_stages<kAligned><<<…>>>(…)
-    case step::stages:
-      throw not_written("step stages", 6);  // with stages * sizeof(tiles) bytes
-  }
-  throw invalid_input("async_copy: there is no such step");
-}
-
 }  // namespace
 
 result multiply(step which, std::span<const float> a, std::span<const float> b, shape size,
                 int stages) {
   return multiply_by(a, b, size, stages, [&](auto aligned, const factors& in, float* c) {
-    launch<decltype(aligned)::value>(which, grid_for(size), in, c, static_cast<unsigned>(stages));
+    constexpr bool kAligned = decltype(aligned)::value;
+    const dim3 grid = grid_for(size);
+    // When a step is written, launch it: waiting<kAligned><<<grid, kBlock>>>(in, c), and so on.
+    // many_stages also has the number of stages, and dynamic shared memory for so many `tiles`.
+    if (which == step::waiting) throw not_written("step waiting", 1);
+    if (which == step::async_copy) throw not_written("step async_copy", 2);  // 2 to 4
+    if (which == step::two_stages) throw not_written("step two_stages", 5);
+    if (which == step::stages) throw not_written("step stages", 6);
   });
 }
 

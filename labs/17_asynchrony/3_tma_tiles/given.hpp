@@ -140,7 +140,8 @@ inline void check(std::size_t values, std::size_t width, std::size_t height, uns
 /// apply(), where launch(j) launches a kernel for the job.
 template <class Launch>
 result host_part_of_apply(std::span<const std::uint32_t> values, std::size_t width,
-                          std::size_t height, const Launch& launch) {
+                          std::size_t height, unsigned blocks, const Launch& launch) {
+  check(values.size(), width, height, blocks);
   if (values.empty()) return {};
   const std::size_t pitch = (width + 3) / 4 * 4, row = width * sizeof(std::uint32_t);
   device_buffer<std::uint32_t> from(pitch * height), to(width * height);

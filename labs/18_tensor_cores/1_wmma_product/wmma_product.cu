@@ -15,8 +15,6 @@
 namespace lab::wmma_product {
 namespace {
 
-// --- one_tile_a_warp: fragments from global memory -----------------------------------------------
-
 /// Loads the tile at `row` and `column` of a matrix into a fragment: by all lanes of the warp,
 /// which all pass the same arguments. `copy` is shared memory of this warp.
 template <class Fragment>
@@ -37,17 +35,11 @@ __global__ void __launch_bounds__(kWarpsOfBlock* kWarp) one_tile_a_warp(factors 
   //          tile along k load a fragment of A and one of B, and add their product. store_sums().
 }
 
-// --- shared_tiles, register_blocks: fragments from shared memory ---------------------------------
-
-/// The sums of a warp, WM x WN tiles of them.
-template <class T>
-using block_of_sums = fragment_c[T::WM][T::WN];
-
-/// Adds the products of a slice to this warp's sums. `row` and `column` are where the warp's first
-/// tile is in the block's.
+/// For shared_tiles and register_blocks: adds the products of a slice to this warp's sums, WM x WN
+/// tiles of them. `row` and `column` are where the warp's first tile is in the block's.
 template <class T>
 __device__ void multiply_slice(const block_tiles<T>& from, unsigned row, unsigned column,
-                               block_of_sums<T>& sums) {
+                               fragment_c (&sums)[T::WM][T::WN]) {
   // TODO(3): a slice is BK elements of k, so BK / kTile fragments. For each of them load WM
   //          fragments of A and WN of B, each once, and multiply each with each.
   //          The distance of rows in from.a and from.b is not BK or BN: given.hpp pads them.
@@ -59,12 +51,8 @@ __global__ void __launch_bounds__(T::kThreads) from_shared_memory(factors in, fl
   const unsigned warp = threadIdx.x / kWarp;
   const unsigned row = warp / T::kWarpsAcross * T::WM * kTile;
   const unsigned column = warp % T::kWarpsAcross * T::WN * kTile;
-  block_of_sums<T> sums;
-#pragma unroll
-  for (unsigned i = 0; i < T::WM * T::WN; ++i)
-    wmma::fill_fragment(sums[i / T::WN][i % T::WN], 0.0F);
-
-  // TODO(4): take k in slices of BK. For each: load_tiles(), then multiply_slice().
+  fragment_c sums[T::WM][T::WN];
+  // TODO(4): start with sums of 0. Take k in slices of BK: for each load_tiles(), multiply_slice().
   //          Invariants: no warp reads a tile that is incomplete, or overwrites one that another
   //          warp still reads.
 
@@ -77,27 +65,16 @@ void launch_from_shared_memory(const factors& in, float* c) {
   throw not_written("step shared_tiles (or register_blocks)", 3);  // 3 to 6 are these
 }
 
-// --- given ---------------------------------------------------------------------------------------
-
-void launch(step which, const factors& in, float* c) {
-  switch (which) {
-    case step::one_tile_a_warp: {
-      const dim3 grid = grid_for(in.size, kTile, kWarpsOfBlock * kTile);
-      throw not_written("step one_tile_a_warp", 1);  // 1 and 2; then launch it as here:
-      // one_tile_a_warp<<<grid, kWarpsOfBlock * kWarp>>>(in, c);
-    }
-    case step::shared_tiles:
-      return launch_from_shared_memory<tiling_shared>(in, c);
-    case step::register_blocks:
-      return launch_from_shared_memory<tiling_registers>(in, c);
-  }
-  throw invalid_input("wmma_product: there is no such step");
-}
-
 }  // namespace
 
 result multiply(step which, std::span<const float> a, std::span<const float> b, shape size) {
-  return multiply_by(a, b, size, [&](const factors& in, float* c) { launch(which, in, c); });
+  return multiply_by(a, b, size, [&](const factors& in, float* c) {
+    // When one_tile_a_warp is written, launch it: grid_for(in.size, kTile, kWarpsOfBlock * kTile)
+    // blocks of kWarpsOfBlock * kWarp threads.
+    if (which == step::one_tile_a_warp) throw not_written("step one_tile_a_warp", 1);
+    if (which == step::shared_tiles) launch_from_shared_memory<tiling_shared>(in, c);
+    if (which == step::register_blocks) launch_from_shared_memory<tiling_registers>(in, c);
+  });
 }
 
 }  // namespace lab::wmma_product

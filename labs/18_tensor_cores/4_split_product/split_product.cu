@@ -70,14 +70,10 @@ __device__ void add_slice(const slice<T>& from, warp_sums<T>& to) {
 }
 
 result multiply(step which, std::span<const float> a, std::span<const float> b, shape size) {
-  switch (which) {
-    case step::one_product:
-      throw not_written("step one_product", 1);  // multiply_with<1, 1>(a, b, size)
-    case step::three_products:
-      throw not_written("step three_products", 2);  // of two pieces
-    case step::six_products:
-      throw not_written("step six_products", 2);  // of three pieces
-  }
+  // Each step is multiply_with<pieces, products>(a, b, size); one_product takes <1, 1>.
+  if (which == step::one_product) throw not_written("step one_product", 1);
+  if (which == step::three_products) throw not_written("step three_products", 2);
+  if (which == step::six_products) throw not_written("step six_products", 2);
   throw invalid_input("split_product: there is no such step");
 }
 

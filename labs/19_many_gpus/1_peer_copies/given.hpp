@@ -65,14 +65,21 @@ inline void check(int from, int to, int copies, std::size_t piece) {
   refuse_if(piece == 0, "peer_copies: pieces of 0 words; no number of them is enough");
 }
 
+/// The way that a step takes.
+inline route route_of(step which, int from, int to) {
+  if (which == step::through_host || which == step::in_pieces) return route::through_host;
+  if (!can_access(from, to) || !can_access(to, from)) return route::through_host;
+  return from == to ? route::within_device : route::direct;
+}
+
 /// send(), where copy(t) puts a single copy into the streams of t.
 template <class Copy>
-transfer host_part_of_send(int from, int to, std::span<const int> words, int copies,
-                           std::size_t piece, route way, std::size_t words_of_host,
-                           const Copy& copy) {
+transfer host_part_of_send(step which, route way, int from, int to, std::span<const int> words,
+                           int copies, std::size_t piece, const Copy& copy) {
   const std::size_t n = words.size();
   if (n == 0) return {{}, way, 0};
-  pinned_buffer<int> host(words_of_host, cudaHostAllocPortable);
+  const std::size_t room = which == step::through_host ? n : 2 * std::min(piece, n);
+  pinned_buffer<int> host(way == route::through_host ? room : 0, cudaHostAllocPortable);
   CUDA_CHECK(cudaSetDevice(from));
   const device_buffer<int> source(words);
   CUDA_CHECK(cudaStreamSynchronize(nullptr));  // the words may still be on their way to the device

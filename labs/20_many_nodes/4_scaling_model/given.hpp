@@ -133,8 +133,9 @@ inline void require_good(std::span<const measurement> measured) {
   }
 }
 
-/// Throws lab::invalid_input if there are none, or two with the same number of ranks.
+/// Also throws lab::invalid_input if there are none, or two with the same number of ranks.
 inline void require_different_ranks(std::span<const measurement> measured) {
+  require_good(measured);
   refuse_if(measured.empty(), "scaling_model: there are no measurements");
   std::vector<int> ranks;
   for (const measurement& each : measured) ranks.push_back(each.size.ranks);
@@ -143,14 +144,24 @@ inline void require_different_ranks(std::span<const measurement> measured) {
   refuse_if(twice != ranks.end(), "scaling_model: two measurements have the same number of ranks");
 }
 
+/// measure(), where `job` is what each rank does.
+template <class Job>
+samples host_part_of_measure(const Job& job, const job_size& size, unsigned repetitions,
+                             const delay& extra) {
+  require_good(size, repetitions, extra);
+  const auto answers =
+      job.run(size.ranks, [&](int) { return std::tuple(size, repetitions, extra); });
+  return {std::get<0>(answers[0]), std::get<1>(answers[0])};
+}
+
 // --- least squares -------------------------------------------------------------------------------
 
 inline constexpr std::size_t kTerms = 4;
 using terms = std::array<double, kTerms>;
 
-/// The x for which the sum over all rows of (row · x - 1)^2 is smallest, by Householder
+/// The model x for which the sum over all rows of (row · x - 1)^2 is smallest, by Householder
 /// reflections. Throws lab::invalid_input if more than one x is.
-inline terms solve_least_squares(std::vector<terms> rows) {
+inline model solve_least_squares(std::vector<terms> rows) {
   std::vector<double> right(rows.size(), 1.0);
   terms scale{}, x{};
   const auto determined = [](bool is) {
@@ -192,8 +203,7 @@ inline terms solve_least_squares(std::vector<terms> rows) {
     for (std::size_t j = k + 1; j < kTerms; ++j) x[k] -= rows[k][j] * x[j];
     x[k] /= rows[k][k];
   }
-  for (std::size_t k = 0; k < kTerms; ++k) x[k] /= scale[k];
-  return x;
+  return {x[0] / scale[0], x[1] / scale[1], x[2] / scale[2], x[3] / scale[3]};
 }
 
 }  // namespace lab::scaling_model

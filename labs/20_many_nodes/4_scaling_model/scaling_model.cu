@@ -14,8 +14,6 @@
 namespace lab::scaling_model {
 namespace {
 
-// --- measuring -----------------------------------------------------------------------------------
-
 /// What each rank does: the seconds of each repetition, and the sum of all of them.
 std::tuple<std::vector<double>, double> measure_on_rank(MPI_Comm world, const job_size& size,
                                                         unsigned repetitions, const delay& extra) {
@@ -23,9 +21,9 @@ std::tuple<std::vector<double>, double> measure_on_rank(MPI_Comm world, const jo
   std::vector<double> seconds;
   double sum = 0;
   // TODO(1): repetition 0 warms up; 1 to `repetitions` count. Each one: mine.get_ready(), then
-  //          mine.run(number), which is timed (MPI_Wtime), then mine.sum() is added.
-  //          The clock starts when all ranks are ready. A repetition takes as long as it takes the
-  //          slowest rank, and all ranks return the same seconds.
+  //          mine.run(number), which is timed (MPI_Wtime), then mine.sum() is added. The clock
+  //          starts when all ranks are ready. A repetition takes as long as it takes the slowest
+  //          rank, and all ranks return the same seconds.
   throw not_written("measure", 1);
   return {seconds, sum};
 }
@@ -35,27 +33,16 @@ const mpi::job kMeasure("20.4 measure", measure_on_rank);
 }  // namespace
 
 samples measure(const job_size& size, unsigned repetitions, const delay& extra) {
-  require_good(size, repetitions, extra);
-  const auto answers =
-      kMeasure.run(size.ranks, [&](int) { return std::tuple(size, repetitions, extra); });
-  return {std::get<0>(answers[0]), std::get<1>(answers[0])};
+  return host_part_of_measure(kMeasure, size, repetitions, extra);
 }
-
-// --- speed-up and efficiency ---------------------------------------------------------------------
 
 std::vector<scaling_row> speedups(scaling which, std::span<const measurement> measured) {
-  require_good(measured);
   require_different_ranks(measured);
-  std::vector<scaling_row> rows;
-  // TODO(2): the measurement with the fewest ranks is the one to compare with. If that
-  //          has p0 ranks, one rank would do p0 times less work per second. Work per second: in
-  //          strong scaling all jobs do the same work; in weak scaling, the work is as large as the
-  //          number of ranks. Efficiency is the speed-up for each rank.
+  // TODO(2): compare with the measurement with the fewest ranks, p0: one rank would do p0 times
+  //          less work per second. In strong scaling all jobs do the same work; in weak scaling the
+  //          work is as large as the number of ranks. Efficiency is the speed-up for each rank.
   throw not_written("speedups", 2);
-  return rows;
 }
-
-// --- the model -----------------------------------------------------------------------------------
 
 unsigned levels(int ranks) {
   refuse_if(ranks < 1, "scaling_model: a tree of ", ranks, " ranks");
@@ -63,15 +50,11 @@ unsigned levels(int ranks) {
   throw not_written("levels", 3);
 }
 
-namespace {
-
 /// What the coefficients of a model are multiplied with, in their order.
-terms terms_of(const job_size& size) {
+static terms terms_of(const job_size& size) {
   // TODO(4): four numbers, from the formula at `model`.
   throw not_written("terms_of", 4);
 }
-
-}  // namespace
 
 double predict(const model& of, const job_size& size) {
   const terms t = terms_of(size);
@@ -80,12 +63,10 @@ double predict(const model& of, const job_size& size) {
 
 model fit(std::span<const measurement> measured) {
   require_good(measured);
-  std::vector<terms> rows;
-  // TODO(5): a row for each measurement, so that (row · coefficients - 1) is the relative error of
-  //          the prediction. solve_least_squares(rows) makes the sum of their squares smallest.
+  // TODO(5): make a row of terms for each measurement, so that (row · coefficients - 1) is the
+  //          relative error of the prediction. solve_least_squares(rows) returns the model for
+  //          which the sum of their squares is smallest.
   throw not_written("fit", 5);
-  const terms x = solve_least_squares(rows);
-  return {x[0], x[1], x[2], x[3]};
 }
 
 double worst_error(const model& of, std::span<const measurement> measured) {

@@ -14,6 +14,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "../../11_streams/2_two_streams/given.hpp"
@@ -113,6 +114,14 @@ inline void require_intervals(std::span<const interval> intervals) {
   for (const interval& each : intervals)
     refuse_if(each.begin_ns < 0 || each.end_ns < each.begin_ns, "nvtx_timeline: from ",
               each.begin_ns, " to ", each.end_ns, " ns is no interval");
+}
+
+/// The first begin and the last end of intervals, of which there is at least one.
+inline std::pair<std::int64_t, std::int64_t> ends_of(std::span<const interval> intervals) {
+  std::pair ends(intervals[0].begin_ns, intervals[0].end_ns);
+  for (const auto& [what, begin, end] : intervals)
+    ends = {std::min(ends.first, begin), std::max(ends.second, end)};
+  return ends;
 }
 
 }  // namespace lab::nvtx_timeline

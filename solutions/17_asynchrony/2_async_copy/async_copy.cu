@@ -14,16 +14,13 @@
 namespace lab::async_copy {
 namespace {
 
-// --- waiting: through registers ------------------------------------------------------------------
-
 template <bool kAligned>
 __global__ void __launch_bounds__(kThreads) waiting(factors in, float* c) {
   __shared__ tiles now;
   float sum[kRows] = {};
   // TODO(1): take k in slices of kTile. For each, load() this thread's piece of both tiles, and
-  //          add_products() when the tiles are complete (given.hpp has all of these).
-  //          Invariants: no thread reads an incomplete tile, or overwrites a tile that another one
-  //          still reads.
+  //          add_products() when they are complete (all in given.hpp). Invariants: no thread reads
+  //          an incomplete tile, or overwrites one that another thread still reads.
   // BEGIN SOLUTION
   for (std::size_t first = 0; first < in.size.k; first += kTile) {
     load<kAligned>(piece_of_a(in, first, now));
@@ -36,16 +33,13 @@ __global__ void __launch_bounds__(kThreads) waiting(factors in, float* c) {
   store(sum, c, in.size);
 }
 
-// --- async_copy: past the registers --------------------------------------------------------------
-
 using pipeline = cuda::pipeline<cuda::thread_scope_thread>;  // a thread waits for its own copies
 
 /// Starts to bring in a piece.
 template <bool kAligned>
 __device__ void start_copy(pipeline& pipe, piece p) {
   // TODO(2): cuda::memcpy_async what is there: 16 bytes at once if kAligned, else float by float.
-  //          Promise the alignment by cuda::aligned_size_t, and nothing that is not so.
-  //          What is not there is 0: store it.
+  //          Promise only the alignment that there is (cuda::aligned_size_t). Store 0 for the rest.
   // BEGIN SOLUTION
   if (kAligned && p.there == 4) {
     cuda::memcpy_async(p.to, p.from, cuda::aligned_size_t<16>(16), pipe);
@@ -92,8 +86,6 @@ __global__ void __launch_bounds__(kThreads) async_copy(factors in, float* c) {
   // END SOLUTION
 }
 
-// --- two_stages: the next tiles are copied while these are multiplied ----------------------------
-
 template <bool kAligned>
 __global__ void __launch_bounds__(kThreads) two_stages(factors in, float* c) {
   // TODO(5): start the first slice before the loop. In the loop the next slice, if there is one, is
@@ -119,8 +111,6 @@ __global__ void __launch_bounds__(kThreads) two_stages(factors in, float* c) {
   store(sum, c, in.size);
   // END SOLUTION
 }
-
-// --- stages: more tiles on their way -------------------------------------------------------------
 
 template <bool kAligned>
 __global__ void __launch_bounds__(kThreads) many_stages(factors in, float* c, unsigned stages) {
@@ -148,39 +138,27 @@ __global__ void __launch_bounds__(kThreads) many_stages(factors in, float* c, un
   // END SOLUTION
 }
 
-template <bool kAligned>
-void launch(step which, dim3 grid, const factors& in, float* c, unsigned stages) {
-  switch (which) {
-    case step::waiting:
-      // BEGIN SOLUTION
-      // STUB: throw not_written("step waiting", 1);  // waiting<kAligned><<<grid, kBlock>>>(in, c);
-      return waiting<kAligned><<<grid, kBlock>>>(in, c);
-      // END SOLUTION
-    case step::async_copy:
-      // BEGIN SOLUTION
-      // STUB: throw not_written("step async_copy", 2);  // 2 to 4; async_copy<kAligned><<<…>>>(…)
-      return async_copy<kAligned><<<grid, kBlock>>>(in, c);
-      // END SOLUTION
-    case step::two_stages:
-      // BEGIN SOLUTION
-      // STUB: throw not_written("step two_stages", 5);  // two_stages<kAligned><<<…>>>(…)
-      return two_stages<kAligned><<<grid, kBlock>>>(in, c);
-      // END SOLUTION
-    case step::stages:
-      // BEGIN SOLUTION
-      // STUB: throw not_written("step stages", 6);  // with stages * sizeof(tiles) bytes
-      return many_stages<kAligned><<<grid, kBlock, stages * sizeof(tiles)>>>(in, c, stages);
-      // END SOLUTION
-  }
-  throw invalid_input("async_copy: there is no such step");
-}
-
 }  // namespace
 
 result multiply(step which, std::span<const float> a, std::span<const float> b, shape size,
                 int stages) {
   return multiply_by(a, b, size, stages, [&](auto aligned, const factors& in, float* c) {
-    launch<decltype(aligned)::value>(which, grid_for(size), in, c, static_cast<unsigned>(stages));
+    constexpr bool kAligned = decltype(aligned)::value;
+    const dim3 grid = grid_for(size);
+    // When a step is written, launch it: waiting<kAligned><<<grid, kBlock>>>(in, c), and so on.
+    // many_stages also has the number of stages, and dynamic shared memory for so many `tiles`.
+    // BEGIN SOLUTION
+    // STUB: if (which == step::waiting) throw not_written("step waiting", 1);
+    // STUB: if (which == step::async_copy) throw not_written("step async_copy", 2);  // 2 to 4
+    // STUB: if (which == step::two_stages) throw not_written("step two_stages", 5);
+    // STUB: if (which == step::stages) throw not_written("step stages", 6);
+    const auto count = static_cast<unsigned>(stages);
+    if (which == step::waiting) waiting<kAligned><<<grid, kBlock>>>(in, c);
+    if (which == step::async_copy) async_copy<kAligned><<<grid, kBlock>>>(in, c);
+    if (which == step::two_stages) two_stages<kAligned><<<grid, kBlock>>>(in, c);
+    if (which == step::stages)
+      many_stages<kAligned><<<grid, kBlock, count * sizeof(tiles)>>>(in, c, count);
+    // END SOLUTION
   });
 }
 

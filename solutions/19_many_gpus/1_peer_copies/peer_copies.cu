@@ -14,13 +14,10 @@
 namespace lab::peer_copies {
 namespace {
 
-// --- by way of the host --------------------------------------------------------------------------
-
 void through_host(const task& t) {
   // TODO(1): all words from t.source to t.host in t.out_queue, and from there to t.target in
   //          t.in_queue (cudaMemcpyAsync). make_wait(later, earlier, event) has one stream wait for
-  //          the other. Invariant: nothing is overwritten in t.host before it has been read, not
-  //          by the next call of this function, either.
+  //          the other. Invariant: t.host is read before the next call of this overwrites it.
   // BEGIN SOLUTION
   // STUB: throw not_written("step through_host", 1);
   const std::size_t bytes = t.n * sizeof(int);
@@ -50,16 +47,12 @@ void in_pieces(const task& t) {
   // END SOLUTION
 }
 
-// --- from device to device -----------------------------------------------------------------------
-
 /// While it lives, `device` may access the memory of `other`, as far as it can.
 class peer_access {
  public:
   peer_access(int device, int other) : device_(device), other_(other) {
-    // TODO(3): if there is anything to enable, enable it (cudaDeviceEnablePeerAccess). That is for
-    //          the current device, and in one direction. If cudaErrorPeerAccessAlreadyEnabled says
-    //          that it was before, all is well: take the error away with cudaGetLastError().
-    //          The destructor (below) disables what has been enabled here, and nothing else.
+    // TODO(3): enable what there is to enable (cudaDeviceEnablePeerAccess: for the current device).
+    //          cudaErrorPeerAccessAlreadyEnabled is no failure: clear it by cudaGetLastError().
     // BEGIN SOLUTION
     // STUB: throw not_written("peer_access", 3);
     if (device == other || !can_access(device, other)) return;
@@ -74,9 +67,12 @@ class peer_access {
     // END SOLUTION
   }
   ~peer_access() {
+    // TODO(3): disable only what was enabled here: cudaDeviceDisablePeerAccess, CUDA_CHECK_NOTHROW.
+    // BEGIN SOLUTION
     if (!is_ours_) return;
     CUDA_CHECK_NOTHROW(cudaSetDevice(device_));
     CUDA_CHECK_NOTHROW(cudaDeviceDisablePeerAccess(other_));
+    // END SOLUTION
   }
   peer_access(const peer_access&) = delete;
   peer_access& operator=(const peer_access&) = delete;
@@ -95,8 +91,7 @@ void peer_copy(const task& t) {
 }
 
 __global__ void read_from(const int* source, int* target, std::size_t n) {
-  // TODO(5): target[i] = source[i] for all n words, by all threads of the grid together.
-  //          There may be fewer threads than words.
+  // TODO(5): target[i] = source[i] for all n words. The grid may have fewer threads than that.
   // BEGIN SOLUTION
   const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
   for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride)
@@ -120,19 +115,14 @@ transfer send(step which, int from, int to, std::span<const int> words, int copi
               std::size_t piece) {
   check(from, to, copies, piece);
   const keep_current_device keep;
-  const bool over_host = which == step::through_host || which == step::in_pieces;
-  if (over_host || !can_access(from, to) || !can_access(to, from)) {
-    const bool whole = which == step::through_host;
-    const std::size_t room = whole ? words.size() : 2 * std::min(piece, words.size());
-    return host_part_of_send(from, to, words, copies, piece, route::through_host, room,
-                             whole                      ? through_host
-                             : which == step::peer_copy ? peer_copy
-                                                        : in_pieces);
-  }
+  const route way = route_of(which, from, to);
+  const auto run = [&](auto copy) {
+    return host_part_of_send(which, way, from, to, words, copies, piece, copy);
+  };
+  if (which == step::through_host) return run(through_host);
+  if (way == route::through_host) return run(which == step::peer_copy ? peer_copy : in_pieces);
   const peer_access there(from, to), back(to, from);
-  return host_part_of_send(from, to, words, copies, piece,
-                           from == to ? route::within_device : route::direct, 0,
-                           which == step::peer_copy ? peer_copy : peer_kernel);
+  return run(which == step::peer_copy ? peer_copy : peer_kernel);
 }
 
 }  // namespace lab::peer_copies

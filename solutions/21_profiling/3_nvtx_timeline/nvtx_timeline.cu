@@ -111,11 +111,7 @@ std::vector<change> changes_of(std::span<const interval> intervals) {
 utilization measure(std::span<const interval> intervals) {
   require_intervals(intervals);
   if (intervals.empty()) return {};
-  std::int64_t first = intervals[0].begin_ns, last = intervals[0].end_ns;
-  for (const interval& each : intervals) {
-    first = std::min(first, each.begin_ns);
-    last = std::max(last, each.end_ns);
-  }
+  const auto [first, last] = ends_of(intervals);
   utilization u;
   u.span = last - first;
   std::vector<change> changes = changes_of(intervals);

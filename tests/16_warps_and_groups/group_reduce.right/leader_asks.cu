@@ -11,8 +11,6 @@
 namespace lab::group_reduce {
 namespace {
 
-namespace cg = cooperative_groups;
-
 // --- tiles and reduce: a tile has a row ----------------------------------------------------------
 // `Tile` is cg::thread_block_tile<1> to <32>: neighbouring threads of a block, all of one warp.
 

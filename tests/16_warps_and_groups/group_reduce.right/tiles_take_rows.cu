@@ -14,8 +14,6 @@
 namespace lab::group_reduce {
 namespace {
 
-namespace cg = cooperative_groups;
-
 /// Calls work(tile, row) for each row that this thread's tile has.
 template <unsigned kTile, class Work>
 __device__ void for_rows(std::size_t rows, const Work& work) {

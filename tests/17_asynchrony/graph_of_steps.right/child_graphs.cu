@@ -93,7 +93,6 @@ void enqueue_phase(cudaStream_t stream, const task& t, float strength, const exe
 result simulate(step which, int width, int height, std::span<const float> initial,
                 std::span<const float> heaters, std::span<const float> strengths, int steps,
                 int batch) {
-  check(width, height, initial, heaters, strengths, steps, batch);
   const auto run = [&](cudaStream_t stream, const task& t, buffers& b) {
     exec_owner exec;
     for (const float strength : strengths) {
@@ -108,8 +107,7 @@ result simulate(step which, int width, int height, std::span<const float> initia
       enqueue_phase(stream, t, strength, exec, b);
     }
   };
-  return host_part_of_simulate({{width, height, nullptr}, strengths, steps, batch}, initial,
-                               heaters, run);
+  return host_part_of_simulate(width, height, initial, heaters, strengths, steps, batch, run);
 }
 
 }  // namespace lab::graph_of_steps

@@ -130,7 +130,6 @@ void run_built(cudaStream_t stream, const task& t, buffers& b) {
 result simulate(step which, int width, int height, std::span<const float> initial,
                 std::span<const float> heaters, std::span<const float> strengths, int steps,
                 int batch) {
-  check(width, height, initial, heaters, strengths, steps, batch);
   const auto run = [&](cudaStream_t stream, const task& t, buffers& b) {
     if (which == step::launches)
       for (const float strength : strengths) enqueue(stream, t.p, strength, steps, b);
@@ -138,8 +137,7 @@ result simulate(step which, int width, int height, std::span<const float> initia
     if (which == step::updated) run_updated(stream, t, b);
     if (which == step::built) run_built(stream, t, b);
   };
-  return host_part_of_simulate({{width, height, nullptr}, strengths, steps, batch}, initial,
-                               heaters, run);
+  return host_part_of_simulate(width, height, initial, heaters, strengths, steps, batch, run);
 }
 
 }  // namespace lab::graph_of_steps

@@ -110,8 +110,7 @@ __global__ void __launch_bounds__(kThreads)
 
 result apply(step which, std::span<const std::uint32_t> values, std::size_t width,
              std::size_t height, unsigned blocks) {
-  check(values.size(), width, height, blocks);
-  return host_part_of_apply(values, width, height, [&](const job& j) {
+  return host_part_of_apply(values, width, height, blocks, [&](const job& j) {
     if (which == step::loads) loads<<<j.tiles, kBlock>>>(j);
     if (which == step::row_copies) row_copies<<<j.tiles, kBlock>>>(j);
     if (which == step::tensor_copy) tensor_copy<<<j.tiles, kBlock>>>(map_of(j), j);

@@ -95,19 +95,14 @@ transfer send(step which, int from, int to, std::span<const int> words, int copi
               std::size_t piece) {
   check(from, to, copies, piece);
   const keep_current_device keep;
-  const bool over_host = which == step::through_host || which == step::in_pieces;
-  if (over_host || !can_access(from, to) || !can_access(to, from)) {
-    const bool whole = which == step::through_host;
-    const std::size_t room = whole ? words.size() : 2 * std::min(piece, words.size());
-    return host_part_of_send(from, to, words, copies, piece, route::through_host, room,
-                             whole                      ? through_host
-                             : which == step::peer_copy ? peer_copy
-                                                        : in_pieces);
-  }
+  const route way = route_of(which, from, to);
+  const auto run = [&](auto copy) {
+    return host_part_of_send(which, way, from, to, words, copies, piece, copy);
+  };
+  if (which == step::through_host) return run(through_host);
+  if (way == route::through_host) return run(which == step::peer_copy ? peer_copy : in_pieces);
   const peer_access there(from, to), back(to, from);
-  return host_part_of_send(from, to, words, copies, piece,
-                           from == to ? route::within_device : route::direct, 0,
-                           which == step::peer_copy ? peer_copy : peer_kernel);
+  return run(which == step::peer_copy ? peer_copy : peer_kernel);
 }
 
 }  // namespace lab::peer_copies

@@ -40,16 +40,12 @@ const mpi::job kMeasure("20.4 measure", measure_on_rank);
 }  // namespace
 
 samples measure(const job_size& size, unsigned repetitions, const delay& extra) {
-  require_good(size, repetitions, extra);
-  const auto answers =
-      kMeasure.run(size.ranks, [&](int) { return std::tuple(size, repetitions, extra); });
-  return {std::get<0>(answers[0]), std::get<1>(answers[0])};
+  return host_part_of_measure(kMeasure, size, repetitions, extra);
 }
 
 // --- speed-up and efficiency ---------------------------------------------------------------------
 
 std::vector<scaling_row> speedups(scaling which, std::span<const measurement> measured) {
-  require_good(measured);
   require_different_ranks(measured);
   std::vector<scaling_row> rows;
   std::vector<measurement> sorted(measured.begin(), measured.end());
@@ -99,8 +95,7 @@ model fit(std::span<const measurement> measured) {
     for (double& term : row) term /= each.seconds;
     rows.push_back(row);
   }
-  const terms x = solve_least_squares(rows);
-  return {x[0], x[1], x[2], x[3]};
+  return solve_least_squares(rows);
 }
 
 double worst_error(const model& of, std::span<const measurement> measured) {
