@@ -9,8 +9,6 @@
 
 #include <cuda_runtime.h>
 
-#include <string>
-
 #include "device_query.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
@@ -27,28 +25,17 @@ int count_devices() {
 /// Throws invalid_input unless there is a device of this number.
 void require_device(int device) {
   const int count = count_devices();
-  // TODO(1): … and refuse a number that is not there, before CUDA is asked about it. Numbers begin
-  //          at 0.
+  // TODO(1): … and refuse a number that is not there, before CUDA is asked about it.
   throw not_written("refusing a device that is not there", 1);
-}
-
-}  // namespace
-
-std::vector<report> query_all() {
-  const int count = count_devices();
-  // TODO(2): a report of each device. No device has to become the current one for that.
-  throw not_written("the list of all reports", 2);
 }
 
 // --- two ways to ask -----------------------------------------------------------------------------
 
-namespace {
-
 /// One call fills a whole struct, cudaDeviceProp.
 void add_properties(int device, report& out) {
-  // TODO(3): fill in whatever the struct has. Look at each field's unit, and at what it is for: per
+  // TODO(2): fill in whatever the struct has. Look at each field's unit, and at what it is for: per
   //          block is not per multiprocessor.
-  throw not_written("reading the properties", 3);
+  throw not_written("reading the properties", 2);
 }
 
 /// One call answers one question, always with an int. It is much quicker where only one is asked.
@@ -60,8 +47,8 @@ int attribute(cudaDeviceAttr which, int device) {
 
 /// What is not in the struct any more since CUDA 13.
 void add_attributes(int device, report& out) {
-  // TODO(4): both clocks, the time limit of kernels and the compute mode.
-  throw not_written("asking for attributes", 4);
+  // TODO(3): both clocks, the time limit of kernels and the compute mode.
+  throw not_written("asking for attributes", 3);
 }
 
 }  // namespace
@@ -69,9 +56,9 @@ void add_attributes(int device, report& out) {
 // --- what follows from the answers ---------------------------------------------------------------
 
 double theoretical_bandwidth(int memory_clock_khz, int memory_bus_bits) {
-  // TODO(5): cycles per second, times two transfers a cycle, times the bytes of a transfer. How
+  // TODO(4): cycles per second, times two transfers a cycle, times the bytes of a transfer. How
   //          large does that become, and what is the largest int?
-  throw not_written("the bandwidth", 5);
+  throw not_written("the bandwidth", 4);
 }
 
 report query(int device) {
@@ -82,6 +69,12 @@ report query(int device) {
   add_attributes(device, out);
   out.bandwidth = theoretical_bandwidth(out.memory_clock_khz, out.memory_bus_bits);
   return out;
+}
+
+std::vector<report> query_all() {
+  const int count = count_devices();
+  // TODO(5): a report of each device. No device has to become the current one for that.
+  throw not_written("the list of all reports", 5);
 }
 
 }  // namespace lab::device_query

@@ -6,6 +6,7 @@
 
 #include <cuda_runtime.h>
 
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <string>
@@ -49,15 +50,16 @@ __device__ inline float2 start_of(const view& what, int x, int y) {
   return {what.scale * right / half + what.centre_x, what.scale * up / half + what.centre_y};
 }
 
-/// compute(), where `grid_of` says how many blocks there are and `launch` launches them.
-template <class Launch>
-result host_part_of_compute(const view& what, dim3 (*grid_of)(const view&), const Launch& launch) {
+using launch_of_step = void (*)(const view& what, int* iterations);
+
+/// compute(), with what launches the kernel of each step.
+inline result host_part_of_compute(const std::array<launch_of_step, 2>& launches, step which,
+                                   const view& what) {
   require_good(what);
-  const dim3 blocks = grid_of(what);
-  require_fits(blocks);
+  const launch_of_step launch = launches.at(static_cast<std::size_t>(which));
   device_buffer<int> iterations(static_cast<std::size_t>(what.width) *
                                 static_cast<std::size_t>(what.height));
-  const float kernel_ms = time_kernel([&] { launch(blocks, iterations.data()); });
+  const float kernel_ms = time_kernel([&] { launch(what, iterations.data()); });
   return {iterations.to_vector(), kernel_ms};
 }
 

@@ -28,18 +28,24 @@ inline void require_good(int width, int height) {
             " pixels cannot be drawn; a side has 1 to ", kLongestSide);
 }
 
-/// An animation: each call of what is returned calls `draw`, with device memory that is allocated
-/// here, once. A std::function can be copied and a device_buffer cannot, so the copies share one.
-template <class Draw>
-frame_callback with_pixels(int width, int height, Draw draw) {
+/// animate(), where `launch` draws the pond at a tick. The device memory is allocated here, once; a
+/// frame launches, and copies. A std::function can be copied and a device_buffer cannot, so the
+/// copies share one.
+inline frame_callback host_part_of_animate(void (*launch)(int width, int height, int tick,
+                                                          uchar4* pixels),
+                                           int width, int height) {
   require_good(width, height);
   auto pixels = std::make_shared<device_buffer<uchar4>>(static_cast<std::size_t>(width) *
                                                         static_cast<std::size_t>(height));
-  return [pixels, width, height, draw](bitmap& picture, int tick) -> float {
+  return [pixels, width, height, launch](bitmap& picture, int tick) -> float {
     refuse_if(picture.width() != width || picture.height() != height, "ripple: the picture has ",
               picture.width(), " x ", picture.height(), " pixels, the animation ", width, " x ",
               height);
-    return draw(pixels->data(), picture, tick);
+    const float kernel_ms = time_kernel([&] { launch(width, height, tick, pixels->data()); });
+    static_assert(sizeof(rgba) == sizeof(uchar4));  // the same four bytes
+    CUDA_CHECK(cudaMemcpy(picture.pixels().data(), pixels->data(), pixels->size_bytes(),
+                          cudaMemcpyDeviceToHost));
+    return kernel_ms;
   };
 }
 

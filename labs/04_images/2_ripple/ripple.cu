@@ -44,8 +44,8 @@ __global__ void blocks_16x16(int width, int height, float phase, uchar4* pixels)
   //          outside the picture do nothing.
 }
 
-dim3 grid_of_blocks_16x16(int width, int height) {
-  // TODO(2): enough tiles to cover the picture.
+void launch_blocks_16x16(int width, int height, int tick, uchar4* pixels) {
+  // TODO(2): launch it with the phase of the tick, and enough tiles to cover the picture.
   throw not_written("step blocks_16x16", 1);  // 1 and 2 are this step
 }
 
@@ -57,28 +57,9 @@ __global__ void flat_256(int width, int height, float phase, uchar4* pixels) {
   // TODO(3): number the threads of the grid: thread i draws pixels[i]. Which x and y is that?
 }
 
-dim3 grid_of_flat_256(int width, int height) {
-  // TODO(3): enough blocks of kThreads for all pixels. Multiply as std::size_t.
+void launch_flat_256(int width, int height, int tick, uchar4* pixels) {
+  // TODO(3): as before, with enough blocks of kThreads for all pixels. Multiply as std::size_t.
   throw not_written("step flat_256", 3);
-}
-
-// --- given: one frame ----------------------------------------------------------------------------
-
-/// Draws on the device, into `pixels`, and copies to `picture`; the kernel's time.
-float draw(step which, uchar4* pixels, bitmap& picture, int tick) {
-  const int width = picture.width(), height = picture.height();
-  const float phase = phase_of(tick);
-  const float kernel_ms = time_kernel([&] {
-    if (which == step::blocks_16x16)
-      blocks_16x16<<<grid_of_blocks_16x16(width, height), dim3(kTile, kTile)>>>(width, height,
-                                                                                phase, pixels);
-    else
-      flat_256<<<grid_of_flat_256(width, height), kThreads>>>(width, height, phase, pixels);
-  });
-  // An rgba and a uchar4 are the same four bytes.
-  CUDA_CHECK(cudaMemcpy(picture.pixels().data(), pixels, picture.pixels().size_bytes(),
-                        cudaMemcpyDeviceToHost));
-  return kernel_ms;
 }
 
 }  // namespace
@@ -91,9 +72,8 @@ result frame(step which, int width, int height, int tick) {
 }
 
 frame_callback animate(step which, int width, int height) {
-  return with_pixels(width, height, [which](uchar4* pixels, bitmap& picture, int tick) {
-    return draw(which, pixels, picture, tick);
-  });
+  return host_part_of_animate(which == step::blocks_16x16 ? launch_blocks_16x16 : launch_flat_256,
+                              width, height);
 }
 
 }  // namespace lab::ripple

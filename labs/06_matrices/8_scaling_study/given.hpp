@@ -59,6 +59,14 @@ inline void require_sensible(plan how) {
             "scaling_study: a sample takes from 0 to 1000 ms at least");
 }
 
+/// What cannot be measured is refused before anything is.
+inline void require_sensible(std::span<const problem> problems, std::span<const unsigned> blocks,
+                             plan how) {
+  for (const problem& each : problems) require_sensible(each);
+  for (const unsigned each : blocks) require_sensible(each);
+  require_sensible(how);
+}
+
 /// A problem's matrices in device memory. c is not written yet.
 struct on_device {
   explicit on_device(const problem& what)

@@ -24,19 +24,14 @@ __global__ void __launch_bounds__(kBlock* kBlock)
   __shared__ float tile_b[kBlock][kBlock];  // [i][column of C]
 
   // TODO(1): the product in tiles, as in 06.5: in slices of kBlock along k the block fills both
-  //          tiles, then each thread adds the slice's products to its sum. Zeros where a tile
-  //          sticks out; all threads reach all barriers.
+  //          tiles, then each thread adds the slice's products to its sum. element() is 0 where a
+  //          tile sticks out; all threads reach all barriers.
 }
 
-/// Launches tiled<kBlock> once, and does not wait for it.
 template <unsigned kBlock>
 void launch_tiled(on_device& matrices) {
-  const shape size = matrices.size;
-  const dim3 block(kBlock, kBlock);
-  const dim3 grid(static_cast<unsigned>((size.n + kBlock - 1) / kBlock),
-                  static_cast<unsigned>((size.m + kBlock - 1) / kBlock));
-  tiled<kBlock><<<grid, block>>>(matrices.a.data(), matrices.b.data(), matrices.c.data(), size);
-  CUDA_CHECK(cudaGetLastError());  // a launch returns nothing; what went wrong is asked for
+  // TODO(1): launch tiled<kBlock> with a block for each tile of C, those that stick out included.
+  //          Ask whether the launch was accepted, but do not wait for the kernel.
 }
 
 /// Launches the kernel for blocks of `block` x `block` threads once.
@@ -64,33 +59,20 @@ float time_sample(unsigned block, on_device& matrices, unsigned launches) {
 
 /// Measures one problem with one block size.
 row measure(const problem& what, unsigned block, plan how) {
-  row out;
-  out.size = what.size;
-  out.block = block;
-
   // TODO(5): bring the matrices to the device and verify(). Then take samples. Invariant: all that
   //          are kept have the same number of launches, and took sample_ms or longer. One that is
-  //          too short doubles the number, and what was kept so far is no good any more.
-  //          Then the operations, the time of a launch, and the rate: scaling_study.hpp has the
-  //          formulas, lab/report.hpp a median.
+  //          too short doubles the number, and what was kept so far is no good any more. Then the
+  //          rest of the row: scaling_study.hpp has the formulas, lab/report.hpp a median.
   throw not_written("the measurement", 3);  // 3, 4 and 5
-  return out;
 }
 
 }  // namespace
 
-// --- given: what cannot be measured is refused before anything is --------------------------------
-
 std::vector<row> study(std::span<const problem> problems, std::span<const unsigned> blocks,
                        plan how) {
-  for (const problem& each : problems) require_sensible(each);
-  for (const unsigned each : blocks) require_sensible(each);
-  require_sensible(how);
-
-  std::vector<row> rows;
+  require_sensible(problems, blocks, how);
   // TODO(6): measure() every problem with every block size, in the order of scaling_study.hpp.
   throw not_written("the study", 1);  // begin at the beginning
-  return rows;
 }
 
 }  // namespace lab::scaling_study

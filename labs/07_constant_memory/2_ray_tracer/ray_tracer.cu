@@ -48,7 +48,7 @@ __global__ void from_global_memory(const sphere* scene, std::size_t count, uchar
 
 float render_from_global_memory(std::span<const sphere> scene, uchar4* picture, int width,
                                 int height, dim3 blocks, dim3 threads) {
-  // TODO(3): copy the scene to the device, and launch the kernel between start() and stop().
+  // TODO(3): copy the scene to the device, and launch the kernel in time_kernel().
   throw not_written("step global_memory", 1);  // 1, 2 and 3 are this step
 }
 
@@ -64,9 +64,8 @@ __global__ void from_constant_memory(std::size_t count, uchar4* picture, int wid
 
 float render_from_constant_memory(std::span<const sphere> scene, uchar4* picture, int width,
                                   int height, dim3 blocks, dim3 threads) {
-  // TODO(4): refuse a scene that does not fit: throw invalid_input with a sentence that says how
-  //          many spheres there are and how many may be. Copy the others into constant_scene with
-  //          cudaMemcpyToSymbol. Then launch the kernel between start() and stop().
+  // TODO(4): throw invalid_input if more spheres come than fit, with both numbers. Copy them to
+  //          constant_scene with cudaMemcpyToSymbol, and launch the kernel as in TODO(3).
   throw not_written("step constant_memory", 4);
 }
 

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -63,6 +64,37 @@ inline void require_sensible(std::span<const float> a, std::span<const float> b,
   };
   require("A", a.size(), m, k);
   require("B", b.size(), k, n);
+}
+
+template <class Handle>
+using lap = void (*)(std::span<const float> a, std::span<const float> b, shape size,
+                     const Handle* handle, result& out);
+
+/// race(), with the laps of matmul_race.cu.
+inline result host_part_of_race(lap<cublas_handle> lap_on_device, lap<cublasxt_handle> lap_on_host,
+                                racer who, std::span<const float> a, std::span<const float> b,
+                                shape size, std::size_t laps) {
+  require_sensible(a, b, size, laps);
+  result out;
+  if (size.m == 0 || size.n == 0 || size.k == 0) {
+    out.c.assign(size.m * size.n, 0.0F);
+    return out;
+  }
+  std::optional<cublas_handle> cublas;
+  std::optional<cublasxt_handle> xt;
+  if (who == racer::cublas) cublas.emplace();
+  if (who == racer::cublas_xt) {
+    int device = 0;
+    CUDA_CHECK(cudaGetDevice(&device));
+    CUBLAS_CHECK(cublasXtDeviceSelect(xt.emplace(), 1, &device));
+  }
+  for (std::size_t i = 0; i < laps; ++i) {
+    if (who == racer::own_kernel || who == racer::cublas)
+      lap_on_device(a, b, size, cublas ? &*cublas : nullptr, out);
+    else
+      lap_on_host(a, b, size, xt ? &*xt : nullptr, out);
+  }
+  return out;
 }
 
 }  // namespace lab::matmul_race

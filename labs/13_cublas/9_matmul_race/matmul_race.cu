@@ -16,86 +16,53 @@
 namespace lab::matmul_race {
 namespace {
 
-// --- the clocks ----------------------------------------------------------------------------------
-
-/// One lap of a racer that works in device memory: `product(a, b, c)` puts it into the default
-/// stream.
-template <class Product>
-void lap_on_device(std::span<const float> a, std::span<const float> b, shape size, result& out,
-                   const Product& product) {
-  // TODO(1): memory of the device for a and b (with their values) and c (of m * n elements), the
-  //          product between the two marks of an event_timer, and c back into out.c. Add a time to
-  //          out.product_ms and one to out.total_ms, which is a host_timer's, over all of that.
-  //          Invariant: when the host's clock is read, C is there.
-  throw not_written("lap_on_device", 1);
-}
-
-/// One lap of a racer that works in host memory: `product(c)` comes back when c is there.
-template <class Product>
-void lap_on_host(shape size, result& out, const Product& product) {
-  // TODO(2): c in host memory, filled with NaN, so that an unwritten element shows. The
-  //          product, timed by a host_timer. There is no product_ms.
-  throw not_written("lap_on_host", 2);
-}
-
-// --- the racers ----------------------------------------------------------------------------------
+// --- the products --------------------------------------------------------------------------------
 
 /// c = a · b, in device memory, by `tiled`. Does not wait for it.
 void own_product(const float* a, const float* b, float* c, shape size) {
-  // TODO(3): a block for each tile of C, those that stick out included. x goes along the rows.
-  throw not_written("own_product", 3);
+  // TODO(1): a block for each tile of C, those that stick out included. x goes along the rows.
+  throw not_written("own_product", 1);
 }
 
 /// c = a · b, in device memory, by cuBLAS. Does not wait for it.
 void cublas_product(const cublas_handle& handle, const float* a, const float* b, float* c,
                     shape size) {
-  // TODO(4): cublasSgemm. To the library, all three matrices are transposed (13.3).
-  throw not_written("cublas_product", 4);
+  // TODO(2): cublasSgemm. To the library, all three matrices are transposed (13.3).
+  throw not_written("cublas_product", 2);
 }
 
 /// c = a · b, in host memory, by cuBLAS-Xt, which has been told who works.
 void xt_product(const cublasxt_handle& handle, std::span<const float> a, std::span<const float> b,
                 std::span<float> c, shape size) {
-  // TODO(5): cublasXtSgemm (13.7). Its sizes are std::size_t.
-  throw not_written("xt_product", 5);
+  // TODO(3): cublasXtSgemm (13.7). Its sizes are std::size_t.
+  throw not_written("xt_product", 3);
+}
+
+// --- the laps ------------------------------------------------------------------------------------
+
+/// One lap in device memory: by cuBLAS, or by own_product() where `handle` is null.
+void lap_on_device(std::span<const float> a, std::span<const float> b, shape size,
+                   const cublas_handle* handle, result& out) {
+  // TODO(4): memory of the device for a and b (with their values) and c (of m * n elements), the
+  //          product between the two marks of an event_timer, and c back into out.c. Add a time to
+  //          out.product_ms and one to out.total_ms, which is a host_timer's, over all of that.
+  //          Invariant: when the host's clock is read, C is there.
+  throw not_written("lap_on_device", 1);  // 1, 2 and 4
+}
+
+/// One lap in host memory: by cuBLAS-Xt, or by host_matmul() where `handle` is null.
+void lap_on_host(std::span<const float> a, std::span<const float> b, shape size,
+                 const cublasxt_handle* handle, result& out) {
+  // TODO(5): c in host memory, filled with NaN, so that an unwritten element shows. The
+  //          product, timed by a host_timer. There is no product_ms.
+  throw not_written("lap_on_host", 3);  // 3 and 5
 }
 
 }  // namespace
 
-// --- given ---------------------------------------------------------------------------------------
-
 result race(racer who, std::span<const float> a, std::span<const float> b, shape size,
             std::size_t laps) {
-  require_sensible(a, b, size, laps);
-  result out;
-  if (size.m == 0 || size.n == 0 || size.k == 0) {
-    out.c.assign(size.m * size.n, 0.0F);
-    return out;
-  }
-  if (who == racer::own_kernel) {
-    for (std::size_t lap = 0; lap < laps; ++lap)
-      lap_on_device(a, b, size, out, [&](const float* da, const float* db, float* dc) {
-        own_product(da, db, dc, size);
-      });
-  } else if (who == racer::cublas) {
-    const cublas_handle handle;
-    for (std::size_t lap = 0; lap < laps; ++lap)
-      lap_on_device(a, b, size, out, [&](const float* da, const float* db, float* dc) {
-        cublas_product(handle, da, db, dc, size);
-      });
-  } else if (who == racer::cublas_xt) {
-    const cublasxt_handle handle;
-    int device = 0;
-    CUDA_CHECK(cudaGetDevice(&device));
-    CUBLAS_CHECK(cublasXtDeviceSelect(handle, 1, &device));
-    for (std::size_t lap = 0; lap < laps; ++lap)
-      lap_on_host(size, out, [&](std::span<float> c) { xt_product(handle, a, b, c, size); });
-  } else {
-    for (std::size_t lap = 0; lap < laps; ++lap)
-      lap_on_host(size, out,
-                  [&](std::span<float> c) { host_matmul(a, b, c, size.m, size.n, size.k); });
-  }
-  return out;
+  return host_part_of_race(lap_on_device, lap_on_host, who, a, b, size, laps);
 }
 
 }  // namespace lab::matmul_race

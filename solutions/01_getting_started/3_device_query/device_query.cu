@@ -9,8 +9,6 @@
 
 #include <cuda_runtime.h>
 
-#include <string>
-
 #include "device_query.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
@@ -32,8 +30,7 @@ int count_devices() {
 /// Throws invalid_input unless there is a device of this number.
 void require_device(int device) {
   const int count = count_devices();
-  // TODO(1): … and refuse a number that is not there, before CUDA is asked about it. Numbers begin
-  //          at 0.
+  // TODO(1): … and refuse a number that is not there, before CUDA is asked about it.
   // BEGIN SOLUTION
   // STUB: throw not_written("refusing a device that is not there", 1);
   if (device < 0 || device >= count)
@@ -42,29 +39,14 @@ void require_device(int device) {
   // END SOLUTION
 }
 
-}  // namespace
-
-std::vector<report> query_all() {
-  const int count = count_devices();
-  // TODO(2): a report of each device. No device has to become the current one for that.
-  // BEGIN SOLUTION
-  // STUB: throw not_written("the list of all reports", 2);
-  std::vector<report> all;
-  for (int device = 0; device < count; ++device) all.push_back(query(device));
-  return all;
-  // END SOLUTION
-}
-
 // --- two ways to ask -----------------------------------------------------------------------------
-
-namespace {
 
 /// One call fills a whole struct, cudaDeviceProp.
 void add_properties(int device, report& out) {
-  // TODO(3): fill in whatever the struct has. Look at each field's unit, and at what it is for: per
+  // TODO(2): fill in whatever the struct has. Look at each field's unit, and at what it is for: per
   //          block is not per multiprocessor.
   // BEGIN SOLUTION
-  // STUB: throw not_written("reading the properties", 3);
+  // STUB: throw not_written("reading the properties", 2);
   cudaDeviceProp properties{};
   CUDA_CHECK(cudaGetDeviceProperties(&properties, device));
 
@@ -111,9 +93,9 @@ int attribute(cudaDeviceAttr which, int device) {
 
 /// What is not in the struct any more since CUDA 13.
 void add_attributes(int device, report& out) {
-  // TODO(4): both clocks, the time limit of kernels and the compute mode.
+  // TODO(3): both clocks, the time limit of kernels and the compute mode.
   // BEGIN SOLUTION
-  // STUB: throw not_written("asking for attributes", 4);
+  // STUB: throw not_written("asking for attributes", 3);
   out.clock_khz = attribute(cudaDevAttrClockRate, device);
   out.memory_clock_khz = attribute(cudaDevAttrMemoryClockRate, device);
   out.kernel_timeout = attribute(cudaDevAttrKernelExecTimeout, device) != 0;
@@ -126,10 +108,10 @@ void add_attributes(int device, report& out) {
 // --- what follows from the answers ---------------------------------------------------------------
 
 double theoretical_bandwidth(int memory_clock_khz, int memory_bus_bits) {
-  // TODO(5): cycles per second, times two transfers a cycle, times the bytes of a transfer. How
+  // TODO(4): cycles per second, times two transfers a cycle, times the bytes of a transfer. How
   //          large does that become, and what is the largest int?
   // BEGIN SOLUTION
-  // STUB: throw not_written("the bandwidth", 5);
+  // STUB: throw not_written("the bandwidth", 4);
   if (memory_clock_khz <= 0 || memory_bus_bits <= 0) return 0;
   const double cycles_per_second = 1000.0 * memory_clock_khz;
   const double bytes_per_transfer = memory_bus_bits / 8.0;
@@ -145,6 +127,17 @@ report query(int device) {
   add_attributes(device, out);
   out.bandwidth = theoretical_bandwidth(out.memory_clock_khz, out.memory_bus_bits);
   return out;
+}
+
+std::vector<report> query_all() {
+  const int count = count_devices();
+  // TODO(5): a report of each device. No device has to become the current one for that.
+  // BEGIN SOLUTION
+  // STUB: throw not_written("the list of all reports", 5);
+  std::vector<report> all;
+  for (int device = 0; device < count; ++device) all.push_back(query(device));
+  return all;
+  // END SOLUTION
 }
 
 }  // namespace lab::device_query

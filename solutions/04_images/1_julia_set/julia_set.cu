@@ -18,10 +18,9 @@ constexpr int kTile = 16;  // a block of blocks_16x16 is kTile x kTile threads
 
 // --- what one pixel needs ------------------------------------------------------------------------
 
-// A complex number in a kernel. What kernels call is marked __device__: the compiler makes GPU
-// code of it. __fmul_rn, __fadd_rn and __fsub_rn are *, + and - that the compiler keeps apart:
-// it may otherwise merge a * b + c into one instruction with one rounding, and a pixel at the
-// edge of the set then counts differently from the reference.
+// A complex number for kernels: what a kernel calls is marked __device__. __fmul_rn, __fadd_rn and
+// __fsub_rn are *, + and - that the compiler keeps apart. It may otherwise merge a * b + c into one
+// instruction with one rounding, and pixels at the edge of the set then count differently.
 struct complex {
   float re = 0, im = 0;
 
@@ -76,11 +75,13 @@ __global__ void one_thread_per_block(view what, int* iterations) {
   // END SOLUTION
 }
 
-dim3 grid_of_one_thread_per_block(const view& what) {
-  // TODO(3): a block for each pixel.
+void launch_one_thread_per_block(const view& what, int* iterations) {
+  // TODO(3): launch it with a block for each pixel, in a grid that has passed require_fits().
   // BEGIN SOLUTION
   // STUB: throw not_written("step one_thread_per_block", 1);  // 1, 2 and 3 are this step
-  return dim3(static_cast<unsigned>(what.width), static_cast<unsigned>(what.height));
+  const dim3 blocks(static_cast<unsigned>(what.width), static_cast<unsigned>(what.height));
+  require_fits(blocks);
+  one_thread_per_block<<<blocks, 1>>>(what, iterations);
   // END SOLUTION
 }
 
@@ -98,27 +99,21 @@ __global__ void blocks_16x16(view what, int* iterations) {
   // END SOLUTION
 }
 
-dim3 grid_of_blocks_16x16(const view& what) {
-  // TODO(4): enough tiles of kTile x kTile to cover the picture, and not one row or column more.
+void launch_blocks_16x16(const view& what, int* iterations) {
+  // TODO(4): as before, with just enough blocks of kTile x kTile threads to cover the picture.
   // BEGIN SOLUTION
   // STUB: throw not_written("step blocks_16x16", 4);
-  return dim3(static_cast<unsigned>((what.width + kTile - 1) / kTile),
-              static_cast<unsigned>((what.height + kTile - 1) / kTile));
+  const dim3 blocks(static_cast<unsigned>((what.width + kTile - 1) / kTile),
+                    static_cast<unsigned>((what.height + kTile - 1) / kTile));
+  require_fits(blocks);
+  blocks_16x16<<<blocks, dim3(kTile, kTile)>>>(what, iterations);
   // END SOLUTION
 }
 
 }  // namespace
 
 result compute(step which, const view& what) {
-  const bool alone = which == step::one_thread_per_block;
-  const auto launch = [&](dim3 blocks, int* iterations) {
-    if (alone)
-      one_thread_per_block<<<blocks, 1>>>(what, iterations);
-    else
-      blocks_16x16<<<blocks, dim3(kTile, kTile)>>>(what, iterations);
-  };
-  return host_part_of_compute(what, alone ? grid_of_one_thread_per_block : grid_of_blocks_16x16,
-                              launch);
+  return host_part_of_compute({launch_one_thread_per_block, launch_blocks_16x16}, which, what);
 }
 
 }  // namespace lab::julia_set

@@ -18,22 +18,15 @@ namespace {
 
 // --- the lock: an int, 0 when it is free and 1 when a thread has it ------------------------------
 
-/// The lock's owner, on the host. It lives until the kernels that use it are done.
-class device_lock {
- public:
-  device_lock() {
-    // TODO(1): the lock is free at first. mutex_ is memory of the device, which the host cannot
-    //          write to; and device_buffer has filled it with 0xFF bytes.
-    // BEGIN SOLUTION
-    // STUB: throw not_written("making the lock", 1);
-    CUDA_CHECK(cudaMemset(mutex_.data(), 0, mutex_.size_bytes()));
-    // END SOLUTION
-  }
-  lock_handle handle() { return {mutex_.data()}; }
-
- private:
-  device_buffer<int> mutex_{1};  // move-only, so the owner is move-only, too
-};
+/// Makes a new lock free. `mutex` owns it, and lives until the kernels that use it are done.
+void make_free(device_buffer<int>& mutex) {
+  // TODO(1): free is 0. This is memory of the device, which the host cannot write to; and
+  //          device_buffer has filled it with 0xFF bytes.
+  // BEGIN SOLUTION
+  // STUB: throw not_written("making the lock", 1);
+  CUDA_CHECK(cudaMemset(mutex.data(), 0, mutex.size_bytes()));
+  // END SOLUTION
+}
 
 // --- with atomicCAS and fences -------------------------------------------------------------------
 // An atomic function alone promises nothing about the memory around it. The fences do: what a
@@ -75,15 +68,13 @@ __global__ void one_per_block(lock_handle lock, tally* t, unsigned times) {
 }
 
 // --- lanes_in_turn: every thread takes the lock --------------------------------------------------
-// Requires that at most one lane of a warp competes at a time. Where the lanes of a warp run in
-// lockstep (before Volta), one that has the lock cannot go on to release it while its neighbours
-// still spin: the warp waits for itself, for ever. Since Volta the spinning ends, but 31 lanes
-// that spin still slow down the one that they wait for.
+// Requires that at most one lane of a warp competes at a time. Before Volta, a lane that has the
+// lock cannot release it while its neighbours spin: the warp waits for itself, for ever. Since then
+// the spinning ends, but 31 lanes that spin still slow down the one that they wait for.
 
 __global__ void lanes_in_turn(lock_handle lock, tally* t, unsigned times) {
   // TODO(5): `times` times: lane 0 of the warp acquires, enter()s with 1 and releases, then lane 1,
-  //          and so on to lane 31. A __syncwarp() ends each turn: outside of the `if`, since
-  //          all lanes end it together. (A lane that the block does not have is not waited for.)
+  //          and so on to lane 31. All lanes end a turn together: __syncwarp(), outside of the if.
   // BEGIN SOLUTION
   const int lane = static_cast<int>(threadIdx.x) % warpSize;
   for (unsigned i = 0; i < times; ++i) {
@@ -128,8 +119,8 @@ __global__ void with_atomic_ref(lock_handle lock, tally* t, unsigned times) {
 }  // namespace
 
 result count(step which, const work& what) {
-  return host_part_of_count<device_lock>({one_per_block, lanes_in_turn, with_atomic_ref}, which,
-                                         what);
+  return host_part_of_count(make_free, {one_per_block, lanes_in_turn, with_atomic_ref}, which,
+                            what);
 }
 
 }  // namespace lab::lock

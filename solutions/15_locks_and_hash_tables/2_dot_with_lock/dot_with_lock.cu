@@ -60,22 +60,20 @@ __global__ void atomic_add(const float* a, const float* b, std::size_t n, meetin
 }
 
 // --- in_order: who has drawn number k is the k-th ------------------------------------------------
-// Requires that a block waits only for blocks that have already begun. Block 5 may well run before
-// block 4 has a place on the device; if all places are taken by blocks that wait for block 4, they
-// wait for ever. So not blockIdx.x says who comes when. A ticket does, drawn when a block begins:
-// all smaller tickets are then in the hands of blocks that run.
+// Requires that a block waits only for blocks that have already begun: block 4 never begins if all
+// places on the device are taken by blocks that wait for it. So not blockIdx.x says who comes when.
+// A ticket does, drawn when a block begins: all smaller tickets are then held by blocks that run.
 
 __global__ void in_order(const float* a, const float* b, std::size_t n, meeting_place* all) {
-  __shared__ unsigned drawn_ticket;
   // TODO(4): one thread draws the block's ticket: the next number of all->drawn, for it alone.
-  //          All threads of the block must know it before they use it. It also says which part
-  //          the block takes: so the k-th ticket always stands for the same elements.
+  //          All threads of the block must find it in shared memory before they use it. It also
+  //          says which part the block takes: so ticket k always stands for the same elements.
   // BEGIN SOLUTION
-  // STUB: if (threadIdx.x == 0) drawn_ticket = blockIdx.x;
+  __shared__ unsigned drawn_ticket;
   if (threadIdx.x == 0) drawn_ticket = atomicAdd(&all->drawn, 1U);
   __syncthreads();  // outside of the if: all threads read the ticket after it
-  // END SOLUTION
   const unsigned ticket = drawn_ticket;
+  // END SOLUTION
 
   // TODO(5): the part's sum. Then one thread waits until all->admitted is its ticket, adds, and
   //          lets the next one in. There is no lock, and the hand-over needs the same two fences.
@@ -119,28 +117,12 @@ void launch(step which, unsigned blocks, const float* a, const float* b, std::si
       return;
       // END SOLUTION
   }
-  throw invalid_input("dot_with_lock: there is no such step");
 }
 
 }  // namespace
 
-// --- given ---------------------------------------------------------------------------------------
-
 result dot(step which, std::span<const float> a, std::span<const float> b, unsigned blocks) {
-  const std::size_t n = a.size();
-  refuse_if(n != b.size(), "dot_with_lock: a has ", n, " elements and b has ", b.size(),
-            "; they must be equally long");
-  refuse_if(blocks == 0 || blocks > kMostBlocks, "dot_with_lock: a grid of ", blocks,
-            " blocks; it must be from 1 to ", kMostBlocks);
-  if (n == 0) return {};
-
-  const device_buffer device_a(a);
-  const device_buffer device_b(b);
-  device_buffer<meeting_place> all(1);
-  const float kernel_ms =
-      time_kernel([&] { launch(which, blocks, device_a.data(), device_b.data(), n, all.data()); },
-                  [&] { CUDA_CHECK(cudaMemset(all.data(), 0, all.size_bytes())); });
-  return {all.to_vector().front().total, kernel_ms};
+  return host_part_of_dot(launch, which, a, b, blocks);
 }
 
 }  // namespace lab::dot_with_lock

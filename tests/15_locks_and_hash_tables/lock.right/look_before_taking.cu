@@ -15,17 +15,10 @@ namespace {
 
 __global__ void set_free(int* mutex) { *mutex = 1; }
 
-class device_lock {
- public:
-  device_lock() {
-    set_free<<<1, 1>>>(mutex_.data());
-    CUDA_CHECK(cudaGetLastError());
-  }
-  lock_handle handle() { return {mutex_.data()}; }
-
- private:
-  device_buffer<int> mutex_{1};
-};
+void make_free(device_buffer<int>& mutex) {
+  set_free<<<1, 1>>>(mutex.data());
+  CUDA_CHECK(cudaGetLastError());
+}
 
 template <class Try>
 __device__ void until(const Try& taken) {
@@ -82,8 +75,8 @@ __global__ void with_atomic_ref(lock_handle lock, tally* t, unsigned times) {
 }  // namespace
 
 result count(step which, const work& what) {
-  return host_part_of_count<device_lock>({one_per_block, lanes_in_turn, with_atomic_ref}, which,
-                                         what);
+  return host_part_of_count(make_free, {one_per_block, lanes_in_turn, with_atomic_ref}, which,
+                            what);
 }
 
 }  // namespace lab::lock
