@@ -109,8 +109,9 @@ REQUIRED_WORK(TheNextTileIsUnderWayWhileThisOneIsUsed) {
     // All tiles of a block but its last one: each value needs 17 others, some of which a thread may
     // have already.
     what.shared_meanwhile = (s.tiles() - blocks) * kTile * kTile * 9;
-    // One for each of a block's tiles, one for the barriers, and one to spare.
-    what.barriers = (s.tiles() + blocks - 1) / blocks + 2;
+    // One for each tile, whichever block has it; of each block, one for its barriers and one to
+    // spare.
+    what.barriers_of_all = s.tiles() + 2 * blocks;
     const auto done = work_of([&] { return is_right(step::two_stages, s, blocks, 2); });
     EXPECT_TRUE(as_required(done, what)) << "two_stages";
     for (const auto& kernel : done.kernels)

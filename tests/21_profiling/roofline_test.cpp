@@ -67,7 +67,9 @@ REQUIRED_WORK(OneKernelThatReadsAndWritesEachElementOnce) {
   const floats values = numbers(8000, 1);
   for (const auto& [which, name] : kSteps) {
     const bool fours = which == step::four_elements;
-    for (const unsigned rounds : {0U, 1U, 600U}) {
+    // (Without a round, what came back from the device is what went there: who made it cannot be
+    // told.)
+    for (const unsigned rounds : {1U, 600U}) {
       const auto done =
           lab::testing::work_of([&, which = which] { return is_right(which, values, rounds); });
       EXPECT_TRUE(as_required(done, {.threads = fours ? 2000U : 8000U,

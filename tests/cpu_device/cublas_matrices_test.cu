@@ -329,10 +329,9 @@ TEST(CublasEx, TakesTypesAsArguments) {
                            x.data(), CUDA_R_32F, 2, &zero, d.data(), CUDA_R_32F, 2, CUDA_R_32F,
                            CUBLAS_GEMM_DEFAULT));
   EXPECT_EQ(d.to_host(), c.to_host());
-  EXPECT_DONE(cublasGemmStridedBatchedEx(h, CUBLAS_OP_N, CUBLAS_OP_N, 2, 2, 2, &one, x.data(),
-                                         CUDA_R_32F, 2, 0, x.data(), CUDA_R_32F, 2, 0, &zero,
-                                         e.data(), CUDA_R_32F, 2, 4, 2, CUDA_R_32F,
-                                         CUBLAS_GEMM_DEFAULT));
+  EXPECT_DONE(cublasGemmStridedBatchedEx(
+      h, CUBLAS_OP_N, CUBLAS_OP_N, 2, 2, 2, &one, x.data(), CUDA_R_32F, 2, 0, x.data(), CUDA_R_32F,
+      2, 0, &zero, e.data(), CUDA_R_32F, 2, 4, 2, CUDA_R_32F, CUBLAS_GEMM_DEFAULT));
   EXPECT_EQ(e.to_host(), (std::vector<float>{7, 10, 15, 22, 7, 10, 15, 22}));
   float result = 0;
   EXPECT_DONE(cublasDotEx(h, 4, x.data(), CUDA_R_32F, 1, x.data(), CUDA_R_32F, 1, &result,

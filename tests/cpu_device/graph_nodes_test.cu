@@ -453,7 +453,7 @@ TEST(GraphNodes, TellWhatWasCapturedOfCopiesOfArrays) {
     t.run();
   }
   graph_things t;
-  cudaMemcpy3DParms p = copy_of(t, node, [&](cudaStream_t stream) {
+  const cudaMemcpy3DParms p = copy_of(t, node, [&](cudaStream_t stream) {
     return cudaMemcpy2DFromArrayAsync(to.data(), 4 * sizeof(int), array, sizeof(int2), 1,
                                       sizeof(int2), 2, cudaMemcpyDeviceToDevice, stream);
   });
@@ -465,11 +465,6 @@ TEST(GraphNodes, TellWhatWasCapturedOfCopiesOfArrays) {
   EXPECT_EQ(p.extent.width, 1U);
   t.run();
   EXPECT_EQ(to.to_host(), (std::vector<int>{1, 2, 0, 0, 5, 6, 0, 0}));
-  p.dstPtr.ptr = to.data() + 2;
-  p.extent.height = 1;
-  ASSERT_EQ(cudaGraphExecMemcpyNodeSetParams(t.exec, node, &p), cudaSuccess);
-  t.run();
-  EXPECT_EQ(to.to_host(), (std::vector<int>{1, 2, 1, 2, 5, 6, 0, 0}));
   EXPECT_EQ(cudaFreeArray(array), cudaSuccess);
 }
 

@@ -111,6 +111,7 @@ struct recording::recorder final : cpu_device::observer {
       ++k.warp_functions;
       return;
     }
+    ++k.barriers_of_all;
     counted& of_block = barriers[e.block];
     k.barriers = std::max(k.barriers, ++of_block.all);
     if (e.scope == cpu_device::event_scope::device)
@@ -322,7 +323,8 @@ template <class Visit>
 void visit_parts(recorded_work::kernel& k, const Visit& visit) {
   visit(k.name), visit(k.blocks), visit(k.threads_per_block), visit(k.shared_bytes);
   visit(k.block_x), visit(k.block_y), visit(k.device), visit(k.stream), visit(k.of_library);
-  visit(k.barriers), visit(k.grid_barriers), visit(k.warp_functions), visit(k.async_bytes);
+  visit(k.barriers), visit(k.barriers_of_all), visit(k.grid_barriers);
+  visit(k.warp_functions), visit(k.async_bytes);
   visit(k.reads), visit(k.writes), visit(k.plain_writes), visit(k.shared), visit(k.atomics);
   visit(k.shared_atomics), visit(k.bytes_a_load), visit(k.atomic_places), visit(k.accesses);
   visit(k.busiest), visit(k.plain), visit(k.busiest_of_blocks), visit(k.threads);

@@ -21,14 +21,15 @@ struct recorded_work {
     unsigned block_x = 0, block_y = 0;                                  ///< threads of a block
     int device = 0;
     const void* stream = nullptr;
-    bool of_library = false;           ///< cub's
-    std::uint64_t barriers = 0;        ///< of the block that has the most
-    std::uint64_t grid_barriers = 0;   ///< of `barriers`: those of the whole grid
-    std::uint64_t warp_functions = 0;  ///< shuffles, votes and their like: once for each warp's
-    std::uint64_t async_bytes = 0;     ///< copied while the thread goes on, until it waits for them
-    std::uint64_t bulk_bytes = 0;      ///< of bulk copies to shared memory that have no tensor map
-    std::uint64_t tensor_bytes = 0;    ///< of those with one, with what lies outside of its array
-    std::uint64_t tensor_copies = 0;   ///< how many those are
+    bool of_library = false;            ///< cub's
+    std::uint64_t barriers = 0;         ///< of the block that has the most
+    std::uint64_t barriers_of_all = 0;  ///< of all blocks together
+    std::uint64_t grid_barriers = 0;    ///< of `barriers`: those of the whole grid
+    std::uint64_t warp_functions = 0;   ///< shuffles, votes and their like: once for each warp's
+    std::uint64_t async_bytes = 0;    ///< copied while the thread goes on, until it waits for them
+    std::uint64_t bulk_bytes = 0;     ///< of bulk copies to shared memory that have no tensor map
+    std::uint64_t tensor_bytes = 0;   ///< of those with one, with what lies outside of its array
+    std::uint64_t tensor_copies = 0;  ///< how many those are
     // Watched:
     std::uint64_t reads = 0, writes = 0;      ///< bytes of global memory
     std::uint64_t plain_writes = 0;           ///< of `writes`: by stores that are no atomics

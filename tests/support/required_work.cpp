@@ -82,6 +82,10 @@ std::string complaint_of_kernels(const work& done, const required& what) {
   if (what.barriers != 0 && barriers > what.barriers)
     return "a block's threads wait for each other " + std::to_string(barriers) + " times, and " +
            number_of(what.barriers, "barrier") + " would do";
+  const std::uint64_t of_all = most([](const auto& k) { return k.barriers_of_all; });
+  if (what.barriers_of_all != 0 && of_all > what.barriers_of_all)
+    return "the threads of all blocks wait for each other " + std::to_string(of_all) +
+           " times, and " + number_of(what.barriers_of_all, "barrier") + " would do";
   const std::uint64_t shared_by_warps = sum([](const auto& k) { return k.warp_functions; });
   if (shared_by_warps < what.warp_functions)
     return "the lanes of a warp shared something " + number_of(shared_by_warps, "time") +

@@ -71,6 +71,7 @@ struct required {
   std::vector<std::string> calls = {};       ///< functions, each called; "a|b" is one of the two
   std::vector<std::string> not_called = {};  ///< functions that would be another exercise
   std::uint64_t barriers = 0;                ///< a block's, at most; 0: as many as it takes
+  std::uint64_t barriers_of_all = 0;         ///< of all blocks together, likewise
   std::uint64_t warp_functions = 0;  ///< at least so many times the lanes of a warp share something
   std::size_t async_bytes = 0;   ///< copied asynchronously, by threads that wait for it themselves
   std::size_t bulk_bytes = 0;    ///< copied to shared memory by bulk copies without a tensor map
