@@ -41,8 +41,8 @@ result integrate(std::span<const float> samples, double from, double to) {
   const auto blocks =
       static_cast<unsigned>(std::min<std::size_t>((n + kThreads - 1) / kThreads, kMaxBlocks));
   device_buffer<double> device_partial(blocks);
-  // TODO(3): the samples into device memory, a view of them, and the kernel between start() and
-  //          stop(), in `blocks` blocks of kThreads. Memory and view live until the kernel is done.
+  // TODO(3): the samples into device memory, a view of them, and in time_kernel() the kernel, in
+  //          `blocks` blocks of kThreads. Memory and view live until the kernel is done.
   //          Then h times the sum of all blocks' sums.
   throw not_written("the integral", 3);
 }

@@ -32,8 +32,8 @@ __global__ void from_global_memory(const float* a, const float* b, std::size_t n
 }
 
 result dot_in_global_memory(const float* a, std::span<const float> b) {
-  // TODO(1): one launch, between start() and stop(), with a block for each kThreads elements. The
-  //          host adds the blocks' sums (sum_of()).
+  // TODO(1): one launch, in time_kernel(), with a block for each kThreads elements. The host
+  //          adds the blocks' sums (sum_of()).
   // BEGIN SOLUTION
   // STUB: throw not_written("step global_memory", 1);
   const device_buffer device_b(b);
