@@ -23,8 +23,9 @@ CHARTS = "docs/images/benchmarks"
 _INTRO = """\
 # Benchmarks
 
-How fast the solutions of this course are on GPUs. Each exercise has its charts and tables, of one
-run each, with the newest run first.
+How fast the solutions of this course are on GPUs. Each exercise that has been measured has charts
+or tables, of one run each, with the newest run first. Compare only what is of one run: the rows of
+this table are of different devices.
 """
 _HOW = """\
 ## How it was measured
@@ -43,10 +44,10 @@ all samples and the quartiles around it.
 the same run; *of library* is the library's time as a share of the step's: above 100 % the step is
 faster. Above 100 % of a copy is possible: a copy writes as much as it reads, and small data stay
 in the second-level cache. The time is that of the kernels; copies between host and device are not
-in it, unless a kernel itself reads host memory (`zero_copy` of 12.1). A `+` behind a commit: not
-all of the files had been committed.
+in it, unless a kernel itself reads host memory (`zero_copy` of 12.1 and 12.3) or runs between its
+copies (`staged` of 12.1 and 12.2). A `+` behind a commit: not all of the files had been committed.
 
-The figures of several devices are from two. The programs take four or eight as well, but on so
+What uses several devices was measured on two. The programs take four or eight as well, but on so
 many nothing has been measured here.
 
 Until 2026-11-25 a library's calls were timed one by one, which charges each with its launch. For
@@ -55,6 +56,28 @@ a call of less than half a millisecond that is too much, so no share is given th
 Plots of what a program has written with `--csv` say themselves where that was. The tables are
 files in `docs/benchmarks/`.
 """
+# What the columns are, on each page of figures.
+_COLUMNS = """
+*Of copy*: the rate as a share of a copy in device memory. *Of library*: the library's time as a
+share of the step's. The times are those of the kernels.
+[How it was measured, and the contents](../benchmarks.md)
+"""
+# What somebody must know who compares the steps of an exercise.
+_NOTES = {
+    "12.1_zero_copy_dot": "Do not compare the three: `copies` is timed without its copies, "
+    "`zero_copy` reads over the bus, and `staged` copies within its time. The program prints the "
+    "times of the whole.",
+    "12.2_multi_gpu_dot": "On two devices. `staged` is timed with its copies, the others without.",
+    "12.3_portable_pinned": "Do not compare the two: `copies` is timed without its copies, and the "
+    "kernels of `zero_copy` read over the bus. The program prints the times of the whole.",
+    "15.5_open_addressing": "Without a number: keys are inserted; (2): found; (3): looked for and "
+    "not there; (4): erased.",
+    "17.4_memory_pools": "The unit is a job. What a copy does in the same time is no goal here, "
+    "since the jobs are short.",
+    "19.1_peer_copies": "On two devices.",
+    "20.2_mpi_heat": "Four ranks share two devices.",
+    "20.4_scaling_model": "Beyond the measured points, the model is an opinion.",
+}
 _FIGURES = ": figures"  # in headings: the printed book has one page, in which the chapters' are
 _NOTHING = "Nothing has been measured in this way yet.\n"
 
@@ -125,7 +148,7 @@ def files(root: Path) -> Dict[str, str]:
     for exercise in sorted({*runs, *plots}):
         own, drawn = runs.get(exercise, []), plots.get(exercise, [])
         part, page = _part(exercise)
-        head = f"# Benchmarks: {part}\n\n[Contents, and how it was measured](../benchmarks.md)\n"
+        head = f"# Benchmarks: {part}\n{_COLUMNS}"
         found[page] = found.get(page, head) + _section(root, exercise, own, drawn)
         where = "; ".join(dict.fromkeys(run.where for run in own)) or "see the plot"
         contents.append(f"| [{_heading(exercise)}]({_target(exercise)}) | {where} |")
@@ -165,6 +188,7 @@ def _section(root: Path, exercise: str, runs: List[_Run], plots: List[Picture]) 
     for chapter in (root / "docs").glob(f"{exercise[:2]}_*.md"):
         anchor = pages.anchors(f"## {_heading(exercise)}")[0]
         lines += ["", f"[In the chapter](../{chapter.name}#{anchor})"]
+    lines += ["", _NOTES[exercise]] if exercise in _NOTES else []
     for run in runs:
         rows = [benchmarks.HEAD, tuple("---" for _ in benchmarks.HEAD)]
         rows += benchmarks.rows(run.results, cpu_device=False)
@@ -185,7 +209,8 @@ def _shown(drawn: List[Picture], above: str = "") -> List[str]:
 def _block(exercise: str, run: _Run) -> str:
     commit = f", commit `{run.report.commit}`" if run.report.commit else ""
     note = f"*Measured on: {run.where}{commit}. [All figures]({_target(exercise)}).*"
-    return "\n".join([BEGIN, *_shown(run.charts), "", note, "", END])
+    said = [_NOTES[exercise], ""] if exercise in _NOTES else []
+    return "\n".join([BEGIN, *_shown(run.charts), "", *said, note, "", END])
 
 
 def _with_charts(text: str, blocks: Dict[str, str]) -> str:
