@@ -194,8 +194,8 @@ class _Plot:
         x, y = self._at(*point)
         self._labels += 1
         near_the_end = x > 0.8 * WIDTH
-        if near_the_end or (self._labels % 2 == 0 and x - 9 - 7.3 * len(text) > _LEFT):
-            self._canvas.text(x - 9, y + (22 if near_the_end else -10), text, "small code", "end")
+        if near_the_end or (self._labels % 2 == 1 and x - 9 - 7.3 * len(text) > _LEFT):
+            self._canvas.text(x - 9, y + 22, text, "small code", "end")
         else:
             self._canvas.text(x + 9, y + 17, text, "small code")
 
