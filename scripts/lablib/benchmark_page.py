@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Dict, List, Tuple
 
-from lablib import benchmarks, exercises, pages
+from lablib import benchmarks, exercises, metadata, pages
 from lablib.drawing import charts, program_plots
 from lablib.drawing.picture import Picture
 from lablib.errors import LabError
@@ -62,22 +62,6 @@ _COLUMNS = """
 share of the step's. The times are those of the kernels.
 [How it was measured, and the contents](../benchmarks.md)
 """
-# What somebody must know who compares the steps of an exercise.
-_NOTES = {
-    "12.1_zero_copy_dot": "Do not compare the three: `copies` is timed without its copies, "
-    "`zero_copy` reads over the bus, and `staged` copies within its time. The program prints the "
-    "times of the whole.",
-    "12.2_multi_gpu_dot": "On two devices. `staged` is timed with its copies, the others without.",
-    "12.3_portable_pinned": "Do not compare the two: `copies` is timed without its copies, and the "
-    "kernels of `zero_copy` read over the bus. The program prints the times of the whole.",
-    "15.5_open_addressing": "Without a number: keys are inserted; (2): found; (3): looked for and "
-    "not there; (4): erased.",
-    "17.4_memory_pools": "The unit is a job. What a copy does in the same time is no goal here, "
-    "since the jobs are short.",
-    "19.1_peer_copies": "On two devices.",
-    "20.2_mpi_heat": "Four ranks share two devices.",
-    "20.4_scaling_model": "Beyond the measured points, the model is an opinion.",
-}
 _FIGURES = ": figures"  # in headings: the printed book has one page, in which the chapters' are
 _NOTHING = "Nothing has been measured in this way yet.\n"
 
@@ -143,13 +127,15 @@ def pictures(root: Path) -> Dict[str, Picture]:
 def files(root: Path) -> Dict[str, str]:
     """The pages, the charts and the chapters, as they should be: path and text."""
     runs, plots = _runs(root), program_plots.pictures(root / FOLDER)
+    notes = _notes(root)
     found = {path: picture.standalone() for path, picture in pictures(root).items()}
     contents = ["| exercise | measured on |", "| --- | --- |"]
     for exercise in sorted({*runs, *plots}):
         own, drawn = runs.get(exercise, []), plots.get(exercise, [])
         part, page = _part(exercise)
         head = f"# Benchmarks: {part}\n{_COLUMNS}"
-        found[page] = found.get(page, head) + _section(root, exercise, own, drawn)
+        section = _section(root, exercise, own, drawn, notes.get(exercise, ""))
+        found[page] = found.get(page, head) + section
         where = "; ".join(dict.fromkeys(run.where for run in own)) or "see the plot"
         contents.append(f"| [{_heading(exercise)}]({_target(exercise)}) | {where} |")
     listed = "\n".join(contents) + "\n" if len(contents) > 2 else _NOTHING
@@ -157,7 +143,7 @@ def files(root: Path) -> Dict[str, str]:
     blocks: Dict[str, str] = {}
     for exercise, own in runs.items():
         for run in [run for run in own if run.charts][:1]:
-            blocks[exercise] = _block(exercise, run)
+            blocks[exercise] = _block(exercise, run, notes.get(exercise, ""))
     for chapter in sorted((root / "docs").glob("[0-9][0-9]_*.md")):
         text = chapter.read_text(encoding="utf-8")
         wanted = _with_charts(text, blocks)
@@ -183,12 +169,23 @@ def _target(exercise: str) -> str:
     return f"{_part(exercise)[1][len('docs/') :]}#{anchor}"
 
 
-def _section(root: Path, exercise: str, runs: List[_Run], plots: List[Picture]) -> str:
+def _notes(root: Path) -> Dict[str, str]:
+    """What each exercise says of its figures, by its name."""
+    return {
+        each.full_name: metadata.read(each).figures
+        for each in exercises.find_exercises(root)
+        if each.metadata_file.is_file()  # (that it is there is a rule of its own)
+    }
+
+
+def _section(
+    root: Path, exercise: str, runs: List[_Run], plots: List[Picture], figures: str
+) -> str:
     lines = ["", f"## {_heading(exercise)}{_FIGURES}"]
     for chapter in (root / "docs").glob(f"{exercise[:2]}_*.md"):
         anchor = pages.anchors(f"## {_heading(exercise)}")[0]
         lines += ["", f"[In the chapter](../{chapter.name}#{anchor})"]
-    lines += ["", _NOTES[exercise]] if exercise in _NOTES else []
+    lines += ["", figures] if figures else []
     for run in runs:
         rows = [benchmarks.HEAD, tuple("---" for _ in benchmarks.HEAD)]
         rows += benchmarks.rows(run.results, cpu_device=False)
@@ -206,10 +203,10 @@ def _shown(drawn: List[Picture], above: str = "") -> List[str]:
     return lines
 
 
-def _block(exercise: str, run: _Run) -> str:
+def _block(exercise: str, run: _Run, figures: str) -> str:
     commit = f", commit `{run.report.commit}`" if run.report.commit else ""
     note = f"*Measured on: {run.where}{commit}. [All figures]({_target(exercise)}).*"
-    said = [_NOTES[exercise], ""] if exercise in _NOTES else []
+    said = [figures, ""] if figures else []
     return "\n".join([BEGIN, *_shown(run.charts), "", *said, note, "", END])
 
 

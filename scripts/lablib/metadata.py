@@ -7,6 +7,7 @@
     prerequisites = ["03.1"]   # only those that no other one of the list builds on
     bench = ["--size 1M"]      # what `scripts/lab bench` runs each step with; nothing: the defaults
     profile = "--size 64K"     # what `scripts/lab profile` runs it with: enough to see all accesses
+    figures = "…"              # what must be known before steps are compared by `bench`'s figures
     [points]                   # only if the steps do not weigh the same
     static_shared = 60
     dynamic_shared = 40
@@ -34,7 +35,7 @@ else:
         raise LabError("reading TOML files needs Python 3.11 or later.")
 
 
-_KEYS = ("minutes", "prerequisites", "bench", "profile", "points")
+_KEYS = ("minutes", "prerequisites", "bench", "profile", "figures", "points")
 _MOST_MINUTES = 600
 _STRING = r'"(?:[^"\\]|\\.)*"'
 _SUMMARY = re.compile(r"\*About \d+ minutes?\..*\*$")
@@ -46,6 +47,7 @@ class Metadata:
     prerequisites: Tuple[str, ...] = ()
     bench: Tuple[str, ...] = ()
     profile: Optional[str] = None  # arguments; "": its defaults are small enough
+    figures: str = ""  # a note beside them in the book
     points: Dict[str, int] = field(default_factory=dict)  # of each step; empty: all the same
 
 
@@ -88,6 +90,9 @@ def read(exercise: Exercise) -> Metadata:
     profile: Any = values.get("profile")
     if not (profile is None or profile == "" or str(profile).startswith("--")):
         raise refuse("profile", 'profile must be arguments, such as "--size 64K", or ""')
+    figures: Any = values.get("figures", "")
+    if not isinstance(figures, str):
+        raise refuse("figures", "figures must be a sentence in quotes")
     points = values.get("points", {})
     if not isinstance(points, dict) or not all(_whole(each, 100) for each in points.values()):
         raise refuse("points", "points must be a table of steps, each with 1 to 100 points")
@@ -95,7 +100,7 @@ def read(exercise: Exercise) -> Metadata:
     if points and sorted(points) != sorted(steps):
         known = ", ".join(steps) or "none"
         raise refuse("points", f"points must name each step of the contract once: {known}")
-    return Metadata(minutes, tuple(before), tuple(bench), profile, points)
+    return Metadata(minutes, tuple(before), tuple(bench), profile, figures, points)
 
 
 def _whole(value: object, most: int) -> bool:

@@ -629,6 +629,18 @@ class PageTest(LabTest):
         benchmark_page.write(self.root)
         self.assertEqual(before, chapter.read_text())
 
+    def test_what_the_exercise_says_of_its_figures_stands_beside_them(self):
+        note = "`static` is timed with its copies."
+        (folder,) = (self.root / "labs").glob("05_*/1_*")
+        text = f'minutes = 9\nprerequisites = []\nfigures = "{note}"\n'
+        (folder / "exercise.toml").write_text(text)
+        chapter = self.root / "docs/05_shared_memory.md"
+        chapter.write_text("# 05\n\n## 05.1 dot_product\n\nText.\n")
+        (self.folder / "h200.json").write_text(report(result(bytes=1e9)).text())
+        benchmark_page.write(self.root)
+        self.assertIn(f"\n\n{note}\n\n*Measured on", chapter.read_text())
+        self.assertIn(f"\n\n{note}\n\n**NVIDIA", (self.folder / "part_i.md").read_text())
+
     def plot(self, kind: str, rows: str, first: str = "# NVIDIA H200, 2026-11-26") -> str:
         """The picture of a table."""
         (self.folder / f"h200_{kind}.csv").write_text(f"{first}\n{rows}")
