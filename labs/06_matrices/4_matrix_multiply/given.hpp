@@ -12,19 +12,8 @@
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
-#include "lab/refuse_if.hpp"
+#include "lab/require_matrix.hpp"
 #include "lab/time_kernel.hpp"
 #include "matrix_multiply.hpp"
 
-namespace lab::matrix_multiply {
-
-/// Asked by division, since rows * columns may overflow.
-inline void require_matrix(const char* name, std::size_t elements, std::size_t rows,
-                           std::size_t columns) {
-  const bool right = rows == 0 || columns == 0 ? elements == 0
-                                               : elements / rows == columns && elements % rows == 0;
-  refuse_if(!right, "matrix_multiply: ", name, " has ", elements, " elements, and ", rows, " x ",
-            columns, " are needed");
-}
-
-}  // namespace lab::matrix_multiply
+namespace lab::matrix_multiply {}  // namespace lab::matrix_multiply

@@ -39,8 +39,8 @@ void launch(const T* a, const T* b, T* c, shape size) {
 
 template <class T>
 result<T> multiply_on_device(std::span<const T> a, std::span<const T> b, shape size) {
-  require_matrix("A", a.size(), size.m, size.k);
-  require_matrix("B", b.size(), size.k, size.n);
+  require_matrix("matrix_multiply: A", a.size(), size.m, size.k);
+  require_matrix("matrix_multiply: B", b.size(), size.k, size.n);
   if (size.m == 0 || size.n == 0) return {};  // a grid of no blocks would be an error
 
   const device_buffer device_a(a);

@@ -14,6 +14,7 @@
 #include "lab/errors.hpp"
 #include "lab/launch_limits.hpp"
 #include "lab/refuse_if.hpp"
+#include "lab/require_matrix.hpp"
 #include "lab/time_kernel.hpp"
 #include "tiled_matmul.hpp"
 
@@ -29,18 +30,6 @@ inline dim3 grid_for(shape size, std::size_t rows, std::size_t columns) {
   refuse_if(down > static_cast<std::size_t>(limit), "tiled_matmul: ", size.m, " rows need ", down,
             " rows of blocks, and a grid has at most ", limit);
   return dim3(static_cast<unsigned>(across), static_cast<unsigned>(down));
-}
-
-/// Whether `elements` is rows * columns; asked by division, since that product may overflow.
-inline bool is_product(std::size_t elements, std::size_t rows, std::size_t columns) {
-  if (rows == 0 || columns == 0) return elements == 0;
-  return elements / rows == columns && elements % rows == 0;
-}
-
-inline void require_matrix(const char* name, std::size_t elements, std::size_t rows,
-                           std::size_t columns) {
-  refuse_if(!is_product(elements, rows, columns), "tiled_matmul: ", name, " has ", elements,
-            " elements, and ", rows, " x ", columns, " are needed");
 }
 
 /// An element of a matrix, zero where it has no such element.

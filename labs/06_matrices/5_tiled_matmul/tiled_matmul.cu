@@ -238,8 +238,8 @@ void launch(step which, const float* a, const float* b, float* c, shape size) {
 }  // namespace
 
 result multiply(step which, std::span<const float> a, std::span<const float> b, shape size) {
-  require_matrix("A", a.size(), size.m, size.k);
-  require_matrix("B", b.size(), size.k, size.n);
+  require_matrix("tiled_matmul: A", a.size(), size.m, size.k);
+  require_matrix("tiled_matmul: B", b.size(), size.k, size.n);
   if (size.m == 0 || size.n == 0) return {};  // a grid of no blocks would be an error
 
   const device_buffer device_a(a);

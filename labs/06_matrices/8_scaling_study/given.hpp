@@ -18,6 +18,7 @@
 #include "lab/errors.hpp"
 #include "lab/refuse_if.hpp"
 #include "lab/report.hpp"
+#include "lab/require_matrix.hpp"
 #include "lab/timer.hpp"
 #include "scaling_study.hpp"
 
@@ -33,9 +34,6 @@ inline void require_sensible(const problem& what) {
   const auto [m, n, k] = what.size;
   refuse_if(m == 0 || n == 0 || k == 0,
             "scaling_study: a product with m, n or k = 0 has no operations to count");
-  const auto is_product = [](std::size_t elements, std::size_t rows, std::size_t columns) {
-    return elements / rows == columns && elements % rows == 0;  // rows * columns may overflow
-  };
   refuse_if(!is_product(what.a.size(), m, k) || !is_product(what.b.size(), k, n) ||
                 !is_product(what.c.size(), m, n),
             "scaling_study: a, b or c is not as long as the problem's size says");

@@ -17,6 +17,7 @@
 #include "lab/errors.hpp"
 #include "lab/launch_limits.hpp"
 #include "lab/refuse_if.hpp"
+#include "lab/require_matrix.hpp"
 #include "lab/time_kernel.hpp"
 
 namespace lab::async_copy {
@@ -119,18 +120,9 @@ inline dim3 grid_for(shape size) {
 
 // --- what cannot be multiplied -------------------------------------------------------------------
 
-/// Asked by division, since rows * columns may overflow.
-inline void require_matrix(const char* name, std::size_t elements, std::size_t rows,
-                           std::size_t columns) {
-  const bool right = rows == 0 || columns == 0 ? elements == 0
-                                               : elements / rows == columns && elements % rows == 0;
-  refuse_if(!right, "async_copy: ", name, " has ", elements, " elements, and ", rows, " x ",
-            columns, " are needed");
-}
-
 inline void check_input(std::size_t a, std::size_t b, shape size, int stages) {
-  require_matrix("A", a, size.m, size.k);
-  require_matrix("B", b, size.k, size.n);
+  require_matrix("async_copy: A", a, size.m, size.k);
+  require_matrix("async_copy: B", b, size.k, size.n);
   refuse_if(stages < kFewestStages || stages > kMostStages, "async_copy: ", stages,
             " stages; take ", kFewestStages, " to ", kMostStages);
 }

@@ -15,7 +15,7 @@
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
 #include "lab/launch_limits.hpp"
-#include "lab/refuse_if.hpp"
+#include "lab/require_matrix.hpp"
 #include "lab/time_kernel.hpp"
 #include "wmma_product.hpp"
 
@@ -167,22 +167,13 @@ inline device_buffer<__half> halves_of(std::span<const float> values) {
   return to;
 }
 
-/// Asked by division, since rows * columns may overflow.
-inline void require_matrix(const char* name, std::size_t elements, std::size_t rows,
-                           std::size_t columns) {
-  const bool right = rows == 0 || columns == 0 ? elements == 0
-                                               : elements / rows == columns && elements % rows == 0;
-  refuse_if(!right, "wmma_product: ", name, " has ", elements, " elements, and ", rows, " x ",
-            columns, " are needed");
-}
-
 /// The product, with A and B brought to the device, rounded to half there, and C fetched.
 /// launch(in, c) launches the kernel.
 template <class Launch>
 result multiply_by(std::span<const float> a, std::span<const float> b, shape size,
                    const Launch& launch) {
-  require_matrix("A", a.size(), size.m, size.k);
-  require_matrix("B", b.size(), size.k, size.n);
+  require_matrix("wmma_product: A", a.size(), size.m, size.k);
+  require_matrix("wmma_product: B", b.size(), size.k, size.n);
   if (size.m == 0 || size.n == 0) return {};  // a grid of no blocks would be an error
   const device_buffer<__half> half_a = halves_of(a), half_b = halves_of(b);
   device_buffer<float> c(size.m * size.n);

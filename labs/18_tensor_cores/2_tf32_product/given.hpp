@@ -22,6 +22,7 @@
 #include "lab/errors.hpp"
 #include "lab/launch_limits.hpp"
 #include "lab/refuse_if.hpp"
+#include "lab/require_matrix.hpp"
 #include "lab/time_kernel.hpp"
 #include "lab/wgmma.hpp"
 #include "tf32_product.hpp"
@@ -335,15 +336,6 @@ class device_matrix {
   matrix view_;
 };
 
-/// Asked by division, since rows * columns may overflow.
-inline void require_matrix(const char* name, std::size_t elements, std::size_t rows,
-                           std::size_t columns) {
-  const bool right = rows == 0 || columns == 0 ? elements == 0
-                                               : elements / rows == columns && elements % rows == 0;
-  refuse_if(!right, "tf32_product: ", name, " has ", elements, " elements, and ", rows, " x ",
-            columns, " are needed");
-}
-
 inline void require_device_for(step which) {
   const unsigned major = device_limit(cudaDevAttrComputeCapabilityMajor);
   refuse_if(major < 8, "tf32_product: TF32 needs compute capability 8.0, and this device has ",
@@ -357,8 +349,8 @@ inline void require_device_for(step which) {
 template <class Launch>
 result multiply_by(step which, std::span<const float> a, std::span<const float> b, shape size,
                    const Launch& launch) {
-  require_matrix("A", a.size(), size.m, size.k);
-  require_matrix("B", b.size(), size.n, size.k);
+  require_matrix("tf32_product: A", a.size(), size.m, size.k);
+  require_matrix("tf32_product: B", b.size(), size.n, size.k);
   constexpr std::size_t kMost = std::numeric_limits<std::int32_t>::max() - 256;
   refuse_if(std::max({size.m, size.n, size.k}) > kMost, "tf32_product: at most ", kMost,
             " rows or columns");

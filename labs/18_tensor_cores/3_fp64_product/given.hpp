@@ -17,7 +17,7 @@
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
 #include "lab/launch_limits.hpp"
-#include "lab/refuse_if.hpp"
+#include "lab/require_matrix.hpp"
 #include "lab/shared_fragment.hpp"
 #include "lab/time_kernel.hpp"
 
@@ -328,24 +328,13 @@ void launch_one_stage(const factors& in, double* c) {
   one_stage<Sums, kAligned><<<blocks_for<T>(in.size), T::kThreads>>>(in, c);
 }
 
-// --- what cannot be multiplied -------------------------------------------------------------------
-
-/// Asked by division, since rows * columns may overflow.
-inline void require_matrix(const char* name, std::size_t elements, std::size_t rows,
-                           std::size_t columns) {
-  const bool right = rows == 0 || columns == 0 ? elements == 0
-                                               : elements / rows == columns && elements % rows == 0;
-  refuse_if(!right, "fp64_product: ", name, " has ", elements, " elements, and ", rows, " x ",
-            columns, " are needed");
-}
-
 /// The product, with A and B brought to the device and C fetched. launch(aligned, in, c) launches
 /// the kernel; the type of `aligned` is std::true_type or std::false_type.
 template <class Launch>
 result multiply_by(std::span<const double> a, std::span<const double> b, shape size,
                    const Launch& launch) {
-  require_matrix("A", a.size(), size.m, size.k);
-  require_matrix("B", b.size(), size.k, size.n);
+  require_matrix("fp64_product: A", a.size(), size.m, size.k);
+  require_matrix("fp64_product: B", b.size(), size.k, size.n);
   if (device_limit(cudaDevAttrComputeCapabilityMajor) < 8)
     throw not_possible("fp64_product: doubles on tensor cores need compute capability 8.0");
   if (size.m == 0 || size.n == 0) return {};  // a grid of no blocks would be an error

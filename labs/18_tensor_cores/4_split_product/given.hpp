@@ -20,6 +20,7 @@
 #include "lab/errors.hpp"
 #include "lab/launch_limits.hpp"
 #include "lab/refuse_if.hpp"
+#include "lab/require_matrix.hpp"
 #include "lab/shared_fragment.hpp"
 #include "lab/time_kernel.hpp"
 #include "split_product.hpp"
@@ -287,17 +288,6 @@ void launch_product(Kernel kernel, const whole_matrices& all, const split_matric
   kernel<<<static_cast<unsigned>(blocks), T::kThreads, kBytes>>>(all, in);
 }
 
-// --- what cannot be multiplied -------------------------------------------------------------------
-
-/// Asked by division, since rows * columns may overflow.
-inline void require_matrix(const char* name, std::size_t elements, std::size_t rows,
-                           std::size_t columns) {
-  const bool right = rows == 0 || columns == 0 ? elements == 0
-                                               : elements / rows == columns && elements % rows == 0;
-  refuse_if(!right, "split_product: ", name, " has ", elements, " elements, and ", rows, " x ",
-            columns, " are needed");
-}
-
 inline unsigned blocks_for(std::size_t n, std::size_t each, const char* what) {
   const std::size_t blocks = (n + each - 1) / each;
   require_at_most(cudaDevAttrMaxGridDimX, blocks, what);
@@ -309,8 +299,8 @@ inline unsigned blocks_for(std::size_t n, std::size_t each, const char* what) {
 template <class Launch>
 result multiply_by(std::span<const float> a, std::span<const float> b, shape size, unsigned count,
                    const Launch& launch) {
-  require_matrix("A", a.size(), size.m, size.k);
-  require_matrix("B", b.size(), size.k, size.n);
+  require_matrix("split_product: A", a.size(), size.m, size.k);
+  require_matrix("split_product: B", b.size(), size.k, size.n);
   if (device_limit(cudaDevAttrComputeCapabilityMajor) < 8)
     throw not_possible("split_product: bfloat16 on tensor cores needs compute capability 8.0");
   refuse_if(size.k > kMostK, "split_product: k is ", size.k, ", and may be at most ", kMostK);
