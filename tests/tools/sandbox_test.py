@@ -132,8 +132,8 @@ class BubblewrapTest(SandboxTest, unittest.TestCase):
     name = "bubblewrap"
 
 
-class PodmanTest(SandboxTest, unittest.TestCase):
-    name = "podman"
+class WithControlGroupsTest(SandboxTest):
+    """For those that limit all processes of a submission together."""
 
     def test_all_processes_together_are_limited(self):
         limits = sandbox.Limits(cpu_seconds=30, memory_bytes=256 << 20, processes=16)
@@ -143,6 +143,14 @@ class PodmanTest(SandboxTest, unittest.TestCase):
         one = "head -c 200M /dev/zero | tail -c 200M >/dev/null; [ $? = 0 ] && echo ENOUGH"
         script = f"for i in 1 2 3 4; do ({one}) & done; wait"
         self.assertLess(self.said(script, limits=limits).count("ENOUGH"), 4)
+
+
+class SystemdTest(WithControlGroupsTest, unittest.TestCase):
+    name = "bubblewrap-systemd"
+
+
+class PodmanTest(WithControlGroupsTest, unittest.TestCase):
+    name = "podman"
 
     def test_who_is_killed_at_once_leaves_nothing_behind(self):
         for moment in (0.05, 0.2, 0.4, 0.8):
@@ -160,8 +168,11 @@ class PodmanTest(SandboxTest, unittest.TestCase):
 
 class FindTest(unittest.TestCase):
     def test_the_first_that_works_is_taken(self):
-        problems = {"bubblewrap": "", "podman": ""}
+        problems = {"bubblewrap-systemd": "", "bubblewrap": "", "podman": ""}
         with mock.patch.object(sandbox, "_problem", lambda one: problems[one.name]):
+            self.assertEqual(sandbox.find().name, "bubblewrap-systemd")
+            self.assertEqual(sandbox.find(on_cluster=True).name, "bubblewrap")
+            problems["bubblewrap-systemd"] = "systemd-run is not installed"
             self.assertEqual(sandbox.find().name, "bubblewrap")
             self.assertEqual(sandbox.find("podman").name, "podman")
             problems["bubblewrap"] = "bwrap is not installed"
@@ -171,8 +182,37 @@ class FindTest(unittest.TestCase):
             problems["podman"] = "podman does not work here"
             with self.assertRaisesRegex(LabError, "bwrap is not installed; podman does not work"):
                 sandbox.find()
-            with self.assertRaisesRegex(LabError, "no sandbox 'docker'; there are bubblewrap, pod"):
+            with self.assertRaisesRegex(LabError, "no sandbox 'docker'; there are bubblewrap-sys"):
                 sandbox.find("docker")
+            with self.assertRaisesRegex(LabError, "'bubblewrap-systemd'; there are bubblewrap, p"):
+                sandbox.find("bubblewrap-systemd", on_cluster=True)
+
+    def test_who_may_not_make_namespaces_is_told_what_to_do(self):
+        place = sandbox.Bubblewrap("bubblewrap", True, "bubblewrap", "true")
+        refused = sandbox.Answer(1, b"", b"bwrap: setting up uid map: Permission denied")
+        for ubuntu, said in ((True, "docs/instructors.md, 'Ubuntu'"), (False, "in a container")):
+            with mock.patch.object(sandbox, "run", lambda command: refused), mock.patch.object(
+                sandbox, "_restricts_user_namespaces", lambda ubuntu=ubuntu: ubuntu
+            ):
+                problem = sandbox._problem(place)
+            self.assertIn("setting up uid map", problem)
+            self.assertIn(said, problem)
+
+    def test_limits_that_are_none_are_noticed(self):
+        place = sandbox.Systemd("bubblewrap-systemd", True, "systemd", "true")
+        for limited in ("", "processes", "memory"):
+            wide = {"processes": b"/bin/true", "memory": b"/dev/zero"}.get(limited, b"")
+
+            def run(command, wide=wide):
+                script = command[-1].encode()
+                if b"inside" in script:
+                    return sandbox.Answer(0, b"inside\n", b"")
+                return sandbox.Answer(0, b"free\n" if wide and wide in script else b"", b"")
+
+            with mock.patch.object(sandbox, "run", run):
+                problem = sandbox._problem(place)
+            self.assertEqual(problem != "", limited != "", problem)
+            self.assertIn(limited, problem)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@
 
 Bubblewrap, or podman where it is not, gives a process namespaces of its own: it sees a read-only
 system, a small /tmp and the files that it needs, no network, no other process. prlimit bounds what
-it may use.
+it may use, and control groups what all its processes may use together.
 """
 
 import contextlib
@@ -38,6 +38,11 @@ class Limits:
     file_bytes: int = TMP_BYTES
     processes: int = 256  # of all that the same user runs in the sandbox; not of root's. 0: any
     files: int = 256
+
+    @property
+    def memory_together(self) -> int:
+        """Of all processes, with what they write to /tmp and /dev/shm."""
+        return self.memory_bytes + 2 * TMP_BYTES
 
     def command(self) -> List[str]:
         # Who may do less, as on graders of other systems, cannot allow more.
@@ -86,6 +91,10 @@ class Sandbox:
         they are seen."""
         return [*limits.command(), *words]
 
+    def lacks(self) -> str:
+        """What it does not do on this machine, although it starts."""
+        return ""
+
 
 class Bubblewrap(Sandbox):
     def command(
@@ -125,6 +134,53 @@ class Bubblewrap(Sandbox):
         return [*limits.command(), *isolated, *words]
 
 
+class Systemd(Bubblewrap):
+    """Bubblewrap in a scope of systemd, whose control group limits all processes of it together.
+
+    Not for what a cluster's scheduler started: a scope is outside of its job's control group."""
+
+    def command(
+        self,
+        words: Sequence[str],
+        limits: Limits,
+        *,
+        readable: Readable = (),
+        folder: str = "/tmp",
+    ) -> List[str]:
+        # (The group counts the processes: other programs of the same user do not matter.)
+        alone = dataclasses.replace(limits, processes=0)
+        inside = super().command(words, alone, readable=readable, folder=folder)
+        return [*_scope(limits.memory_together, limits.processes), *inside]
+
+    def lacks(self) -> str:
+        for resource_name, scope, script in (
+            ("processes", _scope(TMP_BYTES, 1), "/bin/true; echo free"),
+            ("memory", _scope(8 << 20, 9), "x=$(head -c 64M /dev/zero | tr '\\0' x); echo free"),
+        ):
+            if b"free" in run([*scope, "/bin/sh", "-c", script]).output:
+                return f"its control groups limit no {resource_name} here"
+        return ""
+
+
+def _scope(memory_bytes: int, processes: int) -> List[str]:
+    """Starts what follows in a control group. It becomes that program: no process is between."""
+    # The manager of an account that is not root is found by a variable which grading does not pass.
+    user = ["env", f"XDG_RUNTIME_DIR=/run/user/{os.geteuid()}"], ["--user"]
+    before, option = ([], []) if os.geteuid() == 0 else user
+    return [
+        *before,
+        "systemd-run",
+        *option,
+        "--scope",
+        "--quiet",
+        "--collect",
+        f"--property=MemoryMax={memory_bytes}",
+        "--property=MemorySwapMax=0",
+        f"--property=TasksMax={processes or 'infinity'}",
+        "--",
+    ]
+
+
 class Podman(Sandbox):
     """A container without an image, started by podman.py. Control groups limit all processes of it
     together, so that its user's other processes, and containers, count for nothing."""
@@ -137,7 +193,9 @@ class Podman(Sandbox):
         readable: Readable = (),
         folder: str = "/tmp",
     ) -> List[str]:
-        memory = limits.memory_bytes + 2 * TMP_BYTES
+        memory = limits.memory_together
+        most = resource.getrlimit(resource.RLIMIT_NPROC)[1]
+        processes = 16384 if most < 0 else min(16384, most)
         options = [
             "--cap-drop=all",
             "--security-opt=no-new-privileges",
@@ -152,7 +210,8 @@ class Podman(Sandbox):
             f"--memory={memory}b",
             f"--memory-swap={memory}b",
             f"--ulimit=nofile={limits.files}:{limits.files}",
-            "--ulimit=nproc=16384:16384",  # of all containers; podman's default may be refused
+            # Of all containers. Podman's default may be more than this account may have.
+            f"--ulimit=nproc={processes}:{processes}",
             f"--workdir={folder}",
             # Without privileges the first user of the container is who has started it, as in the
             # other sandbox.
@@ -183,17 +242,19 @@ _HAS_LIMITS = (
     f" grep -qx {COMPILE.processes} || {{ echo 'it limits no processes' >&2; false; }}; }}"
 )
 ALL = (
+    Systemd("bubblewrap-systemd", True, "systemd", "systemd-run"),
     Bubblewrap("bubblewrap", True, "bubblewrap", "bwrap"),
     Podman("podman", True, "podman", "podman", _HAS_LIMITS),
 )
 
 
-def find(name: str = "") -> Sandbox:
+def find(name: str = "", *, on_cluster: bool = False) -> Sandbox:
     """The sandbox of that name, or the first that works on this machine; without one, an error that
     says what it needs."""
-    wanted = [one for one in ALL if not name or one.name == name]
+    there = [one for one in ALL if not (on_cluster and isinstance(one, Systemd))]
+    wanted = [one for one in there if not name or one.name == name]
     if not wanted:
-        names = ", ".join(one.name for one in ALL)
+        names = ", ".join(one.name for one in there)
         raise LabError(f"there is no sandbox '{name}'; there are {names}.", USAGE)
     problems = []
     for one in wanted:
@@ -215,12 +276,26 @@ def _problem(place: Sandbox) -> str:
             return f"{program} is not installed (package {package})"
     answer = run(place.command(["/bin/sh", "-c", f"{place.probe} && echo inside"], COMPILE))
     if answer.output.strip() == b"inside":
-        return ""
+        return place.lacks() and f"{place.program}: {place.lacks()}"
     said = answer.errors.decode("utf-8", "replace").strip() or f"status {answer.status}"
-    return (
-        f"{place.program} does not work here: {said} (in a container it may need user namespaces"
-        " to be allowed)"
-    )
+    hint = "in a container it may need user namespaces to be allowed"
+    if isinstance(place, Bubblewrap) and _restricts_user_namespaces():
+        hint = (
+            "AppArmor allows user namespaces only to programs with a profile of their own;"
+            " docs/instructors.md, 'Ubuntu', has the two commands that give bwrap one"
+        )
+    return f"{place.program} does not work here: {said} ({hint})"
+
+
+def _restricts_user_namespaces() -> bool:
+    """Ubuntu since 23.10."""
+    try:
+        return (
+            Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns").read_text().strip()
+            == "1"
+        )
+    except OSError:
+        return False
 
 
 @dataclass(frozen=True)

@@ -117,7 +117,12 @@ def _rubric(root: Path, options: argparse.Namespace) -> Rubric:
 def _sandbox(options: argparse.Namespace) -> sandbox.Sandbox:
     if options.no_sandbox and options.sandbox:
         raise LabError("--sandbox and --no-sandbox exclude each other.", USAGE)
-    return sandbox.NONE if options.no_sandbox else sandbox.find(options.sandbox)
+    on_cluster = bool(options.slurm or options.slurm_task)
+    return (
+        sandbox.NONE
+        if options.no_sandbox
+        else sandbox.find(options.sandbox, on_cluster=on_cluster)
+    )
 
 
 def _grade(root: Path, options: argparse.Namespace) -> int:
