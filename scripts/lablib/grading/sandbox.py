@@ -282,7 +282,7 @@ def _problem(place: Sandbox) -> str:
     if isinstance(place, Bubblewrap) and _restricts_user_namespaces():
         hint = (
             "AppArmor allows user namespaces only to programs with a profile of their own;"
-            " docs/instructors.md, 'Ubuntu', has the two commands that give bwrap one"
+            " docs/instructors.md, 'Ubuntu', has the commands that give bwrap one"
         )
     return f"{place.program} does not work here: {said} ({hint})"
 
