@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Dict, List, Sequence, Tuple
 
-from lablib import benchmarks, exercises, metadata, pages
+from lablib import benchmarks, exercises, figure_tables, metadata, pages
 from lablib.drawing import charts, program_plots
 from lablib.drawing.picture import Picture
 from lablib.errors import LabError
@@ -212,7 +212,7 @@ def files(root: Path) -> Dict[str, str]:
             blocks[exercise] = _block(exercise, run, notes.get(exercise, ""))
     for chapter in sorted((root / "docs").glob("[0-9][0-9]_*.md")):
         text = chapter.read_text(encoding="utf-8")
-        wanted = _with_charts(text, blocks)
+        wanted = figure_tables.written(chapter, _with_charts(text, blocks), reports(root))
         if wanted != text:
             found[chapter.relative_to(root).as_posix()] = wanted
     return found
@@ -327,6 +327,19 @@ def _parted(section: str) -> Tuple[str, str, str]:
     if not (begin and end):
         return section, "", ""
     return before.rstrip("\n"), here, after.strip("\n")
+
+
+def by_hand(root: Path) -> List[Tuple[str, int, str]]:
+    """Chapter, line and exercise of each table with figures that nothing keeps up to date."""
+    steps = {
+        exercise[:4]: {step for run in own for step in run.steps}
+        for exercise, own in _runs(root).items()
+    }
+    return [
+        (chapter.relative_to(root).as_posix(), line, exercise)
+        for chapter in sorted((root / "docs").glob("[0-9][0-9]_*.md"))
+        for line, exercise in figure_tables.by_hand(chapter.read_text(encoding="utf-8"), steps)
+    ]
 
 
 def stale(root: Path) -> List[str]:

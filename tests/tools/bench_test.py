@@ -761,6 +761,63 @@ class PageTest(LabTest):
         self.assertIn("This run is older than `second`.", old)
         self.assertNotIn("older", new)
 
+    def test_a_table_in_a_chapter_is_filled_in(self):
+        begin = "<!-- Figures: 05.1, h200.json, {} -->\n"
+        chapter = self.root / "docs/05_shared_memory.md"
+        body = "".join(
+            f"{begin.format(what)}old\n<!-- Figures end. -->\n\n"
+            for what in ("size 2M", "rates by size", "ms by size")
+        )
+        chapter.write_text(f"# 05\n\n## 05.1 dot_product\n\n{body}")
+        more = {"limit": 4e12, "library": "L", "library_ms": 1.0}
+        (self.folder / "h200.json").write_text(
+            report(
+                result("a", bytes=1e9, arguments="--size 1M", limit=4e12),
+                result("a", bytes=2e9, arguments="--size 2M", **more),
+                result("b", [1.0], bytes=2e9, arguments="--size 2M", **more),
+            ).text()
+        )
+        self.assertIn("docs/05_shared_memory.md", benchmark_page.stale(self.root))
+        benchmark_page.write(self.root)
+        text = chapter.read_text()
+        for line in (
+            "| step | ms | GB/s | of a copy | of L |\n",
+            "| `a` | 2 | 1000 | 25 % | 50 % |\n",
+            "| `b` | 1 | 2000 | 50 % | 100 % |\n\n*Measured on: NVIDIA H200, 2026-11-22.*\n",
+            "| step | `--size 1M` | `--size 2M` |\n",
+            "| `a` | 500 | 1000 (50 %) |\n",
+            "| `b` |  | 2000 (100 %) |\n| L |  | 2000 |\n",
+            "| `b` |  | 1 (100 %) |\n| L |  | 1 |\n",
+        ):
+            self.assertIn(line, text)
+        self.assertEqual([], benchmark_page.stale(self.root))
+        self.assertEqual([], benchmark_page.by_hand(self.root))
+        for wrong in (
+            "05.1, h100.json, size 2M",
+            "05.1, h200.json, size 9M",
+            "05.1, h200.json, --size 2M",
+        ):
+            chapter.write_text(f"<!-- Figures: {wrong} -->\n<!-- Figures end. -->\n")
+            with self.subTest(wrong), self.assertRaisesRegex(LabError, ":1: .* has no figures"):
+                benchmark_page.write(self.root)
+
+    def test_a_table_by_hand_needs_a_reason(self):
+        chapter = self.root / "docs/05_shared_memory.md"
+        (self.folder / "h200.json").write_text(report(result("static", bytes=1e9)).text())
+        benchmark_page.write(self.root)
+        for found, before, table in (
+            (1, "", "| step | ms |\n|---|---|\n| `static` | 13.8 |"),
+            (1, "", "| step | |\n|---|---|\n| `static`, 32 blocks | 149 GB/s |"),
+            (1, "", "| step | of a copy |\n|---|---|\n| `static` | 3 % |"),
+            (0, "<!-- Not in docs/benchmarks: another size. -->\n\n", "| `static` | 13.8 ms |"),
+            (0, "", "| step | barriers |\n|---|---|\n| `static` | 17 |"),
+            (0, "", "| step | ms |\n|---|---|\n| `other` | 13.8 |"),
+            (0, "## 05.2 y\n\n", "| step | ms |\n|---|---|\n| `static` | 13.8 |"),
+        ):
+            chapter.write_text(f"# 05\n\n## 05.1 dot_product\n\n{before}{table}\n")
+            with self.subTest(table, before=before):
+                self.assertEqual(found, len(benchmark_page.by_hand(self.root)))
+
     def test_what_the_exercise_says_of_its_figures_stands_beside_them(self):
         note = "`static` is timed with its copies."
         (folder,) = (self.root / "labs").glob("05_*/1_*")
