@@ -8,9 +8,9 @@ programs have written (`--csv`)."""
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Dict, List, Tuple
+from typing import Dict, List, Sequence, Tuple
 
-from lablib import benchmarks, exercises, metadata, pages
+from lablib import benchmarks, exercises, figure_tables, metadata, pages
 from lablib.drawing import charts, program_plots
 from lablib.drawing.picture import Picture
 from lablib.errors import LabError
@@ -24,8 +24,8 @@ _INTRO = """\
 # Benchmarks
 
 How fast the solutions of this course are on GPUs. Each exercise that has been measured has charts
-or tables, of one run each, with the newest run first. Compare only what is of one run: the rows of
-this table are of different devices.
+or tables, of one run each, with the newest run first. Compare only what is of one run: never the
+figures of one device with those of another. The table says when what was measured, on which device.
 """
 _HOW = """\
 ## How it was measured
@@ -53,8 +53,13 @@ many nothing has been measured here.
 Until 2026-11-25 a library's calls were timed one by one, which charges each with its launch. For
 a call of less than half a millisecond that is too much, so no share is given there.
 
-Plots of what a program has written with `--csv` say themselves where that was. The tables are
-files in `docs/benchmarks/`.
+The plots of 20.4 and 21.1 show what their programs have written with `--csv`, to files in
+`docs/benchmarks/`.
+
+All rates of a chart or a table have the same unit, that of the largest one. A chart of rates by
+size has a logarithmic axis where a line spans a factor of 20, and says so. A copy is a line in a
+chart only if it is the same for all steps: a step that moves more bytes for each item is limited
+to fewer items.
 """
 # What the columns are, on each page of figures.
 _COLUMNS = """
@@ -74,12 +79,46 @@ END = "<!-- Charts end. -->"
 def reports(root: Path) -> Dict[str, benchmarks.Report]:
     """By the names of their files."""
     found = {}
+    names = kernels(root)
     for path in sorted((root / "docs" / "benchmarks").glob("*.json")):
         report = benchmarks.read(path)
+        own = benchmarks.by_exercise(report.results).items()
+        report.results = [
+            each
+            for exercise, results in own
+            for each in benchmarks.named(results, names.get(exercise, ()))
+        ]
         if report.cpu_device:
             raise LabError(f"{path} was measured on the CPU device, whose times are no figures.")
         found[path.stem] = report
     return found
+
+
+def kernels(root: Path) -> Dict[str, Tuple[str, ...]]:
+    """What the program of an exercise measures of each step, if it is more than one."""
+    found = {name: data.kernels for name, data in _metadata(root).items()}
+    return {name: each for name, each in found.items() if each}
+
+
+def _metadata(root: Path) -> Dict[str, metadata.Metadata]:
+    return {
+        each.full_name: metadata.read(each)
+        for each in exercises.find_exercises(root)
+        if each.metadata_file.is_file()  # (that it is there is a rule of its own)
+    }
+
+
+def _options(root: Path) -> Dict[str, List[str]]:
+    """What the programs call their steps, in their order, by exercise."""
+    found = {}
+    for exercise in exercises.find_exercises(root):
+        program = exercise.folder / "main.cpp"
+        text = program.read_text(encoding="utf-8") if program.is_file() else ""
+        found[exercise.full_name] = _OPTION.findall(text)
+    return found
+
+
+_OPTION = re.compile(r'\{"(\w+)",\s*(?:\w+::)*step::\w+')
 
 
 @dataclass(frozen=True)
@@ -90,6 +129,11 @@ class _Run:
     report: benchmarks.Report
     results: List[benchmarks.Result]
     charts: List[Picture]
+
+    @property
+    def steps(self) -> List[str]:
+        """Without the names of kernels."""
+        return [re.split(r": | \(", result.step)[0] for result in self.results]
 
     @property
     def where(self) -> str:
@@ -109,9 +153,11 @@ class _Run:
 def _runs(root: Path) -> Dict[str, List[_Run]]:
     """By exercise; the newest of each first."""
     found: Dict[str, List[_Run]] = {}
+    apart = {name for name, data in _metadata(root).items() if not data.compared}
     for name, report in sorted(reports(root).items(), key=lambda r: r[1].date, reverse=True):
         for exercise, results in benchmarks.by_exercise(report.results).items():
-            drawn = charts.pictures(f"{name}_{exercise}", exercise, results, report)
+            compared = exercise not in apart
+            drawn = charts.pictures(f"{name}_{exercise}", exercise, results, report, compared)
             found.setdefault(exercise, []).append(_Run(name, report, results, drawn))
     return found
 
@@ -127,17 +173,37 @@ def pictures(root: Path) -> Dict[str, Picture]:
 def files(root: Path) -> Dict[str, str]:
     """The pages, the charts and the chapters, as they should be: path and text."""
     runs, plots = _runs(root), program_plots.pictures(root / FOLDER)
-    notes = _notes(root)
+    notes = {name: data.figures for name, data in _metadata(root).items()}
+    _check_steps(root, runs, notes)
     found = {path: picture.standalone() for path, picture in pictures(root).items()}
-    contents = ["| exercise | measured on |", "| --- | --- |"]
+    sources = {
+        exercise: [_Source.read(root / FOLDER / f"{picture.name}.csv") for picture in drawn]
+        for exercise, drawn in plots.items()
+    }
+    devices = sorted(
+        {run.report.device for own in runs.values() for run in own}
+        | {source.device for own in sources.values() for source in own}
+    )
+    contents = [f"| {' | '.join(['exercise', *devices])} |", "| --- |" + " --- |" * len(devices)]
     for exercise in sorted({*runs, *plots}):
         own, drawn = runs.get(exercise, []), plots.get(exercise, [])
         part, page = _part(exercise)
         head = f"# Benchmarks: {part}\n{_COLUMNS}"
-        section = _section(root, exercise, own, drawn, notes.get(exercise, ""))
+        section = _section(root, exercise, own, notes.get(exercise, ""))
+        for picture, source in zip(drawn, sources.get(exercise, [])):
+            said = f"**{source.where}.** `{picture.name}.csv`."
+            section += "\n".join(["", said, *_shown([picture], "../")]) + "\n"
         found[page] = found.get(page, head) + section
-        where = "; ".join(dict.fromkeys(run.where for run in own)) or "see the plot"
-        contents.append(f"| [{_heading(exercise)}]({_target(exercise)}) | {where} |")
+        cells = [f"[{_heading(exercise)}]({_target(exercise)})"]
+        for device in devices:
+            dates = [run.report.date[:10] for run in own if run.report.device == device]
+            dates += [
+                f"{source.date} (plot)"
+                for source in sources.get(exercise, [])
+                if source.device == device
+            ]
+            cells.append(", ".join(dict.fromkeys(dates)))
+        contents.append(f"| {' | '.join(cells)} |")
     listed = "\n".join(contents) + "\n" if len(contents) > 2 else _NOTHING
     found[PAGE] = "\n".join([_INTRO, listed, _HOW])
     blocks: Dict[str, str] = {}
@@ -146,7 +212,7 @@ def files(root: Path) -> Dict[str, str]:
             blocks[exercise] = _block(exercise, run, notes.get(exercise, ""))
     for chapter in sorted((root / "docs").glob("[0-9][0-9]_*.md")):
         text = chapter.read_text(encoding="utf-8")
-        wanted = _with_charts(text, blocks)
+        wanted = figure_tables.written(chapter, _with_charts(text, blocks), reports(root))
         if wanted != text:
             found[chapter.relative_to(root).as_posix()] = wanted
     return found
@@ -169,18 +235,44 @@ def _target(exercise: str) -> str:
     return f"{_part(exercise)[1][len('docs/') :]}#{anchor}"
 
 
-def _notes(root: Path) -> Dict[str, str]:
-    """What each exercise says of its figures, by its name."""
-    return {
-        each.full_name: metadata.read(each).figures
-        for each in exercises.find_exercises(root)
-        if each.metadata_file.is_file()  # (that it is there is a rule of its own)
-    }
+@dataclass(frozen=True)
+class _Source:
+    """Where a plot's table was measured."""
+
+    device: str
+    date: str
+    where: str
+
+    @staticmethod
+    def read(path: Path) -> "_Source":
+        where = program_plots.read(path)[0].partition(": ")[0]
+        device = re.match(r"(?:\d+ )?([^,]+)", where)
+        date = re.search(r"\d{4}-\d\d-\d\d", where)
+        if not device or not date:
+            raise LabError(f"{path}: the first line must name a device and a date.")
+        return _Source(device[1], date[0], where)
 
 
-def _section(
-    root: Path, exercise: str, runs: List[_Run], plots: List[Picture], figures: str
-) -> str:
+def _check_steps(root: Path, runs: Dict[str, List[_Run]], notes: Dict[str, str]) -> None:
+    """A step without figures is a question that a reader has: the exercise must answer it."""
+    for exercise, options in _options(root).items():
+        measured = {step for run in runs.get(exercise, []) for step in run.steps}
+        for option in options:
+            if measured and option not in measured and f"`{option}`" not in notes[exercise]:
+                raise LabError(
+                    f"{exercise}: {FOLDER} has no figures of `{option}`: `figures` in its"
+                    " exercise.toml must say why."
+                )
+
+
+def _newer(own: Sequence[_Run], run: _Run) -> str:
+    """A sentence about the steps that only newer runs have; "" if there are none."""
+    newer = [step for other in own for step in other.steps if other.report.date > run.report.date]
+    names = [f"`{step}`" for step in dict.fromkeys(newer) if step not in run.steps]
+    return f" This run is older than {' and '.join(names)}." if names else ""
+
+
+def _section(root: Path, exercise: str, runs: List[_Run], figures: str) -> str:
     lines = ["", f"## {_heading(exercise)}{_FIGURES}"]
     for chapter in (root / "docs").glob(f"{exercise[:2]}_*.md"):
         anchor = pages.anchors(f"## {_heading(exercise)}")[0]
@@ -189,9 +281,10 @@ def _section(
     for run in runs:
         rows = [benchmarks.HEAD, tuple("---" for _ in benchmarks.HEAD)]
         rows += benchmarks.rows(run.results, cpu_device=False)
-        lines += ["", f"**{run.where}.** {run.conditions}", *_shown(run.charts, "../"), ""]
+        said = f"**{run.where}.** {run.conditions}{_newer(runs, run)}"
+        lines += ["", said, *_shown(run.charts, "../"), ""]
         lines += [f"| {' | '.join(cell.replace('|', ' ') for cell in row)} |" for row in rows]
-    return "\n".join([*lines, *_shown(plots, "../")]) + "\n"
+    return "\n".join(lines) + "\n"
 
 
 def _shown(drawn: List[Picture], above: str = "") -> List[str]:
@@ -234,6 +327,19 @@ def _parted(section: str) -> Tuple[str, str, str]:
     if not (begin and end):
         return section, "", ""
     return before.rstrip("\n"), here, after.strip("\n")
+
+
+def by_hand(root: Path) -> List[Tuple[str, int, str]]:
+    """Chapter, line and exercise of each table with figures that nothing keeps up to date."""
+    steps = {
+        exercise[:4]: {step for run in own for step in run.steps}
+        for exercise, own in _runs(root).items()
+    }
+    return [
+        (chapter.relative_to(root).as_posix(), line, exercise)
+        for chapter in sorted((root / "docs").glob("[0-9][0-9]_*.md"))
+        for line, exercise in figure_tables.by_hand(chapter.read_text(encoding="utf-8"), steps)
+    ]
 
 
 def stale(root: Path) -> List[str]:

@@ -5,9 +5,9 @@
 
 import json
 import statistics
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
 
 from lablib.errors import LabError
 
@@ -134,20 +134,42 @@ def read(path: Path) -> Report:
 # --- as text -------------------------------------------------------------------------------------
 
 
-def short(value: float, unit: str) -> str:
-    """4.29e12 and "B/s" as `4290 GB/s`; FLOP/s and other items with the prefix that fits."""
+@dataclass(frozen=True)
+class Scale:
+    """A unit with its prefix, for all numbers of a chart or a table: readers compare them."""
+
+    factor: float
+    unit: str
+
+    def number(self, value: float) -> str:
+        text = f"{value / self.factor:.4g}"
+        return f"{value / self.factor:.4f}" if "e" in text else text
+
+    def text(self, value: float) -> str:
+        return f"{self.number(value)} {self.unit}".rstrip()
+
+
+def scale(values: Iterable[float], unit: str) -> Scale:
+    """With the prefix that the largest of the values has alone."""
     prefixes = ("", "k", "M", "G", "T", "P")
-    number = 0
-    while value >= 10_000 and number + 1 < len(prefixes):
-        value /= 1000
+    number, most = 0, max(values, default=0)
+    while most >= 10_000 and number + 1 < len(prefixes):
+        most /= 1000
         number += 1
     prefix = prefixes[number]
     gap = " " if prefix and unit not in ("B/s", "FLOP/s") else ""
-    return f"{value:.4g} {prefix}{gap}{unit}"
+    return Scale(1000.0**number, f"{prefix}{gap}{unit}")
+
+
+def short(value: float, unit: str) -> str:
+    """4.29e12 and "B/s" as `4290 GB/s`; FLOP/s and other items with the prefix that fits."""
+    return scale([value], unit).text(value)
 
 
 def percent(share: Optional[float]) -> str:
-    return "" if share is None else f"{100 * share:.0f} %"
+    if share is None:
+        return ""
+    return "< 1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"
 
 
 def milliseconds(value: float) -> str:
@@ -160,9 +182,14 @@ HEAD = ("step", "size", "ms (median)", "quartiles", "rate", "of copy", "of libra
 def rows(results: Sequence[Result], cpu_device: bool) -> List[Tuple[str, ...]]:
     """A line of a table for each; times of the CPU device have no rates."""
     found: List[Tuple[str, ...]] = []
+    scales = {
+        unit: scale((each.rate for each in results if each.unit == unit), unit)
+        for unit in {each.unit for each in results}
+    }
     for result in results:
         lower, upper = result.quartiles_ms
-        rate = short(result.rate, result.unit) if result.unit and not cpu_device else ""
+        rated = result.unit and not cpu_device
+        rate = scales[result.unit].text(result.rate) if rated else ""
         library = percent(result.of_library)
         found.append(
             (
@@ -182,6 +209,20 @@ def by_exercise(results: Sequence[Result]) -> Dict[str, List[Result]]:
     found: Dict[str, List[Result]] = {}
     for result in results:
         found.setdefault(result.exercise, []).append(result)
+    return found
+
+
+def named(results: Sequence[Result], kernels: Sequence[str]) -> List[Result]:
+    """The same, where a program measures several kernels of each step and numbers them: with these
+    names in place of the numbers, as in `packed: find` for `packed (2)`."""
+    if not kernels:
+        return list(results)
+    found = []
+    for result in results:
+        step, _, number = result.step.rstrip(")").partition(" (")
+        place = int(number or 1) - 1
+        name = f"{step}: {kernels[place]}" if place < len(kernels) else result.step
+        found.append(replace(result, step=name))
     return found
 
 

@@ -7,6 +7,8 @@
     prerequisites = ["03.1"]   # only those that no other one of the list builds on
     bench = ["--size 1M"]      # what `scripts/lab bench` runs each step with; nothing: the defaults
     profile = "--size 64K"     # what `scripts/lab profile` runs it with: enough to see all accesses
+    kernels = ["insert"]       # what the program measures of each step, if it is more than one
+    compared = false           # only if the times of the steps contain different things: no bars
     figures = "…"              # what must be known before steps are compared by `bench`'s figures
     [points]                   # only if the steps do not weigh the same
     static_shared = 60
@@ -35,7 +37,7 @@ else:
         raise LabError("reading TOML files needs Python 3.11 or later.")
 
 
-_KEYS = ("minutes", "prerequisites", "bench", "profile", "figures", "points")
+_KEYS = ("minutes", "prerequisites", "bench", "profile", "kernels", "compared", "figures", "points")
 _MOST_MINUTES = 600
 _STRING = r'"(?:[^"\\]|\\.)*"'
 _SUMMARY = re.compile(r"\*About \d+ minutes?\..*\*$")
@@ -47,6 +49,8 @@ class Metadata:
     prerequisites: Tuple[str, ...] = ()
     bench: Tuple[str, ...] = ()
     profile: Optional[str] = None  # arguments; "": its defaults are small enough
+    kernels: Tuple[str, ...] = ()  # their names, in the order in which a program measures them
+    compared: bool = True  # whether a chart may show its steps side by side
     figures: str = ""  # a note beside them in the book
     points: Dict[str, int] = field(default_factory=dict)  # of each step; empty: all the same
 
@@ -90,6 +94,12 @@ def read(exercise: Exercise) -> Metadata:
     profile: Any = values.get("profile")
     if not (profile is None or profile == "" or str(profile).startswith("--")):
         raise refuse("profile", 'profile must be arguments, such as "--size 64K", or ""')
+    kernels = values.get("kernels", [])
+    if not isinstance(kernels, list) or not all(each and isinstance(each, str) for each in kernels):
+        raise refuse("kernels", 'kernels must be a list of names, such as ["insert", "find"]')
+    compared: Any = values.get("compared", True)
+    if not isinstance(compared, bool):
+        raise refuse("compared", "compared must be true or false")
     figures: Any = values.get("figures", "")
     if not isinstance(figures, str):
         raise refuse("figures", "figures must be a sentence in quotes")
@@ -100,7 +110,16 @@ def read(exercise: Exercise) -> Metadata:
     if points and sorted(points) != sorted(steps):
         known = ", ".join(steps) or "none"
         raise refuse("points", f"points must name each step of the contract once: {known}")
-    return Metadata(minutes, tuple(before), tuple(bench), profile, figures, points)
+    return Metadata(
+        minutes=minutes,
+        prerequisites=tuple(before),
+        bench=tuple(bench),
+        profile=profile,
+        kernels=tuple(kernels),
+        compared=compared,
+        figures=figures,
+        points=points,
+    )
 
 
 def _whole(value: object, most: int) -> bool:
@@ -130,9 +149,7 @@ def problems(exercises: Sequence[Exercise]) -> List[str]:
         for each in data.prerequisites:
             if each not in known:
                 there = any(other.id == each for other in exercises)
-                problem = (
-                    f"does not come before {exercise.id}" if there else "is not an exercise"
-                )
+                problem = f"does not come before {exercise.id}" if there else "is not an exercise"
             elif data.prerequisites.count(each) > 1:
                 problem = "is there twice"
             elif each in earlier:

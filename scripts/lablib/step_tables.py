@@ -34,7 +34,8 @@ END = "<!-- Steps end. -->"
 _HEADING = f"## {pages.STEPS}"
 _ATOMIC = "Atomic operations of a request on one address take turns."
 _LEGEND = {
-    "on a GPU": "*On a GPU*: the time of the kernel, or of what the program reports in its place.",
+    "on a GPU": "*On a GPU*: the time of the kernel, or of what the program reports in its place;"
+    " empty: not measured.",
     "global memory": "*Global memory*: how many sectors of 32 bytes a request of a warp costs on"
     " average, and in brackets the least that it could (`scripts/lab profile`, CPU device).",
     "shared memory": "*Shared memory*: the same in wavefronts, passes over the banks.",
@@ -204,7 +205,14 @@ def _newest(root: Path) -> Dict[str, Tuple[benchmarks.Report, List[benchmarks.Re
     return found
 
 
-def _worth(result: benchmarks.Result) -> str:
+def _worth(results: Sequence[benchmarks.Result]) -> str:
+    """Of one step."""
+    if any(": " in result.step for result in results):
+        kernels = ((result.step.partition(": ")[2], result.median_ms) for result in results)
+        return ", ".join(f"{name} {benchmarks.milliseconds(ms)} ms" for name, ms in kernels)
+    # A program that measures a step more than once, as with one device and with all of them,
+    # numbers the times: "overlapped (2)". The last one is what the step is about.
+    result = results[-1]
     parts = [f"{benchmarks.milliseconds(result.median_ms)} ms"]
     if result.of_library is not None:
         parts.append(f"{benchmarks.percent(result.of_library)} of {result.library}")
@@ -223,9 +231,9 @@ def _section(
     for exercise in exercises:
         about = ideas(exercise.contract_file)
         report, results = measured.get(exercise.full_name, (None, []))
-        # A program that measures a step more than once, as with one device and with all of them,
-        # numbers the times: "overlapped (2)". The last one is what the step is about.
-        times = {re.sub(r" \(\d+\)$", "", result.step): result for result in results}
+        times: Dict[str, List[benchmarks.Result]] = {}
+        for result in results:
+            times.setdefault(re.split(r": | \(", result.step)[0], []).append(result)
         own = counted.get(exercise.full_name, {"arguments": "", "steps": {}})
         for step in steps_of(exercise.contract_file):
             known = own["steps"].get(step, {"option": step, "accesses": {}})

@@ -404,7 +404,7 @@ class ChartTest(unittest.TestCase):
             *(result("a", [n], bytes=n * 1e9, arguments=f"--size {n}M") for n in (1, 4, 16)),
             *(result("b", [n / 2], bytes=n * 1e9, arguments=f"--size {n}M") for n in (1, 4)),
         )
-        self.assertIn(">05.1_dot_product: each step, --size 16M</text>", ladder)
+        self.assertIn(">05.1 dot_product: each step, --size 16M</text>", ladder)
         self.assertEqual(1, len(self.elements(ladder, "rect", "blue")))
         circles = self.elements(sweep, "circle", "blue")
         squares = self.elements(sweep, "rect", "orange")
@@ -424,7 +424,7 @@ class ChartTest(unittest.TestCase):
             ),
             result("c", [1], items=1e9, item_name="cells", arguments="--devices 2"),
         )
-        self.assertIn(">05.1_dot_product: each step", ladder)
+        self.assertIn(">05.1 dot_product: each step", ladder)
         self.assertIn("a: 2.00 on 2, 2.00 on 4; b: 1.50 on 2. Measured on", scaling)
         circles = [float(e.get("cy")) for e in self.elements(scaling, "circle", "blue")]
         self.assertEqual(3, len(circles))
@@ -481,7 +481,7 @@ class ChartTest(unittest.TestCase):
                 for step, ms in (("a", 2.0), ("b", 1.0))
             )
         )
-        self.assertIn(">05.1_dot_product: each step, --size 4M</text>", ladder)
+        self.assertIn(">05.1 dot_product: each step, --size 4M</text>", ladder)
         bars = ("a, --tile 1", "b, --tile 1", "a, --tile 8", "b, --tile 8")
         places = [ladder.index(f">{bar}</text>") for bar in bars]
         self.assertEqual(sorted(places), places)
@@ -525,15 +525,87 @@ class ChartTest(unittest.TestCase):
         height = float(xml.etree.ElementTree.fromstring(sweep).get("height"))
         self.assertLess(places[-1], height - 60)
 
-    def test_several_options_for_a_size_are_counted_in_work(self):
+    def test_several_options_for_a_size_are_named_together(self):
         _, sweep = self.charts(
             *(
                 result("a", items=n * n, item_name="cells", arguments=f"--width {n} --height {n}")
                 for n in (1024, 4096)
             )
         )
-        for word in (">2^20</text>", ">2^24</text>", ">cells of a run</text>"):
+        for word in (
+            *(">1024 × 1024</text>", ">4096 × 4096</text>", ">--width × --height</text>"),
+            ">M cells/s</text>",
+        ):
             self.assertIn(word, sweep)
+
+    def test_all_numbers_of_a_chart_have_one_unit(self):
+        results = [
+            result(step, [1.0], items=items, item_name="keys", arguments=f"--size {n}M")
+            for n in (1, 4)
+            for step, items in (("slow", n * 1e6), ("fast", n * 1e10))
+        ]
+        ladder, sweep = self.charts(*results)
+        for word in (">0.004 T keys/s</text>", ">40 T keys/s</text>"):
+            self.assertIn(word, ladder)
+        self.assertIn(">T keys/s</text>", sweep)
+        self.assertNotIn("G keys/s", ladder + sweep)
+        rates = [row[4] for row in benchmarks.rows(results, cpu_device=False)]
+        self.assertEqual({"T keys/s"}, {rate.partition(" ")[2] for rate in rates})
+
+    def test_a_copy_is_a_line_only_if_it_is_the_same_for_all_steps(self):
+        for more, line in ((1, True), (2, False)):
+            (ladder,) = self.charts(
+                result("a", [2.0], items=1e9, item_name="keys", bytes=4e9, limit=3e12),
+                result("b", [2.0], items=1e9, item_name="keys", bytes=more * 4e9, limit=3e12),
+            )
+            with self.subTest(more):
+                dashed = self.elements(ladder, "path", "dashed")
+                self.assertEqual(line, bool(dashed))
+                beside = ">copy in device memory: 750 G keys/s, 100 %</text>"
+                below = ">%: of a copy of as many bytes in device memory</text>"
+                self.assertEqual((line, not line), (beside in ladder, below in ladder))
+
+    def test_a_copy_that_is_no_limit_of_all_steps_is_no_line(self):
+        """As on two devices, which are faster than a copy on one."""
+        (ladder,) = self.charts(
+            result("a", [2.0], bytes=4e9, limit=3e12), result("b", [1.0], bytes=4e9)
+        )
+        self.assertEqual([], self.elements(ladder, "path", "dashed"))
+        self.assertIn(">%: of a copy in device memory, which reaches 3000 GB/s</text>", ladder)
+
+    def test_a_copy_that_is_far_faster_does_not_make_the_bars_hairlines(self):
+        for limit, line in ((5.9e12, True), (7e12, False)):
+            ladder, sweep = self.charts(
+                *(
+                    result("a", [n], bytes=n * 2e9, limit=limit, arguments=f"--size {n}M")
+                    for n in (1, 4)
+                )
+            )
+            with self.subTest(limit):
+                for chart in (ladder, sweep):
+                    self.assertEqual(line, bool(self.elements(chart, "path", "dashed")))
+                (bar,) = self.elements(ladder, "rect", "blue")
+                self.assertGreater(float(bar.get("width")), 100)
+
+    def test_an_axis_is_logarithmic_where_a_line_spans_much(self):
+        for most, logarithmic in ((19e9, False), (40e9, True)):
+            _, sweep = self.charts(
+                *(
+                    result("a", [1.0], bytes=work, arguments=f"--size {n}M")
+                    for n, work in ((1, 1e9), (4, 4e9), (16, most))
+                )
+            )
+            with self.subTest(most):
+                words = "on a logarithmic scale" in sweep
+                self.assertEqual(logarithmic, words)
+                self.assertEqual(not logarithmic, ">0</text>" in sweep)
+
+    def test_what_was_measured_at_one_size_is_no_line(self):
+        _, sweep = self.charts(
+            *(result("a", [1.0], bytes=n * 1e9, arguments=f"--size {n}M") for n in (1, 4)),
+            result("a", [2.0], bytes=4e9, arguments="--size 4M --load 0.9"),
+        )
+        self.assertNotIn("--load", sweep)
 
     def test_without_rates_there_is_no_chart(self):
         self.assertEqual([], self.charts(result()))
@@ -558,7 +630,8 @@ class PageTest(LabTest):
         self.assert_status(0, self.lab("dev", "benchmarks"))
         contents = (self.root / "docs/benchmarks.md").read_text()
         link = "[05.1 dot_product](benchmarks/part_i.md#051-dot_product-figures)"
-        self.assertIn(f"| {link} | NVIDIA H200, 2026-11-22 |\n", contents)
+        self.assertIn(f"| {link} | 2026-11-22 |\n", contents)
+        self.assertIn("| exercise | NVIDIA H200 |\n", contents)
         page = (self.root / "docs/benchmarks/part_i.md").read_text()
         for line in (
             "## 05.1 dot_product: figures\n",
@@ -628,6 +701,122 @@ class PageTest(LabTest):
             file.unlink()
         benchmark_page.write(self.root)
         self.assertEqual(before, chapter.read_text())
+
+    def test_the_contents_have_a_column_for_each_device(self):
+        for name, device in (("a", "NVIDIA H200"), ("b", "NVIDIA H100")):
+            made_up = report(result(bytes=1e9), device=device)
+            (self.folder / f"{name}.json").write_text(made_up.text())
+        row = "21.1 roofline](benchmarks/part_ii.md#211-roofline-figures)"
+        head = "kernel,operations,bytes,operations/byte,limit,most GFLOP/s,GFLOP/s,ms,share\n"
+        (self.folder / "h200_roofline.csv").write_text(
+            f"# 2 NVIDIA H200, CUDA 13.0, 2026-11-26: 21.1\n{head}"
+            "03.1 vectorized,2,24,0.08,memory,240,230,1,1\n5.1 x,2,24,0.1,memory,240,230,1,1\n"
+        )
+        benchmark_page.write(self.root)
+        contents = (self.root / "docs/benchmarks.md").read_text()
+        self.assertIn("| exercise | NVIDIA H100 | NVIDIA H200 |\n", contents)
+        self.assertIn("| 2026-11-22 | 2026-11-22 |\n", contents)
+        self.assertIn(f"[{row} |  | 2026-11-26 (plot) |\n", contents)
+        page = (self.folder / "part_ii.md").read_text()
+        said = "**2 NVIDIA H200, CUDA 13.0, 2026-11-26.** `h200_roofline.csv`.\n"
+        self.assertIn(said, page)
+
+    def metadata(self, lines: str) -> Path:
+        (folder,) = (self.root / "labs").glob("05_*/1_*")
+        (folder / "exercise.toml").write_text(f"minutes = 9\nprerequisites = []\n{lines}\n")
+        return folder
+
+    def test_kernels_that_a_program_measures_have_names(self):
+        self.metadata('kernels = ["insert", "find"]')
+        made_up = report(*(result(step, bytes=1e9) for step in ("a", "a (2)", "a (3)")))
+        (self.folder / "h200.json").write_text(made_up.text())
+        benchmark_page.write(self.root)
+        page = (self.folder / "part_i.md").read_text()
+        steps = re.findall(r"^\| (a\S*(?: \S+)?) \|", page, re.MULTILINE)
+        self.assertEqual(["a: insert", "a: find", "a (3)"], steps)
+
+    def test_steps_that_must_not_be_compared_are_no_bars(self):
+        self.metadata("compared = false")
+        sizes = ("--size 1M", 1e9), ("--size 2M", 2e9)
+        made_up = report(*(result(bytes=work, arguments=size) for size, work in sizes))
+        (self.folder / "h200.json").write_text(made_up.text())
+        benchmark_page.write(self.root)
+        names = [path.name for path in (self.root / "docs/images/benchmarks").iterdir()]
+        self.assertEqual(["h200_05.1_dot_product_sweep.svg"], names)
+
+    def test_a_step_without_figures_needs_a_reason(self):
+        folder = self.metadata("")
+        program = '{"first", step::first, ""}, {"second", lab::x::step::second_step, ""}'
+        (folder / "main.cpp").write_text(program)
+        (self.folder / "h200.json").write_text(report(result("first", bytes=1e9)).text())
+        with self.assertRaisesRegex(LabError, "05.1_dot_product: .* no figures of `second`"):
+            benchmark_page.write(self.root)
+        self.metadata('figures = "`second` is not measured: it never ends."')
+        benchmark_page.write(self.root)
+        self.assertIn("it never ends", (self.folder / "part_i.md").read_text())
+        newer = report(result("first", bytes=1e9), result("second", bytes=1e9), date="2027-01-01")
+        (self.folder / "new.json").write_text(newer.text())
+        benchmark_page.write(self.root)
+        new, old = (self.folder / "part_i.md").read_text().split("**NVIDIA H200, ")[1:]
+        self.assertIn("This run is older than `second`.", old)
+        self.assertNotIn("older", new)
+
+    def test_a_table_in_a_chapter_is_filled_in(self):
+        begin = "<!-- Figures: 05.1, h200.json, {} -->\n"
+        chapter = self.root / "docs/05_shared_memory.md"
+        body = "".join(
+            f"{begin.format(what)}old\n<!-- Figures end. -->\n\n"
+            for what in ("size 2M", "rates by size", "ms by size")
+        )
+        chapter.write_text(f"# 05\n\n## 05.1 dot_product\n\n{body}")
+        more = {"limit": 4e12, "library": "L", "library_ms": 1.0}
+        (self.folder / "h200.json").write_text(
+            report(
+                result("a", bytes=1e9, arguments="--size 1M", limit=4e12),
+                result("a", bytes=2e9, arguments="--size 2M", **more),
+                result("b", [1.0], bytes=2e9, arguments="--size 2M", **more),
+            ).text()
+        )
+        self.assertIn("docs/05_shared_memory.md", benchmark_page.stale(self.root))
+        benchmark_page.write(self.root)
+        text = chapter.read_text()
+        for line in (
+            "| step | ms | GB/s | of a copy | of L |\n",
+            "| `a` | 2 | 1000 | 25 % | 50 % |\n",
+            "| `b` | 1 | 2000 | 50 % | 100 % |\n\n*Measured on: NVIDIA H200, 2026-11-22.*\n",
+            "| step | `--size 1M` | `--size 2M` |\n",
+            "| `a` | 500 | 1000 (50 %) |\n",
+            "| `b` |  | 2000 (100 %) |\n| L |  | 2000 |\n",
+            "| `b` |  | 1 (100 %) |\n| L |  | 1 |\n",
+        ):
+            self.assertIn(line, text)
+        self.assertEqual([], benchmark_page.stale(self.root))
+        self.assertEqual([], benchmark_page.by_hand(self.root))
+        for wrong in (
+            "05.1, h100.json, size 2M",
+            "05.1, h200.json, size 9M",
+            "05.1, h200.json, --size 2M",
+        ):
+            chapter.write_text(f"<!-- Figures: {wrong} -->\n<!-- Figures end. -->\n")
+            with self.subTest(wrong), self.assertRaisesRegex(LabError, ":1: .* has no figures"):
+                benchmark_page.write(self.root)
+
+    def test_a_table_by_hand_needs_a_reason(self):
+        chapter = self.root / "docs/05_shared_memory.md"
+        (self.folder / "h200.json").write_text(report(result("static", bytes=1e9)).text())
+        benchmark_page.write(self.root)
+        for found, before, table in (
+            (1, "", "| step | ms |\n|---|---|\n| `static` | 13.8 |"),
+            (1, "", "| step | |\n|---|---|\n| `static`, 32 blocks | 149 GB/s |"),
+            (1, "", "| step | of a copy |\n|---|---|\n| `static` | 3 % |"),
+            (0, "<!-- Not in docs/benchmarks: another size. -->\n\n", "| `static` | 13.8 ms |"),
+            (0, "", "| step | barriers |\n|---|---|\n| `static` | 17 |"),
+            (0, "", "| step | ms |\n|---|---|\n| `other` | 13.8 |"),
+            (0, "## 05.2 y\n\n", "| step | ms |\n|---|---|\n| `static` | 13.8 |"),
+        ):
+            chapter.write_text(f"# 05\n\n## 05.1 dot_product\n\n{before}{table}\n")
+            with self.subTest(table, before=before):
+                self.assertEqual(found, len(benchmark_page.by_hand(self.root)))
 
     def test_what_the_exercise_says_of_its_figures_stands_beside_them(self):
         note = "`static` is timed with its copies."

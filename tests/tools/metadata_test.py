@@ -58,6 +58,8 @@ class MetadataTest(LabTest):
             (f"{ok}profile = 3\n", 3, "profile must be arguments"),
             (f'{ok}profile = "1M"\n', 3, "profile must be arguments"),
             (f"{ok}figures = 3\n", 3, "figures must be a sentence"),
+            (f'{ok}kernels = "insert"\n', 3, "kernels must be a list of names"),
+            (f"{ok}compared = 0\n", 3, "compared must be true or false"),
             (f'{ok}title = "x"\n', 3, "'title' has no meaning"),
             (f"{ok}points = 3\n", 3, "points must be a table"),
             (f"{ok}[points]\nfirst = 0\nsecond = 1\n", 3, "1 to 100 points"),

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 from typing import AbstractSet, Dict, List, Sequence, Set, Tuple
 
-from lablib.benchmarks import Report, Result, percent, short
+from lablib.benchmarks import Report, Result, Scale, percent, scale, short
 from lablib.drawing.canvas import WIDTH, Canvas
 from lablib.drawing.picture import Picture
 from lablib.drawing.style import FILLS
@@ -20,6 +20,10 @@ _COLOURS = FILLS[1:]
 _ROW = 30  # the height of a bar with its gap
 _CHARACTER = 7.9  # the width of one in code, in the widest of the fonts
 _LONGEST_NAME = 26  # characters
+_GROUP = 10  # the gap between bars of other arguments
+_FAR = 3  # a copy that is so many times as fast as the fastest bar would make bars too short to see
+_WIDE = 20  # a line that rises by more than this needs a logarithmic axis: both its ends count
+_SAME = 1.05  # copies that differ by less are one
 
 
 @dataclass
@@ -27,35 +31,58 @@ class _Series:
     """A step, or a library: what it reached by the amount of work."""
 
     name: str
+    variant: str = ""
     library: bool = False
     rates: Dict[float, float] = field(default_factory=dict)
     of_limit: Dict[float, float] = field(default_factory=dict)
+
+    def limit(self, work: float) -> float:
+        """What a copy of the same bytes reaches; 0: not said."""
+        share = self.of_limit.get(work)
+        return self.rates[work] / share if share else 0
 
 
 @dataclass
 class _Data:
     series: List[_Series]  # steps in the order of the results, then libraries
-    limits: Dict[float, float]  # the highest copy bandwidth that was measured, by work
     sizes: Dict[float, str]  # the arguments for each amount of work
     unit: str
     counted: str
 
     @property
     def most(self) -> float:
-        return max(self.sizes)
+        return max(self.sizes, key=self.place)
+
+    def _options(self, work: float) -> Dict[str, str]:
+        """Those that set this size and differ between sizes: name and value."""
+        every = [dict(_OPTION.findall(size)) for size in self.sizes.values()]
+        own = dict(_OPTION.findall(self.sizes[work]))
+        if any(each.keys() != own.keys() for each in every):
+            return {}
+        varying = {name for name in own if len({each[name] for each in every}) > 1}
+        return {name: value for name, value in own.items() if name in varying}
+
+    def place(self, work: float) -> float:
+        """Where a size is along an axis: the product of the numbers that set it, or else the
+        work."""
+        numbers = [_NUMBER.fullmatch(value) for value in self._options(work).values()]
+        if not numbers or not all(numbers):
+            return work
+        powers = {"": 0, "K": 10, "M": 20, "G": 30}
+        return math.prod(float(n[1]) * 2.0 ** powers[n[2]] for n in numbers if n)
 
     @property
     def option(self) -> str:
-        """What sets the size: the only option that does, or else how the work is counted."""
-        options = {size.replace("=", " ").rpartition(" ")[0] for size in self.sizes.values()}
-        one = options.pop()
-        return self.counted if options or " " in one or not one else one
+        """What sets the size: the options that do, or else how the work is counted."""
+        return " × ".join(self._options(max(self.sizes))) or self.counted
 
     def word(self, work: float) -> str:
         """An amount of work, as `option` gives it."""
-        if self.option == self.counted:
-            return _amount(work)
-        return self.sizes[work].replace("=", " ").rpartition(" ")[2]
+        return " × ".join(self._options(work).values()) or _amount(work)
+
+
+_OPTION = re.compile(r"(--?[\w-]+)[ =](\S+)")
+_NUMBER = re.compile(r"(\d+(?:\.\d+)?)([KMG]?)")
 
 
 def _label(library: str) -> str:
@@ -99,7 +126,7 @@ def _data(results: Sequence[Result]) -> _Data:
     shown = [result for result in results if units and result.unit == units[0]]
     found: Dict[str, _Series] = {}
     libraries: Dict[str, _Series] = {}
-    data = _Data([], {}, {}, units[0] if units else "", "")
+    data = _Data([], {}, units[0] if units else "", "")
     others = _no_sizes(shown)
     places: Dict[str, float] = {}  # of a size: the work of the step that is measured first
     for result in shown:
@@ -107,17 +134,16 @@ def _data(results: Sequence[Result]) -> _Data:
         own = _work(result)  # other steps may move more bytes for the same elements
         work = places.setdefault(" ".join(size), own) if size else own
         variant = f", {rest}" if rest else ""
-        steps = found.setdefault(result.step + variant, _Series(result.step + variant))
+        name = result.step + variant
+        steps = found.setdefault(name, _Series(name, rest))
         steps.rates[work] = result.rate
         data.sizes.setdefault(work, " ".join(size))
         if result.of_limit:
             steps.of_limit[work] = result.of_limit
-            limit = result.rate / result.of_limit
-            data.limits[work] = max(data.limits.get(work, 0), limit)
         if result.library_ms:  # the best, whatever step it was beside
             name = f"{_label(result.library)}{variant}"
             library = libraries.setdefault(
-                f"{result.library}{variant}", _Series(name, library=True)
+                f"{result.library}{variant}", _Series(name, rest, library=True)
             )
             rate = 1000 * own / result.library_ms
             library.rates[work] = max(library.rates.get(work, 0), rate)
@@ -134,16 +160,21 @@ def _source(report: Report) -> str:
 
 
 def pictures(
-    prefix: str, exercise: str, results: Sequence[Result], report: Report
+    prefix: str,
+    exercise: str,
+    results: Sequence[Result],
+    report: Report,
+    compared: bool = True,
 ) -> List[Picture]:
-    """The charts of an exercise: one of its steps at the largest size; where there are several
-    sizes, one of rates by size; and where there are several numbers of devices, one of what more
-    of them bring. None where the program does not say what a run of each step does: a chart
-    without one of the steps would say that the others are all there is."""
+    """The charts of an exercise: one of its steps at the largest size, unless they must not be
+    `compared`; where there are several sizes, one of rates by size; and where there are several
+    numbers of devices, one of what more of them bring. None where the program does not say what a
+    run of each step does: a chart without one of the steps would say that the others are all there
+    is."""
     data = _data(results)
     if not data.series or any(not result.unit for result in results):
         return []
-    found = [_ladder(f"{prefix}_ladder", exercise, data, report)]
+    found = [_ladder(f"{prefix}_ladder", exercise, data, report)] if compared else []
     if len(data.sizes) > 1:
         found.append(_sweep(f"{prefix}_sweep", exercise, data, report))
     speedups = _speedups(results)
@@ -169,98 +200,152 @@ def _speedups(results: Sequence[Result]) -> Dict[str, Dict[int, float]]:
     }
 
 
-def _rate(series: _Series, work: float, unit: str) -> str:
-    text = short(series.rates[work], unit)
+@dataclass(frozen=True)
+class _Copy:
+    """The rates of a copy in device memory beside the steps of a chart."""
+
+    least: float  # 0: none is known
+    most: float
+    of_all: bool  # each of the steps has one
+
+    @property
+    def same(self) -> bool:
+        """Steps that move more bytes for an item have another limit."""
+        return 0 < self.most <= _SAME * self.least
+
+    def words(self, units: Scale) -> str:
+        if self.same:
+            return f"a copy in device memory, which reaches {units.text(self.most)}"
+        return "a copy of as many bytes in device memory"
+
+
+def _copy(series: Sequence[_Series], works: Sequence[float]) -> _Copy:
+    limits = [
+        each.limit(work)
+        for each in series
+        for work in works
+        if work in each.rates and not each.library
+    ]
+    known = [limit for limit in limits if limit]
+    return _Copy(min(known, default=0), max(known, default=0), len(known) == len(limits))
+
+
+def _rate(series: _Series, work: float, units: Scale) -> str:
+    text = units.text(series.rates[work])
     return f"{text}, {percent(series.of_limit[work])}" if work in series.of_limit else text
 
 
 def _ladder(name: str, exercise: str, data: _Data, report: Report) -> Picture:
     work = data.most
     bars = [series for series in data.series if work in series.rates]
-    limit = data.limits.get(work, 0)
-    heading = f"{exercise}: each step" + (f", {data.sizes[work]}" if data.sizes[work] else "")
+    copy = _copy(bars, [work])
+    limit, fastest = copy.most, max(series.rates[work] for series in bars)
+    drawn = copy.same and copy.of_all and limit <= _FAR * fastest
+    top = max(fastest, limit if drawn else 0)
+    units = scale([top], data.unit)
+    size = f", {data.sizes[work]}" if data.sizes[work] else ""
+    heading = f"{_title(exercise)}: each step{size}"
     left = min(300.0, max(len(series.name) for series in bars) * _CHARACTER + 32)
-    rates = [_rate(series, work, data.unit) for series in bars]
+    rates = [_rate(series, work, units) for series in bars]
     longest = max(map(len, rates)) * _CHARACTER + 28
-    right = WIDTH - max(170 if limit else 120, longest)
-    top = max([limit, *(series.rates[work] for series in bars)])
-    c = Canvas(44 + _ROW * len(bars) + (44 if limit else 24) + 10)
+    right = WIDTH - max(170 if drawn else 120, longest)
+    places = [44.0]
+    for one, other in zip(bars, bars[1:]):
+        places.append(places[-1] + _ROW + (_GROUP if one.variant != other.variant else 0))
+    bottom = places[-1] + _ROW
+    c = Canvas(bottom + (44 if limit else 24) + 10)
     c.text(20, 26, heading, "strong")
     words = []
-    for number, series in enumerate(bars):
-        y, rate = 44 + _ROW * number, series.rates[work]
-        length = max(1.0, rate / top * (right - left))
-        text = rates[number]
+    for y, text, series in zip(places, rates, bars):
+        length = max(1.0, series.rates[work] / top * (right - left))
         c.text(left - 10, y + 16, series.name, "code muted" if series.library else "code", "end")
-        c.box(left, y, length, _ROW - 8, "panel" if series.library else "blue", 2)
+        c.box(left, y, length, _ROW - 8, "panel empty" if series.library else "blue", 2)
         beside = left + length + 8
         line = left + limit / top * (right - left)
-        if beside - 4 < line < beside + len(text) * _CHARACTER:
+        if drawn and beside - 4 < line < beside + len(text) * _CHARACTER:
             beside = line + 8
         c.text(beside, y + 16, text)
         words.append(f"{series.name}{' (a library)' if series.library else ''} {text}")
-    bottom = 44 + _ROW * len(bars)
-    if limit:
+    if drawn:
         x = left + limit / top * (right - left)
         c.line(x, 38, x, bottom + 2, "orange dashed")
-        label = f"copy in device memory: {short(limit, data.unit)}, 100 %"
+        label = f"copy in device memory: {units.text(limit)}, 100 %"
         beyond = x < 20 + len(label) * _CHARACTER  # it has no room to the left of its line
         c.text(x, bottom + 18, label, "orange small", "start" if beyond else "end")
-        words.append(f"a copy in device memory reaches {short(limit, data.unit)}")
-    c.text(20, c.height - 12, f"{_source(report)}; medians", "small muted")
+        words.append(f"a copy in device memory reaches {units.text(limit)}")
+    elif limit:
+        c.text(20, bottom + 18, f"%: of {copy.words(units)}", "orange small")
+        words.append(f"the shares are of {copy.words(units)}")
+    hollow = "; hollow: a library" if any(series.library for series in bars) else ""
+    c.text(20, c.height - 12, f"{_source(report)}; medians{hollow}", "small muted")
     text = f"Bars, a longer one is faster: {'; '.join(words)}. Measured on {_source(report)}."
     return Picture(name, heading, text, c)
 
 
-_RIGHT, _TOP, _BOTTOM = 210, 44, 300  # the plotted area; its left is behind the rates
+_RIGHT, _TOP, _BOTTOM = 210, 60, 316  # the plotted area; its left is behind the rates
 _End = Tuple[float, float, str, str]  # of a line: x, y, its name and colour
 
 
 def _sweep(name: str, exercise: str, data: _Data, report: Report) -> Picture:
-    heading = f"{exercise}: rates by size"
-    least, most = math.log2(min(data.sizes)), math.log2(data.most)
-    rates = [rate for series in data.series for rate in series.rates.values()]
-    top = 1.05 * max(*rates, *data.limits.values(), 0)
-    marks = [(tick, short(tick, data.unit) if tick else "0") for tick in ticks(top)]
+    heading = f"{_title(exercise)}: rates by size"
+    # What was measured at one size is a bar of the other chart, and no line.
+    lines = any(len(series.rates) > 1 for series in data.series)
+    shown = [each for each in data.series if each.library or len(each.rates) > 1 or not lines]
+    works = sorted({work for series in shown for work in series.rates}, key=data.place)
+    least, most = math.log2(data.place(works[0])), math.log2(data.place(works[-1]))
+    rates = [rate for series in shown for rate in series.rates.values()]
+    logarithmic = any(
+        max(series.rates.values()) > _WIDE * min(series.rates.values()) for series in shown
+    )
+    copy = _copy(shown, works)
+    limit, drawn = copy.most, copy.same and copy.of_all
+    drawn = drawn and (logarithmic or limit <= _FAR * max(rates))
+    top = max(*rates, limit if drawn else 0)
+    units = scale([top], data.unit)
+    values = _decades(min(rates), top) if logarithmic else ticks(1.05 * top)
+    low, top = (values[0], values[-1]) if logarithmic else (0, 1.05 * top)
+    marks = [(tick, units.number(tick)) for tick in values]
     left = 28 + max(len(text) for _, text in marks) * _CHARACTER
 
     def x(work: float) -> float:
-        return left + 16 + (math.log2(work) - least) / (most - least) * (WIDTH - _RIGHT - left - 32)
+        along = (math.log2(data.place(work)) - least) / (most - least or 1)
+        return left + 16 + along * (WIDTH - _RIGHT - left - 32)
 
     def y(rate: float) -> float:
-        return _BOTTOM - rate / top * (_BOTTOM - _TOP)
+        up = math.log(rate / low) / math.log(top / low) if logarithmic else rate / top
+        return _BOTTOM - up * (_BOTTOM - _TOP)
 
-    labels = len(data.series) + bool(data.limits)
-    words_below = [(work, x(work)) for work in sorted(data.sizes)]
-    below = [(x(work), data.word(work)) for work in _apart(words_below)]
+    below = _apart([(x(work), data.word(work)) for work in works])
     beside = [(y(tick), text) for tick, text in marks]
-    c = _plot(heading, labels, left, beside, below, data.option)
+    above = f"{units.unit}, on a logarithmic scale" if logarithmic else units.unit
+    c = _plot(heading, len(shown) + drawn, left, beside, below, data.option, above)
     ends: List[_End] = []
-    if data.limits:
-        limit = max(data.limits.values())
+    if drawn:
         c.line(left, y(limit), WIDTH - _RIGHT, y(limit), "dashed")
         ends.append((WIDTH - _RIGHT, y(limit), "copy in device memory", "muted"))
     words = []
-    for number, series in enumerate(data.series):
-        points = [(x(work), y(rate)) for work, rate in sorted(series.rates.items())]
+    for number, series in enumerate(shown):
+        order = sorted(series.rates.items(), key=lambda each: data.place(each[0]))
+        points = [(x(work), y(rate)) for work, rate in order]
         ends.append(_line(c, number, series.name, points, " dashed" if series.library else ""))
-        listed = ", ".join(
-            f"{short(rate, data.unit)} at {data.word(work)}"
-            for work, rate in sorted(series.rates.items())
-        )
+        listed = ", ".join(f"{units.text(rate)} at {data.word(work)}" for work, rate in order)
         words.append(f"{series.name}{' (a library)' if series.library else ''}: {listed}")
     _name_lines(c, ends)
-    c.text(20, c.height - 12, f"{_source(report)}; medians", "small muted")
+    libraries = [len(series.rates) for series in shown if series.library]
+    key = "; dashed: a library" if libraries else ""
+    if libraries and max(libraries) == 1:
+        key = "; single mark: a library"
+    c.text(20, c.height - 12, f"{_source(report)}; medians{key}", "small muted")
     text = f"Lines, higher is faster. {'; '.join(words)}."
-    if data.limits:
-        text += f" A copy in device memory reaches {short(max(data.limits.values()), data.unit)}."
+    if drawn:
+        text += f" A copy in device memory reaches {units.text(limit)}."
     return Picture(name, heading, f"{text} Measured on {_source(report)}.", c)
 
 
 def _scaling(
     name: str, exercise: str, speedups: Dict[str, Dict[int, float]], report: Report
 ) -> Picture:
-    heading = f"{exercise}: what more devices bring"
+    heading = f"{_title(exercise)}: what more devices bring"
     counts = sorted({count for by_count in speedups.values() for count in by_count})
     most = counts[-1]
     top = 1.05 * max(most, *(max(by_count.values()) for by_count in speedups.values()))
@@ -274,7 +359,8 @@ def _scaling(
 
     beside = [(y(tick), f"{tick:g} ×") for tick in ticks(top)]
     below = [(x(count), str(count)) for count in counts]
-    c = _plot(heading, len(speedups) + 1, left, beside, below, "devices")
+    above = "times as fast as one device"
+    c = _plot(heading, len(speedups) + 1, left, beside, below, "devices", above)
     c.line(x(1), y(1), x(most), y(most), "dashed")
     ends: List[_End] = [(x(most), y(most), "ideal", "muted")]
     words = []
@@ -296,11 +382,13 @@ def _plot(
     beside: Sequence[Tuple[float, str]],
     below: Sequence[Tuple[float, str]],
     what: str,
+    above: str,
 ) -> Canvas:
     """A chart without its lines, of which it has room for so many names: words at heights of the
-    left side, words below, and under these what they are."""
+    left side, and above these what they are; words below, and under these what they are."""
     c = Canvas(max(_BOTTOM, _TOP + 17 * names) + 74)
     c.text(20, 26, heading, "strong")
+    c.text(20, 46, above, "small muted")
     for y, text in beside:
         c.line(left, y, WIDTH - _RIGHT, y, "grid")
         c.text(left - 8, y + 5, text, "small", "end")
@@ -342,13 +430,28 @@ def _spread(places: Sequence[float], gap: float, most: float) -> List[float]:
     return found
 
 
-def _apart(places: Sequence[Tuple[float, float]], gap: float = 44) -> List[float]:
-    """Those amounts whose words do not run into those of the one before."""
-    found: List[Tuple[float, float]] = []
-    for work, x in places:
-        if not found or x - found[-1][1] >= gap:
-            found.append((work, x))
-    return [work for work, _ in found]
+def _apart(places: Sequence[Tuple[float, str]]) -> List[Tuple[float, str]]:
+    """Those words that do not run into the one before, each with its middle."""
+    found: List[Tuple[float, str]] = []
+    for x, word in places:
+        width = 7 * len(word)
+        if not found or x - width / 2 >= found[-1][0] + 7 * len(found[-1][1]) / 2 + 8:
+            found.append((x, word))
+    return found
+
+
+def _decades(low: float, top: float) -> List[float]:
+    """Round numbers from at most `low` to at least `top`, which are far apart."""
+    digits = (1, 2, 5) if top / low < 1000 else (1,)
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(top)) + 1)
+    every = [digit * 10.0**power for power in powers for digit in digits]
+    first = max(value for value in every if value <= low)
+    last = min(value for value in every if value >= top)
+    return [value for value in every if first <= value <= last]
+
+
+def _title(exercise: str) -> str:
+    return exercise.replace("_", " ", 1)
 
 
 def ticks(top: float) -> List[float]:

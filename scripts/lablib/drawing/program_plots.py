@@ -190,12 +190,13 @@ class _Plot:
             self._canvas.mark(shape, *self._at(*point), colour)
 
     def label(self, point: Tuple[float, float], text: str) -> None:
-        """In turns to its right and to its left, where there is room."""
+        """In turns below it and above it, where there is room: a roof comes from below left."""
         x, y = self._at(*point)
         self._labels += 1
-        near_the_end = x > 0.8 * WIDTH
-        if near_the_end or (self._labels % 2 == 1 and x - 9 - 7.3 * len(text) > _LEFT):
+        if x > 0.8 * WIDTH:
             self._canvas.text(x - 9, y + 22, text, "small code", "end")
+        elif self._labels % 2 == 1 and x - 9 - 7.3 * len(text) > _LEFT:
+            self._canvas.text(x + 9, y - 10, text, "small code")
         else:
             self._canvas.text(x + 9, y + 17, text, "small code")
 

@@ -6,9 +6,9 @@
 import argparse
 import shlex
 from pathlib import Path
-from typing import List
+from typing import List, Mapping, Sequence
 
-from lablib import bench, benchmarks, build, metadata
+from lablib import bench, benchmark_page, benchmarks, build, metadata
 from lablib.console import paint, say
 from lablib.drawing import charts
 from lablib.errors import FAILED, OK, USAGE, LabError
@@ -97,22 +97,24 @@ def _bench(root: Path, options: argparse.Namespace) -> int:
         )
     finally:  # stopped half-way: what has been measured was minutes of work
         if report.results:
-            _keep(options, report)
+            _keep(options, report, benchmark_page.kernels(root))
     if not report.results:
         raise LabError("nothing was measured (see above).")
     return _compare(old, report) if old else OK
 
 
-def _keep(options: argparse.Namespace, report: benchmarks.Report) -> None:
-    _print(report)
+def _keep(
+    options: argparse.Namespace, report: benchmarks.Report, kernels: Mapping[str, Sequence[str]]
+) -> None:
+    _print(report, kernels)
     if options.json:
         write_atomically(options.json, report.text())
         say(f"file written: {short_path(options.json, Path.cwd())}")
     if options.out:
-        _write_folder(options.out, report)
+        _write_folder(options.out, report, kernels)
 
 
-def _print(report: benchmarks.Report) -> None:
+def _print(report: benchmarks.Report, kernels: Mapping[str, Sequence[str]]) -> None:
     where = [report.device, report.cuda and f"CUDA {report.cuda}"]
     where += [report.driver and f"driver {report.driver}"]
     where += [f"{name}: {low:g} to {high:g}" for name, (low, high) in report.clocks.items()]
@@ -120,18 +122,22 @@ def _print(report: benchmarks.Report) -> None:
     for exercise, results in benchmarks.by_exercise(report.results).items():
         print()
         print(paint(exercise, "bold"))
-        table = [benchmarks.HEAD, *benchmarks.rows(results, report.cpu_device)]
+        shown = benchmarks.named(results, kernels.get(exercise, ()))
+        table = [benchmarks.HEAD, *benchmarks.rows(shown, report.cpu_device)]
         widths = [max(len(row[i]) for row in table) for i in range(len(benchmarks.HEAD))]
         for row in table:
             line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths))
             print(f"  {line}".rstrip())
 
 
-def _write_folder(folder: Path, report: benchmarks.Report) -> None:
+def _write_folder(
+    folder: Path, report: benchmarks.Report, kernels: Mapping[str, Sequence[str]]
+) -> None:
     write_atomically(folder / "bench.csv", benchmarks.csv_text(report))
     for exercise, results in benchmarks.by_exercise(report.results).items():
         if not report.cpu_device:
-            for chart in charts.pictures(exercise, exercise, results, report):
+            shown = benchmarks.named(results, kernels.get(exercise, ()))
+            for chart in charts.pictures(exercise, exercise, shown, report):
                 write_atomically(folder / f"{chart.name}.svg", chart.standalone())
     say(f"files written: {short_path(folder, Path.cwd())}/")
 
