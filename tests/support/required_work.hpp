@@ -85,8 +85,9 @@ struct required {
   std::size_t bytes_a_load = 0;   ///< some load of global memory has so many: a float4 has 16
   bool shared_memory = false;
   std::uint64_t copies_under_way = 0;  ///< asynchronous ones of a thread that reads shared memory
-  std::uint64_t shared_meanwhile = 0;  ///< reads of it by blocks that have bulk copies under way
-  bool constant_memory = false;        ///< or another variable outside of all functions is read
+  std::uint64_t shared_meanwhile =
+      0;                         ///< reads of it while a bulk copy of the block may be under way
+  bool constant_memory = false;  ///< or another variable outside of all functions is read
   bool atomics = false;
   bool shared_atomics = false;
   double sectors = 0;     ///< at most, for each that is needed, of loads and stores
