@@ -167,6 +167,42 @@ template <class Call>
   return ::testing::AssertionSuccess();
 }
 
+/// Where the lanes of a warp get numbers that they have not made themselves.
+enum class source {
+  tensor_cores,  ///< as nvcuda::wmma multiplies
+  other_lanes,   ///< by shuffles, and reductions of a warp
+};
+
+namespace detail {
+/// While it lives, there is nothing to be had there but zeros.
+class nothing_from {
+ public:
+  explicit nothing_from(source which);
+  nothing_from(const nothing_from&) = delete;
+  nothing_from& operator=(const nothing_from&) = delete;
+  ~nothing_from();
+};
+}  // namespace detail
+
+/// Whether results need that source. `call` returns how many it has all the same while the source
+/// gives nothing: products for show, whose sums are thrown away, show by that.
+template <class Call>
+::testing::AssertionResult all_need(source which, const Call& call) {
+  std::size_t there = 0;
+  try {
+    const detail::nothing_from meanwhile(which);
+    there = call();
+  } catch (const std::exception& error) {
+    return ::testing::AssertionFailure() << error.what();
+  }
+  if (there == 0) return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure()
+         << "right values, but " << there << " of them are there when "
+         << (which == source::tensor_cores ? "tensor cores multiply nothing"
+                                           : "the lanes of a warp get zeros from each other")
+         << ": they are made by something else";
+}
+
 template <class Range>
 std::size_t bytes_of(const Range& values) {
   return values.size() * sizeof(*values.begin());
