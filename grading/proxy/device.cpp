@@ -223,6 +223,9 @@ void set_peer_group(unsigned devices) {
   grading::chosen().peers = devices;
   (void)grading::ask<bool, unsigned>("set_peer_group", false, devices);
 }
+void set_lanes_get(lanes_get what) {
+  (void)grading::ask<bool, lanes_get>("set_lanes_get", false, what);
+}
 void set_stream_policy(stream_policy policy) {
   grading::chosen().policy = policy;
   (void)grading::ask<bool, stream_policy>("set_stream_policy", false, policy);

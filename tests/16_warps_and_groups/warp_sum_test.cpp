@@ -25,12 +25,14 @@
 namespace {
 
 using lab::random_words;
+using lab::testing::all_need;
 using lab::testing::as_required;
 using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
+using lab::testing::source;
 using lab::testing::work_of;
 using lab::warp_sum::kDefaultSize;
 using lab::warp_sum::kDefaultThreads;
@@ -108,6 +110,22 @@ REQUIRED_WORK(LanesThatExchangeRegistersAndOneAtomicForEachWarp) {
     })) << name;
     EXPECT_TRUE(at_other_sizes([which = which](std::size_t n) {
       return has_sum(which, random_words(n, 1), 128);
+    })) << name;
+  }
+}
+
+REQUIRED_WORK(SumsThatNeedWhatOtherLanesHave) {
+  const vector values = random_words(20'000, 3);
+  const vector expected = reference_warp_sums(values, 100);  // of 32 lanes, and of 4
+  for (const auto& [which, name] : kSteps) {
+    EXPECT_TRUE(all_need(source::other_lanes, [&, which = which] {
+      const vector sums = warp_sums(which, values, 100);
+      std::size_t right = 0;
+      for (std::size_t i = 0; i < sums.size(); ++i) right += sums[i] == expected[i] ? 1 : 0;
+      return right;
+    })) << name;
+    EXPECT_TRUE(all_need(source::other_lanes, [&, which = which] {
+      return sum(which, values, 100).value == reference_sum(values) ? 1U : 0U;
     })) << name;
   }
 }

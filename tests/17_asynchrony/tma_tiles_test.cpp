@@ -4,9 +4,6 @@
 #include "tma_tiles.hpp"
 
 #include <cuda_runtime.h>
-#ifdef __CPU_DEVICE__
-#include <cpu_device.h>
-#endif
 
 #include <algorithm>
 #include <cstddef>
@@ -105,19 +102,6 @@ REQUIRED_WORK(TilesThatTheCopyEngineBrings) {
   }
 }
 
-/// The work of `call` as required, if it is with a block's threads in one of the two orders. Those
-/// that run before the one that starts the copies read before there is one, up to the next barrier.
-template <class Call>
-lab::testing::work in_one_of_the_orders(const Call& call, const lab::testing::required& what) {
-#ifdef __CPU_DEVICE__
-  cpu_device::set_thread_order(cpu_device::thread_order::reverse);
-  auto done = work_of(call);
-  if (as_required(done, what)) return done;
-  cpu_device::set_thread_order(cpu_device::thread_order::forward);
-#endif
-  return work_of(call);
-}
-
 REQUIRED_WORK(TheNextTileIsUnderWayWhileThisOneIsUsed) {
   const size s{150, 70};
   for (const unsigned blocks : {2U, 3U, 7U}) {
@@ -128,8 +112,7 @@ REQUIRED_WORK(TheNextTileIsUnderWayWhileThisOneIsUsed) {
     // One for each tile, whichever block has it; of each block, one for its barriers and one to
     // spare.
     what.barriers_of_all = s.tiles() + 2 * blocks;
-    const auto done =
-        in_one_of_the_orders([&] { return is_right(step::two_stages, s, blocks, 2); }, what);
+    const auto done = work_of([&] { return is_right(step::two_stages, s, blocks, 2); });
     EXPECT_TRUE(as_required(done, what)) << "two_stages";
     for (const auto& kernel : done.kernels)
       EXPECT_LE(kernel.blocks, blocks) << "two_stages: more blocks than were asked for";

@@ -3,6 +3,7 @@
 
 #include "fp64_product.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -43,6 +44,7 @@ using lab::testing::at_other_sizes;
 using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
+using lab::testing::source;
 using lab::testing::work_of;
 
 using named_step = lab::testing::named<step>;
@@ -112,6 +114,20 @@ REQUIRED_WORK(WarpsThatMultiplyOnTensorCores) {
     what.wavefronts = 1.02;
     EXPECT_TRUE(as_required(work_of([which = which, size] { return is_right(which, size); }), what))
         << name;
+  }
+}
+
+REQUIRED_WORK(SumsThatNobodyElseMakes) {
+  const shape size{128, 256, 48};
+  const auto a = random_doubles(size.m * size.k, 7), b = random_doubles(size.k * size.n, 8);
+  for (const auto& [which, name] : kSteps) {
+    if (which == step::cuda_cores) continue;
+    // On the CPU device, the operation of 16 x 8 x 8 is one of lanes that ask each other.
+    const source from = which >= step::large_mma ? source::other_lanes : source::tensor_cores;
+    EXPECT_TRUE(all_need(from, [&, which = which] {
+      const std::vector<double> c = multiply(which, a, b, size).c;
+      return c.size() - static_cast<std::size_t>(std::count(c.begin(), c.end(), 0.0));
+    })) << name;
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include "wmma_product.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -41,6 +42,7 @@ using lab::testing::expect_exact_product;
 using lab::testing::expect_failures_reported;
 using lab::testing::factors;
 using lab::testing::matches;
+using lab::testing::source;
 using lab::testing::work_of;
 using lab::wmma_product::check;
 using lab::wmma_product::kDefaultSize;
@@ -107,6 +109,16 @@ REQUIRED_WORK(WarpsThatMultiplyOnTensorCores) {
         {.threads = 32, .fetched = 1, .warp_functions = 3, .writes = 1}))
         << name;
   }
+}
+
+REQUIRED_WORK(SumsThatNobodyElseMakes) {
+  const shape size{128, 128, 64};
+  const factors given(size.m, size.n, size.k, 5);
+  for (const auto& [which, name] : kSteps)
+    EXPECT_TRUE(all_need(source::tensor_cores, [&, which = which] {
+      const std::vector<float> c = multiply(which, given.a, given.b, size).c;
+      return c.size() - static_cast<std::size_t>(std::count(c.begin(), c.end(), 0.0F));
+    })) << name;
 }
 
 REQUIRED_WORK(BlocksThatShareTheTilesOfC) {

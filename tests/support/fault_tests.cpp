@@ -55,7 +55,8 @@ bool is_one_of(std::string_view name, std::initializer_list<std::string_view> na
 //
 // - cudaFree, cudaStreamDestroy and their like give something back (and do, even when they fail);
 // - at the end of a run, where nothing else follows, a wait lets work come to its end before its
-//   memory goes, and cudaSetDevice goes back to the device that was current;
+//   memory goes, cudaSetDevice goes back to the device that was current, and cudaDeviceSetMemPool
+//   to its pool;
 // - so does the wait for a stream that is destroyed next (lab::stream's), wherever that is;
 // - what an error interrupts has to end: a capture (cudaStreamEndCapture, cudaStreamIsCapturing), a
 //   group of NCCL (ncclGroupEnd).
@@ -77,10 +78,10 @@ bool is_query(std::string_view name) {
 }
 
 bool tidies_up(const call& c) {
-  return c.releases ||
-         is_one_of(c.name, {"cudaDeviceSynchronize", "cudaStreamSynchronize",
-                            "cudaEventSynchronize", "cudaGetDevice", "cudaSetDevice",
-                            "cudaStreamEndCapture", "cudaStreamIsCapturing", "ncclGroupEnd"});
+  return c.releases || is_one_of(c.name, {"cudaDeviceSynchronize", "cudaStreamSynchronize",
+                                          "cudaEventSynchronize", "cudaGetDevice", "cudaSetDevice",
+                                          "cudaDeviceSetMemPool", "cudaStreamEndCapture",
+                                          "cudaStreamIsCapturing", "ncclGroupEnd"});
 }
 
 bool is_launch(const call& c) {

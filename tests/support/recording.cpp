@@ -63,6 +63,104 @@ void add(recorded_work::cost& sum, const recorded_work::cost& more) {
   sum.turns += more.turns;
 }
 
+/// A block's bulk copies to shared memory, and the reads that go on meanwhile: those by a thread
+/// that has not come to the copy's bytes yet, and that the start of the copy has not waited for.
+/// Which of the two the device happens to run first makes no difference. A copy gives each thread
+/// the time of one visit to the bytes of another copy, and not more.
+class overlap {
+ public:
+  /// Returns how many reads before it are meanwhile, too.
+  std::uint64_t started(std::uint32_t by, const void* to, std::size_t bytes) {
+    const auto first = reinterpret_cast<std::uintptr_t>(to);
+    place& here = places_[first];
+    here.end = std::max(here.end, first + bytes);
+    here.copy = ++copies_;
+    std::uint64_t reads = 0;
+    const clock& known = of(by).known;
+    for (std::uint32_t t = 0; t < threads_.size(); ++t) {
+      reader& r = threads_[t];
+      if (t == by || r.overlaps || r.place == first || r.place == 0) continue;
+      const std::uint64_t from = std::max(r.visit, t < known.size() ? known[t] : 0);
+      if (from >= r.reads) continue;
+      reads += r.reads - from;
+      r.overlaps = true;
+      r.used[first] = here.copy;
+    }
+    return reads;
+  }
+  /// Returns whether it is meanwhile.
+  bool read(std::uint32_t by, std::uintptr_t address) {
+    reader& r = of(by);
+    if (auto at = places_.upper_bound(address); at != places_.begin()) {
+      --at;
+      if (address < at->second.end && (r.place != at->first || r.copy != at->second.copy)) {
+        r.place = at->first;
+        r.copy = r.used[at->first] = at->second.copy;  // its time is over
+        r.visit = r.reads;
+        r.overlaps = false;
+      }
+    }
+    ++r.reads;
+    if (r.overlaps || r.place == 0) return r.overlaps;
+    std::uint64_t oldest = ~std::uint64_t{0};
+    std::uintptr_t its_place = 0;
+    for (const auto& [first, other] : places_)
+      if (first != r.place && other.copy > r.used[first] && other.copy < oldest) {
+        oldest = other.copy;
+        its_place = first;
+      }
+    if (its_place == 0) return false;
+    r.used[its_place] = oldest;
+    r.overlaps = true;
+    return true;
+  }
+  /// An atomic: who reads it knows what had been done before those who wrote it did so.
+  void met_at(std::uint32_t by, std::uintptr_t address, bool writes) {
+    reader& r = of(by);
+    clock& there = words_[address];
+    join(r.known, there);
+    if (r.known.size() <= by) r.known.resize(by + 1);
+    r.known[by] = r.reads;
+    if (writes) join(there, r.known);
+  }
+  /// A barrier of the block.
+  void all_met() {
+    clock all(threads_.size());
+    for (std::size_t t = 0; t < all.size(); ++t) all[t] = threads_[t].reads;
+    for (reader& r : threads_) r.known = all;
+  }
+
+ private:
+  using clock = std::vector<std::uint64_t>;  // the number of reads, by thread
+  struct place {
+    std::uintptr_t end = 0;
+    std::uint64_t copy = 0;  // the last one to it
+  };
+  struct reader {
+    std::uint64_t reads = 0;
+    std::uintptr_t place = 0;  // whose bytes are visited
+    std::uint64_t copy = 0;    // that has brought them
+    std::uint64_t visit = 0;   // `reads` when it began
+    bool overlaps = false;     // with another copy
+    std::map<std::uintptr_t, std::uint64_t>
+        used;     // the last copies that it has no time of any more
+    clock known;  // what has been read before this thread goes on
+  };
+  reader& of(std::uint32_t thread) {
+    if (threads_.size() <= thread) threads_.resize(thread + 1);
+    return threads_[thread];
+  }
+  static void join(clock& to, const clock& from) {
+    if (to.size() < from.size()) to.resize(from.size());
+    for (std::size_t t = 0; t < from.size(); ++t) to[t] = std::max(to[t], from[t]);
+  }
+
+  std::map<std::uintptr_t, place> places_;
+  std::uint64_t copies_ = 0;
+  std::vector<reader> threads_;
+  std::unordered_map<std::uintptr_t, clock> words_;
+};
+
 }  // namespace
 
 struct recording::recorder final : cpu_device::observer {
@@ -74,7 +172,7 @@ struct recording::recorder final : cpu_device::observer {
     cpu_device::add_observer(*this, event_kind::launch | event_kind::allocation | event_kind::copy |
                                         event_kind::call | event_kind::access |
                                         event_kind::barrier | event_kind::async_copy |
-                                        event_kind::mark);
+                                        event_kind::block | event_kind::mark);
   }
   ~recorder() override {
     cpu_device::remove_observer(*this);
@@ -101,7 +199,7 @@ struct recording::recorder final : cpu_device::observer {
     barriers.clear();
     places.clear();
     under_way.clear();
-    bulk_under_way.clear();
+    overlaps.clear();
   }
   void barrier_passed(const cpu_device::barrier_event& e) override {
     const std::lock_guard lock(mutex);
@@ -111,6 +209,8 @@ struct recording::recorder final : cpu_device::observer {
       ++k.warp_functions;
       return;
     }
+    if (const auto copies = overlaps.find(e.block); copies != overlaps.end())
+      copies->second.all_met();
     ++k.barriers_of_all;
     counted& of_block = barriers[e.block];
     k.barriers = std::max(k.barriers, ++of_block.all);
@@ -152,8 +252,9 @@ struct recording::recorder final : cpu_device::observer {
       if (const auto copies = under_way.find(std::uint64_t{e.block} << 32 | e.thread);
           !e.writes && copies != under_way.end())  // (what is copied is written)
         k.copies_under_way = std::max(k.copies_under_way, copies->second);
-      if (const auto copies = bulk_under_way.find(e.block);
-          !e.writes && !e.atomic && copies != bulk_under_way.end() && copies->second != 0)
+      if (const auto copies = overlaps.find(e.block); !e.writes && !e.atomic &&
+                                                      copies != overlaps.end() &&
+                                                      copies->second.read(e.thread, e.address))
         ++k.shared_meanwhile;
     } else {
       // (Whoever asks a lock again and again waits, and does not work.)
@@ -165,6 +266,8 @@ struct recording::recorder final : cpu_device::observer {
       if (!e.writes && !e.in_parts)
         k.bytes_a_load = std::max<std::uint64_t>(k.bytes_a_load, e.bytes);
     }
+    if (const auto copies = overlaps.find(e.block); e.atomic && copies != overlaps.end())
+      copies->second.met_at(e.thread, e.address, e.writes);
     if (e.atomic) ++(e.shared ? k.shared_atomics : k.atomics);
     if (e.atomic && !e.shared) places.insert(e.address);
   }
@@ -184,11 +287,11 @@ struct recording::recorder final : cpu_device::observer {
     recorded_work::kernel& k = done.kernels.back();
     (e.dimensions != 0 ? k.tensor_bytes : k.bulk_bytes) += e.bytes;
     if (e.dimensions != 0) ++k.tensor_copies;
-    ++bulk_under_way[e.block];
+    k.shared_meanwhile += overlaps[e.block].started(e.thread, e.shared, e.bytes);
   }
-  void bulk_copy_done(const cpu_device::bulk_copy_event& e) override {
+  void block_ends(const cpu_device::block_event& e) override {
     const std::lock_guard lock(mutex);
-    if (!e.to_global) --bulk_under_way[e.block];
+    overlaps.erase(e.serial);
   }
   void allocated(const cpu_device::allocation_event& e) override {
     const std::lock_guard lock(mutex);
@@ -233,10 +336,10 @@ struct recording::recorder final : cpu_device::observer {
   struct counted {
     std::uint64_t all = 0, of_grid = 0;
   };
-  std::unordered_map<std::uint32_t, counted> barriers;              // that a block has passed
-  std::set<std::uintptr_t> places;                                  // of atomics
-  std::unordered_map<std::uint64_t, std::uint64_t> under_way;       // copies of a thread, as above
-  std::unordered_map<std::uint32_t, std::uint64_t> bulk_under_way;  // of a block
+  std::unordered_map<std::uint32_t, counted> barriers;         // that a block has passed
+  std::set<std::uintptr_t> places;                             // of atomics
+  std::unordered_map<std::uint64_t, std::uint64_t> under_way;  // copies of a thread, as above
+  std::unordered_map<std::uint32_t, overlap> overlaps;         // of a block
 };
 
 recorded_work recording::finish() {

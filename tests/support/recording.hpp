@@ -43,7 +43,7 @@ struct recorded_work {
     std::uint64_t atomic_threads = 0;                ///< that use atomics in global memory
     std::uint64_t shared_of_busiest = 0;             ///< of `shared`: of the busiest of each block
     std::uint64_t copies_under_way = 0;  ///< a thread's, at most, while it reads shared memory
-    std::uint64_t shared_meanwhile = 0;  ///< reads of a block that has bulk copies under way
+    std::uint64_t shared_meanwhile = 0;  ///< reads while a bulk copy may be under way
     std::uint64_t all_threads() const { return blocks * threads_per_block; }
   };
   struct copy {

@@ -4,6 +4,9 @@
 #include "required_work.hpp"
 
 #include <cuda_runtime.h>
+#ifdef __CPU_DEVICE__
+#include <cpu_device.h>
+#endif
 
 #include <algorithm>
 #include <sstream>
@@ -224,6 +227,19 @@ std::string complaint(const work& done, const required& what) {
 }
 
 }  // namespace
+
+#ifdef __CPU_DEVICE__
+nothing_from::nothing_from(source which) {
+  using cpu_device::lanes_get;
+  cpu_device::set_lanes_get(which == source::tensor_cores ? lanes_get::no_products
+                                                          : lanes_get::no_exchange);
+}
+nothing_from::~nothing_from() { cpu_device::set_lanes_get(cpu_device::lanes_get::everything); }
+#else
+nothing_from::nothing_from(source) {}
+nothing_from::~nothing_from() = default;
+#endif
+
 }  // namespace detail
 
 std::uint64_t recorded_work::bytes_copied(int kind) const {

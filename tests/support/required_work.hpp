@@ -85,8 +85,9 @@ struct required {
   std::size_t bytes_a_load = 0;   ///< some load of global memory has so many: a float4 has 16
   bool shared_memory = false;
   std::uint64_t copies_under_way = 0;  ///< asynchronous ones of a thread that reads shared memory
-  std::uint64_t shared_meanwhile = 0;  ///< reads of it by blocks that have bulk copies under way
-  bool constant_memory = false;        ///< or another variable outside of all functions is read
+  std::uint64_t shared_meanwhile =
+      0;                         ///< reads of it while a bulk copy of the block may be under way
+  bool constant_memory = false;  ///< or another variable outside of all functions is read
   bool atomics = false;
   bool shared_atomics = false;
   double sectors = 0;     ///< at most, for each that is needed, of loads and stores
@@ -164,6 +165,42 @@ template <class Call>
     if (const auto result = as_required(work_of([&] { return call(n); }), what); !result)
       return ::testing::AssertionFailure() << "at size " << n << ": " << result.message();
   return ::testing::AssertionSuccess();
+}
+
+/// Where the lanes of a warp get numbers that they have not made themselves.
+enum class source {
+  tensor_cores,  ///< as nvcuda::wmma multiplies
+  other_lanes,   ///< by shuffles, and reductions of a warp
+};
+
+namespace detail {
+/// While it lives, there is nothing to be had there but zeros.
+class nothing_from {
+ public:
+  explicit nothing_from(source which);
+  nothing_from(const nothing_from&) = delete;
+  nothing_from& operator=(const nothing_from&) = delete;
+  ~nothing_from();
+};
+}  // namespace detail
+
+/// Whether results need that source. `call` returns how many it has all the same while the source
+/// gives nothing: products for show, whose sums are thrown away, show by that.
+template <class Call>
+::testing::AssertionResult all_need(source which, const Call& call) {
+  std::size_t there = 0;
+  try {
+    const detail::nothing_from meanwhile(which);
+    there = call();
+  } catch (const std::exception& error) {
+    return ::testing::AssertionFailure() << error.what();
+  }
+  if (there == 0) return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure()
+         << "right values, but " << there << " of them are there when "
+         << (which == source::tensor_cores ? "tensor cores multiply nothing"
+                                           : "the lanes of a warp get zeros from each other")
+         << ": they are made by something else";
 }
 
 template <class Range>

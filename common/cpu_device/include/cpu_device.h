@@ -52,6 +52,13 @@ std::size_t live_bytes();
 /// out whether it needs one of them.
 void fill_new_memory_with(unsigned char byte);
 
+/// What the lanes of a warp get from each other, from now on: `no_products` has tensor cores
+/// (nvcuda::wmma) multiply nothing, so that they give the sums that they were given; `no_exchange`
+/// has shuffles and reductions of a warp find a 0 in each lane. A program whose results are the
+/// same then does not have them from there. Votes and __match_any_sync() stay as they are.
+enum class lanes_get { everything, no_products, no_exchange };
+void set_lanes_get(lanes_get what);
+
 /// What else a program makes and has to destroy. (The memory of arrays is among the allocations,
 /// too.)
 enum class object_kind {

@@ -39,6 +39,8 @@ warp_exchange& meet_warp(unsigned mask, std::uint64_t value, const char* what, c
                          int line);
 /// Keeps an exchange that all lanes have left for the next warp function.
 void recycle(warp_exchange& exchange);
+/// Whether tensor cores multiply: set_lanes_get() may have them leave that.
+bool products_are_made();
 inline void leave_warp(warp_exchange& exchange) {
   if (++exchange.left == exchange.expected) recycle(exchange);
 }

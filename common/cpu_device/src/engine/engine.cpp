@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cfenv>
 #include <cstdlib>
 #include <cstring>
@@ -610,9 +611,20 @@ void close_group(worker& w, unsigned warp, warp_group* group) {
   }
 }
 
+std::atomic<lanes_get> what_lanes_get = lanes_get::everything;
+
+/// For lanes_get::no_exchange.
+[[gnu::cold]] void forget_what_was_brought(warp_group& group) {
+  if (std::strstr(group.what, "shfl") == nullptr && std::strstr(group.what, "reduce") == nullptr)
+    return;
+  for (std::uint64_t& value : group.value) value = 0;
+}
+
 /// The last lane has come: lets the others go on.
 [[gnu::noinline]] warp_exchange& complete_group(worker& w, unsigned warp, warp_group* group) {
   if (group->mixed) stuck(w);
+  if (what_lanes_get.load(std::memory_order_relaxed) == lanes_get::no_exchange) [[unlikely]]
+    forget_what_was_brought(*group);
   close_group(w, warp, group);
   for (unsigned i = 0; i + 1 < group->count; ++i) make_ready(w, group->waiting[i]);
   return *group;
@@ -642,6 +654,11 @@ void close_group(worker& w, unsigned warp, warp_group* group) {
 }
 
 }  // namespace
+
+void set_lanes_get(lanes_get what) { what_lanes_get.store(what); }
+bool products_are_made() {
+  return what_lanes_get.load(std::memory_order_relaxed) != lanes_get::no_products;
+}
 
 void let_group_go(worker& w, unsigned warp, warp_group* group) {
   close_group(w, warp, group);

@@ -1,0 +1,134 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The values of a batch come back when it has finished, by a copy that the host waits for: that is
+// its wait for the batch. The host's part is our own.
+
+#include <cuda_runtime.h>
+
+#include "given.hpp"
+
+namespace lab::memory_pools {
+namespace {
+
+void run_malloc_each(cudaStream_t stream, const job& j) {
+  void* memory = nullptr;
+  CUDA_CHECK(cudaMalloc(&memory, j.bytes()));
+  try {
+    first_pass(stream, j, memory);
+    second_pass(stream, j, memory);
+    CUDA_CHECK(cudaDeviceSynchronize());
+  } catch (...) {
+    CUDA_CHECK_NOTHROW(cudaFree(memory));
+    throw;
+  }
+  CUDA_CHECK(cudaFree(memory));
+}
+
+/// Memory that is used by `first` until hand_over(), and then by another stream until its end.
+class stream_memory {
+ public:
+  stream_memory(std::size_t bytes, cudaMemPool_t pool, cudaStream_t first) : user_(first) {
+    CUDA_CHECK(cudaMallocAsync(&memory_, bytes, pool, first));
+  }
+  ~stream_memory() { CUDA_CHECK_NOTHROW(cudaFreeAsync(memory_, user_)); }
+  stream_memory(const stream_memory&) = delete;
+  std::uint32_t* data() const { return memory_; }
+  void hand_over(cudaStream_t to, const event& mark) {
+    make_wait(to, user_, mark);
+    user_ = to;
+  }
+
+ private:
+  std::uint32_t* memory_ = nullptr;
+  cudaStream_t user_;
+};
+
+void run_in_order(cudaStream_t stream, cudaMemPool_t pool, batch_of_jobs batch) {
+  for (const job& j : batch) {
+    const stream_memory memory(j.bytes(), pool, stream);
+    first_pass(stream, j, memory.data());
+    second_pass(stream, j, memory.data());
+  }
+}
+
+void run_pairs(cudaStream_t first, cudaStream_t second, cudaMemPool_t pool, batch_of_jobs batch) {
+  const event mark;
+  for (; !batch.empty(); batch = batch.subspan(std::min<std::size_t>(2, batch.size()))) {
+    make_wait(first, second, mark);
+    for (const job& j : batch.first(std::min<std::size_t>(2, batch.size()))) {
+      stream_memory memory(j.bytes(), pool, first);
+      first_pass(first, j, memory.data());
+      memory.hand_over(second, mark);
+      second_pass(second, j, memory.data());
+    }
+  }
+}
+
+pool_owner make_pool() {
+  cudaMemPoolProps properties = {};
+  properties.allocType = cudaMemAllocationTypePinned;
+  properties.location.type = cudaMemLocationTypeDevice;
+  CUDA_CHECK(cudaGetDevice(&properties.location.id));
+  cudaMemPool_t made = nullptr;
+  CUDA_CHECK(cudaMemPoolCreate(&made, &properties));
+  pool_owner pool(made);
+  std::uint64_t all = ~std::uint64_t{0};
+  CUDA_CHECK(cudaMemPoolSetAttribute(made, cudaMemPoolAttrReleaseThreshold, &all));
+  int no = 0;
+  CUDA_CHECK(cudaMemPoolSetAttribute(made, cudaMemPoolReuseAllowOpportunistic, &no));
+  CUDA_CHECK(cudaMemPoolSetAttribute(made, cudaMemPoolReuseAllowInternalDependencies, &no));
+  return pool;
+}
+
+}  // namespace
+
+result smooth(step which, std::span<const std::uint32_t> values,
+              std::span<const std::size_t> lengths, int batch) {
+  check(values, lengths, batch);
+  result out;
+  out.values.resize(values.size());
+  device_buffer<std::uint32_t> on_device(values);
+  cudaStream_t first = nullptr, second = nullptr;  // the default stream waits for both
+  struct end_stream {
+    cudaStream_t& of;
+    ~end_stream() {
+      if (of != nullptr) CUDA_CHECK_NOTHROW(cudaStreamDestroy(of));
+    }
+  } const end_first{first}, end_second{second};
+  CUDA_CHECK(cudaStreamCreate(&first));
+  CUDA_CHECK(cudaStreamCreate(&second));
+  pool_owner own;
+  if (which == step::kept_pool || which == step::two_streams) own = make_pool();
+  const cudaMemPool_t pool = own ? own.get() : current_pool();
+  const host_timer timer;
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < lengths.size();) {
+    const std::size_t end = std::min(lengths.size() - i, static_cast<std::size_t>(batch)) + i;
+    std::vector<job> jobs;
+    std::size_t n = 0;
+    for (; i < end; ++i) {
+      if (lengths[i] != 0) jobs.push_back({on_device.data() + begin + n, lengths[i]});
+      n += lengths[i];
+    }
+    if (which == step::malloc_each)
+      for (const job& j : jobs) run_malloc_each(first, j);
+    if (which == step::two_streams)
+      run_pairs(first, second, pool, jobs);
+    else if (which != step::malloc_each)
+      run_in_order(second, pool, jobs);
+    CUDA_CHECK(cudaMemcpy(out.values.data() + begin, on_device.data() + begin,
+                          n * sizeof(std::uint32_t), cudaMemcpyDeviceToHost));
+    begin += n;
+  }
+  out.total_ms = static_cast<float>(timer.milliseconds());
+  if (which == step::malloc_each) return out;
+  CUDA_CHECK(cudaDeviceSynchronize());  // a copy is none of the waits at which a pool gives back
+  out.kept = reserved_bytes(pool);
+  if (!own) return out;
+  CUDA_CHECK(cudaMemPoolTrimTo(pool, 0));
+  out.left = reserved_bytes(pool);
+  return out;
+}
+
+}  // namespace lab::memory_pools
