@@ -171,7 +171,7 @@ def _terms_have_anchors(app, doctree):
     if app.env.current_document.docname != "glossary":
         return
     for paragraph in list(doctree.findall(nodes.paragraph)):
-        term = paragraph.children[0] if paragraph.children else None
+        term = next((child for child in paragraph.children if child.astext()), None)
         if not isinstance(term, nodes.strong):
             continue
         anchor = re.sub(r"[^\w\- ]", "", term.astext().lower()).replace(" ", "-")

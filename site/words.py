@@ -197,7 +197,7 @@ def translated(page: str, language: str) -> str:
     )
     sidebar, article, rest = re.split(r"(<article.*</article>)", page, flags=re.DOTALL)
     for pattern in to_english:
-        whole = re.compile(rf"({pattern})([^<>]+)", re.DOTALL)
+        whole = re.compile(rf"({pattern})([^<>]+|<code.*?</code>)", re.DOTALL)
         sidebar, rest = (whole.sub(shown, part) for part in (sidebar, rest))
     page = sidebar + article + rest
     toggle = rf'(?<="){re.escape(TOGGLE["en"])}([^"]*)'
