@@ -48,7 +48,8 @@ document.addEventListener("DOMContentLoaded", () => {
     for (const button of buttons) {
       button.addEventListener("click", () => {
         show(!state.checked);
-        if (state.checked) contents.querySelector("a, input")?.focus();
+        if (!state.checked) return;
+        [...contents.querySelectorAll("a, input")].find((each) => each.getClientRects().length)?.focus();
       });
     }
     contents.addEventListener("keydown", (event) => {
