@@ -21,7 +21,7 @@ import sys
 import urllib.parse
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Dict, List, Tuple, Union
+from typing import Dict, Iterator, List, Tuple, Union
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "site")]
@@ -32,7 +32,7 @@ import paper
 import words
 from diagrams import drawings
 
-from lablib import pages, translations, version
+from lablib import metadata, pages, translations, version
 from lablib.drawing import style
 from lablib.exercises import Exercise, find_exercises
 
@@ -88,6 +88,12 @@ LINKS_TO_BOOKS = """
 NOT_IN_BOOKS = r"explorers/|hints/|[a-z]{2}/"
 INVITATION = r"\sTry it: \[[^\]]*\]\(explorers/\w+\.md\)[^.]*\."  # to one of them: a sentence
 
+BOX_OF_FILES = r""":::{container} exercise-files
+\1
+:::
+
+"""
+
 LEXERS = {".cu": "cuda", ".hpp": "cpp", ".cpp": "cpp", ".h": "cpp", ".py": "python", ".md": "none"}
 
 
@@ -112,6 +118,12 @@ class Site:
             hints = exercise.hints_file.relative_to(ROOT).with_suffix("").as_posix()
             self.names[hints] = f"hints/{exercise.full_name}"
         self.headers = api.pages(ROOT)
+        self.listings: Dict[str, str] = {}  # files of exercises -> where a page shows them
+        for exercise in self.exercises:
+            for file, page in self._listed(exercise):
+                anchor = pages.anchors(f"## {file.name}")[0]
+                place = f"/{page}/{exercise.full_name}.md#{anchor}"
+                self.listings[file.relative_to(ROOT).as_posix()] = place
         if book:
             found = self.names.items()
             self.names = {s: n for s, n in found if not re.match(NOT_IN_BOOKS, n)}
@@ -123,8 +135,8 @@ class Site:
         for source, name in self.names.items():
             text = (ROOT / f"{source}.md").read_text(encoding="utf-8")
             chapter = re.fullmatch(r"docs/(?:(\w\w)/)?\d\d_\w+", source)
-            if chapter and not self.book:
-                text = self._with_file_links(text, words.FILES[chapter[1] or "en"])
+            if chapter:
+                text = self._with_boxes_of_files(text, metadata.FILES[chapter[1] or "en"][0])
             if self.book:
                 text = re.sub(INVITATION, "", text)
             else:
@@ -182,20 +194,10 @@ class Site:
             text += f"\n```{{toctree}}\n{shown}\n:caption: {title}\n\n{listed}\n```\n"
         return text
 
-    def _with_file_links(self, text: str, names: Tuple[str, str, str, str]) -> str:
-        """Below the heading of each exercise: where its files are."""
-        for exercise in self.exercises:
-            place = pages.section_line(text, exercise.id)
-            if not place:
-                continue
-            lines = text.splitlines()
-            links = (
-                f"[{title}](/{folder}/{exercise.full_name}.md)"
-                for title, folder in zip(names, ("files", "tests", "hints", "solutions"))
-            )
-            lines[place:place] = ["", ":::{container} exercise-files", " · ".join(links), ":::"]
-            text = "\n".join(lines) + "\n"
-        return text
+    def _with_boxes_of_files(self, text: str, first: str) -> str:
+        """The links to an exercise's files are in a box; a book has neither files nor links."""
+        links = rf"(?ms)^(\[{re.escape(first)}\]\(.*?)\n\n"
+        return re.sub(links, "" if self.book else BOX_OF_FILES, text)
 
     def _with_languages(self, text: str, page: Path) -> str:
         """Below the title: the page's other languages, and whether it is behind."""
@@ -216,22 +218,37 @@ class Site:
         title, _, rest = text.partition("\n")
         return "\n".join([title, *lines, rest])
 
-    def _exercise_pages(self, exercise: Exercise) -> Dict[str, str]:
+    @staticmethod
+    def _listed(exercise: Exercise) -> Iterator[Tuple[Path, str]]:
+        """The files that pages of the exercise show, and the folder of the page."""
         folder = exercise.folder
-        own = [exercise.lab_file, folder / f"{exercise.name}.hpp", folder / "main.cpp"]
+        own = [exercise.lab_file, exercise.contract_file, folder / "main.cpp"]
         others = [f for f in sorted(folder.glob("*.[hc]pp")) if f not in own]
         tests = [
             exercise.tests_folder / f"{exercise.name}_test.cpp",
             *sorted(exercise.tests_folder.glob(f"{exercise.name}*.hpp")),
             exercise.bugs_file,
         ]
+        yield from ((file, "files") for file in [*own, *others])
+        yield from ((file, "tests") for file in tests)
+        yield exercise.solution_file, "solutions"
+
+    def _exercise_pages(self, exercise: Exercise) -> Dict[str, str]:
         name = exercise.full_name
         title = f"{exercise.id} {exercise.name}"
-        back = f"Chapter: [{title}](/{exercise.chapter_folder}.md)\n"
+        anchor = pages.anchors(f"## {title}")[0]
+        back = f"Chapter: [{title}](/{exercise.chapter_folder}.md#{anchor})"
+        for shown in ("files", "tests", "hints", "solutions"):
+            words_of_it = {"files": "your file", "solutions": "solution"}.get(shown, shown)
+            back += f" ·\n[{words_of_it}](/{shown}/{name}.md)"
+        back += "\n"
+        titles = {"files": "your file", "tests": "its tests", "solutions": "a solution"}
+        listed = [*self._listed(exercise)]
         return {
-            f"files/{name}": _file_page(f"{title}: your file", [*own, *others], back),
-            f"tests/{name}": _file_page(f"{title}: its tests", tests, back),
-            f"solutions/{name}": _file_page(f"{title}: a solution", [exercise.solution_file], back),
+            f"{folder}/{name}": _file_page(
+                f"{title}: {words_of_it}", [file for file, page in listed if page == folder], back
+            )
+            for folder, words_of_it in titles.items()
         }
 
     def _relinked(self, text: str, source: str, name: str) -> str:
@@ -263,6 +280,8 @@ class Site:
             return self._target(readme, "", name) if (ROOT / readme).is_file() else target
         if self.book and (ROOT / path).is_file():
             return f"lab:{path}"  # the words stay, without a link
+        if path in self.listings:
+            return self.listings[path]
         if (ROOT / path).is_file():
             if path not in self.sources:
                 self.sources.append(path)

@@ -7,6 +7,7 @@ import hashlib
 import html
 import json
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -55,20 +56,25 @@ html_copy_source = False
 html_show_sphinx = False
 html_show_sourcelink = False
 html_permalinks_icon = "#"
-html_theme_options = {} if not SITE else {
-    # The theme's own blues and greys are too pale for small text on white (4.5 to 1 is needed).
-    "light_css_variables": {
-        "color-brand-primary": "#0b57a4",
-        "color-brand-content": "#0b57a4",
-        "color-foreground-muted": "#56606b",
-        "color-foreground-secondary": "#4a545e",
-    },
-    "dark_css_variables": {
-        "color-brand-primary": "#79b8ff",
-        "color-brand-content": "#79b8ff",
-        "color-foreground-muted": "#9aa7b3",
-    },
-}
+html_use_index = epub_use_index = False  # of words that Sphinx was told to put there: none
+html_theme_options = (
+    {}
+    if not SITE
+    else {
+        # The theme's own blues and greys are too pale for small text on white (4.5 to 1 is needed).
+        "light_css_variables": {
+            "color-brand-primary": "#0b57a4",
+            "color-brand-content": "#0b57a4",
+            "color-foreground-muted": "#56606b",
+            "color-foreground-secondary": "#4a545e",
+        },
+        "dark_css_variables": {
+            "color-brand-primary": "#79b8ff",
+            "color-brand-content": "#79b8ff",
+            "color-foreground-muted": "#9aa7b3",
+        },
+    }
+)
 
 epub_basename = "cuda_labs"
 epub_identifier = "cuda-labs"
@@ -111,6 +117,32 @@ def _pictures_into_pages(app, doctree, docname):
             image.replace_self(raw)
 
 
+def _lines_into_listings(app, doctree, docname):
+    """Lines of a source file have numbers, which are links to them. (Not in the text: whoever
+    copies a listing wants none.)"""
+    if not docname.startswith(("files/", "solutions/", "tests/")):
+        return
+    for block in list(doctree.findall(nodes.literal_block)):
+        section = block.parent
+        code = app.builder.highlighter.highlight_block(
+            block.rawsource or block.astext(), block.get("language", "none"), location=block
+        )
+        before, start, rest = code.partition("<pre>")
+        lines, end, after = rest.rpartition("</pre>")
+        lines = lines.removeprefix("<span></span>").rstrip("\n").split("\n")
+        anchor = section.get("slug") or section["ids"][0]
+        shown = "\n".join(
+            f'<a class="line" id="{anchor}-l{n}" href="#{anchor}-l{n}" data-line="{n}"'
+            f' tabindex="-1" aria-hidden="true"></a>{line}'
+            for n, line in enumerate(lines, 1)
+        )
+        digits = len(str(len(lines)))
+        kind = f"highlight-{block.get('language', 'none')} notranslate listing"
+        whole = f"{before}{start}{shown}\n{end}{after}"
+        box = f'<div class="{kind}" style="--digits: {digits}">{whole}</div>'
+        block.replace_self(nodes.raw("", box, format="html"))
+
+
 def _alone(app, docname, image, label):
     """A line for screens on which a picture does not fit: what to do about it."""
     file = app.env.images[image["uri"]][1]
@@ -132,6 +164,22 @@ def _repository_anchors(app, doctree):
         slug = section.get("slug")
         if slug and slug not in section["ids"]:
             section["ids"].insert(0, slug)
+
+
+def _terms_have_anchors(app, doctree):
+    """Each term of the glossary: a paragraph that begins with it, in bold."""
+    if app.env.current_document.docname != "glossary":
+        return
+    for paragraph in list(doctree.findall(nodes.paragraph)):
+        term = next((child for child in paragraph.children if child.astext()), None)
+        if not isinstance(term, nodes.strong):
+            continue
+        anchor = re.sub(r"[^\w\- ]", "", term.astext().lower()).replace(" ", "-")
+        paragraph["ids"].append(anchor)
+        paragraph["classes"].append("term")
+        if SITE:
+            link = f'<a class="headerlink" href="#{anchor}" title="Link to this term">#</a>'
+            paragraph.append(nodes.raw("", link, format="html"))
 
 
 def _wide_tables_scroll(app, doctree):
@@ -166,8 +214,51 @@ def _animations(app, pagename, templatename, context, doctree):
 
 
 def _languages(app, pagename, templatename, context, doctree):
-    """Screen readers choose their voice by it."""
-    context["language"] = _language(pagename)
+    """Screen readers choose their voice by it. Before and after a translated page come the English
+    page's neighbours, in the same language if they are there."""
+    language = context["language"] = _language(pagename)
+    if language == "en":
+        return
+    _, *around = app.builder.relations.get(pagename.partition("/")[2]) or (None, None, None)
+    for kind, page in zip(("prev", "next"), around):
+        context[kind] = page and {
+            "link": app.builder.get_relative_uri(pagename, _in_language(app, page, language)),
+            "title": _title(app, _in_language(app, page, language)),
+        }
+
+
+def _in_language(app, page, language):
+    """The page's translation, or else the page."""
+    return f"{language}/{page}" if f"{language}/{page}" in app.env.found_docs else page
+
+
+def _title(app, page):
+    return app.builder.render_partial(app.env.titles[page])["title"]
+
+
+def _contents_in_the_language(app, pagename, templatename, context, doctree):
+    """Beside a translated page, the contents have translated pages in the places of the English
+    ones, and no part for translations."""
+    language, tree = _language(pagename), context.get("furo_navigation_tree")
+    if language == "en" or not tree:
+        return
+    tree, _, translations = tree.rpartition('<p class="caption"')
+    assert "Translations" in translations
+    for page in sorted(app.env.found_docs):
+        folder, _, name = page.partition("/")
+        if folder != language:
+            continue
+        here = page == pagename
+        uri = app.builder.get_relative_uri(pagename, name)
+        tree = re.sub(
+            rf'<li class="toctree-l1"><a class="reference internal" href="{re.escape(uri)}">[^<]*',
+            f'<li class="toctree-l1{" current current-page" * here}">'
+            f'<a class="{"current " * here}reference internal"'
+            f' href="{"#" if here else app.builder.get_relative_uri(pagename, page)}">'
+            f"{_title(app, page)}",
+            tree,
+        )
+    context["furo_navigation_tree"] = tree
 
 
 def _words_of_the_theme(app, exception):
@@ -175,7 +266,9 @@ def _words_of_the_theme(app, exception):
     for language in LANGUAGES:
         for page in sorted(Path(app.outdir).glob(f"{language}/*.html")):
             text = page.read_text(encoding="utf-8")
-            page.write_text(words.translated(text, language), encoding="utf-8")
+            done = f"<!-- its words are in {language} -->"
+            if done not in text:  # or else nothing has changed since an earlier build
+                page.write_text(words.translated(text, language) + done, encoding="utf-8")
 
 
 _TREES = {}  # the contents as the pages of a folder show them, which are not in the contents
@@ -219,9 +312,13 @@ def setup(app):
         app.connect("build-finished", _words_of_the_theme)
     else:
         app.connect("doctree-read", _wide_code_is_smaller)
-    app.connect("html-page-context", _levels_in_the_contents, priority=900)  # after the theme's
+    app.connect("html-page-context", _contents_in_the_language, priority=800)  # after the theme's
+    app.connect("html-page-context", _levels_in_the_contents, priority=900)
     app.connect("doctree-resolved", _pictures_into_pages)
+    if SITE:
+        app.connect("doctree-resolved", _lines_into_listings)
     app.connect("doctree-read", _no_links_out_of_books)
     app.connect("doctree-read", _wide_tables_scroll)
+    app.connect("doctree-read", _terms_have_anchors)
     app.connect("doctree-read", _repository_anchors, priority=100)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

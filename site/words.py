@@ -18,12 +18,6 @@ BEHIND = {
     " których to dotyczy: {count}."
 }
 
-# Below the heading of an exercise: links to its files.
-FILES: Dict[str, Tuple[str, str, str, str]] = {
-    "en": ("your file, contract, program", "tests", "hints", "solution"),
-    "pl": ("twój plik, kontrakt, program", "testy", "wskazówki", "rozwiązanie"),
-}
-
 # Below a picture that is wider than the screen; the second is a link.
 ALONE: Dict[str, Tuple[str, str]] = {
     "en": ("← It scrolls sideways. →", "Open it alone"),
@@ -87,13 +81,13 @@ DRAWINGS: Dict[str, Dict[str, str]] = {
 # The contents: titles of parts and of English pages.
 TITLES: Dict[str, Dict[str, str]] = {
     "pl": {
-        "Begin": "Na początek (ang.)",
-        "Part I": "Część I (ang.)",
-        "Part II, today's CUDA": "Część II, dzisiejsza CUDA (ang.)",
-        "Explorers": "Do wypróbowania (ang.)",
-        "Reference": "Do sprawdzania (ang.)",
-        "The project": "Projekt (ang.)",
-        "The CPU device": "Urządzenie CPU (ang.)",
+        "Begin": "Na początek",
+        "Part I": "Część I",
+        "Part II, today's CUDA": "Część II, dzisiejsza CUDA",
+        "Explorers": "Do wypróbowania",
+        "Reference": "Do sprawdzania",
+        "The project": "Projekt",
+        "The CPU device": "Urządzenie CPU",
         "Translations": "Tłumaczenia",
         "Start here": "Zacznij tutaj",
         "The map of the course": "Mapa kursu",
@@ -178,18 +172,33 @@ THEME: Dict[str, Dict[str, str]] = {
 }
 
 
+# Beside a link to a page in English.
+ENGLISH = {"pl": "(ang.)"}
+
+
 def translated(page: str, language: str) -> str:
-    """The page's HTML with the theme's words, and titles of other pages, in its language; a title
-    that has no translation says that it is English."""
+    """The page's HTML with the theme's words, and titles of other pages, in its language. Links to
+    English pages say that they are."""
     for english, words in THEME[language].items():
         page = re.sub(rf'([">]\s*){re.escape(english)}(?=\s*["<])', rf"\g<1>{words}", page)
     found = TITLES[language]
-    title = r'(class="(?:caption-text|title|reference internal" href="[.][.]/[^"]*)">\s*)([^<>]+)'
 
     def shown(match: "re.Match[str]") -> str:
-        words = found.get(html.unescape(match[2]).strip())
-        return match[1] + words if words else f'lang="en" {match[0]}'
+        title = html.unescape(match[2]).strip()
+        words = found.get(title, f'<span lang="en">{match[2].strip()}</span>')
+        mark = f' <span class="english">{ENGLISH[language]}</span>'
+        marks = "" if "caption-text" in match[1] else mark
+        return f"{match[1]}{words}{marks}"
 
-    page = re.sub(title, shown, page)
+    to_english = (
+        r'class="caption-text">\s*',
+        r'class="reference internal" href="[.][.]/[^"]*">\s*',
+        r'class="(?:next|prev)-page" href="[.][.]/[^"]*">(?:(?!</a>).)*?class="title">\s*',
+    )
+    sidebar, article, rest = re.split(r"(<article.*</article>)", page, flags=re.DOTALL)
+    for pattern in to_english:
+        whole = re.compile(rf"({pattern})([^<>]+|<code.*?</code>)", re.DOTALL)
+        sidebar, rest = (whole.sub(shown, part) for part in (sidebar, rest))
+    page = sidebar + article + rest
     toggle = rf'(?<="){re.escape(TOGGLE["en"])}([^"]*)'
     return re.sub(toggle, lambda m: TOGGLE[language] + found.get(m[1], m[1]), page)

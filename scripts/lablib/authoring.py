@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from typing import Dict, List, Optional, Tuple
 
-from lablib import pages, starters
+from lablib import metadata, pages, starters
 from lablib.errors import FAILED, USAGE, LabError
 from lablib.exercises import Exercise, find_exercises, resolve_one
 from lablib.files import write_atomically
@@ -200,6 +200,7 @@ def _texts(exercise: Exercise) -> Dict[Path, str]:
         text = pages.insert_section(page.read_text(encoding="utf-8"), exercise.id, section)
     else:
         text = _fill("docs/chapter.md", exercise).replace("EXERCISE_SECTION\n", section + "\n")
+    text = metadata.with_files(text, [exercise], "..", metadata.FILES["en"])
     texts[page], number = pages.add_question(text, question, str(page))
     if answers.exists():
         old = answers.read_text(encoding="utf-8")
@@ -331,7 +332,8 @@ def _move_section(before: Exercise, after: Exercise, texts: Dict[Path, str]) -> 
     if not old and target.exists():
         old = target.read_text(encoding="utf-8")
     section = _rewrite(section, before, after, own=True)
-    texts[target] = pages.insert_section(old, after.id, section)
+    text = pages.insert_section(old, after.id, section)
+    texts[target] = metadata.with_files(text, [after], "..", metadata.FILES["en"])
 
 
 def _other_pages(root: Path) -> List[Path]:

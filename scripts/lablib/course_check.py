@@ -185,7 +185,7 @@ def _static(
     found.update(rules.check_benchmarks(root))
     found.update(rules.check_steps(root))
     found.update(rules.check_version(root))
-    found.update(rules.check_translations(root))
+    found.update(rules.check_translations(root, exercises))
     for exercise in chosen:
         found.update(rules.check_exercise(root, exercise))
     return sorted(found)

@@ -40,6 +40,11 @@ else:
 _KEYS = ("minutes", "prerequisites", "bench", "profile", "kernels", "compared", "figures", "points")
 _MOST_MINUTES = 600
 _STRING = r'"(?:[^"\\]|\\.)*"'
+# The words of the links to an exercise's files, in the languages of the pages.
+FILES = {
+    "en": ("your file", "contract", "program", "tests", "hints", "solution"),
+    "pl": ("twój plik", "kontrakt", "program", "testy", "podpowiedzi (ang.)", "rozwiązanie"),
+}
 _SUMMARY = re.compile(r"\*About \d+ minutes?\..*\*$")
 
 
@@ -193,7 +198,8 @@ def title(exercise: Exercise) -> str:
 
 
 def with_summaries(page: Path, exercises: Sequence[Exercise]) -> str:
-    """A chapter's text with the line below each exercise's heading as its metadata has it."""
+    """A chapter's text with the lines below each exercise's heading: time and prerequisites as its
+    metadata has them, and links to its files."""
     text = page.read_text(encoding="utf-8")
     by_id = {exercise.id: exercise for exercise in exercises}
     for exercise in exercises:
@@ -207,6 +213,36 @@ def with_summaries(page: Path, exercises: Sequence[Exercise]) -> str:
             lines[own[0]] = _summary(data, by_id, exercise)
         else:
             lines[place:place] = ["", _summary(data, by_id, exercise)]
+        text = "\n".join(lines) + "\n"
+    own_exercises = [each for each in exercises if each.chapter_page == page and find(each)]
+    return with_files(text, own_exercises, "..", FILES["en"])
+
+
+def with_files(text: str, exercises: Sequence[Exercise], up: str, names: Sequence[str]) -> str:
+    """The text, with links to each exercise's files below the line that says how long it takes.
+    `up` leads from the page's folder to the repository's."""
+    for exercise in exercises:
+        place = pages.section_line(text, exercise.id)
+        lines = text.splitlines()
+        first = next((i for i in range(place, len(lines)) if lines[i].strip()), len(lines))
+        if not place or first == len(lines) or not re.match(r"\*.*\*$", lines[first]):
+            continue
+        begin, end = first + 1, first + 1
+        if lines[end + 1 : end + 2] and lines[end + 1].startswith(f"[{names[0]}]("):
+            end = next((i for i in range(end + 1, len(lines)) if not lines[i]), len(lines))
+        files = (
+            exercise.lab_file,
+            exercise.contract_file,
+            exercise.folder / "main.cpp",
+            exercise.tests_folder / f"{exercise.name}_test.cpp",
+            exercise.hints_file,
+            exercise.solution_file,
+        )
+        links = [
+            f"[{name}]({up}/{file.relative_to(exercise.root).as_posix()})"
+            for name, file in zip(names, files)
+        ]
+        lines[begin:end] = ["", *(f"{link} ·" for link in links[:-1]), links[-1]]
         text = "\n".join(lines) + "\n"
     return text
 

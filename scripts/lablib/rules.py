@@ -245,8 +245,8 @@ def check_metadata(root: Path, exercises: Sequence[Exercise]) -> Iterator[Findin
                 _short(root, page),
                 next(differ, 1),
                 "metadata",
-                "minutes and prerequisites are not those of exercise.toml: run"
-                " `scripts/lab dev starters`",
+                "minutes and prerequisites are not those of exercise.toml, or links to files are"
+                " not as they would be written: run `scripts/lab dev starters`",
             )
 
 
@@ -317,11 +317,21 @@ def check_steps(root: Path) -> Iterator[Finding]:
         yield Finding(path, 1, "steps", message)
 
 
-def check_translations(root: Path) -> Iterator[Finding]:
+def check_translations(root: Path, exercises: Sequence[Exercise]) -> Iterator[Finding]:
     """A translation may be behind, but what is behind has to be known."""
     for page in translations.all_pages(root):
         for line, message in translations.problems(page):
             yield Finding(_short(root, page), line, "translations", message)
+        present = page.read_text(encoding="utf-8").splitlines()
+        wanted = translations.with_files(page, exercises).splitlines()
+        if present != wanted:
+            differ = (i for i, (a, b) in enumerate(zip(present, wanted), 1) if a != b)
+            yield Finding(
+                _short(root, page),
+                next(differ, 1),
+                "translations",
+                "links to files are not as they would be written: run `scripts/lab dev starters`",
+            )
 
 
 def check_version(root: Path) -> Iterator[Finding]:

@@ -12,10 +12,11 @@ import hashlib
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Iterator, List, Tuple
+from typing import Iterator, List, Sequence, Tuple
 
-from lablib import pages
+from lablib import metadata, pages
 from lablib.errors import USAGE, LabError
+from lablib.exercises import Exercise
 
 LANGUAGES = {"pl": "polski"}  # by their own names
 
@@ -94,6 +95,13 @@ def _read(path: Path) -> List[Paragraph]:
 def records(page: Path) -> List[str]:
     path = page.with_suffix(".english")
     return path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+
+
+def with_files(page: Path, exercises: Sequence[Exercise]) -> str:
+    """The page's text, with links to the exercises' files as its English page has them."""
+    own = [each for each in exercises if each.chapter_page == original(page)]
+    text = page.read_text(encoding="utf-8")
+    return metadata.with_files(text, own, "../..", metadata.FILES[page.parent.name])
 
 
 def record(page: Path) -> None:

@@ -375,7 +375,8 @@ def _require_arrows(links: List[List[str]]) -> None:
     "01 leads to 02 and 02 to 03. 03 leads to 04, 05 and 11, and 04 also to 05. 04 and 05 lead to"
     " 07 and 08, and 08 to 09. 05 leads to 06 and 10. 06 leads to 13, 10 to 14, 15 and 16, 15 also"
     " to 16, 05 with 11 to 12, and 06 with 11 to 17 and to 21. 17 leads to 18; 08, 12 and 14 to 19;"
-    " and 11 and 19 to 20.",
+    " and 11 and 19 to 20. Green chapters, 01 to 05, are the beginning for everybody; blue ones are"
+    " the rest of Part I; purple ones, 16 to 21, are Part II, today's CUDA.",
     592,
 )
 def course_map(c: Canvas) -> None:
@@ -403,7 +404,12 @@ def course_map(c: Canvas) -> None:
         "21": (592, 424, "Profiling"),
     }
     width, height = 118.0, 42.0
-    fills = {"01": "green", "02": "green", "03": "green", "05": "orange"}
+    key = {"green": "for everybody", "blue": "the rest of Part I"}
+    key["purple"] = "Part II, today's CUDA"
+    for row, (fill, meaning) in enumerate(key.items()):
+        y = 452 + 42 * row
+        c.box(16, y, 42, 28, fill)
+        c.text(70, y + 19, meaning)
     words = "01 02, 02 03, 03 04, 03 05, 03 11, 04 05, 04 07, 04 08, 05 07, 05 08, 05 06, 05 10,"
     words += " 05 12, 11 12, 08 09, 06 13, 10 14, 10 15, 10 16, 15 16, 06 17, 11 17, 06 21, 11 21,"
     words += " 17 18, 12 19, 14 19, 08 19, 19 20, 11 20"
@@ -419,6 +425,7 @@ def course_map(c: Canvas) -> None:
         else:
             c.arrow(ax + width, ay + height / 2, bx, by + height / 2)
     for number, (x, y, name) in places.items():
-        c.box(x, y, width, height, fills.get(number, "blue"))
+        fill = "green" if number <= "05" else "blue" if number <= "15" else "purple"
+        c.box(x, y, width, height, fill)
         c.text(x + width / 2, y + 17, number, "strong", "middle")
         c.text(x + width / 2, y + 34, name, "small", "middle")

@@ -36,6 +36,7 @@ import axe_core_python
 import pypdf
 from selenium import webdriver
 from selenium.common.exceptions import TimeoutException
+from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select, WebDriverWait
@@ -200,6 +201,74 @@ class FilesTest(unittest.TestCase):
             read_on = text.partition("\n## Read on\n")[2]
             links = re.findall(r"(?m)^- \[[^]]+\]\(https://\S+\)", read_on)
             self.assertIn(len(links), (2, 3, 4), f"{page.name}: documents and papers to read on")
+
+    def test_what_to_read_on_is_a_section_or_said_to_be_a_whole_document(self) -> None:
+        """Not a front page from which readers look for it themselves."""
+        whole = (
+            "nvjpeg/",
+            "gpudirect-rdma/",
+            "deploy/mps/",
+            "NVTX/",
+            "raytracing-docs.nvidia.com/",
+        )
+        for page in sorted((ROOT / "docs").rglob("[0-9][0-9]_*.md")):
+            read_on = re.split(r"\n## (?:Read on|Czytaj dalej)\n", page.read_text("utf-8"))[1]
+            for item in re.split(r"\n(?=- )", read_on.strip()):
+                words = " ".join(item.split())
+                link = re.match(r"- \[[^]]+\]\((\S+?)\)([^:]*)", words)
+                assert link, words
+                document = re.search(r"docs\.nvidia\.com|nvidia\.github\.io", link[1])
+                if document and link[1].endswith("/") and not link[1].endswith(whole):
+                    named = re.search(r"[\"“`]|CUB's", link[2])
+                    self.assertTrue(named, f"{page.name}: which section? {words}")
+
+    def test_the_glossary_is_sorted_and_each_term_has_an_anchor(self) -> None:
+        text = (ROOT / "docs/glossary.md").read_text(encoding="utf-8")
+        terms = re.findall(r"^\*\*(.+?)\.\*\*", text, re.MULTILINE)
+        self.assertGreater(len(terms), 200)
+
+        def key(term: str) -> str:
+            term = re.sub(r"\s*\(.*?\)", "", term.replace("-", " "))
+            return re.sub(r"[^\w ]", "", term).casefold()
+
+        self.assertEqual(terms, sorted(terms, key=key))
+        names = [
+            key(name) for term in terms for name in re.sub(r"\s*\(.*?\)", "", term).split(", ")
+        ]
+        names += [key(name) for term in terms for name in re.findall(r"\((.*?)\)", term)]
+        twice = [name for name, count in Counter(names).items() if count > 1]
+        self.assertEqual(twice, [])
+        ids = self.pages["glossary.html"].ids
+        anchors = [re.sub(r"[^\w\- ]", "", term.lower()).replace(" ", "-") for term in terms]
+        self.assertEqual([anchor for anchor in anchors if anchor not in ids], [])
+        links = self.pages["glossary.html"].links
+        self.assertEqual([anchor for anchor in anchors if f"#{anchor}" not in links], [])
+        for letter in {key(term)[0] for term in terms}:
+            self.assertIn(f"#{letter}", links, "to jump to")
+            self.assertIn(letter, ids)
+
+    def test_exercises_lead_to_their_files_in_the_repository_and_in_the_site(self) -> None:
+        found = exercises.find_exercises(ROOT)
+        for exercise in found:
+            text = exercise.chapter_page.read_text(encoding="utf-8")
+            links = set(self.pages[f"{exercise.chapter_folder}.html"].links)
+            for file, folder in (
+                (exercise.lab_file, "files"),
+                (exercise.contract_file, "files"),
+                (exercise.tests_folder / f"{exercise.name}_test.cpp", "tests"),
+                (exercise.hints_file, "hints"),
+                (exercise.solution_file, "solutions"),
+            ):
+                self.assertIn(f"](../{file.relative_to(ROOT).as_posix()})", text)
+                page = f"{folder}/{exercise.full_name}.html"
+                self.assertTrue(any(link.partition("#")[0] == page for link in links), page)
+
+    def test_lines_of_listings_can_be_linked_to(self) -> None:
+        lines = (ROOT / "labs/05_shared_memory/1_dot_product/dot_product.cu").read_text("utf-8")
+        page = self.pages["files/05.1_dot_product.html"]
+        for n in range(1, len(lines.splitlines()) + 1):
+            self.assertIn(f"dot_productcu-l{n}", page.ids)
+            self.assertIn(f"#dot_productcu-l{n}", page.links)
 
     def test_pages_say_which_version_they_are(self) -> None:
         for name in ("index.html", "api/cpu_device.html"):
@@ -380,6 +449,41 @@ class TranslationsTest(unittest.TestCase):
                 for t in (text, (SITE / f"{name}.html").read_text(encoding="utf-8"))
             ]
             self.assertEqual(*files)
+
+    def test_they_have_the_neighbours_of_the_english_pages(self) -> None:
+        pages = {path.parent.name + "/" + path.stem for path in translations.all_pages(ROOT)}
+        for page in pages:
+            language, name = page.split("/")
+            around = []
+            for shown in (page, name):
+                text = (SITE / f"{shown}.html").read_text(encoding="utf-8")
+                found = re.findall(r'class="(?:next|prev)-page" href="([^"]+)"', text)
+                to = [
+                    posixpath.normpath(posixpath.join(posixpath.dirname(shown), h)) for h in found
+                ]
+                around.append([re.sub(r"\.html$", "", each) for each in to])
+            own, english = around
+            self.assertEqual(len(english), 2, name)
+            wanted = [f"{language}/{e}" if f"{language}/{e}" in pages else e for e in english]
+            self.assertEqual(own, wanted)
+
+    def test_links_to_english_pages_say_so_and_the_contents_lead_to_translated_ones(self) -> None:
+        for path in translations.all_pages(ROOT):
+            language, name = path.parent.name, path.stem
+            mark = re.escape(words.ENGLISH[language].strip("()"))  # also "(rozdział 05, ang.)"
+            text = (SITE / f"{language}/{name}.html").read_text(encoding="utf-8")
+            sidebar = text[text.index('class="sidebar-tree"') : text.index("<article")]
+            self.assertRegex(sidebar, r'class="current reference internal" href="#">')
+            self.assertNotIn(f'href="../{name}.html"', sidebar)
+            rest = text[text.index("<article") :]
+            link_to_page = re.compile(
+                r'<a [^>]*href="\.\./([^"]*)"[^>]*>(.*?)</a>(.{,12})', re.DOTALL
+            )
+            for part in (sidebar, rest):
+                for link in link_to_page.finditer(part):
+                    to_code = re.match("(files|tests|solutions|_images)/", link[1])
+                    if not to_code and "English" not in link[2]:
+                        self.assertRegex(link[2] + link[3], mark, link[0][:200])
 
 
 class BooksTest(unittest.TestCase):
@@ -916,6 +1020,8 @@ class BrowserTest(unittest.TestCase):
             if width == WIDTHS[0]:
                 browser.open(name)
             looked["widths"] += [f"{width} pixels: {what}" for what in cls.too_wide(browser)]
+            if width == WIDTHS[0]:
+                looked["edges"] = cls.without_edges(browser)
             looked["drawings"] += [f"{width} pixels: {what}" for what in cls.unreadable(browser)]
         looked["messages"] = browser.messages()
         looked["drawings"] += cls.words_outside(browser)
@@ -941,7 +1047,7 @@ class BrowserTest(unittest.TestCase):
             const found = [];
             const right = document.documentElement.clientWidth + 1;
             if (document.documentElement.scrollWidth > right) found.push("the page");
-            const boxes = ".diagram, .highlight, .scrolls, .table, .timeline";
+            const boxes = ".diagram, .highlight, .table-wrapper, .table, .timeline";
             for (const e of document.querySelectorAll(".main article :not(pre *, svg *)")) {
               const box = e.getBoundingClientRect();
               const words = box.left + e.scrollWidth;  // which may stick out of their box
@@ -949,6 +1055,26 @@ class BrowserTest(unittest.TestCase):
               const clipped = box.right <= right && getComputedStyle(e).overflowX != "visible";
               if (!clipped && !e.parentElement.closest(boxes))
                 found.push(`${e.tagName} ${e.className} ${e.textContent.slice(0, 30)}`);
+            }
+            return found.slice(0, 3);
+            """
+        )
+        return found
+
+    @staticmethod
+    def without_edges(browser: Browser) -> List[str]:
+        """Code and tables that scroll sideways, and neither show it nor can be used by keyboard."""
+        found: List[str] = browser.execute_script(
+            """
+            const names = new Set(), found = [];
+            for (const e of document.querySelectorAll(".main article pre, .table-wrapper")) {
+              if (e.scrollWidth <= e.clientWidth + 1) continue;
+              const name = e.getAttribute("aria-label");
+              const shown = getComputedStyle(e).boxShadow.includes("inset");
+              if (!shown || e.tabIndex != 0 || e.getAttribute("role") != "region"
+                  || !name || names.has(name))
+                found.push(`${e.tagName} ${name} ${e.textContent.slice(0, 30)}`);
+              names.add(name);
             }
             return found.slice(0, 3);
             """
@@ -1038,6 +1164,65 @@ class BrowserTest(unittest.TestCase):
         """All pages that are written by hand, and those of the others where least fits."""
         self.assertEqual(self.problems("widths", 100), [])
         self.assertEqual(self.problems("messages", 100), [])
+
+    def test_what_scrolls_sideways_shows_it_and_can_be_reached_by_keyboard(self) -> None:
+        self.assertEqual(self.problems("edges", 100), [])
+        browser = self.browsers.all[0]
+        browser.width(360)
+        browser.open("05_shared_memory.html")
+        edges = browser.execute_async_script(
+            """
+            const done = arguments[arguments.length - 1];
+            const area = document.querySelector(".more-right");
+            const before = area.className;
+            area.addEventListener("scroll", () => setTimeout(() => done([before, area.className])));
+            area.scrollLeft = area.scrollWidth;
+            """
+        )
+        self.assertNotIn("more-left", edges[0])
+        self.assertNotIn("more-right", edges[1])
+        self.assertIn("more-left", edges[1])
+
+    def test_the_first_screen_says_for_whom_the_course_is_and_where_to_begin(self) -> None:
+        browser = self.browsers.all[0]
+        for width, height in ((1440, 900), (360, 740)):
+            browser.width(width)
+            browser.open("index.html")
+            for words_of_it in ("//strong[.='For you']", "//a[contains(., 'Start here')]"):
+                place = browser.find_element(By.XPATH, f"//article{words_of_it}").rect
+                bottom = place["y"] + place["height"]
+                self.assertLess(bottom, height, f"{words_of_it}, {width} pixels")
+
+    def test_on_a_narrow_screen_the_contents_open_and_close_by_keyboard(self) -> None:
+        """And nothing that is not seen has the focus."""
+        browser = self.browsers.all[0]
+        browser.width(768)
+        browser.open("05_shared_memory.html")
+        named = []
+        for _ in range(12):
+            ActionChains(browser).send_keys(Keys.TAB).perform()
+            named.append(browser.switch_to.active_element.accessible_name)
+            left, right = browser.execute_script(
+                "const {left, right} = document.activeElement.getBoundingClientRect();"
+                "return [left, right];"
+            )
+            self.assertTrue(left >= 0 and right <= 768, named)
+        self.assertIn("Toggle site navigation sidebar", named)
+        self.assertIn("Toggle table of contents sidebar", named)
+        for icon, drawer in (("nav", ".sidebar-drawer"), ("toc", ".toc-drawer")):
+            selector = f".mobile-header button.{icon}-overlay-icon"
+            button = browser.find_element(By.CSS_SELECTOR, selector)
+            contents = browser.find_element(By.CSS_SELECTOR, drawer)
+            button.send_keys(Keys.ENTER)
+            self.assertEqual(button.get_attribute("aria-expanded"), "true")
+            inside = browser.execute_script(
+                "return arguments[0].contains(document.activeElement);", contents
+            )
+            self.assertTrue(inside, drawer)
+            ActionChains(browser).send_keys(Keys.ESCAPE).perform()
+            self.assertEqual(button.get_attribute("aria-expanded"), "false")
+            self.assertEqual(browser.switch_to.active_element, button)
+            WebDriverWait(browser, 10).until(lambda _, each=contents: not each.is_displayed())
 
     def test_explorers_are_quiet_and_fit_whatever_is_typed(self) -> None:
         self.assertEqual(self.problems("typed", 6), [])

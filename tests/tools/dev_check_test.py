@@ -326,7 +326,7 @@ class ExerciseRulesTest(Course):
             ("page", "## 05.1 first_sum", "## Sums", "05_sums.md:1: chapter: there is no section"),
             ("page", "1. 05.1", "* 05.1", "05_sums.md:1: questions: there are no"),
             ("page", "1. 05.1", "2. 05.1", r"05_sums.md:\d+: questions: number 2 should be 1"),
-            ("page", "(../sol", "(https://example.org/sol", "questions: link the answers"),
+            ("page", "(../solutions/05_sums/a", "(https://x.org/a", "questions: link the answers"),
             ("answers", "1. ", "1. a\n2. ", r"answers.md:\d+: questions: 2 answers to the 1 ques"),
         ):
             with self.subTest(new):

@@ -108,15 +108,39 @@ class MetadataTest(LabTest):
         file.write_text('minutes = 1\nprerequisites = ["05.1"]\n')
         wanted = (
             "# 05\n\n## 05.1 dot_product\n\n"
-            "*About 60 minutes. Do [03.1](03_vectors.md#031-vector_add) first.*\n\nText.\n\n"
-            "## 05.2 divergent_barrier\n\n*About 1 minute. Do [05.1](#051-dot_product) first.*\n"
+            "*About 60 minutes. Do [03.1](03_vectors.md#031-vector_add) first.*\n\n"
+            f"{self.files('1_dot_product')}\n\nText.\n\n"
+            "## 05.2 divergent_barrier\n\n*About 1 minute. Do [05.1](#051-dot_product) first.*\n\n"
+            f"{self.files('2_divergent_barrier')}\n"
         )
         self.assertEqual(wanted, metadata.with_summaries(page, self.exercises))
         page.write_text(wanted)
         self.assertEqual(wanted, metadata.with_summaries(page, self.exercises))
         self.write("minutes = 45\nprerequisites = []\n")
         self.assert_status(0, self.lab("dev", "starters"))
-        self.assertIn("dot_product\n\n*About 45 minutes.*\n\nText.", page.read_text())
+        lines = f"*About 45 minutes.*\n\n{self.files('1_dot_product')}\n\nText."
+        self.assertIn(f"dot_product\n\n{lines}", page.read_text())
+
+    @staticmethod
+    def files(folder: str) -> str:
+        """The links to an exercise's files, as chapter 05 has them."""
+        lab, name = f"../labs/05_shared_memory/{folder}", folder.partition("_")[2]
+        return (
+            f"[your file]({lab}/{name}.cu) ·\n[contract]({lab}/{name}.hpp) ·\n"
+            f"[program]({lab}/main.cpp) ·\n[tests](../tests/05_shared_memory/{name}_test.cpp) ·\n"
+            f"[hints]({lab}/hints.md) ·\n"
+            f"[solution](../solutions/05_shared_memory/{folder}/{name}.cu)"
+        )
+
+    def test_stale_links_to_files_are_replaced_and_other_languages_have_their_words(self):
+        old = "## 05.1 dot_product\n\n*45 min*\n\n[twój plik](x) ·\n[inne](y)\n\nTekst.\n"
+        names = metadata.FILES["pl"]
+        text = metadata.with_files(old, [self.dot_product], "../..", names)
+        self.assertEqual(text, metadata.with_files(text, [self.dot_product], "../..", names))
+        self.assertIn("[twój plik](../../labs/05_shared_memory/1_dot_product/", text)
+        self.assertIn("dot_product.cu)\n\nTekst.\n", text)
+        self.assertNotIn("(x)", text)
+        self.assertNotIn("(y)", text)
 
     def test_list_shows_it(self):
         main = self.dot_product.folder / "main.cpp"

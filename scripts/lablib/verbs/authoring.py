@@ -155,6 +155,11 @@ def _starters(root: Path, options: argparse.Namespace) -> int:
         if text != page.read_text(encoding="utf-8"):
             write_atomically(page, text)
             print(f"written: {short_path(page, root)}")
+    for page in [] if options.check else translations.all_pages(root):
+        text = translations.with_files(page, exercises)
+        if text != page.read_text(encoding="utf-8"):
+            write_atomically(page, text)
+            print(f"written: {short_path(page, root)}")
     if wrong:
         raise LabError(
             f"{wrong} of {len(exercises)} starters are not the generated ones (see above)."
