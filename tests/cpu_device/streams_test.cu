@@ -45,6 +45,28 @@ TEST(Streams, RunLateWhenDeferredSoThatAMissingSynchronisationShows) {
   EXPECT_EQ(cudaFreeHost(pinned), cudaSuccess);
 }
 
+__global__ void wait_for(volatile int* flag, int* seen) {
+  while (*flag == 0) {
+  }
+  *seen = *flag;
+}
+
+// In eager order a kernel has ended before the host goes on, and this one never would.
+TEST(Streams, LetAKernelWaitForWhatTheHostSetsBeforeItSynchronisesWhenDeferred) {
+  const with_policy set(stream_policy::deferred);
+  int* flag = nullptr;
+  ASSERT_EQ(cudaHostAlloc(&flag, 2 * sizeof(int), cudaHostAllocMapped), cudaSuccess);
+  flag[0] = flag[1] = 0;
+  int* mapped = nullptr;
+  ASSERT_EQ(cudaHostGetDevicePointer(&mapped, flag, 0), cudaSuccess);
+  wait_for<<<1, 1>>>(mapped, mapped + 1);
+  ASSERT_EQ(cudaGetLastError(), cudaSuccess);
+  flag[0] = 3;  // the kernel has not begun
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  EXPECT_EQ(flag[1], 3);
+  EXPECT_EQ(cudaFreeHost(flag), cudaSuccess);
+}
+
 /// Two streams, each through copy in, kernel, copy out, submitted one stream after the other. They
 /// share one buffer on the device or have one each. Are both results right?
 bool two_streams_are_right(bool shared_buffer, unsigned flags, bool second_waits = false) {

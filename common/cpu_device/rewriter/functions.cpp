@@ -40,6 +40,8 @@ class reader {
           if (is(ts_, i, ",") || is(ts_, i, "{")) continue;  // members' initialisers
           statement(start, t.match, i - 1);
           start = i;
+        } else if (i > start && ts_[i - 1].is("=") && t.match != kNone) {
+          i = t.match + 1;  // a member's initialiser
         } else if (inner.kind == scope_kind::type) {
           class_head(start, i);
           start = ++i;
@@ -82,7 +84,7 @@ class reader {
         const std::size_t close = angle_forward(ts_, i + 1);
         if (close != kNone && close < brace) i = close;
       } else if (ts_[i].is(":")) {
-        if (name != kNone) all_.derived.insert(ts_[name].text);
+        if (name != kNone) base_classes(ts_[name].text, i + 1, brace);
         break;
       } else if (is_identifier(ts_, i) && !is_class_key(ts_[i].text) && !ts_[i].is("final")) {
         name = i;
@@ -90,6 +92,17 @@ class reader {
       }
     }
     if (name != kNone) ++all_.classes[ts_[name].text];
+  }
+
+  void base_classes(std::string_view name, std::size_t begin, std::size_t end) {
+    all_.derived.insert(name);
+    std::vector<std::string_view>& bases = all_.bases[name];
+    for (std::size_t i = begin; i < end; ++i) {
+      while (is_one_of(ts_[i].text, {"public", "private", "protected", "virtual"})) ++i;
+      const bool word = is_identifier(ts_, i) && (i + 1 == end || is(ts_, i + 1, ","));
+      bases.push_back(word ? ts_[i].text : std::string_view());
+      while (i < end && !ts_[i].is(",")) ++i;
+    }
   }
 
   /// What a declaration says before its name.
@@ -166,6 +179,8 @@ class reader {
         all_.used_spaces.insert(flat(ts_, begin + 2, end) + "::");
       else if (is(ts_, begin + 2, "=") && is_identifier(ts_, begin + 1))
         ++all_.classes[ts_[begin + 1].text];
+      else if (!in_class)
+        all_.used_names.insert(flat(ts_, begin + 1, end));
       return;
     }
     if (ts_[begin].is("typedef")) {
@@ -183,6 +198,8 @@ class reader {
     if (at == kNone) return mention(begin, limit);
     if (at < limit && (ts_[at].is("(") || ts_[at].is("operator"))) {
       if (read_function(begin, at, limit, body_end, h, in_class)) return;
+      const bool value = at + 1 < limit && ts_[at + 1].kind == token_kind::number;
+      if (value && body_end == kNone && !in_class) return read_variable(at, end, h, false);
       mention(begin, limit);
     } else if (body_end == kNone) {
       read_variable(at, end, h, in_class);
@@ -363,7 +380,7 @@ class reader {
       all_.members.insert(ts_[name].text);
       for (std::size_t i = at; i + 1 < end; ++i)
         if (ts_[i].is(",") && is_identifier(ts_, i + 1)) all_.members.insert(ts_[i + 1].text);
-      return;
+      return read_member(name, h);
     }
     if (h.words < 1 + (has_basic_type(at, name) ? 0u : 1u) || h.templated ||
         file_.scope_of(name).kind != scope_kind::outer)
@@ -409,6 +426,24 @@ class reader {
         ++i;
       }
     }
+  }
+
+  /// A variable of a class: the first that a declaration names.
+  void read_member(std::size_t name, const head& h) {
+    if (h.templated || in_template(file_.places[name]) || ts_[name].uncertain) return;
+    const std::string_view owner = class_name(file_.places[name]);
+    bool plain = true, is_static = false;
+    std::size_t begin = name;
+    for (; begin > 0 && !is_one_of(ts_[begin - 1].text, {";", "{", "}", ":"}); --begin) {
+      plain = plain && is_identifier(ts_, begin - 1);
+      is_static = is_static || ts_[begin - 1].is("static");
+    }
+    const bool array = is(ts_, name + 1, "[");
+    if (is_static && plain && !h.where.on_device() && h.words <= 2)
+      all_.static_members.emplace(
+          ts_[name].text, static_member{owner, number_, name, h.is_const || h.is_constexpr, array});
+    if (!is_static && plain && !array && name > begin && h.words <= 2)
+      all_.member_types[{owner, ts_[name].text}] = ts_[name - 1].text;
   }
 
   bool has_basic_type(std::size_t end, std::size_t name) const {

@@ -57,6 +57,14 @@ struct variable {
   bool uncertain;
 };
 
+/// A static data member of a class that is no template.
+struct static_member {
+  std::string_view owner;
+  std::size_t file, at;
+  bool immutable;  // const or constexpr
+  bool array;
+};
+
 /// What is declared in the files of a program.
 struct declared {
   std::vector<function> functions;
@@ -66,9 +74,14 @@ struct declared {
   std::map<std::string_view, marks> marking_macros;  // whose replacement has marks
   std::map<std::string_view, int> classes;           // how often each name is defined
   std::set<std::string_view> derived;                // classes that have a base
-  std::set<std::string_view> members;                // variables of classes
-  std::set<std::string> used_spaces;                 // using namespace ...
-  std::set<std::string_view> mentioned;              // outside of functions and their names
+  std::map<std::string_view, std::vector<std::string_view>> bases;  // "": one not understood
+  std::set<std::string_view> members;                               // variables of classes
+  std::multimap<std::string_view, static_member> static_members;    // those on the host
+  // (class, member) -> the member's type, where that is one word
+  std::map<std::pair<std::string_view, std::string_view>, std::string_view> member_types;
+  std::set<std::string> used_names;      // using a::b;
+  std::set<std::string> used_spaces;     // using namespace ...
+  std::set<std::string_view> mentioned;  // outside of functions and their names
 };
 
 declared read_declared(const std::vector<const source_file*>& files);

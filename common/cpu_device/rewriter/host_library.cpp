@@ -28,9 +28,9 @@ using table = std::unordered_map<std::string_view, library_name>;
 table make_std() {
   table all;
   const auto add_all = [&](library_kind kind, std::string_view advice, bool is_constexpr,
-                           std::initializer_list<std::string_view> names) {
+                           std::initializer_list<std::string_view> names, bool is_common = false) {
     for (const std::string_view name : names)
-      all.emplace(name, library_name{kind, advice, is_constexpr});
+      all.emplace(name, library_name{kind, advice, is_constexpr, is_common});
   };
   const auto add = [&](library_kind kind, std::string_view advice,
                        std::initializer_list<std::string_view> names) {
@@ -92,6 +92,57 @@ table make_std() {
                 {"plus", "minus", "multiplies", "divides", "modulus", "negate", "less", "greater",
                  "less_equal", "greater_equal", "equal_to", "not_equal_to"});
   add(library_kind::functor, "write the operator itself", {"hash"});
+  const auto add_common = [&](library_kind kind, std::string_view advice,
+                              std::initializer_list<std::string_view> names) {
+    add_all(kind, advice, true, names, true);
+  };
+  add_common(library_kind::function, kLoop,
+             {"next",
+              "prev",
+              "remove",
+              "remove_if",
+              "replace",
+              "replace_if",
+              "search",
+              "merge",
+              "partition",
+              "mismatch",
+              "find_if_not",
+              "adjacent_find",
+              "equal_range",
+              "minmax_element",
+              "generate_n",
+              "adjacent_difference",
+              "set_union",
+              "set_difference",
+              "set_intersection",
+              "includes",
+              "is_permutation",
+              "stable_partition",
+              "shuffle",
+              "transform_reduce",
+              "push_heap",
+              "pop_heap",
+              "make_heap",
+              "sort_heap",
+              "rbegin",
+              "rend",
+              "crbegin",
+              "crend"});
+  add_common(library_kind::function, kPlain,
+             {"get", "get_if", "visit", "holds_alternative", "apply", "tuple_cat",
+              "forward_as_tuple", "make_from_tuple"});
+  add_common(library_kind::function, "call the function itself", {"invoke", "bind"});
+  add_common(library_kind::function, kArray, {"data", "empty", "ssize"});
+  add_common(library_kind::function, "use cuComplex.h or cuda::std::complex",
+             {"conj", "polar", "arg", "proj"});
+  add_common(library_kind::type, kArray,
+             {"multimap", "multiset", "forward_list", "unordered_multimap", "unordered_multiset",
+              "wstring"});
+  add_common(
+      library_kind::type, kHost,
+      {"condition_variable", "promise", "future", "shared_mutex", "recursive_mutex", "weak_ptr"});
+  add_common(library_kind::type, kPrintf, {"istringstream", "fstream"});
   add(library_kind::type, kRandom,
       {"mt19937", "mt19937_64", "default_random_engine", "random_device",
        "uniform_real_distribution", "uniform_int_distribution", "normal_distribution"});

@@ -16,6 +16,7 @@ struct library_name {
   library_kind kind;
   std::string_view advice;  // continues "...: "; never empty
   bool is_constexpr;        // in C++20
+  bool is_common;           // a word that other things are called, too: only behind `std::`
 };
 
 /// A name of namespace std that device code cannot use, or nothing.

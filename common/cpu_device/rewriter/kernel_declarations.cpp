@@ -34,6 +34,8 @@ std::string fault(const tokens& ts, const function& f) {
   if (!f.where.global && !f.where.unknown && stands_in(ts, f.begin, f.at, "__launch_bounds__"))
     return "`" + f.name + "` is no kernel, and only kernels have `__launch_bounds__`";
   if (!f.where.global || close == kNone) return {};
+  if (f.body != kNone && stands_in(ts, f.begin, f.at, "friend"))
+    return kernel + "is defined as a friend: define it outside of the class";
   if (f.where.device || f.where.host)
     return kernel + "is `__global__`, which goes with neither `__device__` nor `__host__`";
   if (!f.owner.empty())

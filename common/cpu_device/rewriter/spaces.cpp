@@ -102,6 +102,9 @@ class body_check {
         check_device(i);
         if (t.kind == token_kind::punctuation) check_operator(i);
       }
+      if (host_ && !device_ && compiled_ && !f_.templated && !f_.where.unknown &&
+          t.kind == token_kind::punctuation && !t.is("(") && !t.is("["))
+        check_operator(i);
       if (t.kind != token_kind::identifier) continue;
       if (device_ && host_ && compiled_) check_variable(i, t);
       if (host_ && !f_.where.unknown) check_host(i);
@@ -238,9 +241,9 @@ class body_check {
     const std::size_t arguments = count_arguments(ts_, c.open);
     const std::string here = space_of(file_, file_.places[f_.at]);
     const bool fits = std::any_of(found.begin(), found.end(), [&](const function* g) {
-      const bool visible = c.qualified || !g->owner.empty() ||
-                           here.substr(0, g->space.size()) == g->space ||
-                           all_.used_spaces.count(g->space) != 0;
+      const bool visible =
+          c.qualified || !g->owner.empty() || here.substr(0, g->space.size()) == g->space ||
+          all_.used_spaces.count(g->space) != 0 || all_.used_names.count(g->space + g->name) != 0;
       return visible && (arguments == kNone || (arguments >= g->least && arguments <= g->most));
     });
     return fits ? found : std::vector<const function*>();
@@ -282,6 +285,56 @@ class body_check {
     }
     check_built_in(i);
     check_variable(i, t);
+    check_static_member(i);
+    check_conversion(i);
+    check_returned_list(i);
+  }
+
+  /// `float f = a;`, where the class of `a` has only a conversion of the host.
+  void check_conversion(std::size_t i) {
+    if (!is_one_of(ts_[i].text, {"float", "double", "int", "bool", "unsigned"}) ||
+        !begins_statement_with(i) || !is_identifier(ts_, i + 1) || !is(ts_, i + 2, "=") ||
+        !is(ts_, i + 4, ";"))
+      return;
+    const std::string_view type = class_of(i + 3, false);
+    if (type.empty() || all_.derived.count(type) != 0 || locals_.at(ts_[i + 3].text).array) return;
+    const function* found = nullptr;
+    const auto [first, last] = all_.by_name.equal_range("operator conversion");
+    for (auto at = first; at != last; ++at) {
+      const function& g = all_.functions[at->second];
+      if (g.owner != type) continue;
+      if (found != nullptr || !is_only_for_host(g) || g.uncertain || g.templated || g.defaulted)
+        return;
+      found = &g;
+    }
+    if (found == nullptr) return;
+    const tokens& ts = files_[found->file].file->parts.code;
+    refuse_host_function(i + 3, *found,
+                         std::string(type) + "::" + flat(ts, found->at, found->parameters));
+  }
+
+  /// `return {a};`, where what is returned is of a class with constructors of the host.
+  void check_returned_list(std::size_t i) {
+    if (!ts_[i].is("return") || !is(ts_, i + 1, "{") || f_.templated || f_.at == 0) return;
+    if (!is_identifier(ts_, f_.at - 1) || is(ts_, f_.at - 2, "::")) return;
+    const std::string_view type = ts_[f_.at - 1].text;
+    const auto known = all_.classes.find(type);
+    if (known == all_.classes.end() || known->second != 1) return;
+    for (std::size_t k = f_.body; k < end_; ++k)  // a lambda returns something else
+      if (ts_[k].is("[") && !is_identifier(ts_, k - 1) && !ts_[k - 1].is("]") &&
+          !ts_[k - 1].is(")"))
+        return;
+    const std::size_t arguments = count_arguments(ts_, i + 1);
+    if (arguments == 0 || arguments == kNone ||
+        (arguments == 1 && (is_identifier(ts_, i + 2) && class_of(i + 2, false) == type)))
+      return;
+    const auto constructors = host_members(type, type, arguments);
+    if (!constructors.empty()) refuse_constructor(i, type, *constructors.front());
+  }
+
+  void refuse_constructor(std::size_t at, std::string_view type, const function& g) {
+    report(at, "the constructor of `" + std::string(type) + "` is a function of the host, and " +
+                   who() + " runs on the device: " + what_to_write(g));
   }
 
   /// A function of the host that is named and not called: `auto f = twice;`
@@ -342,10 +395,15 @@ class body_check {
              refuse(t.is("chrono") ? "clock64() counts the processor's clock in kernels"
                                    : "__nanosleep() waits in kernels");
     }
+    if (in_std && t.is("hypot") && is(ts_, i + 1, "(") && count_arguments(ts_, i + 1) == 3)
+      return refuse("norm3d() and norm3df() take three numbers in kernels");
+    if (in_std && t.is("source_location") && is(ts_, i + 2, "current") && is(ts_, i + 5, "."))
+      return !relaxed_constexpr_ && refuse("__FILE__ and __LINE__ work in kernels");
     if (in_std || opened) {
       if (const auto name = host_only_std(t.text)) {
-        if (opened && is_one_of(t.text, {"max", "min"})) return false;            // CUDA has them
-        if (opened && is_one_of(t.text, {"begin", "end", "beta"})) return false;  // so may others
+        if (opened && is_one_of(t.text, {"max", "min"})) return false;  // CUDA has them
+        if (opened && (name->is_common || is_one_of(t.text, {"begin", "end", "beta"})))
+          return false;  // so may others
         if (relaxed_constexpr_ && name->is_constexpr) return false;
         if (name->kind == library_kind::object) return refuse(name->advice);
         if (name->kind == library_kind::function) {
@@ -413,6 +471,8 @@ class body_check {
       const variable& v = at->second;
       if (v.on_device || (v.immutable && !is_computed(v)) || v.uncertain) {
         if (v.constant && v.scalar) check_constant_write(i);
+        if (!v.on_device && !v.uncertain && owner.empty() && std::next(first) == last)
+          check_constant_address(i);
         return;
       }
       visible = visible || (owner.empty() ? here.substr(0, v.space.size()) == v.space ||
@@ -426,6 +486,106 @@ class body_check {
                   std::to_string(there[v.at].line) + "), and " + who() +
                   " runs on the device: pass it as an argument, or declare it `__device__` or "
                   "`__constant__` and fill it with cudaMemcpyToSymbol()");
+  }
+
+  /// A constant of the host has a value in kernels, but no address there.
+  void check_constant_address(std::size_t i) {
+    if (host_ || all_.by_name.count(ts_[i].text) != 0 || i < 3) return;
+    const bool behind_and = ts_[i - 1].is("&") &&
+                            is_one_of(ts_[i - 2].text, {"=", "(", ",", "return"}) &&
+                            is_one_of(ts_[i + 1].text, {";", ",", ")"});
+    const bool reference = ts_[i - 1].is("=") && is(ts_, i + 1, ";") && is_identifier(ts_, i - 2) &&
+                           ts_[i - 3].is("&") && is_identifier(ts_, i - 4) &&
+                           !is_expression_keyword(ts_[i - 4].text);
+    if (!behind_and && !reference && !is_bound(i)) return;
+    report(i, "`" + std::string(ts_[i].text) +
+                  "` is a constant of the host, which has a value in " + who() +
+                  ", but no address there: copy it to a variable, and use that");
+  }
+
+  /// Whether the name at i is, alone, the argument for a reference.
+  bool is_bound(std::size_t i) const {
+    if (!(ts_[i - 1].is("(") || ts_[i - 1].is(",")) ||
+        !(is(ts_, i + 1, ")") || is(ts_, i + 1, ",")))
+      return false;
+    std::size_t open = i - 1, number = 0;
+    for (; open > f_.body && !opens(ts_[open]); --open) {
+      if (closes(ts_[open])) open = match_back(ts_, open);
+      if (open == kNone || ts_[open].is(">") || ts_[open].is("<")) return false;
+      if (ts_[open].is(",")) ++number;
+    }
+    if (open <= f_.body || !ts_[open].is("(")) return false;
+    const auto c = read_call(open - 1);
+    if (!c) return false;
+    const std::vector<const function*> found = candidates(*c);
+    if (found.size() != 1 || found.front()->templated) return false;
+    const tokens& ts = files_[found.front()->file].file->parts.code;
+    const auto [begin, end] = parameter(ts, found.front()->parameters, number);
+    for (std::size_t k = begin; k < end; ++k)
+      if (ts[k].is("&")) return true;
+    return false;
+  }
+
+  /// The tokens of the parameter or argument of that number, of those that open at `open`.
+  static std::pair<std::size_t, std::size_t> parameter(const tokens& ts, std::size_t open,
+                                                       std::size_t number) {
+    const std::size_t close = match_forward(ts, open);
+    std::size_t begin = open + 1;
+    for (std::size_t i = open + 1; close != kNone && i <= close; ++i) {
+      if (i == close || ts[i].is(",")) {
+        if (number == 0) return {begin, i};
+        --number;
+        begin = i + 1;
+      } else if (opens(ts[i])) {
+        i = match_forward(ts, i);
+      } else if (ts[i].is("<") && is_identifier(ts, i - 1)) {
+        const std::size_t last = angle_forward(ts, i);
+        if (last != kNone && last < close) i = last;
+      }
+    }
+    return {close, close};
+  }
+
+  /// `T::a`, or `a` in a member of T: a static member that lies on the host.
+  void check_static_member(std::size_t i) {
+    const std::string_view name = ts_[i].text;
+    const auto [first, last] = all_.static_members.equal_range(name);
+    if (first == last || all_.macros.count(name) != 0 || is(ts_, i + 1, "::") ||
+        is(ts_, i + 1, "(") || f_.templated)
+      return;
+    std::string_view owner = f_.owner;
+    if (ts_[i - 1].is("::")) {
+      if (!is_identifier(ts_, i - 2) || is_local(ts_[i - 2].text)) return;
+      owner = ts_[i - 2].text;
+    } else if (is_one_of(ts_[i - 1].text, {".", "->"}) || is_local(name)) {
+      return;
+    }
+    const auto known = all_.classes.find(owner);
+    if (known == all_.classes.end() || known->second != 1 || all_.macros.count(owner) != 0) return;
+    for (auto at = first; at != last; ++at) {
+      const static_member& m = at->second;
+      if (m.owner != owner) continue;
+      if (m.immutable && !(m.array && has_index_of_thread(i))) return;
+      const tokens& there = files_[m.file].file->parts.code;
+      return report(i, "`" + std::string(owner) + "::" + std::string(name) +
+                           "` is a static member, which lies on the host (line " +
+                           std::to_string(there[m.at].line) + "), and " + who() +
+                           " runs on the device: pass it as an argument, or declare a "
+                           "`__device__` or `__constant__` variable outside of the class");
+    }
+  }
+
+  /// `a[...]` with something of the thread or an argument in it.
+  bool has_index_of_thread(std::size_t i) const {
+    const std::size_t close = is(ts_, i + 1, "[") ? match_forward(ts_, i + 1) : kNone;
+    if (close == kNone || f_.is_constexpr) return false;
+    bool depends = false;
+    for (std::size_t k = i + 2; k < close; ++k) {
+      if (is_one_of(ts_[k].text, {"sizeof", "decltype", "{", "::"})) return false;
+      const bool member = ts_[k - 1].is(".") || ts_[k - 1].is("->");
+      if (is_built_in(k) || (is_identifier(ts_, k) && !member && is_a_value(k))) depends = true;
+    }
+    return depends;
   }
 
   /// Whether a `const` of the host has its value from a function that runs when the program begins.
@@ -487,9 +647,56 @@ class body_check {
     if (i > 0 && (ts_[i - 1].is(".") || ts_[i - 1].is("->") || ts_[i - 1].is("::"))) return {};
     const auto found = locals_.find(ts_[i].text);
     if (found == locals_.end() || found->second.pointer != pointer) return {};
-    const std::string_view type = found->second.type;
+    std::string_view type = found->second.type;
+    if (type == "auto" && !pointer && !found->second.array) type = class_of_value(ts_[i].text);
     const auto known = all_.classes.find(type);
     return known == all_.classes.end() || known->second != 1 ? std::string_view() : type;
+  }
+
+  /// Of `auto name = a;`, if it is declared once.
+  std::string_view class_of_value(std::string_view name) const {
+    std::string_view type;
+    int declared = 0;
+    for (std::size_t i = f_.body + 2; i < end_; ++i) {
+      if (!ts_[i].is(name) || !is_one_of(ts_[i - 1].text, {"auto", "&", "&&", "*"})) continue;
+      if (!ts_[i - 1].is("auto") && !is(ts_, i - 2, "auto")) continue;
+      ++declared;
+      if (ts_[i - 1].is("auto") && is(ts_, i + 1, "=") && is(ts_, i + 3, ";") &&
+          !is(ts_, i + 2, name) && is_identifier(ts_, i + 2) && is_local(ts_[i + 2].text) &&
+          !locals_.at(ts_[i + 2].text).array)
+        type = class_of(i + 2, false);
+    }
+    return declared == 1 ? type : std::string_view();
+  }
+
+  /// The class, or the one base of it, that has members of this name.
+  std::string_view class_with(std::string_view type, std::string_view name) const {
+    for (int depth = 0; depth < 8; ++depth) {
+      const auto [first, last] = all_.by_name.equal_range(name);
+      for (auto at = first; at != last; ++at)
+        if (all_.functions[at->second].owner == type) return type;
+      const auto bases = all_.bases.find(type);
+      if (bases == all_.bases.end() || bases->second.size() != 1 || all_.members.count(name) != 0 ||
+          is_local(bases->second.front()))
+        return {};
+      type = bases->second.front();
+      const auto known = all_.classes.find(type);
+      if (known == all_.classes.end() || known->second != 1) return {};
+    }
+    return {};
+  }
+
+  /// The class of the object that ends at i: `a`, `a.b` or `a->b`.
+  std::string_view class_of_object(std::size_t i, bool pointer) const {
+    const bool dot = i > 1 && ts_[i - 1].is("."), arrow = i > 1 && ts_[i - 1].is("->");
+    if (!dot && !arrow) return class_of(i, pointer);
+    if (pointer) return {};
+    const std::string_view outer =
+        arrow && ts_[i - 2].is("this") ? f_.owner : class_of(i - 2, arrow);
+    const auto found = all_.member_types.find({outer, ts_[i].text});
+    if (outer.empty() || found == all_.member_types.end()) return {};
+    const auto known = all_.classes.find(found->second);
+    return known == all_.classes.end() || known->second != 1 ? std::string_view() : found->second;
   }
 
   /// The members of a class by that name; none if one of them runs on the device or may do so.
@@ -537,6 +744,20 @@ class body_check {
     return true;
   }
 
+  /// `f(1)` of a `std::function`.
+  void check_std_function(std::size_t i) {
+    if (!is_identifier(ts_, i - 1) || is_declared_here(i - 1) ||
+        is_one_of(ts_[i - 2].text, {".", "->", "::"}))
+      return;
+    const auto found = locals_.find(ts_[i - 1].text);
+    if (found == locals_.end() || found->second.space != "std" ||
+        found->second.type != "function" || found->second.pointer || found->second.array)
+      return;
+    report(i, "`" + std::string(ts_[i - 1].text) +
+                  "` is a `std::function`, which calls functions of the host, and " + who() +
+                  " runs on the device: make the kernel a template that takes any functor");
+  }
+
   bool is_declared_here(std::size_t i) const {
     return i > 0 && (ts_[i - 1].is(">") ||
                      (is_identifier(ts_, i - 1) && !is_expression_keyword(ts_[i - 1].text)));
@@ -563,8 +784,9 @@ class body_check {
         const bool many = found != locals_.end() && (found->second.pointer || found->second.array);
         if (dot && many) type = class_of(object, found->second.pointer);
       } else {
-        type = class_of(object, arrow);
+        type = class_of_object(object, arrow);
       }
+      type = class_with(type, t.text);
       if (type.empty()) return false;
       const auto found = host_members(type, t.text, count_arguments(ts_, i + 1));
       if (found.empty()) return false;
@@ -590,6 +812,15 @@ class body_check {
       if (close == kNone) return false;
       next = close + 1;
     }
+    if (is_one_of(ts_[next].text, {"(", "{"}) && match_forward(ts_, next) != kNone &&
+        is(ts_, match_forward(ts_, next) + 1, "(")) {  // T()(...)
+      const std::size_t open = match_forward(ts_, next) + 1;
+      const auto found = host_members(t.text, "operator()", count_arguments(ts_, open));
+      if (!found.empty() && begins_expression(i)) {
+        refuse_host_function(i, *found.front(), std::string(t.text) + "::operator()");
+        return true;
+      }
+    }
     bool variable = false;
     if (is_identifier(ts_, next) && begins_statement_with(i)) {
       variable = true;
@@ -604,14 +835,15 @@ class body_check {
     } else if (variable && ts_[next].is("[")) {  // all of them are made without arguments
       const std::size_t close = match_forward(ts_, next);
       if (close == kNone || !is(ts_, close + 1, ";")) return false;
+    } else if (variable && ts_[next].is("=")) {
+      return check_copy(i, next + 1);
     } else if (!variable || !(ts_[next].is(";") || ts_[next].is(","))) {
       return false;
     }
     const std::string shown(t.text);
     const auto constructors = host_members(t.text, t.text, arguments);
     if (!constructors.empty()) {
-      report(i, "the constructor of `" + shown + "` is a function of the host, and " + who() +
-                    " runs on the device: " + what_to_write(*constructors.front()));
+      refuse_constructor(i, t.text, *constructors.front());
       return true;
     }
     if (!variable) return false;
@@ -620,6 +852,36 @@ class body_check {
     report(i, "the destructor of `" + shown + "` is a function of the host, and " + who() +
                   " runs on the device: " + what_to_write(*destructors.front()));
     return true;
+  }
+
+  bool begins_expression(std::size_t i) const {
+    return begins_statement(ts_, i) ||
+           is_one_of(ts_[i - 1].text, {"=", "(", ",", "return", "+", "-", "*", "/", "[", "?"});
+  }
+
+  /// `T a = b;` with an object at `from`, and a constructor `T(const T&)` of the host.
+  bool check_copy(std::size_t i, std::size_t from) {
+    const std::string_view type = ts_[i].text;
+    std::size_t after = from + 1;
+    if (is(ts_, after, "[") && match_forward(ts_, after) != kNone)
+      after = match_forward(ts_, after) + 1;
+    if (!is(ts_, after, ";") || object_at(from) != type) return false;
+    const function* found = nullptr;
+    const auto [first, last] = all_.by_name.equal_range(type);
+    for (auto at = first; at != last; ++at) {
+      const function& g = all_.functions[at->second];
+      if (g.owner != type || g.most == 0) continue;
+      const tokens& ts = files_[g.file].file->parts.code;
+      const std::size_t k = g.parameters + 1;
+      const bool copies =
+          is(ts, k, "const") && is(ts, k + 1, type) && is(ts, k + 2, "&") && g.least <= 1;
+      if (!copies && mentions(g, type)) return false;
+      if (!copies) continue;
+      if (!is_only_for_host(g) || g.defaulted || g.uncertain || g.templated) return false;
+      found = &g;
+    }
+    if (found != nullptr) refuse_constructor(i, type, *found);
+    return found != nullptr;
   }
 
   bool begins_statement_with(std::size_t i) const {
@@ -633,7 +895,10 @@ class body_check {
     if (t.is("(") || t.is("[")) {  // of the object before it
       const std::string_view type = i > 0 ? class_of(i - 1, false) : std::string_view();
       if (type.empty()) {
-        if (t.is("[")) check_std_object(i);
+        if (t.is("["))
+          check_std_object(i);
+        else
+          check_std_function(i);
         return;
       }
       if (locals_.find(ts_[i - 1].text)->second.array) return;
@@ -671,19 +936,42 @@ class body_check {
       after = match_forward(ts_, after) + 1;
     const bool alone_right = after < end_ && is_one_of(ts_[after].text, {";", ")", ",", "}"});
     if (type.empty() && alone_right && op != "=" && op.back() != '=') type = object_at(right);
-    if (type.empty()) return;
-    const function* host = nullptr;
+    if (type.empty()) {
+      const bool left_complex = alone_left && is_complex(left);
+      if (op != "=" && (left_complex || (alone_right && op.back() != '=' && is_complex(right))) &&
+          all_.by_name.count("operator" + op) == 0 && device_)
+        report(i, "the operators of `std::complex` are functions of the host, and " + who() +
+                      " runs on the device: use cuComplex.h or cuda::std::complex");
+      return;
+    }
+    const function* other_side = nullptr;
     const auto [first, last] = all_.by_name.equal_range("operator" + op);
     for (auto at = first; at != last; ++at) {
       const function& g = all_.functions[at->second];
       const bool takes = g.owner == type || mentions(g, type);
-      if (!is_only_for_host(g) || g.defaulted || g.uncertain) {
+      const bool elsewhere =
+          device_ ? is_only_for_host(g) : g.where.device_only() && !g.where.unknown && !g.templated;
+      if (!elsewhere || g.defaulted || g.uncertain) {
         if (takes || g.templated) return;
       } else if (takes) {
-        host = &g;
+        other_side = &g;
       }
     }
-    if (host != nullptr) refuse_host_function(i, *host, host->name);
+    if (other_side == nullptr) return;
+    if (device_)
+      refuse_host_function(i, *other_side, other_side->name);
+    else
+      refuse_device_function(i, *other_side, other_side->name);
+  }
+
+  /// Whether the name at i, alone, is a `std::complex`.
+  bool is_complex(std::size_t i) const {
+    if (relaxed_constexpr_ || !is_identifier(ts_, i) || is(ts_, i + 1, "[") ||
+        (i > 0 && is_one_of(ts_[i - 1].text, {".", "->", "::"})))
+      return false;
+    const auto found = locals_.find(ts_[i].text);
+    return found != locals_.end() && found->second.space == "std" &&
+           found->second.type == "complex" && !found->second.pointer && !found->second.array;
   }
 
   /// The name that an operand which ends at i consists of: `a`, or `a[...]`.
@@ -740,6 +1028,11 @@ class body_check {
     } else if (t.is("typeid") || t.is("dynamic_cast")) {
       report(i, "device code has no run-time type information, so " + who() + " cannot use `" +
                     std::string(t.text) + "`: use a template, or an enum of your own");
+    } else if (t.is("__shared__") && is_static_and_extern(i)) {
+      report(i, "`extern __shared__` memory belongs to the launch, so it cannot be `static`, too");
+    } else if (t.is("goto") && is(ts_, i + 1, "*")) {
+      report(i, "device code has no computed `goto`, and " + who() +
+                    " runs on the device: use `switch`");
     } else if (t.is("thread_local")) {
       report(i, "device code has no `thread_local` variables: every variable of " + who() +
                     " belongs to its thread already");
@@ -753,7 +1046,32 @@ class body_check {
                     who());
     }
     if (!f_.templated) check_array(i);
-    if (!f_.templated && t.is("static") && begins_statement(ts_, i)) check_static(i);
+    if (!f_.templated && t.is("static") && begins_statement(ts_, i)) {
+      check_static(i);
+      if (!host_) check_static_object(i + 1);
+    }
+  }
+
+  /// Whether both words stand before or right after the `__shared__` at i.
+  bool is_static_and_extern(std::size_t i) const {
+    bool is_static = false, is_extern = false;
+    while (is_identifier(ts_, i - 1) && is_one_of(ts_[i - 1].text, {"static", "extern"})) --i;
+    for (; is_identifier(ts_, i) && is_one_of(ts_[i].text, {"static", "extern", "__shared__"});
+         ++i) {
+      is_static = is_static || ts_[i].is("static");
+      is_extern = is_extern || ts_[i].is("extern");
+    }
+    return is_static && is_extern;
+  }
+
+  /// `static T a;` with a constructor of T that would have to run.
+  void check_static_object(std::size_t i) {
+    if (!is_identifier(ts_, i) || !is_identifier(ts_, i + 1)) return;
+    if (const function* made = constructor_at_run_time(files_, all_, ts_, i, i + 1))
+      report(i + 1, "`" + std::string(ts_[i + 1].text) +
+                        "` is `static`, so all threads share it, and its first value must be a "
+                        "constant: the constructor of `" +
+                        std::string(ts_[i].text) + "` (" + place_of(*made) + ") would have to run");
   }
 
   /// `static int n = threadIdx.x;`
@@ -949,6 +1267,7 @@ class body_check {
     if (is_one_of(ts_[open - 2].text, {".", "->", "::"}) || all_.macros.count(name.text) != 0 ||
         all_.variables.count(name.text) != 0 || all_.members.count(name.text) != 0)
       return;
+    check_launch_arguments(open);
     const function* found = nullptr;
     const auto [first, last] = all_.by_name.equal_range(name.text);
     for (auto at = first; at != last; ++at) {
@@ -960,6 +1279,93 @@ class body_check {
                            "` is launched and is no kernel: write `__global__` before its "
                            "declaration (" +
                            place_of(*found) + ")");
+  }
+
+  /// What a kernel that is a template is given: functors of the host, classes of this function.
+  void check_launch_arguments(std::size_t open) {
+    if (!host_ || f_.templated || all_.by_name.count(ts_[open - 1].text) != 1) return;
+    const function& kernel = all_.functions[all_.by_name.find(ts_[open - 1].text)->second];
+    if (!kernel.where.global || !kernel.templated || kernel.body == kNone || kernel.uncertain)
+      return;
+    std::size_t close = open + 1;
+    while (close + 3 < end_ && !(ts_[close].is(">") && ts_[close + 1].is(">") &&
+                                 ts_[close + 2].is(">") && ts_[close + 3].is("("))) {
+      if (ts_[close].is(";")) return;
+      close = opens(ts_[close]) ? match_forward(ts_, close) : close;
+      if (close == kNone) return;
+      ++close;
+    }
+    if (close + 3 >= end_) return;
+    const tokens& ts = files_[kernel.file].file->parts.code;
+    const std::size_t arguments = count_arguments(ts_, close + 3);
+    if (arguments == kNone || arguments != kernel.most || kernel.least != kernel.most) return;
+    for (std::size_t n = 0; n < arguments; ++n) {
+      const auto [begin, end] = parameter(ts, kernel.parameters, n);
+      if (end != begin + 2 || !is_type_parameter(ts, kernel, ts[begin].text)) continue;
+      const auto [from, to] = parameter(ts_, close + 3, n);
+      if (from < to) check_launch_argument(kernel, ts[end - 1].text, from, to);
+    }
+  }
+
+  static bool is_type_parameter(const tokens& ts, const function& f, std::string_view name) {
+    for (std::size_t i = f.begin; i + 1 < f.parameters; ++i)
+      if (is_one_of(ts[i].text, {"class", "typename"}) && ts[i + 1].is(name)) return true;
+    return false;
+  }
+
+  void check_launch_argument(const function& kernel, std::string_view parameter, std::size_t from,
+                             std::size_t to) {
+    const std::string_view type = class_of_argument(from, to);
+    if (type.empty()) return;
+    if (is_class_of_body(type))
+      return report(from, "`" + std::string(type) + "` is a class of " + who() + ", and kernel `" +
+                              kernel.name +
+                              "` is a template that cannot be made for it: define the class "
+                              "outside of functions");
+    const auto known = all_.classes.find(type);
+    if (known == all_.classes.end() || known->second != 1) return;
+    const tokens& ts = files_[kernel.file].file->parts.code;
+    const std::size_t end = match_forward(ts, kernel.body);
+    for (std::size_t i = kernel.body; i < end; ++i)
+      if (is_one_of(ts[i].text, {"constexpr", "requires"}) || ts[i].uncertain) return;
+    for (std::size_t i = kernel.body; i + 1 < end; ++i) {
+      if (!ts[i].is(parameter) || !ts[i + 1].is("(") ||
+          is_one_of(ts[i - 1].text, {".", "->", "::", ">", "*", "&"}) ||
+          (is_identifier(ts, i - 1) && !is_expression_keyword(ts[i - 1].text)))
+        continue;
+      const auto found = host_members(type, "operator()", count_arguments(ts, i + 1));
+      if (found.empty()) continue;
+      return report(from, "`" + std::string(type) +
+                              "::operator()` is a function of the host, and kernel `" +
+                              kernel.name + "` calls it (line " + std::to_string(ts[i].line) +
+                              "): " + what_to_write(*found.front()));
+    }
+  }
+
+  /// `T{...}`, `T(...)`, or the name of a variable.
+  std::string_view class_of_argument(std::size_t from, std::size_t to) const {
+    if (!is_identifier(ts_, from)) return {};
+    if (to == from + 1) {
+      const auto found = locals_.find(ts_[from].text);
+      if (found == locals_.end() || found->second.pointer || found->second.array ||
+          !found->second.space.empty())
+        return {};
+      return found->second.type;
+    }
+    const bool made = is_one_of(ts_[from + 1].text, {"{", "("});
+    if (!made || match_forward(ts_, from + 1) + 1 != to || is_local(ts_[from].text)) return {};
+    return all_.by_name.count(ts_[from].text) != 0 && all_.classes.count(ts_[from].text) == 0
+               ? std::string_view()
+               : ts_[from].text;
+  }
+
+  /// Whether the function defines a class of that name.
+  bool is_class_of_body(std::string_view name) const {
+    for (std::size_t i = f_.body + 1; i + 2 < end_; ++i)
+      if (is_class_key(ts_[i].text) && !ts_[i].is("enum") && ts_[i + 1].is(name) &&
+          is_one_of(ts_[i + 2].text, {"{", ":"}))
+        return true;
+    return false;
   }
 
   void check_device_call(std::size_t i) {
@@ -1047,6 +1453,7 @@ std::vector<problem> check_spaces(const std::vector<listed_file>& files, bool re
         .run();
   }
   check_kernel_declarations(files, all, problems);
+  check_overrides(files, all, problems);
   check_variable_declarations(files, all, problems);
   // One sentence a line: a name may stand there twice.
   std::set<std::tuple<std::string, int, std::string>> said;

@@ -29,7 +29,14 @@ std::vector<problem> check_spaces(const std::vector<listed_file>& files, bool re
 /// Whether what is called at i, in the first value of a variable, runs when the program begins.
 bool is_run_time_function(const declared& all, const tokens& ts, std::size_t i);
 
-/// variable_declarations.cpp, kernel_declarations.cpp: parts of it.
+/// The constructor that must run to make the variable `name` of the class `type` (tokens of `ts`);
+/// none if that is not certain, or the variable is a constant.
+const function* constructor_at_run_time(const std::vector<listed_file>& files, const declared& all,
+                                        const tokens& ts, std::size_t type, std::size_t name);
+
+/// variable_declarations.cpp, kernel_declarations.cpp, overrides.cpp: parts of it.
+void check_overrides(const std::vector<listed_file>& files, const declared& all,
+                     std::vector<problem>& problems);
 void check_variable_declarations(const std::vector<listed_file>& files, const declared& all,
                                  std::vector<problem>& problems);
 void check_kernel_declarations(const std::vector<listed_file>& files, const declared& all,

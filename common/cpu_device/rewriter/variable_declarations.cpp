@@ -132,6 +132,16 @@ class declaration_check {
   void check_type(const declaration& d, std::size_t at) {
     const declaration::declarator& one = d.declarators.front();
     if (one.begin != one.name) return;  // a pointer
+    if (is_identifier(ts_, one.name - 1) && !says(d, "extern"))
+      if (const function* made =
+              constructor_at_run_time(files_, all_, ts_, one.name - 1, one.name)) {
+        const token& there = files_[made->file].file->parts.code[made->at];
+        return report(at, "`" + std::string(ts_[one.name].text) +
+                              "` is a variable of the device, where nothing runs before main(), "
+                              "and its constructor (line " +
+                              std::to_string(there.line) +
+                              ") would have to: make that `constexpr`, or have a kernel set it");
+      }
     for (std::size_t i = d.begin; i + 2 < one.name; ++i)
       if (ts_[i].is("std") && ts_[i + 1].is("::") &&
           is_one_of(ts_[i + 2].text, {"vector", "string", "list", "deque", "map", "set",
@@ -293,6 +303,38 @@ class declaration_check {
 };
 
 }  // namespace
+
+const function* constructor_at_run_time(const std::vector<listed_file>& files, const declared& all,
+                                        const tokens& ts, std::size_t type, std::size_t name) {
+  const std::string_view owner = ts[type].text;
+  const auto known = all.classes.find(owner);
+  if (known == all.classes.end() || known->second != 1 || all.derived.count(owner) != 0 ||
+      all.macros.count(owner) != 0 || (type > 0 && ts[type - 1].is("::")))
+    return nullptr;
+  std::size_t arguments = 0;
+  if (is(ts, name + 1, "(") || is(ts, name + 1, "{"))
+    arguments = count_arguments(ts, name + 1);
+  else if (!is(ts, name + 1, ";"))
+    return nullptr;
+  if (arguments == kNone || (arguments == 0 && is(ts, name + 1, "("))) return nullptr;
+  if (arguments == 1 && is_identifier(ts, name + 2)) return nullptr;  // perhaps a copy
+  const function* found = nullptr;
+  const auto [first, last] = all.by_name.equal_range(owner);
+  for (auto at = first; at != last; ++at) {
+    const function& f = all.functions[at->second];
+    if (f.owner != owner) return nullptr;
+    if (arguments < f.least || arguments > f.most) continue;
+    if (f.is_constexpr || f.is_consteval || f.defaulted || f.uncertain || f.templated ||
+        f.where.unknown || f.body == kNone)
+      return nullptr;
+    const tokens& there = files[f.file].file->parts.code;
+    const std::size_t close = match_forward(there, f.parameters);
+    const bool empty = is(there, close + 1, "{") && is(there, close + 2, "}");
+    if (arguments == 0 && empty) return nullptr;
+    found = &f;
+  }
+  return found;
+}
 
 void check_variable_declarations(const std::vector<listed_file>& files, const declared& all,
                                  std::vector<problem>& problems) {

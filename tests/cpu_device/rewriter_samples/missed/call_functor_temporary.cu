@@ -1,5 +1,0 @@
-// SPDX-FileCopyrightText: The CUDA Labs authors
-// SPDX-License-Identifier: Apache-2.0
-
-struct add { int operator()(int a, int b) const { return a + b; } };
-__global__ void k(int* p) { *p = add()(1, 2); }

@@ -1,6 +1,0 @@
-// SPDX-FileCopyrightText: The CUDA Labs authors
-// SPDX-License-Identifier: Apache-2.0
-
-namespace n { int h(int x) { return x; } }
-using n::h;
-__global__ void k(int* p) { *p = h(1); }

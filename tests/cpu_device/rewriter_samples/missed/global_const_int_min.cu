@@ -1,7 +1,0 @@
-// SPDX-FileCopyrightText: The CUDA Labs authors
-// SPDX-License-Identifier: Apache-2.0
-
-#include <algorithm>
-const int n = 4;
-__device__ const int& pick(const int& a) { return a; }
-__global__ void k(int* p) { *p = pick(n); }

@@ -1,4 +1,0 @@
-// SPDX-FileCopyrightText: The CUDA Labs authors
-// SPDX-License-Identifier: Apache-2.0
-
-struct s { friend __global__ void k(int* p) { *p = 1; } };

@@ -1,4 +1,0 @@
-// SPDX-FileCopyrightText: The CUDA Labs authors
-// SPDX-License-Identifier: Apache-2.0
-
-__global__ void k(int* p) { static extern __shared__ int a[]; *p = a[0]; }

@@ -1,6 +1,0 @@
-// SPDX-FileCopyrightText: The CUDA Labs authors
-// SPDX-License-Identifier: Apache-2.0
-
-struct s { static const int n[2]; };
-const int s::n[2] = {1, 2};
-__global__ void k(int* p) { *p = s::n[*p]; }

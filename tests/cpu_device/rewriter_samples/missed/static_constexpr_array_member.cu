@@ -1,5 +1,0 @@
-// SPDX-FileCopyrightText: The CUDA Labs authors
-// SPDX-License-Identifier: Apache-2.0
-
-struct s { static constexpr int t[2] = {1, 2}; };
-__global__ void k(int* p) { *p = s::t[*p]; }

@@ -1,5 +1,0 @@
-// SPDX-FileCopyrightText: The CUDA Labs authors
-// SPDX-License-Identifier: Apache-2.0
-
-struct s { int a; __device__ s() : a(1) {} };
-__global__ void k(int* p) { static s x; *p = ++x.a; }

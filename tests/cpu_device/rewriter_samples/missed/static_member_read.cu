@@ -1,6 +1,0 @@
-// SPDX-FileCopyrightText: The CUDA Labs authors
-// SPDX-License-Identifier: Apache-2.0
-
-struct s { static int total; };
-int s::total = 3;
-__global__ void k(int* p) { *p = s::total; }

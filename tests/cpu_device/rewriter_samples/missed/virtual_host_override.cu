@@ -1,6 +1,0 @@
-// SPDX-FileCopyrightText: The CUDA Labs authors
-// SPDX-License-Identifier: Apache-2.0
-
-struct a { __device__ virtual int f() { return 1; } };
-struct b : a { int f() override { return 2; } };
-__global__ void k(int* p) { b x; a* y = &x; *p = y->f(); }
