@@ -237,7 +237,9 @@ function(lab_add_exercise folder)
   # Which tests there are is no matter of what is tested: nothing is called, so nothing is missed.
   lab_program(cases.${id} SOURCES $<TARGET_OBJECTS:test_objects.${id}>
     INCLUDE "${folder}" LINK ${mpi} lab_test_main ${libraries} OUTPUT "${id}_${name}" FOLDER "tests/cases")
-  target_link_options(cases.${id} PRIVATE LINKER:--unresolved-symbols=ignore-all LINKER:--strip-debug)
+  # (In a position-independent program GNU ld writes a relocation for them that no loader takes.)
+  target_link_options(cases.${id} PRIVATE
+    -no-pie LINKER:--unresolved-symbols=ignore-all LINKER:--strip-debug)
   set_target_properties(cases.${id} PROPERTIES EXCLUDE_FROM_ALL ON)
 
   if(NOT EXISTS "${solution_file}")  # nothing below is possible without

@@ -4,6 +4,8 @@
 """CMake functions of the course, in scripts of their own."""
 
 import os
+import re
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -50,6 +52,31 @@ class IncludesTest(unittest.TestCase):
         for name in ("pipe", "folder", f"{up}dev/zero", f"{up}dev/stdin"):
             with self.subTest(name):
                 self.assertFalse(self.includes_cublas(f'#include "{name}"\n'))
+
+
+class CasesTest(unittest.TestCase):
+    """The programs that list an exercise's tests, which nobody has solved yet."""
+
+    def test_start_without_what_they_would_call(self):
+        text = (REPOSITORY / "cmake" / "LabExercises.cmake").read_text()
+        told = re.search(r"target_link_options\(cases\.\$\{id\} PRIVATE\s+([^)]*)\)", text)
+        options = told[1].replace("LINKER:", "-Wl,").split()
+        with tempfile.TemporaryDirectory() as folder:
+            source = Path(folder) / "list.cpp"
+            source.write_text(
+                "int contract(int);\n"
+                "int (*volatile asked)(int) = contract;\n"
+                "int main(int count, char**) { return count > 1 ? contract(asked(1)) : 0; }\n"
+            )
+            for linker in ("bfd", "mold"):
+                if not shutil.which(f"ld.{linker}"):
+                    continue
+                for optimised in ("-O0", "-O2"):
+                    with self.subTest(linker, optimised=optimised):
+                        program = Path(folder) / f"{linker}{optimised}"
+                        command = ["c++", optimised, f"-fuse-ld={linker}", str(source)]
+                        subprocess.run([*command, *options, "-o", str(program)], check=True)
+                        self.assertEqual(0, subprocess.run([str(program)]).returncode)
 
 
 if __name__ == "__main__":
