@@ -124,6 +124,12 @@ void create_worker() {
     pthread_attr_destroy(&attributes);
     w.stacks[0].low = static_cast<char*>(low);
     w.stacks[0].top = w.stacks[0].low + bytes;
+  } else {
+    // Without /proc nobody knows the stack of the first thread. Most systems give it as much.
+    constexpr std::size_t kUsual = std::size_t{8} << 20;
+    char* const here = static_cast<char*>(__builtin_frame_address(0));
+    w.stacks[0].low = here - kUsual;
+    w.stacks[0].top = here + kUsual;
   }
 }
 
