@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 04.2 ripple: a picture that moves, frame by frame in the same device memory.
-// Edit:  this file, from TODO(1) to TODO(3). ripple.hpp has the formula.
+// Edit:  this nearly empty file: TODO(1) to TODO(4). ripple.hpp has the formula.
 // Run:   scripts/lab run 04.2 -- --out ripple.png     (an animation: open it in a browser)
 // Test:  scripts/lab test 04.2
 // Hints: scripts/lab hint 04.2                        Chapter: docs/04_images.md
@@ -14,66 +14,31 @@
 namespace lab::ripple {
 namespace {
 
-constexpr int kTile = 16;      // a block of blocks_16x16 is kTile x kTile threads
-constexpr int kThreads = 256;  // a block of flat_256 is as large, but all in one row
+// TODO(1): what a pixel needs. First, on the host and in double, the remainder of tick / 7 after
+//          whole turns of 2 pi: a float has some seven digits, and those after the point get fewer
+//          the longer the animation runs. Second, on the device and in float, the grey value with
+//          that phase. Whole numbers must not lose what is after the point.
 
-// Pixels in device memory are uchar4: the four bytes of an rgba, but aligned to four, so that a
-// thread stores its pixel at once. make_uchar4(red, green, blue, opacity) makes one.
+// TODO(2): step blocks_16x16: a kernel that stores its pixel, a uchar4, in its place, and a
+//          function (int width, int height, int tick, uchar4* pixels) that launches it with enough
+//          tiles to cover the picture. Threads outside the picture do nothing.
 
-// --- what one pixel needs ------------------------------------------------------------------------
-
-/// tick / 7, less whole turns of the cosine. It is the same for all pixels, so the host works it
-/// out, once a frame and in double: a float has some seven digits, and those of tick / 7 that
-/// are after the point get fewer the longer the animation runs.
-float phase_of(int tick) {
-  // TODO(1): the remainder of tick / 7 after whole turns of 2 pi. (std::fmod, std::numbers::pi)
-  return 0;
-}
-
-__device__ unsigned char grey_at(int width, int height, float phase, int x, int y) {
-  // TODO(1): the formula in ripple.hpp, in floats: sqrtf, cosf. The halves of width and height
-  //          are real numbers; a whole number must not lose what is after the point.
-  return 0;
-}
-
-// --- blocks_16x16: one block per tile of the picture ---------------------------------------------
-// Requires a guard in both directions.
-
-__global__ void blocks_16x16(int width, int height, float phase, uchar4* pixels) {
-  // TODO(2): this thread's pixel (x, y), grey_at() three times and opaque, in its place. Threads
-  //          outside the picture do nothing.
-}
-
-void launch_blocks_16x16(int width, int height, int tick, uchar4* pixels) {
-  // TODO(2): launch it with the phase of the tick, and enough tiles to cover the picture.
-  throw not_written("step blocks_16x16", 1);  // 1 and 2 are this step
-}
-
-// --- flat_256: the pixels are one long row -------------------------------------------------------
-// One guard, and only the last block can have idle threads. Requires a division and its remainder
-// to find x and y again.
-
-__global__ void flat_256(int width, int height, float phase, uchar4* pixels) {
-  // TODO(3): number the threads of the grid: thread i draws pixels[i]. Which x and y is that?
-}
-
-void launch_flat_256(int width, int height, int tick, uchar4* pixels) {
-  // TODO(3): as before, with enough blocks of kThreads for all pixels. Multiply as std::size_t.
-  throw not_written("step flat_256", 3);
-}
+// TODO(3): step flat_256: the same with the threads of the grid numbered in one long row, 256 to a
+//          block: thread i draws pixels[i]. Multiply as std::size_t.
 
 }  // namespace
 
 result frame(step which, int width, int height, int tick) {
-  const frame_callback draw_once = animate(which, width, height);
-  bitmap picture(width, height);
-  const float kernel_ms = draw_once(picture, tick);
-  return {std::move(picture), kernel_ms};
+  // TODO(4): a single frame of an animation.
+  if (which == step::blocks_16x16) throw not_written("step blocks_16x16", 1);
+  throw not_written("step flat_256", 3);
 }
 
 frame_callback animate(step which, int width, int height) {
-  return host_part_of_animate(which == step::blocks_16x16 ? launch_blocks_16x16 : launch_flat_256,
-                              width, height);
+  // TODO(4): host_part_of_animate() of given.hpp checks, allocates once, times and copies: it takes
+  //          the step's function that launches.
+  if (which == step::blocks_16x16) throw not_written("step blocks_16x16", 1);
+  throw not_written("step flat_256", 3);
 }
 
 }  // namespace lab::ripple

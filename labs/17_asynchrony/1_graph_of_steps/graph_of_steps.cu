@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 17.1 graph_of_steps: many short kernels, launched one by one, and then by graphs.
-// Edit:  this file, from TODO(1) to TODO(4); TODO(5) is a bonus. Contract: graph_of_steps.hpp
+// Edit:  this nearly empty file: TODO(1) to TODO(4); TODO(5) is a bonus.
 // Run:   scripts/lab run 17.1 -- --step launches     (then captured, updated and built)
 // Test:  scripts/lab test 17.1
 // Hints: scripts/lab hint 17.1                  Chapter: docs/17_asynchrony.md
@@ -14,67 +14,42 @@
 namespace lab::graph_of_steps {
 namespace {
 
-/// Puts `steps` time steps into the stream. Afterwards b.input has the newest temperatures.
-void enqueue(cudaStream_t stream, const plate& p, float strength, int steps, buffers& b) {
-  // TODO(1): launch heat_step (given.hpp) for each time step: blocks_for(p) blocks of kThreads, in
-  //          `stream`. Report a launch that fails. Each reads what the one before has written.
-  throw not_written("step launches", 1);
-}
+// TODO(1): a function that puts time steps into a stream: launches of heat_step (given.hpp),
+//          blocks_for(p) blocks of kThreads threads. Report a launch that fails. Each time step
+//          reads what the one before has written; afterwards buffers::input has the newest
+//          temperatures.
 
-/// A graph of `steps` time steps, none of which runs yet. An even number: b stays as it is.
-graph_owner capture(cudaStream_t stream, const plate& p, float strength, int steps, buffers b) {
-  // TODO(2): capture what enqueue() puts into the stream. cudaStreamCaptureModeThreadLocal will do.
-  //          Invariant: whether enqueue() returns or throws, afterwards the stream is not being
-  //          captured, and no graph has been lost.
-  throw not_written("step captured", 2);  // 2 and 3
-}
+// TODO(2): step captured: a function that captures what the first one puts into a stream, in
+//          cudaStreamCaptureModeThreadLocal. It returns a graph_owner. Invariant: whether that
+//          function returns or throws, afterwards the stream is not being captured, and no graph
+//          has been lost.
 
-exec_owner instantiate(const graph_owner& graph) {
-  // TODO(3): make an executable graph of it (cudaGraphInstantiate), which belongs to the owner.
-  throw not_written("step captured", 2);  // 2 and 3
-}
+// TODO(3): its phases: each captures a batch of time steps, makes an executable graph of it
+//          (cudaGraphInstantiate), which belongs to an exec_owner, and launches that as often as
+//          there are whole batches in t.steps. The time steps that are left are launched one by
+//          one.
 
-/// Puts one phase into the stream, with an executable graph of t.batch time steps.
-void enqueue_phase(cudaStream_t stream, const task& t, float strength, const exec_owner& exec,
-                   buffers& b) {
-  // TODO(3): as many launches of the graph as there are whole batches in t.steps; the time steps
-  //          that are left are launched one by one.
-  throw not_written("step captured", 2);  // 2 and 3
-}
+// TODO(4): step updated: the same, but instantiate once. The executable graph takes over all
+//          arguments of each later graph (cudaGraphExecUpdate). What has changed besides the
+//          strength?
 
-void run_captured(cudaStream_t stream, const task& t, buffers& b) {
-  for (const float strength : t.strengths) {
-    const graph_owner graph = capture(stream, t.p, strength, t.batch, b);
-    enqueue_phase(stream, t, strength, instantiate(graph), b);
-  }
-}
-
-void run_updated(cudaStream_t stream, const task& t, buffers& b) {
-  // TODO(4): as run_captured(), but instantiate once. The executable graph takes over all arguments
-  //          of each later graph (cudaGraphExecUpdate). What has changed besides the strength?
-  throw not_written("step updated", 4);
-}
-
-void run_built(cudaStream_t stream, const task& t, buffers& b) {
-  // TODO(5, bonus): for the first phase make a graph of t.batch kernel nodes, each depending on the
-  //          one before (cudaGraphCreate, cudaGraphAddKernelNode), and instantiate it. For the
-  //          others set the nodes of the executable graph (cudaGraphExecKernelNodeSetParams).
-  throw not_written("step built", 5);
-}
+// TODO(5, bonus): step built: for the first phase make a graph of t.batch kernel nodes, each
+//          depending on the one before (cudaGraphCreate, cudaGraphAddKernelNode), and instantiate
+//          it. For the others set the nodes of the executable graph
+//          (cudaGraphExecKernelNodeSetParams).
 
 }  // namespace
 
 result simulate(step which, int width, int height, std::span<const float> initial,
                 std::span<const float> heaters, std::span<const float> strengths, int steps,
                 int batch) {
-  const auto run = [&](cudaStream_t stream, const task& t, buffers& b) {
-    if (which == step::launches)
-      for (const float strength : strengths) enqueue(stream, t.p, strength, steps, b);
-    if (which == step::captured) run_captured(stream, t, b);
-    if (which == step::updated) run_updated(stream, t, b);
-    if (which == step::built) run_built(stream, t, b);
-  };
-  return host_part_of_simulate(width, height, initial, heaters, strengths, steps, batch, run);
+  // TODO(1): host_part_of_simulate() of given.hpp checks, allocates and copies. It calls a lambda
+  //          of yours, (cudaStream_t stream, const task& t, buffers& b), that puts all phases into
+  //          the stream.
+  if (which == step::launches) throw not_written("step launches", 1);
+  if (which == step::captured) throw not_written("step captured", 2);  // 2 and 3
+  if (which == step::updated) throw not_written("step updated", 4);
+  throw not_written("step built", 5);
 }
 
 }  // namespace lab::graph_of_steps

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 20.4 scaling_model: how a job scales, measured on a few ranks and predicted for many.
-// Edit:  this file, from TODO(1) to TODO(5). scaling_model.hpp says what is asked for.
+// Edit:  this nearly empty file: TODO(1) to TODO(5). scaling_model.hpp has the contract.
 // Run:   scripts/lab run 20.4 -- --ranks 8      (mpirun is started by the program)
 // Test:  scripts/lab test 20.4
 // Hints: scripts/lab hint 20.4                  Chapter: docs/20_many_nodes.md
@@ -14,67 +14,52 @@
 namespace lab::scaling_model {
 namespace {
 
-/// What each rank does: the seconds of each repetition, and the sum of all of them.
-std::tuple<std::vector<double>, double> measure_on_rank(MPI_Comm world, const job_size& size,
-                                                        unsigned repetitions, const delay& extra) {
-  work mine(world, size, extra);
-  std::vector<double> seconds;
-  double sum = 0;
-  // TODO(1): repetition 0 warms up; 1 to `repetitions` count. Each one: mine.get_ready(), then
-  //          mine.run(number), which is timed (MPI_Wtime), then mine.sum() is added. The clock
-  //          starts when all ranks are ready. A repetition takes as long as it takes the slowest
-  //          rank, and all ranks return the same seconds.
-  throw not_written("measure", 1);
-  return {seconds, sum};
-}
-
-const mpi::job kMeasure("20.4 measure", measure_on_rank);
+// TODO(1): what each rank does, and below an mpi::job of it, as in 20.1. It gets (MPI_Comm world,
+//          const job_size& size, unsigned repetitions, const delay& extra), and returns a
+//          std::tuple of the seconds of each repetition, and the sum of all sums. Repetition 0
+//          warms up; 1 to `repetitions` count. Each one: get_ready() of a `work` (given.hpp), then
+//          run(number), which is timed (MPI_Wtime), then its sum() is added. The clock starts when
+//          all ranks are ready. A repetition takes as long as it takes the slowest rank, and all
+//          ranks return the same seconds.
 
 }  // namespace
 
 samples measure(const job_size& size, unsigned repetitions, const delay& extra) {
-  return host_part_of_measure(kMeasure, size, repetitions, extra);
+  // TODO(1): host_part_of_measure() of given.hpp runs the job.
+  throw not_written("measure", 1);
 }
 
 std::vector<scaling_row> speedups(scaling which, std::span<const measurement> measured) {
-  require_different_ranks(measured);
-  // TODO(2): compare with the measurement with the fewest ranks, p0: one rank would do p0 times
-  //          less work per second. In strong scaling all jobs do the same work; in weak scaling the
-  //          work is as large as the number of ranks. Efficiency is the speed-up for each rank.
+  // TODO(2): require_different_ranks() refuses what the contract refuses. Compare with the
+  //          measurement with the fewest ranks, p0: one rank would do p0 times less work per
+  //          second. In strong scaling all jobs do the same work; in weak scaling the work is as
+  //          large as the number of ranks. Efficiency is the speed-up for each rank.
   throw not_written("speedups", 2);
 }
 
 unsigned levels(int ranks) {
-  refuse_if(ranks < 1, "scaling_model: a tree of ", ranks, " ranks");
-  // TODO(3): each level doubles how many ranks have the sum. How many are needed for all of them?
+  // TODO(3): refuse what the contract refuses. Each level doubles how many ranks have the sum. How
+  //          many are needed for all of them?
   throw not_written("levels", 3);
 }
 
-/// What the coefficients of a model are multiplied with, in their order.
-static terms terms_of(const job_size& size) {
-  // TODO(4): four numbers, from the formula at `model`.
-  throw not_written("terms_of", 4);
-}
-
 double predict(const model& of, const job_size& size) {
-  const terms t = terms_of(size);
-  return of.overhead * t[0] + of.per_value * t[1] + of.per_level * t[2] + of.per_byte * t[3];
+  // TODO(4): the formula at `model`: four terms, each with its coefficient. fit() needs the same
+  //          terms.
+  throw not_written("predict", 4);
 }
 
 model fit(std::span<const measurement> measured) {
-  require_good(measured);
-  // TODO(5): make a row of terms for each measurement, so that (row · coefficients - 1) is the
-  //          relative error of the prediction. solve_least_squares(rows) returns the model for
-  //          which the sum of their squares is smallest.
+  // TODO(5): require_good() refuses what the contract refuses. Make a row of terms for each
+  //          measurement, so that (row · coefficients - 1) is the relative error of the prediction.
+  //          solve_least_squares(rows) returns the model for which the sum of their squares is
+  //          smallest.
   throw not_written("fit", 5);
 }
 
 double worst_error(const model& of, std::span<const measurement> measured) {
-  require_good(measured);
-  double worst = 0;
-  for (const measurement& each : measured)
-    worst = std::max(worst, std::fabs(predict(of, each.size) / each.seconds - 1));
-  return worst;
+  // TODO(5): the largest relative error of a prediction, as a share of what was measured.
+  throw not_written("worst_error", 5);
 }
 
 }  // namespace lab::scaling_model

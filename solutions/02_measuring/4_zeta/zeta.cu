@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 02.4 zeta: a sum of terms that become smaller and smaller, and the order that keeps them.
-// Edit:  this file, from TODO(1) to TODO(4). zeta.hpp says what is asked for.
+// Edit:  this nearly empty file: TODO(1) to TODO(4). zeta.hpp has the contract.
 // Run:   scripts/lab run 02.4
 // Test:  scripts/lab test 02.4
 // Hints: scripts/lab hint 02.4                     Chapter: docs/02_measuring.md
@@ -23,20 +23,24 @@ namespace {
 
 // Number is float or double: the compiler makes a kernel for each.
 
+// TODO(1): a function for the device: 1 / j^s as 1 / j, and s - 1 multiplications by it. (Not the
+//          other way round: j^s is too large for a float much earlier than 1 / j^s is too small.)
+// BEGIN SOLUTION
 /// 1 / j^s.
 template <class Number>
 __device__ Number term(std::size_t j, unsigned s) {
-  // TODO(1): 1 / j, and s - 1 multiplications by it. (Not the other way round: j^s is too large for
-  //          a float much earlier than 1 / j^s is too small.)
-  // BEGIN SOLUTION
-  // STUB: return static_cast<Number>(j + s);
   const Number x = 1 / static_cast<Number>(j);
   Number power = x;
   for (unsigned k = 1; k < s; ++k) power *= x;
   return power;
-  // END SOLUTION
 }
+// END SOLUTION
 
+// TODO(2): the kernel. The terms are dealt out as the strips of 02.3 were: each thread adds up a
+//          run of neighbouring terms, from term 1 on, and stores its sum. For large_first it adds
+//          the first one first, for small_first the last one first. Mind that an unsigned number is
+//          never below 0.
+// BEGIN SOLUTION
 template <class Number>
 __global__ void sum_terms(step which, unsigned s, std::size_t n, Number* partial) {
   const std::size_t thread = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
@@ -49,56 +53,55 @@ __global__ void sum_terms(step which, unsigned s, std::size_t n, Number* partial
   const std::size_t count = each + (thread < more ? 1 : 0);
 
   Number sum = 0;
-  // TODO(2): add up this thread's terms: for large_first the first one first, for small_first the
-  //          last one first. Mind that an unsigned number is never below 0.
-  // BEGIN SOLUTION
   if (which == step::large_first) {
     for (std::size_t j = first + 1; j <= first + count; ++j) sum += term<Number>(j, s);
   } else {
     for (std::size_t j = first + count; j > first; --j) sum += term<Number>(j, s);
   }
-  // END SOLUTION
   partial[thread] = sum;
 }
+// END SOLUTION
 
+// TODO(3): the host's part: device memory for the partial sums, a launch of kBlocks blocks of
+//          kThreads threads in a time_kernel(), which also checks whether it was possible, and the
+//          partial sums on the host. Add them in Number: for large_first thread 0's sum first, for
+//          small_first the last thread's.
+// BEGIN SOLUTION
 /// The sum of the threads' sums, in Number: thread 0 has the largest terms.
 template <class Number>
 Number sum_partials(step which, const std::vector<Number>& partial) {
-  // TODO(4): for large_first thread 0's sum first, for small_first the last thread's.
-  // BEGIN SOLUTION
-  // STUB: throw not_written("adding up the partial sums", 4);
   Number sum = 0;
   const std::size_t n = partial.size();
   for (std::size_t i = 0; i < n; ++i) sum += partial[which == step::large_first ? i : n - 1 - i];
   return sum;
-  // END SOLUTION
 }
 
 template <class Number>
 result sum_in(step which, unsigned s, std::size_t terms) {
   device_buffer<Number> device_partial(kPartialSums);
   std::vector<Number> partial(kPartialSums);
-  // TODO(3): time a launch of sum_terms with kBlocks blocks of kThreads threads: time_kernel() also
-  //          checks whether it was possible. Then copy the partial sums to the host.
-  // BEGIN SOLUTION
-  // STUB: throw not_written("the sum of the terms", 1);  // 1, 2 and 3
   const float kernel_ms = time_kernel(
       [&] { sum_terms<<<kBlocks, kThreads>>>(which, s, terms, device_partial.data()); });
   CUDA_CHECK(cudaMemcpy(partial.data(), device_partial.data(), partial.size() * sizeof(Number),
                         cudaMemcpyDeviceToHost));
   return {static_cast<double>(sum_partials(which, partial)), kernel_ms};
-  // END SOLUTION
 }
+// END SOLUTION
 
 }  // namespace
 
 result sum(step which, precision type, unsigned s, std::size_t terms) {
+  // TODO(4): refuse what the contract refuses (lab/refuse_if.hpp). Then the sum in float or in
+  //          double.
+  // BEGIN SOLUTION
+  // STUB: throw not_written("the sum of the terms", 1);
   refuse_if(s < 2 || s > kLargestExponent, "zeta: the exponent must be 2 to ", kLargestExponent,
             ", and it is ", s);
   refuse_if(terms > kMostTerms, "zeta: ", terms, " terms are too many; at most ", kMostTerms,
             " are added");
   return type == precision::in_float ? sum_in<float>(which, s, terms)
                                      : sum_in<double>(which, s, terms);
+  // END SOLUTION
 }
 
 }  // namespace lab::zeta

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 04.2 ripple: a picture that moves, frame by frame in the same device memory.
-// Edit:  this file, from TODO(1) to TODO(3). ripple.hpp has the formula.
+// Edit:  this nearly empty file: TODO(1) to TODO(4). ripple.hpp has the formula.
 // Run:   scripts/lab run 04.2 -- --out ripple.png     (an animation: open it in a browser)
 // Test:  scripts/lab test 04.2
 // Hints: scripts/lab hint 04.2                        Chapter: docs/04_images.md
@@ -14,6 +14,11 @@
 namespace lab::ripple {
 namespace {
 
+// TODO(1): what a pixel needs. First, on the host and in double, the remainder of tick / 7 after
+//          whole turns of 2 pi: a float has some seven digits, and those after the point get fewer
+//          the longer the animation runs. Second, on the device and in float, the grey value with
+//          that phase. Whole numbers must not lose what is after the point.
+// BEGIN SOLUTION
 constexpr int kTile = 16;      // a block of blocks_16x16 is kTile x kTile threads
 constexpr int kThreads = 256;  // a block of flat_256 is as large, but all in one row
 
@@ -26,58 +31,48 @@ constexpr int kThreads = 256;  // a block of flat_256 is as large, but all in on
 /// out, once a frame and in double: a float has some seven digits, and those of tick / 7 that
 /// are after the point get fewer the longer the animation runs.
 float phase_of(int tick) {
-  // TODO(1): the remainder of tick / 7 after whole turns of 2 pi. (std::fmod, std::numbers::pi)
-  // BEGIN SOLUTION
-  // STUB: return 0;
-  return static_cast<float>(std::fmod(tick / 7.0, 2 * std::numbers::pi));
-  // END SOLUTION
+  return static_cast<float>(std::fmod(tick / 7.0, 2 * std::numbers::pi));  // of a whole turn
 }
 
 __device__ unsigned char grey_at(int width, int height, float phase, int x, int y) {
-  // TODO(1): the formula in ripple.hpp, in floats: sqrtf, cosf. The halves of width and height
-  //          are real numbers; a whole number must not lose what is after the point.
-  // BEGIN SOLUTION
-  // STUB: return 0;
   const float dx = static_cast<float>(x) - static_cast<float>(width) / 2;
   const float dy = static_cast<float>(y) - static_cast<float>(height) / 2;
   const float u = sqrtf(dx * dx + dy * dy) / 10;
   return static_cast<unsigned char>(128 + 127 * cosf(u - phase) / (u + 1));
-  // END SOLUTION
 }
+// END SOLUTION
 
+// TODO(2): step blocks_16x16: a kernel that stores its pixel, a uchar4, in its place, and a
+//          function (int width, int height, int tick, uchar4* pixels) that launches it with enough
+//          tiles to cover the picture. Threads outside the picture do nothing.
+// BEGIN SOLUTION
 // --- blocks_16x16: one block per tile of the picture ---------------------------------------------
 // Requires a guard in both directions.
 
 __global__ void blocks_16x16(int width, int height, float phase, uchar4* pixels) {
-  // TODO(2): this thread's pixel (x, y), grey_at() three times and opaque, in its place. Threads
-  //          outside the picture do nothing.
-  // BEGIN SOLUTION
   const int x = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   const int y = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);
   if (x < width && y < height) {
     const unsigned char grey = grey_at(width, height, phase, x, y);
     pixels[static_cast<std::size_t>(y) * width + x] = make_uchar4(grey, grey, grey, 255);
   }
-  // END SOLUTION
 }
 
 void launch_blocks_16x16(int width, int height, int tick, uchar4* pixels) {
-  // TODO(2): launch it with the phase of the tick, and enough tiles to cover the picture.
-  // BEGIN SOLUTION
-  // STUB: throw not_written("step blocks_16x16", 1);  // 1 and 2 are this step
   const dim3 blocks(static_cast<unsigned>((width + kTile - 1) / kTile),
                     static_cast<unsigned>((height + kTile - 1) / kTile));
   blocks_16x16<<<blocks, dim3(kTile, kTile)>>>(width, height, phase_of(tick), pixels);
-  // END SOLUTION
 }
+// END SOLUTION
 
+// TODO(3): step flat_256: the same with the threads of the grid numbered in one long row, 256 to a
+//          block: thread i draws pixels[i]. Multiply as std::size_t.
+// BEGIN SOLUTION
 // --- flat_256: the pixels are one long row -------------------------------------------------------
 // One guard, and only the last block can have idle threads. Requires a division and its remainder
 // to find x and y again.
 
 __global__ void flat_256(int width, int height, float phase, uchar4* pixels) {
-  // TODO(3): number the threads of the grid: thread i draws pixels[i]. Which x and y is that?
-  // BEGIN SOLUTION
   const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (i < static_cast<std::size_t>(width) * height) {
     const int x = static_cast<int>(i % width);
@@ -85,31 +80,38 @@ __global__ void flat_256(int width, int height, float phase, uchar4* pixels) {
     const unsigned char grey = grey_at(width, height, phase, x, y);
     pixels[i] = make_uchar4(grey, grey, grey, 255);
   }
-  // END SOLUTION
 }
 
 void launch_flat_256(int width, int height, int tick, uchar4* pixels) {
-  // TODO(3): as before, with enough blocks of kThreads for all pixels. Multiply as std::size_t.
-  // BEGIN SOLUTION
-  // STUB: throw not_written("step flat_256", 3);
   const std::size_t count = static_cast<std::size_t>(width) * static_cast<std::size_t>(height);
   const auto blocks = static_cast<unsigned>((count + kThreads - 1) / kThreads);
   flat_256<<<blocks, kThreads>>>(width, height, phase_of(tick), pixels);
-  // END SOLUTION
 }
+// END SOLUTION
 
 }  // namespace
 
 result frame(step which, int width, int height, int tick) {
+  // TODO(4): a single frame of an animation.
+  // BEGIN SOLUTION
+  // STUB: if (which == step::blocks_16x16) throw not_written("step blocks_16x16", 1);
+  // STUB: throw not_written("step flat_256", 3);
   const frame_callback draw_once = animate(which, width, height);
   bitmap picture(width, height);
   const float kernel_ms = draw_once(picture, tick);
   return {std::move(picture), kernel_ms};
+  // END SOLUTION
 }
 
 frame_callback animate(step which, int width, int height) {
+  // TODO(4): host_part_of_animate() of given.hpp checks, allocates once, times and copies: it takes
+  //          the step's function that launches.
+  // BEGIN SOLUTION
+  // STUB: if (which == step::blocks_16x16) throw not_written("step blocks_16x16", 1);
+  // STUB: throw not_written("step flat_256", 3);
   return host_part_of_animate(which == step::blocks_16x16 ? launch_blocks_16x16 : launch_flat_256,
                               width, height);
+  // END SOLUTION
 }
 
 }  // namespace lab::ripple

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 06.4 matrix_multiply: C = A · B, a thread for each element of C, in float and in double.
-// Edit:  this file, TODO(1) and TODO(2). matrix_multiply.hpp says what is asked for.
+// Edit:  this nearly empty file: TODO(1) to TODO(3). matrix_multiply.hpp has the contract.
 // Run:   scripts/lab run 06.4 -- --type double         (float)
 // Test:  scripts/lab test 06.4
 // Hints: scripts/lab hint 06.4                      Chapter: docs/06_matrices.md
@@ -14,16 +14,16 @@
 namespace lab::matrix_multiply {
 namespace {
 
+// TODO(1): a kernel template for float and double. Each thread's element of C is the sum over i of
+//          A[row][i] * B[i][column], added up in that type; x goes along the columns of C.
+//          Invariant: A, B and C have rows of different lengths (k, n and n), and a thread outside
+//          of C touches nothing.
+// BEGIN SOLUTION
 constexpr unsigned kSide = 16;  // of a block: 16 x 16 threads, as in the text
 
 /// One kernel for both precisions: T is float or double.
 template <class T>
 __global__ void product(const T* a, const T* b, T* c, shape size) {
-  // TODO(1): this thread's element of C is the sum over i of A[row][i] * B[i][column], added up in
-  //          T. x goes along the columns of C.
-  //          Invariant: A, B and C have rows of different lengths (k, n and n), and a thread
-  //          outside of C touches nothing.
-  // BEGIN SOLUTION
   const std::size_t column = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   const std::size_t row = std::size_t{blockIdx.y} * blockDim.y + threadIdx.y;
   if (row < size.m && column < size.n) {
@@ -31,18 +31,19 @@ __global__ void product(const T* a, const T* b, T* c, shape size) {
     for (std::size_t i = 0; i < size.k; ++i) sum += a[row * size.k + i] * b[i * size.n + column];
     c[row * size.n + column] = sum;
   }
-  // END SOLUTION
 }
+// END SOLUTION
 
+// TODO(2): the host's part, a template as well: refuse what the contract refuses (require_matrix()
+//          for the sizes), device memory for A, B and C, the launch in a time_kernel(), and C.
+//          Refuse a grid with more rows of blocks than the device allows by an invalid_input that
+//          names the limit. A grid without blocks would be an error.
+// BEGIN SOLUTION
 template <class T>
 void launch(const T* a, const T* b, T* c, shape size) {
   int device = 0, limit = 0;  // of rows of blocks
   CUDA_CHECK(cudaGetDevice(&device));
   CUDA_CHECK(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxGridDimY, device));
-  // TODO(2): launch `product` with blocks of kSide x kSide threads, as few as cover C. Refuse more
-  //          rows of blocks than `limit`, by an invalid_input that names it.
-  // BEGIN SOLUTION
-  // STUB: throw not_written("the product", 1);
   const std::size_t across = (size.n + kSide - 1) / kSide;
   const std::size_t down = (size.m + kSide - 1) / kSide;
   if (down > static_cast<std::size_t>(limit))
@@ -51,10 +52,7 @@ void launch(const T* a, const T* b, T* c, shape size) {
                         std::to_string(limit));
   const dim3 grid(static_cast<unsigned>(across), static_cast<unsigned>(down));
   product<T><<<grid, dim3(kSide, kSide)>>>(a, b, c, size);
-  // END SOLUTION
 }
-
-// --- given ---------------------------------------------------------------------------------------
 
 template <class T>
 result<T> multiply_on_device(std::span<const T> a, std::span<const T> b, shape size) {
@@ -73,15 +71,23 @@ result<T> multiply_on_device(std::span<const T> a, std::span<const T> b, shape s
   out.kernel_ms = kernel_ms;
   return out;
 }
+// END SOLUTION
 
 }  // namespace
 
 result<float> multiply(std::span<const float> a, std::span<const float> b, shape size) {
+  // TODO(3): the product in float, and below in double.
+  // BEGIN SOLUTION
+  // STUB: throw not_written("the product", 1);
   return multiply_on_device(a, b, size);
+  // END SOLUTION
 }
 
 result<double> multiply(std::span<const double> a, std::span<const double> b, shape size) {
+  // BEGIN SOLUTION
+  // STUB: throw not_written("the product", 1);
   return multiply_on_device(a, b, size);
+  // END SOLUTION
 }
 
 }  // namespace lab::matrix_multiply

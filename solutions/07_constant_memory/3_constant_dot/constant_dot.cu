@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 07.3 constant_dot: a vector that passes through 64 KiB of constant memory, piece by piece.
-// Edit:  this file, from TODO(1) to TODO(3). constant_dot.hpp says what is asked for.
+// Edit:  this nearly empty file: TODO(1) to TODO(4). constant_dot.hpp has the contract.
 // Run:   scripts/lab run 07.3 -- --step global_memory     (then constant_memory)
 // Test:  scripts/lab test 07.3
 // Hints: scripts/lab hint 07.3                     Chapter: docs/07_constant_memory.md
@@ -14,6 +14,10 @@
 namespace lab::constant_dot {
 namespace {
 
+// TODO(1): step global_memory: a kernel with a product per thread, whose blocks store their sums
+//          (sum_of_block() of lab/block_sum.hpp; a thread without an element brings 0), and its
+//          launch in a time_kernel(). The host adds the blocks' sums (sum_of() of given.hpp).
+// BEGIN SOLUTION
 constexpr unsigned kThreads = 256;
 constexpr unsigned kBlocks = kMostInAPass / kThreads;  // of a pass: a thread for each element
 static_assert(kMostInAPass % kThreads == 0, "the blocks of a pass cover it without a rest");
@@ -22,20 +26,12 @@ static_assert(kMostInAPass % kThreads == 0, "the blocks of a pass cover it witho
 
 __global__ void from_global_memory(const float* a, const float* b, std::size_t n, float* partial) {
   __shared__ float cache[kThreads];
-  // TODO(1): one product per thread; a thread without one brings 0 to sum_of_block(). One thread
-  //          stores the block's sum, in the block's own place.
-  // BEGIN SOLUTION
   const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   const float sum = sum_of_block(cache, i < n ? a[i] * b[i] : 0);
   if (threadIdx.x == 0) partial[blockIdx.x] = sum;
-  // END SOLUTION
 }
 
 result dot_in_global_memory(const float* a, std::span<const float> b) {
-  // TODO(1): one launch, in time_kernel(), with a block for each kThreads elements. The host
-  //          adds the blocks' sums (sum_of()).
-  // BEGIN SOLUTION
-  // STUB: throw not_written("step global_memory", 1);
   const device_buffer device_b(b);
   const auto blocks = static_cast<unsigned>((b.size() + kThreads - 1) / kThreads);
   device_buffer<float> partial(blocks);
@@ -43,9 +39,13 @@ result dot_in_global_memory(const float* a, std::span<const float> b) {
     from_global_memory<<<blocks, kThreads>>>(a, device_b.data(), b.size(), partial.data());
   });
   return {sum_of(partial), 1, kernel_ms};
-  // END SOLUTION
 }
+// END SOLUTION
 
+// TODO(2): step constant_memory: room for kMostInAPass floats in constant memory, and the same
+//          kernel with b there. After the last element of a pass, it holds what an earlier pass
+//          left.
+// BEGIN SOLUTION
 // --- constant_memory: a pass is what fits --------------------------------------------------------
 
 __constant__ float constant_b[kMostInAPass];
@@ -53,22 +53,18 @@ __constant__ float constant_b[kMostInAPass];
 /// `a` is the first element of the pass, which has `count` of them; and so is constant_b.
 __global__ void from_constant_memory(const float* a, std::size_t count, float* partial) {
   __shared__ float cache[kThreads];
-  // TODO(2): as before, but b is constant_b. Behind `count`, it holds what an earlier pass left.
-  // BEGIN SOLUTION
   const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   const float sum = sum_of_block(cache, i < count ? a[i] * constant_b[i] : 0);
   if (threadIdx.x == 0) partial[blockIdx.x] = sum;
-  // END SOLUTION
 }
+// END SOLUTION
 
+// TODO(3): its passes: copy a part of b, launch on the same part of a. Each block of each pass has
+//          an element of its own in the partial sums, and no kernel sees the numbers of another
+//          pass. Use an event_timer for each pass, and read them only after the last launch:
+//          milliseconds() waits. Check every launch.
+// BEGIN SOLUTION
 result dot_in_constant_memory(const float* a, std::span<const float> b) {
-  // TODO(3): for each pass, copy its part of b to constant_b (at most kMostInAPass floats), and
-  //          launch kBlocks blocks on its part of a. Each block of each pass has an element of its
-  //          own in the partial sums. No kernel may see the numbers of another pass. Not one kernel
-  //          is timed but several, so use an event_timer for each pass: read them only after the
-  //          last launch, since milliseconds() waits.
-  // BEGIN SOLUTION
-  // STUB: throw not_written("step constant_memory", 2);  // 2 and 3 are this step
   const std::size_t passes = (b.size() + kMostInAPass - 1) / kMostInAPass;
   device_buffer<float> partial(passes * kBlocks);
   std::vector<event_timer> timers(passes);
@@ -86,20 +82,23 @@ result dot_in_constant_memory(const float* a, std::span<const float> b) {
   float kernel_ms = 0;
   for (const event_timer& timer : timers) kernel_ms += timer.milliseconds();
   return {sum_of(partial), passes, kernel_ms};
-  // END SOLUTION
 }
+// END SOLUTION
 
 }  // namespace
 
-// --- given ---------------------------------------------------------------------------------------
-
 result dot(step which, std::span<const float> a, std::span<const float> b) {
+  // TODO(4): refuse what the contract refuses; a on the device; then the step's function.
+  // BEGIN SOLUTION
+  // STUB: if (which == step::global_memory) throw not_written("step global_memory", 1);
+  // STUB: throw not_written("step constant_memory", 2);  // 2 and 3
   refuse_if(a.size() != b.size(), "constant_dot: a has ", a.size(), " elements and b has ",
             b.size(), "; they must be equally long");
   if (a.empty()) return {};  // a grid of no blocks would be an error
   const device_buffer device_a(a);
   return which == step::global_memory ? dot_in_global_memory(device_a.data(), b)
                                       : dot_in_constant_memory(device_a.data(), b);
+  // END SOLUTION
 }
 
 }  // namespace lab::constant_dot

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 08.2 texture_integral: samples of a function in a texture, added up.
-// Edit:  this file, from TODO(1) to TODO(3). texture_integral.hpp says what is asked for.
+// Edit:  this nearly empty file: TODO(1) to TODO(3). texture_integral.hpp: the contract.
 // Run:   scripts/lab run 08.2 -- --integrand sine --to 3
 // Test:  scripts/lab test 08.2
 // Hints: scripts/lab hint 08.2             Chapter: docs/08_textures.md
@@ -14,14 +14,14 @@
 namespace lab::texture_integral {
 namespace {
 
+// TODO(1): a view of samples in device memory: a texture over linear memory of floats, all of it,
+//          read as it is. Try it from memory; 08.1 has it.
+// BEGIN SOLUTION
 constexpr unsigned kThreads = 256;
 constexpr unsigned kMaxBlocks = 1024;  // fills the GPUs of today; more samples are a stride away
 
 /// A view of samples in device memory; as in 08.1.
 texture_view view_of(const device_buffer<float>& samples) {
-  // TODO(1): linear memory of floats, all of it, read as it is. Try it from memory.
-  // BEGIN SOLUTION
-  // STUB: throw not_written("the integral", 1);
   cudaResourceDesc memory = {};
   memory.resType = cudaResourceTypeLinear;
   memory.res.linear.devPtr = const_cast<float*>(samples.data());  // a texture does not write
@@ -30,16 +30,16 @@ texture_view view_of(const device_buffer<float>& samples) {
   cudaTextureDesc how = {};
   how.readMode = cudaReadModeElementType;
   return texture_view(memory, how);
-  // END SOLUTION
 }
+// END SOLUTION
 
+// TODO(2): the kernel: each thread adds up, in double, the sample that has its number in the grid,
+//          and then those in strides of the grid, all fetched from the texture. A thread without
+//          any brings 0. Then the block's sum (lab/block_sum.hpp), which one thread stores.
+// BEGIN SOLUTION
 /// partial[block] = the sum of the samples of the block's threads.
 __global__ void add_samples(cudaTextureObject_t samples, std::size_t n, double* partial) {
   __shared__ double cache[kThreads];
-  // TODO(2): each thread adds up, in double, the sample that has its number in the grid, and then
-  //          those in strides of the grid, all fetched from the texture. A thread without any
-  //          brings 0. Then the block's sum, which one thread stores.
-  // BEGIN SOLUTION
   double mine = 0;
   const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
   for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride)
@@ -47,24 +47,22 @@ __global__ void add_samples(cudaTextureObject_t samples, std::size_t n, double* 
 
   const double sum = sum_of_block(cache, mine);
   if (threadIdx.x == 0) partial[blockIdx.x] = sum;
-  // END SOLUTION
 }
+// END SOLUTION
 
 }  // namespace
 
-// --- given ---------------------------------------------------------------------------------------
-
 result integrate(std::span<const float> samples, double from, double to) {
+  // TODO(3): require_sensible() of given.hpp refuses what the contract refuses. Then the samples in
+  //          device memory, a view of them, the kernel in a time_kernel(), and h times the sum of
+  //          all blocks' sums. Invariant: memory and view live until the kernel is done.
+  // BEGIN SOLUTION
+  // STUB: throw not_written("the integral", 1);
   require_sensible(samples, from, to);
   const std::size_t n = samples.size();
   const auto blocks =
       static_cast<unsigned>(std::min<std::size_t>((n + kThreads - 1) / kThreads, kMaxBlocks));
   device_buffer<double> device_partial(blocks);
-  // TODO(3): the samples into device memory, a view of them, and in time_kernel() the kernel, in
-  //          `blocks` blocks of kThreads. Memory and view live until the kernel is done.
-  //          Then h times the sum of all blocks' sums.
-  // BEGIN SOLUTION
-  // STUB: throw not_written("the integral", 3);
   const device_buffer<float> memory(samples);
   const texture_view view = view_of(memory);  // made after the memory, destroyed before it
   const float kernel_ms = time_kernel(

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 11.2 two_streams: while one stream calculates, the other one copies.
-// Edit:  this file, from TODO(1) to TODO(4). two_streams.hpp says what each step must do.
+// Edit:  this nearly empty file: TODO(1) to TODO(4). two_streams.hpp has the steps.
 // Run:   scripts/lab run 11.2 -- --step depth_first     (then --step breadth_first)
 // Test:  scripts/lab test 11.2
 // Hints: scripts/lab hint 11.2                          Chapter: docs/11_streams.md
@@ -17,47 +17,45 @@ namespace {
 // given.hpp has what 11.1 was about: stream and event, copy_up(), launch_average() and copy_down(),
 // each of which puts one piece of work into a stream and does not wait for it, and one_stream().
 
+// TODO(1): a function that lets one stream wait for all that is in another one now, by an event.
+//          The host waits for nothing. Which comes first, recording or waiting? An event that has
+//          not been recorded is not waited for.
+// BEGIN SOLUTION
 // --- two streams that do not wait for each other -------------------------------------------------
 
 /// From here on, `later` waits for all that is in `earlier` now. The host waits for nothing.
 /// `mark` is this call's own, and lives until the work is done.
 void let_wait(cudaStream_t later, cudaStream_t earlier, const event& mark) {
-  // TODO(1): put the mark into one stream (cudaEventRecord), and have the other one wait for it
-  //          (cudaStreamWaitEvent, flags 0). Which comes first? An event that has not been
-  //          recorded is not waited for.
-  // BEGIN SOLUTION
-  // STUB: throw not_written("one stream that waits for another", 1);
   CUDA_CHECK(cudaEventRecord(mark, earlier));
   CUDA_CHECK(cudaStreamWaitEvent(later, mark, 0));
-  // END SOLUTION
 }
+// END SOLUTION
 
+// TODO(2): step depth_first: the pieces go to the streams in turn, 0, 2, 4, … to stream 0 and 1, 3,
+//          5, … to stream 1, each stream with its own memory. The last piece may be short, and
+//          there may be an odd number of them.
+// BEGIN SOLUTION
 // --- depth_first: everything for one chunk, then everything for the next -------------------------
 // Requires memory for one chunk for each stream: nothing keeps one stream out of the other's.
 
 void depth_first(cudaStream_t stream0, cudaStream_t stream1, host_arrays& host, buffers& memory0,
                  buffers& memory1, std::size_t chunk) {
-  // TODO(2): the pieces go to the streams in turn: 0, 2, 4, … to stream0, 1, 3, 5, … to stream1.
-  //          The last piece may be short, and there may be an odd number of them.
-  // BEGIN SOLUTION
-  // STUB: throw not_written("step depth_first", 2);
   for (std::size_t first = 0; first < host.n; first += 2 * chunk) {
     enqueue(stream0, host, memory0, piece_at(first, chunk, host.n));
     enqueue(stream1, host, memory1, piece_at(first + chunk, chunk, host.n));
   }
-  // END SOLUTION
 }
+// END SOLUTION
 
+// TODO(3): step breadth_first: two pieces at a time: both copies of a, both copies of b, both
+//          kernels, both copies back. For one queue of copies in the hardware: a copy back must not
+//          stand before a copy that need not wait for anything.
+// BEGIN SOLUTION
 // --- breadth_first: the same work in the same streams, queued in another order -------------------
 // Requires the same. Each stream gets its work in the order that it got before.
 
 void breadth_first(cudaStream_t stream0, cudaStream_t stream1, host_arrays& host, buffers& memory0,
                    buffers& memory1, std::size_t chunk) {
-  // TODO(3): two pieces at a time: both copies of a, both copies of b, both kernels, both copies
-  //          back. For one queue of copies in the hardware: a copy back must not stand before a
-  //          copy that need not wait for anything.
-  // BEGIN SOLUTION
-  // STUB: throw not_written("step breadth_first", 3);
   for (std::size_t first = 0; first < host.n; first += 2 * chunk) {
     const piece piece0 = piece_at(first, chunk, host.n);
     const piece piece1 = piece_at(first + chunk, chunk, host.n);
@@ -70,23 +68,28 @@ void breadth_first(cudaStream_t stream0, cudaStream_t stream1, host_arrays& host
     copy_down(stream0, memory0.c, host.c, piece0);
     copy_down(stream1, memory1.c, host.c, piece1);
   }
-  // END SOLUTION
 }
+// END SOLUTION
 
 }  // namespace
 
 result process(step which, std::span<const int> a, std::span<const int> b, std::size_t chunk) {
+  // TODO(4): host_part_of_process() of given.hpp checks, allocates, and starts the clock in stream
+  //          0. Then it calls a lambda of yours, (work& all, std::size_t chunk), which queues the
+  //          work of the two steps; afterwards it stops the clock in stream 0, and waits for that
+  //          one alone. Invariant: nothing in stream 1 begins before the clock, and nothing of it
+  //          is unfinished when the clock stops.
+  // BEGIN SOLUTION
+  // STUB: if (which == step::depth_first) throw not_written("step depth_first", 1);  // 1, 2 and 4
+  // STUB: if (which == step::breadth_first) throw not_written("step breadth_first", 3);
+  // STUB: return host_part_of_process(which, a, b, chunk, [](work&, std::size_t) {});
   return host_part_of_process(which, a, b, chunk, [&](work& all, std::size_t size) {
     let_wait(all.stream1, all.stream0, all.begun);  // nothing begins before the clock
     const auto run = which == step::depth_first ? depth_first : breadth_first;
     run(all.stream0, all.stream1, all.host, all.memory0, all.memory1, size);
-    // TODO(4): after this, the clock is stopped in stream0, and the host waits for stream0 alone.
-    //          Both must come after the work of stream1, too. You have written what does it.
-    // BEGIN SOLUTION
-    // STUB: throw not_written("bringing the streams together", 4);
     let_wait(all.stream0, all.stream1, all.done);
-    // END SOLUTION
   });
+  // END SOLUTION
 }
 
 }  // namespace lab::two_streams

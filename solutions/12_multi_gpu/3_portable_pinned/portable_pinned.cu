@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 12.3 portable_pinned: one piece of host memory, and all devices at work on it.
-// Edit:  this file, from TODO(1) to TODO(5). portable_pinned.hpp says what is asked for.
+// Edit:  this nearly empty file: TODO(1) to TODO(5). portable_pinned.hpp: the contract.
 // Run:   scripts/lab run 12.3 -- --step zero_copy     (then --step copies)
 // Test:  scripts/lab test 12.3
 // Hints: scripts/lab hint 12.3                        Chapter: docs/12_multi_gpu.md
@@ -13,6 +13,12 @@
 
 namespace lab::portable_pinned {
 
+// TODO(1): an owner of host memory that every device can use: n floats from cudaHostAlloc, with
+//          flags that its user gives. Kernels of the current device get at it by a pointer that
+//          CUDA is asked for: write-combined memory may have an address of its own on the devices.
+//          It is freed once, whichever device is current then, and a destructor does not throw
+//          (CUDA_CHECK_NOTHROW).
+// BEGIN SOLUTION
 // --- both steps: memory that every device can use ------------------------------------------------
 
 /// n floats of host memory that stay where they are.
@@ -20,15 +26,9 @@ class pinned_buffer {
  public:
   /// `flags` are those of cudaHostAlloc. n is not 0.
   pinned_buffer(std::size_t n, unsigned flags) : size_(n) {
-    // TODO(1): n floats, with these flags. They will be copied from and read by several devices at
-    //          a time, so they have to come from CUDA: a device cannot read memory that may move
-    //          meanwhile.
-    // BEGIN SOLUTION
-    // STUB: throw not_written("pinned memory", 1);
     void* memory = nullptr;
     CUDA_CHECK(cudaHostAlloc(&memory, n * sizeof(float), flags));
     host_ = static_cast<float*>(memory);
-    // END SOLUTION
   }
   /// Once, whichever device is current then.
   ~pinned_buffer() { CUDA_CHECK_NOTHROW(cudaFreeHost(host_)); }
@@ -41,48 +41,46 @@ class pinned_buffer {
 
   /// For kernels of the *current device*.
   float* device() const {
-    // TODO(2): ask CUDA. Write-combined memory may have an address of its own on the devices.
-    // BEGIN SOLUTION
-    // STUB: throw not_written("the device's pointer", 2);
     void* mapped = nullptr;
     CUDA_CHECK(cudaHostGetDevicePointer(&mapped, host_, 0));
     return static_cast<float*>(mapped);
-    // END SOLUTION
   }
 
  private:
   float* host_ = nullptr;
   std::size_t size_ = 0;
 };
+// END SOLUTION
 
 namespace {
 
+// TODO(2): the flags: mapped in any case; portable unless one device is enough. And what the
+//          current device says of the memory (device_report): cudaHostGetFlags,
+//          cudaPointerGetAttributes, and a comparison of the two pointers.
+// BEGIN SOLUTION
 /// The flags of memory that kernels can reach, pinned for those who need it.
 unsigned flags_of(pinning how) {
-  // TODO(1): mapped in any case; portable unless one device is enough.
-  // BEGIN SOLUTION
-  // STUB: return cudaHostAllocDefault;
   return how == pinning::all_devices ? cudaHostAllocMapped | cudaHostAllocPortable
                                      : cudaHostAllocMapped;
-  // END SOLUTION
 }
 
 /// What the current device says of the memory: the flags, and the two bools.
 void look(const pinned_buffer& memory, device_report& seen) {
-  // TODO(3): cudaHostGetFlags, cudaPointerGetAttributes, and a comparison of the two pointers. Does
-  //          a device that has not allocated the memory see anything else than the one that has?
-  // BEGIN SOLUTION
-  // STUB: throw not_written("a look at the memory", 3);
   CUDA_CHECK(cudaHostGetFlags(&seen.flags, memory.host()));
   cudaPointerAttributes attributes{};
   CUDA_CHECK(cudaPointerGetAttributes(&attributes, memory.host()));
   seen.pinned = attributes.type == cudaMemoryTypeHost;
   seen.same_address = memory.device() == memory.host();
-  // END SOLUTION
 }
+// END SOLUTION
 
-// --- given: how the work is handed out, with parts.hpp -------------------------------------------
-
+// TODO(3): step zero_copy, in_a_thread_each() of the parts (parts.hpp). A thread chooses its
+//          device, looks at the memory, and launches, with launch() of given.hpp, a kernel that
+//          reads its part and stores its blocks' sums in their place of pinned memory. An
+//          event_timer measures it. Invariants: each thread says which device it works for before
+//          it asks for a pointer or launches; no sum is read before it is there, and no copy waits
+//          for the kernel.
+// BEGIN SOLUTION
 /// The sum of one device's blocks, in double.
 double sum_of(const pinned_buffer& partial, const part& its) {
   const float* first = partial.host() + its.first_sum;
@@ -103,13 +101,6 @@ struct job {
 // or launches; and that no sum is read before it is there.
 
 void zero_copy(job& all) {
-  // TODO(4): in_a_thread_each(all.parts, …). A thread: chooses its device; looks at all.a, for
-  //          all.reports[its device]; launches, in the default stream and between start() and
-  //          stop() of an event_timer, a kernel that reads its elements and stores its blocks'
-  //          sums in its place of all.partial. No copy will wait for that kernel: who does? Then
-  //          the sum, into all.sums[its device], and the kernel's time, into the report.
-  // BEGIN SOLUTION
-  // STUB: throw not_written("step zero_copy", 4);
   in_a_thread_each(all.parts, [&all](const part& mine) {
     CUDA_CHECK(cudaSetDevice(mine.device));  // a new thread's current device is device 0
     const auto device = static_cast<std::size_t>(mine.device);
@@ -123,21 +114,20 @@ void zero_copy(job& all) {
     all.sums[device] = sum_of(all.partial, mine);
     all.reports[device].kernel_ms = kernel.milliseconds();
   });
-  // END SOLUTION
 }
+// END SOLUTION
 
+// TODO(4): step copies: three loops over the parts, each with the part's device current. The first
+//          makes a device_part (given.hpp) for each, and looks. From then on the time counts:
+//          allocations are not measured. The second queues, in the part's stream, the copies of a
+//          and b, the kernel, and the copy of its sums into pinned memory. The third waits for each
+//          stream. Invariant: no device waits until another one has its data.
+// BEGIN SOLUTION
 // --- copies: the devices fetch their parts at the same time --------------------------------------
 // Requires pinned memory: from any other, cudaMemcpyAsync may come back only when the data is on
 // its way, and the next device's copy would begin after this one's.
 
 void copies(job& all, std::list<device_part>& memory, host_timer& total) {
-  // TODO(5): three loops over the parts, each with the part's device current. The first fills
-  //          `memory`, and looks. (Then total.restart(): allocations are not measured.) The second
-  //          queues, in the part's stream, the copies of a and b, the kernel, and the copy of its
-  //          sums into their place of all.partial: also one that waits for nothing, since that
-  //          memory is pinned. The third waits for each stream, and notes sum and time.
-  // BEGIN SOLUTION
-  // STUB: throw not_written("step copies", 5);
   for (const part& its : all.parts) {
     CUDA_CHECK(cudaSetDevice(its.device));  // the part's memory is there
     memory.emplace_back(its);
@@ -165,15 +155,19 @@ void copies(job& all, std::list<device_part>& memory, host_timer& total) {
     all.sums[device] = sum_of(all.partial, p);
     all.reports[device].kernel_ms = p.kernel.milliseconds();
   }
-  // END SOLUTION
 }
+// END SOLUTION
 
 }  // namespace
 
-// --- given ---------------------------------------------------------------------------------------
-
 result dot(step which, pinning how, std::span<const float> a, std::span<const float> b,
            int devices) {
+  // TODO(5): refuse what the contract refuses. Then parts_of() the vectors, a, b and room for all
+  //          sums in pinned memory, a and b write-combined as well, the step, and the sum of all
+  //          sums in double. The current device is the same afterwards: keep_current_device.
+  // BEGIN SOLUTION
+  // STUB: if (which == step::zero_copy) throw not_written("step zero_copy", 1);
+  // STUB: throw not_written("step copies", 4);
   const std::size_t n = a.size();
   refuse_if(n != b.size(), "portable_pinned: a has ", n, " elements and b has ", b.size(),
             "; they must be equally long");
@@ -206,6 +200,7 @@ result dot(step which, pinning how, std::span<const float> a, std::span<const fl
     copies(all, memory, total);
   const auto value = static_cast<float>(std::accumulate(all.sums.begin(), all.sums.end(), 0.0));
   return {value, std::move(all.reports), static_cast<float>(total.milliseconds())};
+  // END SOLUTION
 }
 
 }  // namespace lab::portable_pinned

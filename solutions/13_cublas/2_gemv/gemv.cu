@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 13.2 gemv: a row-major matrix for a library that counts in columns.
-// Edit:  this file, from TODO(1) to TODO(3). gemv.hpp says what is asked for.
+// Edit:  this nearly empty file: TODO(1) to TODO(3). gemv.hpp has the contract.
 // Run:   scripts/lab run 13.2                      (then --step transposed)
 // Test:  scripts/lab test 13.2
 // Hints: scripts/lab hint 13.2                     Chapter: docs/13_cublas.md
@@ -18,33 +18,39 @@ namespace {
 // y = alpha op(A) x + beta y for a matrix of m rows and n columns, whose *columns* lie together,
 // lda elements from one to the next. Which matrix does it see in our memory? (Draw 2 rows of 3.)
 
+// TODO(1): y = alpha A x + beta y, in one checked call. m, n and lda describe the matrix that
+//          cuBLAS sees, not ours; op makes ours of it.
+// BEGIN SOLUTION
 void multiply_normal(cublasHandle_t handle, float alpha, device_matrix a, const float* x,
                      float beta, float* y) {
-  // TODO(1): y = alpha A x + beta y, in one checked call. m, n and lda describe the matrix that
-  //          cuBLAS sees, not ours; op makes ours of it.
-  // BEGIN SOLUTION
-  // STUB: throw not_written("step normal", 1);
   // Our rows are its columns: it sees the transpose, cols x rows, and is to transpose that.
   CUBLAS_CHECK(
       cublasSgemv(handle, CUBLAS_OP_T, a.cols, a.rows, &alpha, a.data, a.pitch, x, 1, &beta, y, 1));
-  // END SOLUTION
 }
+// END SOLUTION
 
+// TODO(2): y = alpha A^T x + beta y.
+// BEGIN SOLUTION
 void multiply_transposed(cublasHandle_t handle, float alpha, device_matrix a, const float* x,
                          float beta, float* y) {
-  // TODO(2): y = alpha A^T x + beta y.
-  // BEGIN SOLUTION
-  // STUB: throw not_written("step transposed", 2);
   // What it sees is A^T already.
   CUBLAS_CHECK(
       cublasSgemv(handle, CUBLAS_OP_N, a.cols, a.rows, &alpha, a.data, a.pitch, x, 1, &beta, y, 1));
-  // END SOLUTION
 }
+// END SOLUTION
 
 }  // namespace
 
 result multiply(step which, float alpha, row_major a, std::span<const float> x, float beta,
                 std::span<const float> y) {
+  // TODO(3): checked() of given.hpp refuses a bad matrix; require_length() is for x and y. Without
+  //          elements BLAS would leave y as it was, so the host scales it then. Else A, x and y on
+  //          the device, a cublas_handle, and the step's call in a time_kernel(). What brings y to
+  //          the device is its second argument: with beta, a second call would go on from the
+  //          result of the first.
+  // BEGIN SOLUTION
+  // STUB: if (which == step::normal) throw not_written("step normal", 1);
+  // STUB: throw not_written("step transposed", 2);
   device_matrix matrix = checked(a);
   require_length("x", x.size(), which == step::normal ? a.cols : a.rows);
   require_length("y", y.size(), which == step::normal ? a.rows : a.cols);
@@ -54,11 +60,6 @@ result multiply(step which, float alpha, row_major a, std::span<const float> x, 
     for (float& old : out.y) old = beta == 0 ? 0 : beta * old;
     return out;
   }
-  // TODO(3): A, x and y on the device, and a cublas_handle. matrix.data is where A is there. The
-  //          step's call goes into time_kernel(), and what brings y to the device is the second
-  //          argument: with beta, a second call would go on from the result of the first.
-  // BEGIN SOLUTION
-  // STUB: throw not_written("step normal", 1);  // 1 and 3
   const device_buffer device_a(a.data), device_x(x);
   device_buffer<float> device_y(y.size());
   matrix.data = device_a.data();

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 14.4 sorting_study: how the time of a sort depends on how long the arrays of a batch are.
-// Edit:  this file, from TODO(1) to TODO(5). sorting_study.hpp says what is asked for.
+// Edit:  this nearly empty file: TODO(1) to TODO(4). sorting_study.hpp has the contract.
 // Run:   scripts/lab run 14.4
 // Test:  scripts/lab test 14.4
 // Hints: scripts/lab hint 14.4                   Chapter: docs/14_sorting.md
@@ -17,19 +17,20 @@
 namespace lab::sorting_study {
 namespace {
 
-// --- given: the networks of 14.1 and 14.2, with one comparator per thread ------------------------
-
+// TODO(1): a sort of what is in a workspace (given.hpp), by a method. The networks are given:
+//          sort_by_network<method::bitonic>() and <method::odd_even>(). For method::radix it is
+//          thrust::stable_sort_by_key, which knows nothing of batches: if there are several arrays,
+//          a kernel makes a key of 64 bits for each element, and another one gets the key of 32
+//          back. Invariant: an element of an earlier array stays before all those of later ones;
+//          within an array the key decides.
+// BEGIN SOLUTION
 // --- a batch for a sort that knows nothing of batches --------------------------------------------
 
 /// wide[i]: a number of 64 bits for the key at place i, in whose order a whole batch is sorted.
 __global__ void widen(const unsigned* keys, std::size_t n, unsigned length,
                       unsigned long long* wide) {
-  // TODO(1): An element of an earlier array must stay before all those of later ones; within an
-  //          array the key decides. narrow() gets the key back from the lower half.
-  // BEGIN SOLUTION
   const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (i < n) wide[i] = static_cast<unsigned long long>(i / length) << 32 | keys[i];
-  // END SOLUTION
 }
 
 __global__ void narrow(const unsigned long long* wide, std::size_t n, unsigned* keys) {
@@ -63,15 +64,15 @@ void sort(method how, workspace& work) {
   else
     sort_by_network<method::odd_even>(data);
 }
+// END SOLUTION
 
+// TODO(2): the time of one sort. Whatever is in the workspace has been sorted before. Invariant:
+//          every sample sorts the input as it came; and what is timed is the sort, not the copies.
+// BEGIN SOLUTION
 // --- the study -----------------------------------------------------------------------------------
 
 /// The time of one sort of the problem, in milliseconds.
 float time_sample(const problem& what, method how, workspace& work) {
-  // TODO(2): whatever is in the workspace has been sorted before. Invariant: every sample sorts the
-  //          input as it came; and what is timed is the sort, not the copies.
-  // BEGIN SOLUTION
-  // STUB: throw not_written("the time of a sample", 2);
   work.keys.copy_from(what.input.keys);
   work.values.copy_from(what.input.values);
   event_timer timer;
@@ -79,16 +80,15 @@ float time_sample(const problem& what, method how, workspace& work) {
   sort(how, work);
   timer.stop();
   return timer.milliseconds();
-  // END SOLUTION
 }
+// END SOLUTION
 
+// TODO(3): sort once, and throw wrong_order unless the keys are those of the problem, by
+//          compare_exact() (lab/closeness.hpp), and check_sorted() finds every value with its key.
+// BEGIN SOLUTION
 /// Sorts once, and throws wrong_order unless the keys are those of the problem and check_sorted()
 /// finds every value with its key.
 void verify(const problem& what, method how, workspace& work) {
-  // TODO(3): a sample, whose time is not used. Then bring keys and values back, and compare:
-  //          compare_exact() (lab/closeness.hpp) the keys, check_sorted() the pairs.
-  // BEGIN SOLUTION
-  // STUB: throw not_written("the verification", 1);  // 1 to 3
   time_sample(what, how, work);
   const key_values sorted{work.keys.to_vector(), work.values.to_vector()};
   comparison result = compare_exact(sorted.keys, what.sorted_keys);
@@ -97,31 +97,35 @@ void verify(const problem& what, method how, workspace& work) {
     throw wrong_order("sorting_study: method " + std::to_string(static_cast<int>(how)) + ", " +
                       std::to_string(what.arrays.count) + " arrays of " +
                       std::to_string(what.arrays.length) + ": " + result.message);
-  // END SOLUTION
 }
+// END SOLUTION
 
+// TODO(4): a row: verify first. Then the samples, their median (summarize() of lab/report.hpp), and
+//          the rate, for which sorting_study.hpp has the formula.
+// BEGIN SOLUTION
 /// Measures one problem with one method.
 row measure(const problem& what, method how, unsigned samples) {
   row out;
   out.how = how;
   out.arrays = what.arrays;
-  // TODO(4): verify first. Then the samples, their median (lab/report.hpp), and the rate, for which
-  //          sorting_study.hpp has the formula.
-  // BEGIN SOLUTION
-  // STUB: throw not_written("the measurement", 1);  // 1 to 4
   workspace work(what);
   verify(what, how, work);
   for (unsigned i = 0; i < samples; ++i) out.sample_ms.push_back(time_sample(what, how, work));
   out.ms = summarize(out.sample_ms).median_ms;
   out.rate = static_cast<double>(what.arrays.count * what.arrays.length) / (out.ms * 1e3);
-  // END SOLUTION
   return out;
 }
+// END SOLUTION
 
 }  // namespace
 
 std::vector<row> study(std::span<const problem> problems, std::span<const method> methods,
                        unsigned samples) try {
+  // TODO(4): refuse what the contract refuses (require_network_input() of lab/key_value.hpp for the
+  //          pairs). Then measure every problem with every method, in the order of the contract.
+  //          What Thrust throws becomes a cuda_error below.
+  // BEGIN SOLUTION
+  // STUB: throw not_written("the study", 1);
   refuse_if(samples == 0, "sorting_study: a row without samples has no time");
   for (const problem& each : problems) {
     require_network_input("sorting_study", each.input.keys, each.input.values, each.arrays);
@@ -131,13 +135,10 @@ std::vector<row> study(std::span<const problem> problems, std::span<const method
               "sorting_study: a problem has as many sorted keys as keys");
   }
   std::vector<row> rows;
-  // TODO(5): measure() every problem with every method, in the order of sorting_study.hpp.
-  // BEGIN SOLUTION
-  // STUB: throw not_written("the study", 1);  // begin at the beginning
   for (const problem& each : problems)
     for (const method how : methods) rows.push_back(measure(each, how, samples));
-  // END SOLUTION
   return rows;
+  // END SOLUTION
 } catch (const thrust::system_error& error) {  // what Thrust makes of a CUDA error
   throw cuda_error(static_cast<cudaError_t>(error.code().value()), "thrust", __FILE__, __LINE__);
 }

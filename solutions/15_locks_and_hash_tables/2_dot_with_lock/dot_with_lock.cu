@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 15.2 dot_with_lock: the sums of all blocks become one, on the device.
-// Edit:  this file, from TODO(1) to TODO(5). dot_with_lock.hpp says what is asked for.
+// Edit:  this nearly empty file: TODO(1) to TODO(4). dot_with_lock.hpp has the steps.
 // Run:   scripts/lab run 15.2 -- --step locked     (then atomic_add, in_order)
 // Test:  scripts/lab test 15.2, and scripts/lab check 15.2: what luck hides, the checks find
 // Hints: scripts/lab hint 15.2                     Chapter: docs/15_locks_and_hash_tables.md
@@ -14,71 +14,63 @@
 namespace lab::dot_with_lock {
 namespace {
 
+// TODO(1): step locked: acquire and release as in 15.1, and a kernel in which each block adds the
+//          sum of its part, blockIdx.x (sum_of_part() of given.hpp), to all->total by a plain +=.
+//          Which of the read, the addition and the write may be done before the lock is ours, or
+//          after it is given back?
+// BEGIN SOLUTION
 // --- locked: one block after the other, in any order ---------------------------------------------
 // Requires that one thread speaks for its block: a lock that is taken seldom costs little.
 
 __device__ void acquire(int* lock) {
-  // TODO(1): as in 15.1: wait until it is free and take it in one step; then nothing that follows
-  //          is done before it is ours.
-  // BEGIN SOLUTION
   while (atomicCAS(lock, 0, 1) != 0) __nanosleep(20);
   __threadfence();  // reads below see what the last owner wrote
-  // END SOLUTION
 }
 
 __device__ void release(int* lock) {
-  // TODO(1): as in 15.1: others see what we did before they see the lock free.
-  // BEGIN SOLUTION
   __threadfence();  // writes above are seen by the next owner
   atomicExch(lock, 0);
-  // END SOLUTION
 }
 
 __global__ void locked(const float* a, const float* b, std::size_t n, meeting_place* all) {
-  // TODO(2): the sum of this block's part (blockIdx.x). Then one thread adds it to all->total, by a
-  //          plain +=, which is a read, an addition and a write. Which of these may be done before
-  //          the lock is ours, or after it is given back?
-  // BEGIN SOLUTION
   const float sum = sum_of_part(a, b, n, blockIdx.x);
   if (threadIdx.x == 0) {  // no barrier follows
     acquire(&all->lock);
     all->total += sum;
     release(&all->lock);
   }
-  // END SOLUTION
 }
+// END SOLUTION
 
+// TODO(2): step atomic_add: the same without the lock.
+// BEGIN SOLUTION
 // --- atomic_add: what the lock was for, in one instruction ---------------------------------------
 // Requires that the change is one for which there is an atomic function.
 
 __global__ void atomic_add(const float* a, const float* b, std::size_t n, meeting_place* all) {
-  // TODO(3): as before, without the lock.
-  // BEGIN SOLUTION
   const float sum = sum_of_part(a, b, n, blockIdx.x);
   if (threadIdx.x == 0) atomicAdd(&all->total, sum);
-  // END SOLUTION
 }
+// END SOLUTION
 
+// TODO(3): step in_order: the block draws a ticket, the next number of all->drawn, which says which
+//          part it takes. When all->admitted is its ticket, it adds, and lets the next one in.
+//          Invariants: all threads of a block have the same ticket; a block waits only for blocks
+//          that have begun (so blockIdx.x will not do); the hand-over needs the same two fences as
+//          a lock; and all->admitted is read and written by atomic functions only, as others do so
+//          meanwhile.
+// BEGIN SOLUTION
 // --- in_order: who has drawn number k is the k-th ------------------------------------------------
 // Requires that a block waits only for blocks that have already begun: block 4 never begins if all
 // places on the device are taken by blocks that wait for it. So not blockIdx.x says who comes when.
 // A ticket does, drawn when a block begins: all smaller tickets are then held by blocks that run.
 
 __global__ void in_order(const float* a, const float* b, std::size_t n, meeting_place* all) {
-  // TODO(4): one thread draws the block's ticket: the next number of all->drawn, for it alone.
-  //          All threads of the block must find it in shared memory before they use it. It also
-  //          says which part the block takes: so ticket k always stands for the same elements.
-  // BEGIN SOLUTION
   __shared__ unsigned drawn_ticket;
   if (threadIdx.x == 0) drawn_ticket = atomicAdd(&all->drawn, 1U);
   __syncthreads();  // outside of the if: all threads read the ticket after it
   const unsigned ticket = drawn_ticket;
-  // END SOLUTION
 
-  // TODO(5): the part's sum. Then one thread waits until all->admitted is its ticket, adds, and
-  //          lets the next one in. There is no lock, and the hand-over needs the same two fences.
-  //          Read and write all->admitted by atomic functions only: others do so meanwhile.
-  // BEGIN SOLUTION
   const float sum = sum_of_part(a, b, n, ticket);
   if (threadIdx.x == 0) {
     while (atomicAdd(&all->admitted, 0U) != ticket) __nanosleep(20);  // adds nothing: a look
@@ -87,42 +79,40 @@ __global__ void in_order(const float* a, const float* b, std::size_t n, meeting_
     __threadfence();  // writes above are seen by the next one
     atomicExch(&all->admitted, ticket + 1);
   }
-  // END SOLUTION
 }
+// END SOLUTION
 
+// BEGIN SOLUTION
 // --- the launches --------------------------------------------------------------------------------
 
 void launch(step which, unsigned blocks, const float* a, const float* b, std::size_t n,
             meeting_place* all) {
   switch (which) {
     case step::locked:
-      // TODO(2): launch it, with blocks of kThreads threads.
-      // BEGIN SOLUTION
-      // STUB: throw not_written("step locked", 1);  // 1 and 2 are this step
       locked<<<blocks, kThreads>>>(a, b, n, all);
       return;
-      // END SOLUTION
     case step::atomic_add:
-      // TODO(3): launch it.
-      // BEGIN SOLUTION
-      // STUB: throw not_written("step atomic_add", 3);
       atomic_add<<<blocks, kThreads>>>(a, b, n, all);
       return;
-      // END SOLUTION
     case step::in_order:
-      // TODO(5): launch it.
-      // BEGIN SOLUTION
-      // STUB: throw not_written("step in_order", 4);  // 4 and 5 are this step
       in_order<<<blocks, kThreads>>>(a, b, n, all);
       return;
-      // END SOLUTION
   }
 }
+// END SOLUTION
 
 }  // namespace
 
 result dot(step which, std::span<const float> a, std::span<const float> b, unsigned blocks) {
+  // TODO(4): host_part_of_dot() of given.hpp checks, allocates, sets the meeting place to 0 and
+  //          copies. It takes a function of yours that launches a step's kernel in blocks of
+  //          kThreads threads.
+  // BEGIN SOLUTION
+  // STUB: if (which == step::locked) throw not_written("step locked", 1);  // 1 and 4
+  // STUB: if (which == step::atomic_add) throw not_written("step atomic_add", 2);
+  // STUB: throw not_written("step in_order", 3);
   return host_part_of_dot(launch, which, a, b, blocks);
+  // END SOLUTION
 }
 
 }  // namespace lab::dot_with_lock

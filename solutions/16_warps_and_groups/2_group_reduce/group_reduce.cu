@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 16.2 group_reduce: groups of threads add up rows: tiles, and whoever happens to be there.
-// Edit:  this file, from TODO(1) to TODO(5). group_reduce.hpp says what is asked for.
+// Edit:  this nearly empty file: TODO(1) to TODO(4). group_reduce.hpp has the steps.
 // Run:   scripts/lab run 16.2 -- --step tiles     (then reduce, coalesced)
 // Test:  scripts/lab test 16.2
 // Hints: scripts/lab hint 16.2                  Chapter: docs/16_warps_and_groups.md
@@ -14,45 +14,39 @@
 namespace lab::group_reduce {
 namespace {
 
+// TODO(1): for tiles of 1 to 32 threads: the number of a tile in the grid, where tile 0 of block 1
+//          follows the last one of block 0; and the sum of what its threads have, at least in the
+//          thread of rank 0. For step tiles that is the tree of 16.1, by the tile's own shuffles:
+//          from which distance on? Step reduce is one call of the library.
+// BEGIN SOLUTION
 // --- tiles and reduce: a tile has a row ----------------------------------------------------------
 // `Tile` is cg::thread_block_tile<1> to <32>: neighbouring threads of a block, all of one warp.
 
 /// The number of the tile in the grid: tile 0 of block 1 follows the last one of block 0.
 template <class Tile>
 __device__ std::size_t number_of(const Tile& tile) {
-  // TODO(1): a tile knows its number in the block, and how many the block has (meta_group_…).
-  // BEGIN SOLUTION
-  // STUB: return tile.thread_rank();
   return std::size_t{blockIdx.x} * tile.meta_group_size() + tile.meta_group_rank();
-  // END SOLUTION
 }
 
 /// The sum of what the threads of the tile call it with, at least in the thread of rank 0.
 template <step kStep, class Tile>
 __device__ unsigned sum_of(const Tile& tile, unsigned mine) {
-  // TODO(2): for step tiles the tree of 16.1, by the tile's own shuffles: from which distance on?
-  //          Invariant: before distance d, the threads 0 to 2 d - 1 have the sum of all.
-  // BEGIN SOLUTION
   if constexpr (kStep == step::tiles) {
     for (unsigned d = tile.num_threads() / 2; d > 0; d /= 2) mine += tile.shfl_down(mine, d);
     return mine;
   }
-  // END SOLUTION
-  // TODO(4): for step reduce one call of cg::reduce.
-  // BEGIN SOLUTION
-  // STUB: return tile.num_threads() + mine;
   return cg::reduce(tile, mine, cg::plus<unsigned>());
-  // END SOLUTION
 }
+// END SOLUTION
 
+// TODO(2): a kernel template, whose tile r adds up row r (matrix of given.hpp); may a tile without
+//          a row return? Its threads walk along the row side by side, and each adds up what is less
+//          than m.limit. Then the sum of the tile, which one thread stores. Invariant: all threads
+//          of a tile reach its sum together. Other tiles of the warp need not.
+// BEGIN SOLUTION
 /// m.sums[r] = the sum of the elements of row r that are less than m.limit.
 template <step kStep, unsigned kTile>
 __global__ void one_sum_a_tile(matrix m) {
-  // TODO(3): this block in tiles of kTile threads (cg::tiled_partition). Tile r has row r; may one
-  //          without a row return? Its threads walk along the row in steps of kTile, and each adds
-  //          up what counts. Then the sum of the tile (sum_of<kStep>), and one thread stores it.
-  //          All threads of a tile reach its sum together. Other tiles of the warp need not.
-  // BEGIN SOLUTION
   const auto tile = cg::tiled_partition<kTile>(cg::this_thread_block());
   const std::size_t row = number_of(tile);
   if (row >= m.rows) return;  // the same for all threads of the tile
@@ -63,29 +57,26 @@ __global__ void one_sum_a_tile(matrix m) {
   }
   const unsigned sum = sum_of<kStep>(tile, mine);
   if (tile.thread_rank() == 0) m.sums[row] = sum;
-  // END SOLUTION
 }
+// END SOLUTION
 
+// TODO(3): step coalesced: a function that any threads may call at any time, and that adds a value
+//          to sums[row]. The threads of the warp that are here together and have the same row add
+//          up their values, and one of them adds the sum, for all of them, atomically. Then a
+//          kernel that calls it for each element that counts. The sums begin at 0.
+// BEGIN SOLUTION
 // --- coalesced: whoever is there -----------------------------------------------------------------
 
 /// sums[row] += value. Any threads may call it, at any time, for any rows.
 __device__ void add_together(unsigned* sums, std::size_t row, unsigned value) {
-  // TODO(5): the threads of the warp that are here with this one (cg::coalesced_threads), and of
-  //          these the ones that have the same row (cg::labeled_partition). They add up their
-  //          values (cg::reduce takes such groups, too), and one of them adds the sum, for all of
-  //          them, atomically.
-  // BEGIN SOLUTION
   const auto group = cg::labeled_partition(cg::coalesced_threads(), row);
   const unsigned sum = cg::reduce(group, value, cg::plus<unsigned>());
   if (group.thread_rank() == 0) atomicAdd(sums + row, sum);
-  // END SOLUTION
 }
 
 /// Adds each element that is less than m.limit to the sum of its row. The sums begin at 0.
 template <unsigned kTile>
 __global__ void add_as_they_come(matrix m) {
-  // TODO(5): the loop of one_sum_a_tile, but each element that counts goes to add_together().
-  // BEGIN SOLUTION
   const auto tile = cg::tiled_partition<kTile>(cg::this_thread_block());
   const std::size_t row = number_of(tile);
   if (row >= m.rows) return;
@@ -93,31 +84,34 @@ __global__ void add_as_they_come(matrix m) {
     const unsigned value = m.values[row * m.length + i];
     if (value < m.limit) add_together(m.sums, row, value);
   }
-  // END SOLUTION
 }
+// END SOLUTION
 
+// BEGIN SOLUTION
 template <unsigned kTile>
 void launch(step which, unsigned blocks, const matrix& m) {
-  // When a step is written, launch it with <<<blocks, kThreads>>>. The kernels are
-  // one_sum_a_tile<step::tiles, kTile>, the same for step::reduce, and add_as_they_come<kTile>.
-  // BEGIN SOLUTION
-  // STUB: if (which == step::tiles) throw not_written("step tiles", 1);  // 1 to 3
-  // STUB: if (which == step::reduce) throw not_written("step reduce", 4);
-  // STUB: if (which == step::coalesced) throw not_written("step coalesced", 5);
   if (which == step::tiles) one_sum_a_tile<step::tiles, kTile><<<blocks, kThreads>>>(m);
   if (which == step::reduce) one_sum_a_tile<step::reduce, kTile><<<blocks, kThreads>>>(m);
   if (which == step::coalesced) add_as_they_come<kTile><<<blocks, kThreads>>>(m);
-  // END SOLUTION
 }
+// END SOLUTION
 
 }  // namespace
 
 result sum_rows(step which, std::span<const std::uint32_t> values, std::size_t length,
                 std::uint32_t limit, unsigned tile) {
+  // TODO(4): host_part() of given.hpp checks, allocates and copies. It calls a lambda of yours,
+  //          (auto size, unsigned blocks, const matrix& m), for the launch: blocks of kThreads
+  //          threads, in tiles of size.value, a constant that may be a template argument.
+  // BEGIN SOLUTION
+  // STUB: if (which == step::tiles) throw not_written("step tiles", 1);  // 1, 2 and 4
+  // STUB: if (which == step::reduce) throw not_written("step reduce", 1);
+  // STUB: throw not_written("step coalesced", 3);
   const auto kernel = [=](auto size, unsigned blocks, const matrix& m) {
     launch<size.value>(which, blocks, m);
   };
   return host_part(which, kernel, values, length, limit, tile);
+  // END SOLUTION
 }
 
 }  // namespace lab::group_reduce

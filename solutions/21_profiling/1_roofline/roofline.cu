@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 21.1 roofline: how fast a kernel can be, measured, and where kernels are below that.
-// Edit:  this file, from TODO(1) to TODO(6). roofline.hpp says what is asked for.
+// Edit:  this nearly empty file: TODO(1) to TODO(6). roofline.hpp has the contract.
 // Run:   scripts/lab run 21.1 -- --step one_element     (then four_elements)
 // Test:  scripts/lab test 21.1
 // Hints: scripts/lab hint 21.1                  Chapter: docs/21_profiling.md
@@ -14,34 +14,32 @@
 namespace lab::roofline {
 namespace {
 
+// TODO(1): step one_element: a kernel (job of given.hpp) whose thread reads its element, takes it
+//          through all rounds, one fmaf() each, and writes it. `#pragma unroll 16` before the loop
+//          has the compiler write 16 rounds one after the other: otherwise counting takes as long
+//          as the arithmetic. Invariant: one read and one write of global memory, whatever j.rounds
+//          is.
+// BEGIN SOLUTION
 // --- a kernel of any arithmetic intensity --------------------------------------------------------
 
 /// The element after all rounds. y never leaves its register.
 __device__ float advance(float y, unsigned rounds) {
-  // TODO(1): one fmaf() a round. `#pragma unroll 16` before the loop has the compiler write 16
-  //          rounds one after the other: otherwise counting takes as long as the arithmetic.
-  // BEGIN SOLUTION
-  // STUB: return y;
 #pragma unroll 16
   for (unsigned i = 0; i < rounds; ++i) y = fmaf(kScale, y, kShift);
   return y;
-  // END SOLUTION
 }
 
 __global__ void one_element(job j) {
-  // TODO(2): this thread reads its element, advances it, and writes it.
-  //          Invariant: one read and one write of global memory, whatever j.rounds is.
-  // BEGIN SOLUTION
   const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (i < j.n) j.output[i] = advance(j.input[i], j.rounds);
-  // END SOLUTION
 }
+// END SOLUTION
 
+// TODO(2): step four_elements: thread t has the elements 4t to 4t + 3. A float4 brings all of them,
+//          where there are four. All four go through a round before the next round begins: the
+//          operations of a round do not wait for each other.
+// BEGIN SOLUTION
 __global__ void four_elements(job j) {
-  // TODO(3): thread t has the elements 4t to 4t + 3. A float4 brings all of them, where there are
-  //          four. All four go through a round before the next round begins: the operations of a
-  //          round do not wait for each other.
-  // BEGIN SOLUTION
   const std::size_t t = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (4 * t + 4 <= j.n) {
     float4 y = reinterpret_cast<const float4*>(j.input)[t];
@@ -56,28 +54,30 @@ __global__ void four_elements(job j) {
   } else {  // the last one to three, by one thread
     for (std::size_t i = 4 * t; i < j.n; ++i) j.output[i] = advance(j.input[i], j.rounds);
   }
-  // END SOLUTION
 }
+// END SOLUTION
 
+// BEGIN SOLUTION
 void launch(step which, const job& j) {
-  // TODO(2): blocks_for() as many threads as the step needs, of kThreads each.
-  // BEGIN SOLUTION
-  // STUB: if (which == step::one_element) throw not_written("step one_element", 1);  // 1 and 2
-  // STUB: if (which == step::four_elements) throw not_written("step four_elements", 3);
   if (which == step::one_element)
     one_element<<<blocks_for(j.n), kThreads>>>(j);
   else
     four_elements<<<blocks_for((j.n + 3) / 4), kThreads>>>(j);
-  // END SOLUTION
 }
+// END SOLUTION
 
 }  // namespace
 
 result apply(step which, std::span<const float> values, unsigned rounds) {
+  // TODO(3): host_part_of_apply() of given.hpp checks, allocates, times and copies. It calls a
+  //          lambda of yours, (const job& j), for the launch: blocks_for() as many threads as the
+  //          step needs, of kThreads each.
+  // BEGIN SOLUTION
+  // STUB: if (which == step::one_element) throw not_written("step one_element", 1);  // 1 and 3
+  // STUB: throw not_written("step four_elements", 2);
   return host_part_of_apply(values, rounds, [&](const job& j) { launch(which, j); });
+  // END SOLUTION
 }
-
-// --- the model -----------------------------------------------------------------------------------
 
 work work_of(std::size_t n, unsigned rounds) {
   // TODO(4): what apply() has to do, whichever step does it. All of it in doubles: the product of
@@ -90,10 +90,10 @@ work work_of(std::size_t n, unsigned rounds) {
 }
 
 work least_work(course kernel, std::size_t n) {
-  const auto of_n = static_cast<double>(n);
   // TODO(4): the same for the kernels of this course. How often is each float read, and written?
   // BEGIN SOLUTION
   // STUB: throw not_written("the work of a kernel", 4);
+  const auto of_n = static_cast<double>(n);
   constexpr double kFloat = sizeof(float);
   const auto product = [&](double tile) {
     return work{2 * of_n * of_n * of_n, 2 * of_n * of_n * (of_n / tile) * kFloat};
@@ -117,10 +117,11 @@ work least_work(course kernel, std::size_t n) {
 }
 
 ceilings roof_of(std::span<const measurement> kernels) {
-  require_measurements(kernels);
-  // TODO(5): the best rate of bytes and the best rate of operations, each for itself; per second.
+  // TODO(5): require_measurements() refuses what the contract refuses. The best rate of bytes and
+  //          the best rate of operations, each for itself; per second.
   // BEGIN SOLUTION
   // STUB: throw not_written("the roof", 5);
+  require_measurements(kernels);
   ceilings roof;
   for (const auto& [done, ms] : kernels) {
     roof.bytes_per_second = std::max(roof.bytes_per_second, done.bytes / (ms / 1000));
@@ -132,10 +133,11 @@ ceilings roof_of(std::span<const measurement> kernels) {
 }
 
 point place(const work& done, double ms, const ceilings& roof) {
-  require_place(done, ms, roof);
-  // TODO(6): as the contract has it. What is least_ms if memory and arithmetic overlap perfectly?
+  // TODO(6): require_place() refuses what the contract refuses. The rest is as the contract has it.
+  //          What is least_ms if memory and arithmetic overlap perfectly?
   // BEGIN SOLUTION
   // STUB: throw not_written("the place of a kernel", 6);
+  require_place(done, ms, roof);
   point p;
   p.intensity = done.operations / done.bytes;  // x / 0 is infinite
   const double by_memory = p.intensity * roof.bytes_per_second;
