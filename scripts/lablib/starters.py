@@ -42,7 +42,10 @@ _BEGIN = "// BEGIN SOLUTION"
 _END = "// END SOLUTION"
 _HIDDEN = re.compile(r"//\s*HIDDEN\s*$")
 _STUB = re.compile(r"(?P<indent>\s*)// STUB:(?: (?P<code>.*))?$")
-_NEARLY = re.compile(r"//\s*(BEGIN|END)\s+SOLUTIONS?\b|//\s*STUB\b|//\s*HIDDEN\b", re.IGNORECASE)
+# (A formatter that fills lines moves the end of a long stub before the next one: `// 4); STUB: …`.)
+_NEARLY = re.compile(
+    r"//\s*(BEGIN|END)\s+SOLUTIONS?\b|//\s*STUB\b|//\s*HIDDEN\b|//.*(?-i:STUB:)", re.IGNORECASE
+)
 
 
 _TODO = re.compile(r"//\s*TODO\((?P<number>\d+)(?P<bonus>, bonus)?\):")

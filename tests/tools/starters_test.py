@@ -54,6 +54,7 @@ class GenerateTest(unittest.TestCase):
             "// END SOLUTIONS",
             "a; // STUB: b;",
             "//STUB: b;",
+            "// 4); STUB: b;",
             "// HIDDEN from students",
             "// Hidden",
         ):
