@@ -180,16 +180,18 @@ TEST(Order, LargeFirstLosesThreadsThatHaveLittle) {
   // loses it where t is above 128: together 1 / (1024 * 128), 8e-6, and it gets back some by
   // rounding up before.
   constexpr std::size_t kTerms = 1 << 20;
-  EXPECT_GT(rounded_away(step::large_first, kTerms),
-            2 * rounding_bound(step::small_first, precision::in_float, 2, kTerms));
+  const double lost = rounded_away(step::large_first, kTerms);
+  EXPECT_GT(lost, 2 * rounding_bound(step::small_first, precision::in_float, 2, kTerms));
+  EXPECT_LT(lost, 1e-3) << "that is no rounding";
 }
 
 TEST(Order, LargeFirstRoundsInEveryThread) {
   // Of 2^22 terms thread 0 has 4096. Those from 2366 on are between half a step and one and a
   // half: each is counted as a whole one, 2e-4 together, where they are 1.8e-4.
   constexpr std::size_t kTerms = 1 << 22;
-  EXPECT_GT(rounded_away(step::large_first, kTerms),
-            10 * rounding_bound(step::small_first, precision::in_float, 2, kTerms));
+  const double lost = rounded_away(step::large_first, kTerms);
+  EXPECT_GT(lost, 10 * rounding_bound(step::small_first, precision::in_float, 2, kTerms));
+  EXPECT_LT(lost, 1e-3) << "that is no rounding";
 }
 
 FAULT_TEST_P(EachKind, ReportsEveryCallThatFails) {

@@ -21,8 +21,9 @@ namespace {
 
 // TODO(2): the host's part, a template as well: refuse what the contract refuses (require_matrix()
 //          for the sizes), device memory for A, B and C, the launch in a time_kernel(), and C.
-//          Refuse a grid with more rows of blocks than the device allows by an invalid_input that
-//          names the limit. A grid without blocks would be an error.
+//          Refuse a grid with more rows of blocks than the device allows (the attribute
+//          cudaDevAttrMaxGridDimY) by an invalid_input that names the limit. A grid without blocks
+//          would be an error.
 
 }  // namespace
 

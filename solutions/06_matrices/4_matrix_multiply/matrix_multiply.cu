@@ -36,8 +36,9 @@ __global__ void product(const T* a, const T* b, T* c, shape size) {
 
 // TODO(2): the host's part, a template as well: refuse what the contract refuses (require_matrix()
 //          for the sizes), device memory for A, B and C, the launch in a time_kernel(), and C.
-//          Refuse a grid with more rows of blocks than the device allows by an invalid_input that
-//          names the limit. A grid without blocks would be an error.
+//          Refuse a grid with more rows of blocks than the device allows (the attribute
+//          cudaDevAttrMaxGridDimY) by an invalid_input that names the limit. A grid without blocks
+//          would be an error.
 // BEGIN SOLUTION
 template <class T>
 void launch(const T* a, const T* b, T* c, shape size) {
