@@ -240,10 +240,9 @@ def check_metadata(root: Path, exercises: Sequence[Exercise]) -> Iterator[Findin
         present = page.read_text(encoding="utf-8").splitlines()
         wanted = metadata.with_summaries(page, exercises).splitlines()
         if present != wanted:
-            differ = (i for i, (a, b) in enumerate(zip(present, wanted), 1) if a != b)
             yield Finding(
                 _short(root, page),
-                next(differ, 1),
+                _first_difference(present, wanted),
                 "metadata",
                 "minutes and prerequisites are not those of exercise.toml, or links to files are"
                 " not as they would be written: run `scripts/lab dev starters`",
@@ -325,10 +324,9 @@ def check_translations(root: Path, exercises: Sequence[Exercise]) -> Iterator[Fi
         present = page.read_text(encoding="utf-8").splitlines()
         wanted = translations.with_files(page, exercises).splitlines()
         if present != wanted:
-            differ = (i for i, (a, b) in enumerate(zip(present, wanted), 1) if a != b)
             yield Finding(
                 _short(root, page),
-                next(differ, 1),
+                _first_difference(present, wanted),
                 "translations",
                 "links to files are not as they would be written: run `scripts/lab dev starters`",
             )
@@ -363,6 +361,12 @@ def check_exercise(root: Path, exercise: Exercise) -> Iterator[Finding]:
         yield from _equivalents(root, exercise)
     yield from _right(root, exercise)
     yield from _author_notes(root, exercise)
+
+
+def _first_difference(present: Sequence[str], wanted: Sequence[str]) -> int:
+    """The number of the first line in which they differ."""
+    differ = (i for i, (a, b) in enumerate(zip(present, wanted), 1) if a != b)
+    return next(differ, min(len(present), len(wanted)) + 1)
 
 
 def _short(root: Path, path: Path) -> str:
@@ -407,8 +411,7 @@ def _starter(root: Path, exercise: Exercise) -> Iterator[Finding]:
                 )
         return
     old, new = present.splitlines(), expected.splitlines()
-    differ = (i for i, (a, b) in enumerate(zip(old, new), 1) if a != b)
-    line = next(differ, min(len(old), len(new)) + 1)
+    line = _first_difference(old, new)
     yield Finding(
         path,
         line,
