@@ -197,10 +197,10 @@ template <class Call>
   }
   if (there == 0) return ::testing::AssertionSuccess();
   return ::testing::AssertionFailure()
-         << "right values, but " << there << " of them are there when "
-         << (which == source::tensor_cores ? "tensor cores multiply nothing"
-                                           : "the lanes of a warp get zeros from each other")
-         << ": they are made by something else";
+         << there << (there == 1 ? " value is" : " values are") << " there although "
+         << (which == source::tensor_cores ? "the tensor cores multiply nothing"
+                                           : "the lanes of a warp get only zeros from each other")
+         << " in this run: something else makes " << (there == 1 ? "it" : "them");
 }
 
 template <class Range>

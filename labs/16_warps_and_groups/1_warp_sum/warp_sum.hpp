@@ -39,7 +39,8 @@ enum class step {
 /// there would be more blocks than it allows; lab::cuda_error when CUDA reports an error. Neither
 /// leaves device memory behind.
 ///
-/// Requires: kernels whose lanes exchange their numbers directly, without shared memory.
+/// Requires: kernels whose lanes exchange their numbers directly (by shuffles, or by a reduction of
+/// the warp), without shared memory.
 ///
 /// From: the CUDA C++ Programming Guide, "Warp Shuffle Functions" and "Warp Reduce Functions".
 std::vector<std::uint32_t> warp_sums(step which, std::span<const std::uint32_t> values,
@@ -56,7 +57,7 @@ struct result {
 /// Throws as warp_sums().
 ///
 /// Requires: a kernel whose threads share the sum, without shared memory: the lanes of a warp add
-/// up what their threads have, and then one atomic addition per warp.
+/// up what their threads have, as in warp_sums(), and then one atomic addition per warp.
 ///
 /// From: as warp_sums(). That one atomic addition per warp is enough is an idea of M. Harris,
 /// Faster Parallel Reductions on Kepler, NVIDIA Technical Blog, 2014.
