@@ -143,7 +143,7 @@ class Site:
                 text = self._with_languages(text, ROOT / f"{source}.md")
             text = self._relinked(text, f"{source}.md", name)
             if name.startswith(("answers/", "hints/")) and not self.book:
-                text = f"---\norphan: true\n---\n\n{text}"
+                text = f"---\norphan: true\n---\n\n{self._with_way_back(text, name)}"
             texts[name] = text
         if self.book:
             title, _, rest = texts["index"].partition("\n")
@@ -233,15 +233,30 @@ class Site:
         yield from ((file, "tests") for file in tests)
         yield exercise.solution_file, "solutions"
 
-    def _exercise_pages(self, exercise: Exercise) -> Dict[str, str]:
-        name = exercise.full_name
+    def _with_way_back(self, text: str, name: str) -> str:
+        """A page of hints or answers, with links below its title."""
+        folder, _, own = name.partition("/")
+        back = f"Chapter: [{own[:2]}](/{own}.md)\n"
+        if folder == "hints":
+            back = next(self._way_back(each) for each in self.exercises if each.full_name == own)
+        title, _, rest = text.partition("\n")
+        return f"{title}\n\n{back}{rest}"
+
+    @staticmethod
+    def _way_back(exercise: Exercise) -> str:
+        """From a page of the exercise to its section and its other pages."""
         title = f"{exercise.id} {exercise.name}"
         anchor = pages.anchors(f"## {title}")[0]
         back = f"Chapter: [{title}](/{exercise.chapter_folder}.md#{anchor})"
         for shown in ("files", "tests", "hints", "solutions"):
             words_of_it = {"files": "your file", "solutions": "solution"}.get(shown, shown)
-            back += f" ·\n[{words_of_it}](/{shown}/{name}.md)"
-        back += "\n"
+            back += f" ·\n[{words_of_it}](/{shown}/{exercise.full_name}.md)"
+        return back + "\n"
+
+    def _exercise_pages(self, exercise: Exercise) -> Dict[str, str]:
+        name = exercise.full_name
+        title = f"{exercise.id} {exercise.name}"
+        back = self._way_back(exercise)
         titles = {"files": "your file", "tests": "its tests", "solutions": "a solution"}
         listed = [*self._listed(exercise)]
         return {

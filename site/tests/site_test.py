@@ -190,6 +190,15 @@ class FilesTest(unittest.TestCase):
         chapters = [name for name in self.pages if re.match(r"\d\d_", name)]
         self.assertEqual(len(chapters), len(list((ROOT / "docs").glob("[0-9][0-9]_*.md"))))
 
+    def test_hints_and_answers_lead_back_to_their_chapter(self) -> None:
+        asked = [name for name in self.pages if re.match(r"(hints|answers)/", name)]
+        self.assertGreater(len(asked), 100)
+        for name in asked:
+            text = (SITE / name).read_text(encoding="utf-8")
+            article = text[text.index("<article") : text.index("</article>")]
+            chapter = r"\d\d_\w+" if name.startswith("hints/") else re.escape(Path(name).stem)
+            self.assertRegex(article, rf'href="\.\./(\.\./)?{chapter}\.html', name)
+
     def test_chapters_have_drawings_say_how_a_professional_does_it_and_what_to_read(self) -> None:
         drawn = "|".join(drawings.names())
         for page in sorted((ROOT / "docs").glob("[0-9][0-9]_*.md")):
@@ -1192,6 +1201,22 @@ class BrowserTest(unittest.TestCase):
                 place = browser.find_element(By.XPATH, f"//article{words_of_it}").rect
                 bottom = place["y"] + place["height"]
                 self.assertLess(bottom, height, f"{words_of_it}, {width} pixels")
+
+    def test_what_only_a_screen_needs_is_not_printed(self) -> None:
+        browser = self.browsers.all[0]
+        browser.open("05_shared_memory.html")
+        seen = [".skip-to-content", ".exercise-files"]
+        for media, there in (("", [True, True]), ("print", [False, False])):
+            browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media})
+            shown = [
+                browser.execute_script(
+                    "return getComputedStyle(document.querySelector(arguments[0])).display;", each
+                )
+                != "none"
+                for each in seen
+            ]
+            self.assertEqual(there, shown, media)
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
 
     def test_on_a_narrow_screen_the_contents_open_and_close_by_keyboard(self) -> None:
         """And nothing that is not seen has the focus."""
