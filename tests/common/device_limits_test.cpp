@@ -13,6 +13,7 @@
 #include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
+#include "lab/transpose_baseline.hpp"
 
 namespace {
 
@@ -78,6 +79,21 @@ TEST(LibraryDot, HasATimeOnAGpuOnly) {
 TEST(LibraryDot, RefusesUnequalLengths) {
   const std::vector<float> two(2), three(3);
   EXPECT_THROW(lab::library_dot_milliseconds(two, three), lab::invalid_input);
+}
+
+TEST(LibraryTranspose, HasATimeOnAGpuOnly) {
+  const auto matrix = lab::random_floats(1000, 1, -1, 1);
+  const auto time = lab::library_transpose_milliseconds(matrix, 20, 50);
+  EXPECT_EQ(time.has_value(), !lab::on_cpu_device());
+  if (time) {
+    EXPECT_GT(*time, 0);
+  }
+  EXPECT_FALSE(lab::library_transpose_milliseconds({}, 0, 50));
+}
+
+TEST(LibraryTranspose, RefusesAMatrixOfAnotherSize) {
+  const std::vector<float> five(5);
+  EXPECT_THROW(lab::library_transpose_milliseconds(five, 2, 3), lab::invalid_input);
 }
 
 TEST(RequireMemory, LetsSmallThingsPass) {

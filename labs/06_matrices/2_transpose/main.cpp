@@ -10,6 +10,7 @@
 #include "lab/command_line.hpp"
 #include "lab/device_limits.hpp"
 #include "lab/random.hpp"
+#include "lab/transpose_baseline.hpp"
 #include "reference.hpp"
 #include "transpose.hpp"
 
@@ -40,9 +41,11 @@ int main(int argc, char** argv) {
     if (!program.verdict(lab::compare_exact(result.transposed,
                                             lab::transpose::reference(matrix, rows, columns))))
       return false;
-    program.report_kernel(
+    const auto time = program.report_kernel(
         [&] { return lab::transpose::transpose(chosen_step, matrix, rows, columns).kernel_ms; },
         {.bytes = 2.0 * static_cast<double>(bytes)});  // each element is read and written once
+    program.report_library("cublasSgeam",
+                           lab::library_transpose_milliseconds(matrix, rows, columns), time);
     return true;
   });
 }
