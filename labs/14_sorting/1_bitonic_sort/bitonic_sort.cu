@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 14.1 bitonic_sort: the same comparisons for all data, so that every thread knows what to do.
-// Edit:  this file, from TODO(1) to TODO(5); TODO(6) to TODO(8) are a bonus. bitonic_sort.hpp says
+// Edit:  this file, from TODO(1) to TODO(5); TODO(6) to TODO(11) are a bonus. bitonic_sort.hpp says
 //        what is asked for.
 // Run:   scripts/lab run 14.1 -- --step shared_tiles     (then --step registers)
 // Test:  scripts/lab test 14.1
@@ -72,50 +72,96 @@ unsigned sort_in_shared_tiles(const arrays_on_device& data, unsigned levels) {
 // the four stages on its own, and put them back. Registers have no addresses: every
 // index into `held` must be known when the program is compiled, which #pragma unroll sees to.
 
-/// The stages low + kBits - 1, …, low of `level`, without those from `bits` on, which are done.
-/// Element i of the thread is that at `place` + i * 2^low.
-__device__ void stages_in_registers(held& mine, const arrays_on_device& data, unsigned place,
-                                    unsigned level, unsigned bits, unsigned low) {
-  // TODO(6, bonus): unrolled loops over the four bits and, for each, the eight comparators among
-  //          the 16 elements. Exchange by `swap ? a : b` rather than `if`: it costs no jump.
+/// The stages first, first - 1, …, 0 among the 16 elements that a thread holds. falls_at(left) says
+/// whether the run falls that element `left` belongs to.
+template <class Falls>
+__device__ void stages_in_registers(held& mine, unsigned first, const Falls& falls_at) {
+  // TODO(6, bonus): unrolled loops over the four bits (those above `first` do nothing) and, for
+  //          each, the eight comparators among the 16 elements. Exchange by `swap ? a : b` rather
+  //          than `if`: it costs no jump.
 }
 
-/// As tile_stages(), with wide tiles, and only the stages below `most`.
-__global__ void __launch_bounds__(kWideThreads)
-    wide_tile_stages(arrays_on_device data, unsigned first, unsigned last, unsigned most) {
-  __shared__ unsigned keys[padded(kWide)], values[padded(kWide)];
-  const std::size_t begin = std::size_t{blockIdx.x} * kWide;
+/// The levels 1 to kBits, but none above `last`, among 16 neighbours, of which the first is at
+/// `place`. No other level has its comparators and its directions within 16 elements.
+__device__ void first_levels(held& mine, const arrays_on_device& data, unsigned place,
+                             unsigned last) {
+  // TODO(7, bonus): an unrolled loop over the levels. Element i is at place + i.
+  const auto falls_at = [&](unsigned i) { return falls(data, place + i, last); };
+  stages_in_registers(mine, 0, falls_at);
+}
 
-  // TODO(7, bonus): as TODO(3), in groups of stages: those of bits 8 to 11, then 4 to 7, then 0 to
-  //          3, and only the groups that the level has. For the group at `low`, the thread's first
-  //          place is with_zeros(threadIdx.x, low, kBits). One barrier per group. Threads without
-  //          elements sort garbage, which is never stored: no guard is needed.
-  held mine{{keys[0]}, {values[0]}};
-  stages_in_registers(mine, data, 0, 0, 0, 0);
+/// The stages first, …, 0 of a level above kBits, as above. The bit that tells whether a run falls
+/// is not among the four: the 16 elements have one direction.
+__device__ void stages_of_one_direction(held& mine, unsigned first, bool falling) {
+  stages_in_registers(mine, first, [falling](unsigned) { return falling; });
+}
+
+/// The stages left - 1, …, 0 of a level above kBits, in a tile that begins at `begin`.
+template <bool kPairs>
+__device__ void stages_in_tile(wide_tile& tile, const arrays_on_device& data, std::size_t begin,
+                               unsigned level, unsigned left) {
+  // TODO(8, bonus): groups of four stages: the highest four that are left, the next four, …; the
+  //          last group may have fewer. For the group whose lowest bit is `low`, the thread's first
+  //          place is with_zeros(threadIdx.x, low, kBits), and its element i is i * 2^low further
+  //          on: taken(), stages_of_one_direction(), put(). One barrier per group, also before the
+  //          first. Threads without elements sort garbage, which is never stored: no guard.
+  held mine = taken<kPairs>(tile, 0, level - left);
+  stages_of_one_direction(mine, 0, falls(data, static_cast<unsigned>(begin), level));
+  first_levels(mine, data, 0, 0);
+  put<kPairs>(mine, tile, 0, 0);
+}
+
+/// The levels 1, …, last, which is at most kWideBits, in wide tiles. With two blocks per
+/// multiprocessor at least, and not more, a thread may have registers for 16 pairs and all the
+/// rest.
+template <bool kPairs>
+__global__ void __launch_bounds__(kWideThreads, 2)
+    sort_wide_tiles(arrays_on_device data, unsigned last) {
+  __shared__ wide_tile tile;
+  const std::size_t begin = std::size_t{blockIdx.x} * kWide;
+  load_tile<kPairs>(tile, data, begin);
+  // TODO(9, bonus): the first levels in one group, of 16 neighbours; each level after them by
+  //          stages_in_tile(). Which barriers are missing?
+  stages_in_tile<kPairs>(tile, data, begin, last, last);
+  store_tile<kPairs>(tile, data, begin);
+}
+
+/// The stages left - 1, …, 0 of a level above kWideBits, in wide tiles: arrays are whole tiles.
+template <bool kPairs>
+__global__ void __launch_bounds__(kWideThreads)
+    merge_wide_tiles(arrays_on_device data, unsigned level, unsigned left) {
+  __shared__ wide_tile tile;
+  const std::size_t begin = std::size_t{blockIdx.x} * kWide;
+  // TODO(10, bonus): the first group takes its elements straight from global memory, begin + place
+  //          and so on, and puts them into the tile. The others are in stages_in_tile().
+  stages_in_tile<kPairs>(tile, data, begin, level, left);
+  store_tile<kPairs>(tile, data, begin);
 }
 
 /// The four stages low + 3, …, low of a level, between global memory and registers. Requires as
 /// many threads as there are elements / kHeld: arrays longer than a tile are a whole number of
 /// them.
+template <bool kPairs>
 __global__ void __launch_bounds__(kWideThreads)
     four_global_stages(arrays_on_device data, unsigned level, unsigned low) {
-  // TODO(8, bonus): 16 elements, as in TODO(7), but of global memory. Neighbouring threads read
-  //          neighbouring elements.
+  // TODO(11, bonus): 16 elements of global memory, and back there.
 }
 
+template <bool kPairs>
 unsigned sort_in_registers(const arrays_on_device& data, unsigned levels) {
-  // TODO(8, bonus): the levels up to kWideBits are one launch. Of each level above, take four
+  // TODO(11, bonus): the levels up to kWideBits are one launch. Of each level above, take four
   //          stages per launch off the top, until at most kWideBits are left: those are a launch in
   //          tiles.
-  throw not_written("step registers", 6);  // 6 to 8
+  throw not_written("step registers", 6);  // 6 to 11
 }
 
 }  // namespace
 
 result sort(step which, std::span<const std::uint32_t> keys, std::span<const std::uint32_t> values,
             batch arrays, direction way) {
-  return host_part_of_sort(which == step::shared_tiles ? sort_in_shared_tiles : sort_in_registers,
-                           keys, values, arrays, way);
+  const auto in_registers = values.empty() ? sort_in_registers<false> : sort_in_registers<true>;
+  return host_part_of_sort(which == step::shared_tiles ? sort_in_shared_tiles : in_registers, keys,
+                           values, arrays, way);
 }
 
 }  // namespace lab::bitonic_sort

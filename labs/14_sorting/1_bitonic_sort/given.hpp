@@ -55,15 +55,94 @@ constexpr unsigned kHeld = 1U << kBits;  // elements of a thread
 constexpr unsigned kWideBits = 12;
 constexpr unsigned kWide = 1U << kWideBits;  // elements of a block, in shared memory
 constexpr unsigned kWideThreads = kWide / kHeld;
-static_assert(kWideBits % kBits == 0, "a tile's bits are groups of kBits");
-
-struct held {
-  unsigned key[kHeld], value[kHeld];
-};
 
 /// Where element i of a tile is in shared memory: a word is left out after 32, so that threads
 /// that walk along 16 neighbours each are in different banks.
 __host__ __device__ constexpr unsigned padded(unsigned i) { return i + i / 32; }
+
+/// What a block has in shared memory, and what a thread has in registers. Where there are only keys
+/// (kPairs is false), nobody reads or writes the values, and the compiler leaves them out.
+struct wide_tile {
+  unsigned keys[padded(kWide)], values[padded(kWide)];
+};
+struct held {
+  unsigned key[kHeld], value[kHeld];
+};
+
+/// The 16 elements of the tile at `place`, 2^low after it, 2 * 2^low after it, …
+template <bool kPairs>
+__device__ held taken(const wide_tile& from, unsigned place, unsigned low) {
+  held mine = {};
+#pragma unroll
+  for (unsigned i = 0; i < kHeld; ++i) {
+    const unsigned at = padded(place + (i << low));
+    mine.key[i] = from.keys[at];
+    if constexpr (kPairs) mine.value[i] = from.values[at];
+  }
+  return mine;
+}
+template <bool kPairs>
+__device__ void put(const held& mine, wide_tile& to, unsigned place, unsigned low) {
+#pragma unroll
+  for (unsigned i = 0; i < kHeld; ++i) {
+    const unsigned at = padded(place + (i << low));
+    to.keys[at] = mine.key[i];
+    if constexpr (kPairs) to.values[at] = mine.value[i];
+  }
+}
+
+/// The same, in global memory, where all of them must exist.
+template <bool kPairs>
+__device__ held taken(const arrays_on_device& from, std::size_t place, unsigned low) {
+  held mine = {};
+#pragma unroll
+  for (unsigned i = 0; i < kHeld; ++i) {
+    const std::size_t at = place + (std::size_t{i} << low);
+    mine.key[i] = from.keys[at];
+    if constexpr (kPairs) mine.value[i] = from.values[at];
+  }
+  return mine;
+}
+template <bool kPairs>
+__device__ void put(const held& mine, const arrays_on_device& to, std::size_t place, unsigned low) {
+#pragma unroll
+  for (unsigned i = 0; i < kHeld; ++i) {
+    const std::size_t at = place + (std::size_t{i} << low);
+    to.keys[at] = mine.key[i];
+    if constexpr (kPairs) to.values[at] = mine.value[i];
+  }
+}
+
+/// Brings the tile that begins at `begin` into shared memory. The last one may overhang: zeros. All
+/// loads are on their way before the first number is needed.
+template <bool kPairs>
+__device__ void load_tile(wide_tile& tile, const arrays_on_device& data, std::size_t begin) {
+  held mine = {};
+#pragma unroll
+  for (unsigned round = 0; round < kHeld; ++round) {
+    const std::size_t at = begin + round * kWideThreads + threadIdx.x;
+    if (at < data.n) mine.key[round] = data.keys[at];
+    if (kPairs && at < data.n) mine.value[round] = data.values[at];
+  }
+#pragma unroll
+  for (unsigned round = 0; round < kHeld; ++round) {
+    const unsigned i = round * kWideThreads + threadIdx.x;
+    tile.keys[padded(i)] = mine.key[round];
+    if constexpr (kPairs) tile.values[padded(i)] = mine.value[round];
+  }
+}
+
+/// Puts it back, without what is past the end.
+template <bool kPairs>
+__device__ void store_tile(const wide_tile& tile, const arrays_on_device& data, std::size_t begin) {
+#pragma unroll
+  for (unsigned round = 0; round < kHeld; ++round) {
+    const unsigned i = round * kWideThreads + threadIdx.x;
+    if (begin + i >= data.n) continue;
+    data.keys[begin + i] = tile.keys[padded(i)];
+    if constexpr (kPairs) data.values[begin + i] = tile.values[padded(i)];
+  }
+}
 
 // --- the host ------------------------------------------------------------------------------------
 

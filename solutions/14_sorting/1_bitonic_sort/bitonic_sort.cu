@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 14.1 bitonic_sort: the same comparisons for all data, so that every thread knows what to do.
-// Edit:  this file, from TODO(1) to TODO(5); TODO(6) to TODO(8) are a bonus. bitonic_sort.hpp says
+// Edit:  this file, from TODO(1) to TODO(5); TODO(6) to TODO(11) are a bonus. bitonic_sort.hpp says
 //        what is asked for.
 // Run:   scripts/lab run 14.1 -- --step shared_tiles     (then --step registers)
 // Test:  scripts/lab test 14.1
@@ -134,24 +134,25 @@ unsigned sort_in_shared_tiles(const arrays_on_device& data, unsigned levels) {
 // the four stages on its own, and put them back. Registers have no addresses: every
 // index into `held` must be known when the program is compiled, which #pragma unroll sees to.
 
-/// The stages low + kBits - 1, …, low of `level`, without those from `bits` on, which are done.
-/// Element i of the thread is that at `place` + i * 2^low.
-__device__ void stages_in_registers(held& mine, const arrays_on_device& data, unsigned place,
-                                    unsigned level, unsigned bits, unsigned low) {
-  // TODO(6, bonus): unrolled loops over the four bits and, for each, the eight comparators among
-  //          the 16 elements. Exchange by `swap ? a : b` rather than `if`: it costs no jump.
+/// The stages first, first - 1, …, 0 among the 16 elements that a thread holds. falls_at(left) says
+/// whether the run falls that element `left` belongs to.
+template <class Falls>
+__device__ void stages_in_registers(held& mine, unsigned first, const Falls& falls_at) {
+  // TODO(6, bonus): unrolled loops over the four bits (those above `first` do nothing) and, for
+  //          each, the eight comparators among the 16 elements. Exchange by `swap ? a : b` rather
+  //          than `if`: it costs no jump.
   // BEGIN SOLUTION
 #pragma unroll
   for (unsigned round = 0; round < kBits; ++round) {
     const unsigned bit = kBits - 1 - round;
-    if (low + bit >= bits) continue;  // the same for all threads
+    if (bit > first) continue;  // the same for all threads
 #pragma unroll
     for (unsigned comparator = 0; comparator < kHeld / 2; ++comparator) {
       const unsigned left = with_zeros(comparator, bit, 1), right = left + (1U << bit);
       const unsigned a = mine.key[left], b = mine.key[right];
       const unsigned value_a = mine.value[left], value_b = mine.value[right];
       // With equal keys a falling run exchanges, which does no harm.
-      const bool swap = (a > b) != falls(data, place + (left << low), level);
+      const bool swap = (a > b) != falls_at(left);
       mine.key[left] = swap ? b : a;
       mine.key[right] = swap ? a : b;
       mine.value[left] = swap ? value_b : value_a;
@@ -161,102 +162,137 @@ __device__ void stages_in_registers(held& mine, const arrays_on_device& data, un
   // END SOLUTION
 }
 
-/// As tile_stages(), with wide tiles, and only the stages below `most`.
-__global__ void __launch_bounds__(kWideThreads)
-    wide_tile_stages(arrays_on_device data, unsigned first, unsigned last, unsigned most) {
-  __shared__ unsigned keys[padded(kWide)], values[padded(kWide)];
-  const std::size_t begin = std::size_t{blockIdx.x} * kWide;
-
-  // TODO(7, bonus): as TODO(3), in groups of stages: those of bits 8 to 11, then 4 to 7, then 0 to
-  //          3, and only the groups that the level has. For the group at `low`, the thread's first
-  //          place is with_zeros(threadIdx.x, low, kBits). One barrier per group. Threads without
-  //          elements sort garbage, which is never stored: no guard is needed.
+/// The levels 1 to kBits, but none above `last`, among 16 neighbours, of which the first is at
+/// `place`. No other level has its comparators and its directions within 16 elements.
+__device__ void first_levels(held& mine, const arrays_on_device& data, unsigned place,
+                             unsigned last) {
+  // TODO(7, bonus): an unrolled loop over the levels. Element i is at place + i.
   // BEGIN SOLUTION
-  // STUB: held mine{{keys[0]}, {values[0]}};
-  // STUB: stages_in_registers(mine, data, 0, 0, 0, 0);
-  const bool pairs = data.values != nullptr;
+  // STUB: const auto falls_at = [&](unsigned i) { return falls(data, place + i, last); };
+  // STUB: stages_in_registers(mine, 0, falls_at);
 #pragma unroll
-  for (unsigned round = 0; round < kHeld; ++round) {
-    const unsigned i = round * kWideThreads + threadIdx.x;
-    keys[padded(i)] = begin + i < data.n ? data.keys[begin + i] : 0;
-    values[padded(i)] = pairs && begin + i < data.n ? data.values[begin + i] : 0;
-  }
-  for (unsigned level = first; level <= last; ++level) {
-    const unsigned bits = level < most ? level : most;  // this level's stages in the tile
-    for (unsigned groups = (bits + kBits - 1) / kBits; groups-- > 0;) {
-      __syncthreads();  // the group before is complete (at first: the tile)
-      const unsigned low = groups * kBits;
-      const unsigned place = with_zeros(threadIdx.x, low, kBits);
-      held mine;
-#pragma unroll
-      for (unsigned i = 0; i < kHeld; ++i) {
-        mine.key[i] = keys[padded(place + (i << low))];
-        mine.value[i] = values[padded(place + (i << low))];
-      }
-      stages_in_registers(mine, data, static_cast<unsigned>(begin) + place, level, bits, low);
-#pragma unroll
-      for (unsigned i = 0; i < kHeld; ++i) {
-        keys[padded(place + (i << low))] = mine.key[i];
-        values[padded(place + (i << low))] = mine.value[i];
-      }
-    }
-  }
-  __syncthreads();  // the last group is complete
-#pragma unroll
-  for (unsigned round = 0; round < kHeld; ++round) {
-    const unsigned i = round * kWideThreads + threadIdx.x;
-    if (begin + i < data.n) data.keys[begin + i] = keys[padded(i)];
-    if (pairs && begin + i < data.n) data.values[begin + i] = values[padded(i)];
+  for (unsigned level = 1; level <= kBits; ++level)
+    if (level <= last)
+      stages_in_registers(mine, level - 1,
+                          [&](unsigned i) { return falls(data, place + i, level); });
+  // END SOLUTION
+}
+
+/// The stages first, …, 0 of a level above kBits, as above. The bit that tells whether a run falls
+/// is not among the four: the 16 elements have one direction.
+__device__ void stages_of_one_direction(held& mine, unsigned first, bool falling) {
+  stages_in_registers(mine, first, [falling](unsigned) { return falling; });
+}
+
+/// The stages left - 1, …, 0 of a level above kBits, in a tile that begins at `begin`.
+template <bool kPairs>
+__device__ void stages_in_tile(wide_tile& tile, const arrays_on_device& data, std::size_t begin,
+                               unsigned level, unsigned left) {
+  // TODO(8, bonus): groups of four stages: the highest four that are left, the next four, …; the
+  //          last group may have fewer. For the group whose lowest bit is `low`, the thread's first
+  //          place is with_zeros(threadIdx.x, low, kBits), and its element i is i * 2^low further
+  //          on: taken(), stages_of_one_direction(), put(). One barrier per group, also before the
+  //          first. Threads without elements sort garbage, which is never stored: no guard.
+  // BEGIN SOLUTION
+  // STUB: held mine = taken<kPairs>(tile, 0, level - left);
+  // STUB: stages_of_one_direction(mine, 0, falls(data, static_cast<unsigned>(begin), level));
+  // STUB: first_levels(mine, data, 0, 0);
+  // STUB: put<kPairs>(mine, tile, 0, 0);
+  while (left > 0) {
+    const unsigned low = left > kBits ? left - kBits : 0;
+    const unsigned place = with_zeros(threadIdx.x, low, kBits);
+    __syncthreads();  // the group before is complete (at first: the tile)
+    held mine = taken<kPairs>(tile, place, low);
+    stages_of_one_direction(mine, left - low - 1,
+                            falls(data, static_cast<unsigned>(begin) + place, level));
+    put<kPairs>(mine, tile, place, low);
+    left = low;
   }
   // END SOLUTION
+}
+
+/// The levels 1, …, last, which is at most kWideBits, in wide tiles. With two blocks per
+/// multiprocessor at least, and not more, a thread may have registers for 16 pairs and all the
+/// rest.
+template <bool kPairs>
+__global__ void __launch_bounds__(kWideThreads, 2)
+    sort_wide_tiles(arrays_on_device data, unsigned last) {
+  __shared__ wide_tile tile;
+  const std::size_t begin = std::size_t{blockIdx.x} * kWide;
+  load_tile<kPairs>(tile, data, begin);
+  // TODO(9, bonus): the first levels in one group, of 16 neighbours; each level after them by
+  //          stages_in_tile(). Which barriers are missing?
+  // BEGIN SOLUTION
+  // STUB: stages_in_tile<kPairs>(tile, data, begin, last, last);
+  __syncthreads();  // the tile is complete
+  const unsigned place = threadIdx.x * kHeld;
+  held mine = taken<kPairs>(tile, place, 0);
+  first_levels(mine, data, static_cast<unsigned>(begin) + place, last);
+  put<kPairs>(mine, tile, place, 0);
+  for (unsigned level = kBits + 1; level <= last; ++level)
+    stages_in_tile<kPairs>(tile, data, begin, level, level);
+  __syncthreads();  // the last group is complete
+  // END SOLUTION
+  store_tile<kPairs>(tile, data, begin);
+}
+
+/// The stages left - 1, …, 0 of a level above kWideBits, in wide tiles: arrays are whole tiles.
+template <bool kPairs>
+__global__ void __launch_bounds__(kWideThreads)
+    merge_wide_tiles(arrays_on_device data, unsigned level, unsigned left) {
+  __shared__ wide_tile tile;
+  const std::size_t begin = std::size_t{blockIdx.x} * kWide;
+  // TODO(10, bonus): the first group takes its elements straight from global memory, begin + place
+  //          and so on, and puts them into the tile. The others are in stages_in_tile().
+  // BEGIN SOLUTION
+  // STUB: stages_in_tile<kPairs>(tile, data, begin, level, left);
+  const unsigned low = left - kBits;
+  const unsigned place = with_zeros(threadIdx.x, low, kBits);
+  held mine = taken<kPairs>(data, begin + place, low);
+  stages_of_one_direction(mine, kBits - 1,
+                          falls(data, static_cast<unsigned>(begin) + place, level));
+  put<kPairs>(mine, tile, place, low);
+  stages_in_tile<kPairs>(tile, data, begin, level, low);
+  __syncthreads();  // the last group is complete
+  // END SOLUTION
+  store_tile<kPairs>(tile, data, begin);
 }
 
 /// The four stages low + 3, …, low of a level, between global memory and registers. Requires as
 /// many threads as there are elements / kHeld: arrays longer than a tile are a whole number of
 /// them.
+template <bool kPairs>
 __global__ void __launch_bounds__(kWideThreads)
     four_global_stages(arrays_on_device data, unsigned level, unsigned low) {
-  // TODO(8, bonus): 16 elements, as in TODO(7), but of global memory. Neighbouring threads read
-  //          neighbouring elements.
+  // TODO(11, bonus): 16 elements of global memory, and back there.
   // BEGIN SOLUTION
   const std::size_t thread = std::size_t{blockIdx.x} * kWideThreads + threadIdx.x;
   const std::size_t place = with_zeros(thread, low, kBits);
-  const bool pairs = data.values != nullptr;
-  held mine;
-#pragma unroll
-  for (unsigned i = 0; i < kHeld; ++i) {
-    const std::size_t at = place + (std::size_t{i} << low);
-    mine.key[i] = data.keys[at];
-    mine.value[i] = pairs ? data.values[at] : 0;
-  }
-  stages_in_registers(mine, data, static_cast<unsigned>(place), level, level, low);
-#pragma unroll
-  for (unsigned i = 0; i < kHeld; ++i) {
-    const std::size_t at = place + (std::size_t{i} << low);
-    data.keys[at] = mine.key[i];
-    if (pairs) data.values[at] = mine.value[i];
-  }
+  held mine = taken<kPairs>(data, place, low);
+  stages_of_one_direction(mine, kBits - 1, falls(data, static_cast<unsigned>(place), level));
+  put<kPairs>(mine, data, place, low);
   // END SOLUTION
 }
 
+template <bool kPairs>
 unsigned sort_in_registers(const arrays_on_device& data, unsigned levels) {
-  // TODO(8, bonus): the levels up to kWideBits are one launch. Of each level above, take four
+  // TODO(11, bonus): the levels up to kWideBits are one launch. Of each level above, take four
   //          stages per launch off the top, until at most kWideBits are left: those are a launch in
   //          tiles.
   // BEGIN SOLUTION
-  // STUB: throw not_written("step registers", 6);  // 6 to 8
+  // STUB: throw not_written("step registers", 6);  // 6 to 11
   const unsigned blocks = blocks_for(data.n, kWide);
-  wide_tile_stages<<<blocks, kWideThreads>>>(data, 1, std::min(levels, kWideBits), kWideBits);
+  sort_wide_tiles<kPairs><<<blocks, kWideThreads>>>(data, std::min(levels, kWideBits));
   CUDA_CHECK(cudaGetLastError());
   unsigned launches = 1;
   for (unsigned level = kWideBits + 1; level <= levels; ++level) {
     unsigned left = level;  // stages of this level that are still to be done
     for (; left > kWideBits; left -= kBits) {
-      four_global_stages<<<blocks, kWideThreads>>>(data, level, left - kBits);
+      four_global_stages<kPairs><<<blocks, kWideThreads>>>(data, level, left - kBits);
       CUDA_CHECK(cudaGetLastError());
       ++launches;
     }
-    wide_tile_stages<<<blocks, kWideThreads>>>(data, level, level, left);
+    merge_wide_tiles<kPairs><<<blocks, kWideThreads>>>(data, level, left);
     CUDA_CHECK(cudaGetLastError());
     ++launches;
   }
@@ -268,8 +304,9 @@ unsigned sort_in_registers(const arrays_on_device& data, unsigned levels) {
 
 result sort(step which, std::span<const std::uint32_t> keys, std::span<const std::uint32_t> values,
             batch arrays, direction way) {
-  return host_part_of_sort(which == step::shared_tiles ? sort_in_shared_tiles : sort_in_registers,
-                           keys, values, arrays, way);
+  const auto in_registers = values.empty() ? sort_in_registers<false> : sort_in_registers<true>;
+  return host_part_of_sort(which == step::shared_tiles ? sort_in_shared_tiles : in_registers, keys,
+                           values, arrays, way);
 }
 
 }  // namespace lab::bitonic_sort
