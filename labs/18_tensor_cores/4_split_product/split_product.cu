@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 18.4 split_product: C = A · B with the accuracy of floats, out of products of bfloat16.
-// Edit:  this file, from TODO(1) to TODO(4).
+// Edit:  this nearly empty file: TODO(1) to TODO(4). split_product.hpp has the contract; given.hpp
+//        declares split() and add_slice(), and calls them.
 // Run:   scripts/lab run 18.4 -- --step one_product  (then three_products and six_products)
 // Test:  scripts/lab test 18.4
 // Hints: scripts/lab hint 18.4                  Chapter: docs/18_tensor_cores.md
@@ -13,61 +14,21 @@
 
 namespace lab::split_product {
 
-// --- the pieces of a float -----------------------------------------------------------------------
+// TODO(1): split(): x as three bfloat16, the largest one first, whose sum is x. x is 0, or its size
+//          is below 2^51. Each piece is what is left of x, rounded to the nearest bfloat16
+//          (__float2bfloat16_rn, and __bfloat162float back). Invariant: what is left after a piece
+//          is exact.
 
-/// x as three bfloat16, the largest one first, whose sum is x. x is 0, or its size is below 2^51.
-__device__ pieces split(float x) {
-  pieces of;
-  // TODO(1): each piece is what is left of x, rounded to the nearest bfloat16
-  //          (__float2bfloat16_rn, and __bfloat162float back). Invariant: what is left after
-  //          a piece is exact.
-  for (auto& piece : of.piece) piece = __float2bfloat16_rn(x);
-  return of;
-}
+// TODO(2): which pieces make which products. A step takes the 1, 3 or 6 largest of them. Piece p is
+//          about 2^(-8 p) of its element: which six are the largest, and which three?
 
-// --- the products of the pieces ------------------------------------------------------------------
-
-/// Piece a of an element of A times piece b of an element of B.
-struct product {
-  unsigned a, b;
-};
-
-/// Which pieces make product i. A step takes the last 1, 3 or 6 of these products.
-constexpr unsigned kMostProducts = 6;
-__device__ constexpr product product_number(unsigned i) {
-  // TODO(2): the largest product comes last. Piece p is about 2^(-8 p) of its element: which
-  //          products are the six largest ones, and which are the three largest?
-  return {i * 0, 0};
-}
-
-// --- the sums ------------------------------------------------------------------------------------
-
-/// Adds the products of a slice to the sums.
-template <class T, unsigned kProducts>
-__device__ void add_slice(const slice<T>& from, warp_sums<T>& to) {
-  using sums = warp_sums<T>;
-  const place mine = to.mine;
-#pragma unroll
-  for (unsigned i = 0; i < T::BK; i += kTile) {
-    fragment_a a[T::kPieces][sums::kDown];
-#pragma unroll
-    for (unsigned p = 0; p < T::kPieces; ++p)
-#pragma unroll
-      for (unsigned r = 0; r < sums::kDown; ++r)
-        from_shared::load_matrix_sync(a[p][r], &from.a[p][mine.row + kTile * r][i],
-                                      T::BK + T::kPad);
-#pragma unroll
-    for (unsigned s = 0; s < sums::kAcross; ++s) {
-      fragment_b b[T::kPieces];
-      fragment_c part[sums::kDown];  // of these 16 elements of k
-      // TODO(3): load the pieces of B, as those of A above. Set `part` to 0, and add the last
-      //          kProducts products to it, the smallest ones first.
-
-      // TODO(4): add `part` to to.sum[r][s], element by element, in float. Both fragments have the
-      //          same elements in the same lanes.
-    }
-  }
-}
+// TODO(3): add_slice(): adds kProducts products of a slice to this warp's sums. For each kTile
+//          elements of k, and for each of the warp's tiles of C: load the fragments of all pieces
+//          of A and B (from_shared::load_matrix_sync; to.mine is the warp's place in the block;
+//          neighbouring rows are BK + kPad and BN + kPad elements apart), start a fragment `part`
+//          from 0, and add the products to it, the smallest ones first.
+// TODO(4): and then add `part` to the tile's sum, element by element, in float. Both fragments have
+//          the same elements in the same lanes. Why not let the tensor core add to the sum?
 
 result multiply(step which, std::span<const float> a, std::span<const float> b, shape size) {
   // Each step is multiply_with<pieces, products>(a, b, size); one_product takes <1, 1>.

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 09.3 heat_interop: a simulation stays on the device, and is seen without leaving it.
-// Edit:  this file, from TODO(1) to TODO(3). The time steps are those of 08.4.
+// Edit:  this nearly empty file: TODO(1) to TODO(4). heat_interop.hpp has the contract, and
+//        given.hpp the two kernels of a time step, which are those of 08.4.
 // Run:   scripts/lab run 09.3 -- --window          (or --out heat.png, for a browser)
 // Test:  scripts/lab test 09.3
 // Hints: scripts/lab hint 09.3                     Chapter: docs/09_graphics_interop.md
@@ -14,14 +15,12 @@
 namespace lab::heat_interop {
 namespace {
 
-// --- the colours ---------------------------------------------------------------------------------
-
-/// `pixels` get the plate's colours in OpenGL's order: the lowest row first.
+// TODO(1): a kernel: the colour of each cell (x, y), from a palette in device memory. The contract
+//          has the index; __fmul_rn and __fsqrt_rn are a product and a root that are rounded on
+//          their own. OpenGL has the lowest row first.
+// BEGIN SOLUTION
 __global__ void colour(int width, int height, const float* cells, const uchar4* colours,
                        uchar4* pixels) {
-  // TODO(1): the colour of this thread's cell (x, y), in its place. The contract has the index;
-  //          __fmul_rn and __fsqrt_rn are a product and a root that are rounded on their own.
-  // BEGIN SOLUTION
   const int x = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   const int y = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);
   if (x < width && y < height) {
@@ -30,11 +29,14 @@ __global__ void colour(int width, int height, const float* cells, const uchar4* 
     const std::size_t row = static_cast<std::size_t>(height - 1 - y);  // counted upwards
     pixels[row * width + x] = colours[index];
   }
-  // END SOLUTION
 }
+// END SOLUTION
 
-// --- the plate on the device ---------------------------------------------------------------------
-
+// TODO(2): what is on the device as long as the animation lasts, and a function for a frame: its
+//          time steps, copy_heaters and blend, and then the colours of what was written last, into
+//          pixels that the caller has. The next frame goes on from there. (Two device_buffers can
+//          be swapped: their memory stays where it is.) An event_timer gets the time of all.
+// BEGIN SOLUTION
 class device_plate {
  public:
   device_plate(const plate& start, std::span<const uchar4> colours, int steps_per_frame)
@@ -54,11 +56,6 @@ class device_plate {
 
   /// A frame's time steps, then the plate's colours, into `pixels`; `timer` gets the time of all.
   void advance_and_colour(uchar4* pixels, event_timer& timer) {
-    // TODO(2): steps_ times copy_heaters and blend. cells_ has the plate after each step, and the
-    //          next call goes on from there. (Two device_buffers can be swapped: their memory stays
-    //          where it is.) Then the colours of what was written last.
-    // BEGIN SOLUTION
-    // STUB: throw not_written("a frame", 1);  // 1 and 2 are this
     timer.start();
     for (int i = 0; i < steps_; ++i) {
       copy_heaters<<<blocks_, kThreads>>>(width_, height_, heaters_.data(), cells_.data());
@@ -70,7 +67,6 @@ class device_plate {
     colour<<<blocks_, kThreads>>>(width_, height_, cells_.data(), colours_.data(), pixels);
     CUDA_CHECK(cudaGetLastError());
     timer.stop();
-    // END SOLUTION
   }
 
  private:
@@ -79,9 +75,11 @@ class device_plate {
   device_buffer<float> heaters_, cells_, others_;
   device_buffer<uchar4> colours_;
 };
+// END SOLUTION
 
-// --- given: through_host -------------------------------------------------------------------------
-
+// TODO(3): step through_host: what is made once, and what is done for each frame. gl_picture draws
+//          pixels that the host has.
+// BEGIN SOLUTION
 class view_through_host {
  public:
   explicit view_through_host(const device_plate& plate)
@@ -100,24 +98,19 @@ class view_through_host {
   std::vector<uchar4> host_;
   gl_picture picture_;
 };
+// END SOLUTION
 
-// --- interop -------------------------------------------------------------------------------------
-
+// TODO(4): step interop, as in 09.2: what is made once, and what is done for each frame. The buffer
+//          is CUDA's as long as a kernel writes into it, and no longer.
+// BEGIN SOLUTION
 class view_in_opengl {
  public:
-  // TODO(3): as in 09.2: what is made once (the plate has count() cells), and what is done for each
-  //          frame. The buffer is CUDA's as long as a kernel writes into it, and no longer.
-  // BEGIN SOLUTION
-  // STUB: explicit view_in_opengl(const device_plate&) { throw not_written("step interop", 3); }
   explicit view_in_opengl(const device_plate& plate)
       : buffer_(plate.count() * sizeof(uchar4)),
         registered_(buffer_),
         picture_(plate.width(), plate.height()) {}
-  // END SOLUTION
 
   float draw(device_plate& plate) {
-    // BEGIN SOLUTION
-    // STUB: return 0;  // ms
     event_timer timer;
     mapped_buffer<uchar4> pixels(registered_, plate.count());
     plate.advance_and_colour(pixels.data(), timer);
@@ -127,18 +120,13 @@ class view_in_opengl {
     picture_.draw(nullptr);
     glBindBuffer(GL_PIXEL_UNPACK_BUFFER, 0);
     return timer.milliseconds();
-    // END SOLUTION
   }
 
  private:
-  // BEGIN SOLUTION
   pixel_buffer buffer_;
   registered_buffer registered_;  // goes before its buffer does
   gl_picture picture_;
-  // END SOLUTION
 };
-
-// --- given: the animation, and what cannot be simulated ------------------------------------------
 
 template <class View>
 frame_callback animate(const plate& start, std::span<const uchar4> colours, int steps) {
@@ -151,16 +139,22 @@ frame_callback animate(const plate& start, std::span<const uchar4> colours, int 
   auto all = std::make_shared<animation>(start, colours, steps);
   return [all] { return all->view.draw(all->plate); };
 }
+// END SOLUTION
 
 }  // namespace
 
 frame_callback animate(step which, const plate& start, std::span<const rgba> colours,
                        int steps_per_frame) {
   require_good(start, colours, steps_per_frame);
+  // TODO(3), TODO(4): a function that draws a frame of a plate made here, once, and not in each
+  //          call. All copies of the function share the plate: std::shared_ptr.
+  // BEGIN SOLUTION
+  // STUB: throw not_written("the animation", 1);
   std::vector<uchar4> palette;
   for (const rgba& c : colours) palette.push_back(make_uchar4(c.r, c.g, c.b, c.a));
   return which == step::through_host ? animate<view_through_host>(start, palette, steps_per_frame)
                                      : animate<view_in_opengl>(start, palette, steps_per_frame);
+  // END SOLUTION
 }
 
 }  // namespace lab::heat_interop

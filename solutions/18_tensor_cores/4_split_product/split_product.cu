@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 18.4 split_product: C = A · B with the accuracy of floats, out of products of bfloat16.
-// Edit:  this file, from TODO(1) to TODO(4).
+// Edit:  this nearly empty file: TODO(1) to TODO(4). split_product.hpp has the contract; given.hpp
+//        declares split() and add_slice(), and calls them.
 // Run:   scripts/lab run 18.4 -- --step one_product  (then three_products and six_products)
 // Test:  scripts/lab test 18.4
 // Hints: scripts/lab hint 18.4                  Chapter: docs/18_tensor_cores.md
@@ -13,47 +14,48 @@
 
 namespace lab::split_product {
 
-// --- the pieces of a float -----------------------------------------------------------------------
-
-/// x as three bfloat16, the largest one first, whose sum is x. x is 0, or its size is below 2^51.
+// TODO(1): split(): x as three bfloat16, the largest one first, whose sum is x. x is 0, or its size
+//          is below 2^51. Each piece is what is left of x, rounded to the nearest bfloat16
+//          (__float2bfloat16_rn, and __bfloat162float back). Invariant: what is left after a piece
+//          is exact.
+// BEGIN SOLUTION
 __device__ pieces split(float x) {
   pieces of;
-  // TODO(1): each piece is what is left of x, rounded to the nearest bfloat16
-  //          (__float2bfloat16_rn, and __bfloat162float back). Invariant: what is left after
-  //          a piece is exact.
-  // BEGIN SOLUTION
-  // STUB: for (auto& piece : of.piece) piece = __float2bfloat16_rn(x);
   float left = x;
 #pragma unroll
   for (unsigned p = 0; p < kMostPieces; ++p) {
     of.piece[p] = __float2bfloat16_rn(left);
     left -= __bfloat162float(of.piece[p]);  // exact: it has no more digits than `left` has
   }
-  // END SOLUTION
   return of;
 }
+// END SOLUTION
 
-// --- the products of the pieces ------------------------------------------------------------------
-
+// TODO(2): which pieces make which products. A step takes the 1, 3 or 6 largest of them. Piece p is
+//          about 2^(-8 p) of its element: which six are the largest, and which three?
+// BEGIN SOLUTION
 /// Piece a of an element of A times piece b of an element of B.
 struct product {
   unsigned a, b;
 };
 
-/// Which pieces make product i. A step takes the last 1, 3 or 6 of these products.
+/// Which pieces make product i. A step takes the last 1, 3 or 6 of these products: the largest
+/// comes last.
 constexpr unsigned kMostProducts = 6;
 __device__ constexpr product product_number(unsigned i) {
-  // TODO(2): the largest product comes last. Piece p is about 2^(-8 p) of its element: which
-  //          products are the six largest ones, and which are the three largest?
-  // BEGIN SOLUTION
-  // STUB: return {i * 0, 0};
   constexpr product kAll[kMostProducts] = {{2, 0}, {1, 1}, {0, 2}, {1, 0}, {0, 1}, {0, 0}};
   return kAll[i];
-  // END SOLUTION
 }
+// END SOLUTION
 
-// --- the sums ------------------------------------------------------------------------------------
-
+// TODO(3): add_slice(): adds kProducts products of a slice to this warp's sums. For each kTile
+//          elements of k, and for each of the warp's tiles of C: load the fragments of all pieces
+//          of A and B (from_shared::load_matrix_sync; to.mine is the warp's place in the block;
+//          neighbouring rows are BK + kPad and BN + kPad elements apart), start a fragment `part`
+//          from 0, and add the products to it, the smallest ones first.
+// TODO(4): and then add `part` to the tile's sum, element by element, in float. Both fragments have
+//          the same elements in the same lanes. Why not let the tensor core add to the sum?
+// BEGIN SOLUTION
 /// Adds the products of a slice to the sums.
 template <class T, unsigned kProducts>
 __device__ void add_slice(const slice<T>& from, warp_sums<T>& to) {
@@ -72,9 +74,6 @@ __device__ void add_slice(const slice<T>& from, warp_sums<T>& to) {
     for (unsigned s = 0; s < sums::kAcross; ++s) {
       fragment_b b[T::kPieces];
       fragment_c part[sums::kDown];  // of these 16 elements of k
-      // TODO(3): load the pieces of B, as those of A above. Set `part` to 0, and add the last
-      //          kProducts products to it, the smallest ones first.
-      // BEGIN SOLUTION
 #pragma unroll
       for (unsigned p = 0; p < T::kPieces; ++p)
         from_shared::load_matrix_sync(b[p], &from.b[p][i][mine.column + kTile * s],
@@ -88,19 +87,14 @@ __device__ void add_slice(const slice<T>& from, warp_sums<T>& to) {
         for (unsigned r = 0; r < sums::kDown; ++r)
           wmma::mma_sync(part[r], a[now.a][r], b[now.b], part[r]);
       }
-      // END SOLUTION
-
-      // TODO(4): add `part` to to.sum[r][s], element by element, in float. Both fragments have the
-      //          same elements in the same lanes.
-      // BEGIN SOLUTION
 #pragma unroll
       for (unsigned r = 0; r < sums::kDown; ++r)
 #pragma unroll
         for (int x = 0; x < part[r].num_elements; ++x) to.sum[r][s].x[x] += part[r].x[x];
-      // END SOLUTION
     }
   }
 }
+// END SOLUTION
 
 result multiply(step which, std::span<const float> a, std::span<const float> b, shape size) {
   // Each step is multiply_with<pieces, products>(a, b, size); one_product takes <1, 1>.
