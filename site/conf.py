@@ -21,7 +21,7 @@ from diagrams import drawings
 
 from lablib import benchmark_page
 from lablib.translations import LANGUAGES
-from lablib.version import describe, read
+from lablib.version import address, describe, read, with_address
 
 SETTINGS = json.loads(os.environ["LAB_SITE"])
 SITE = SETTINGS["builder"] == "html"  # or else a book
@@ -73,6 +73,11 @@ html_theme_options = (
             "color-brand-content": "#79b8ff",
             "color-foreground-muted": "#9aa7b3",
         },
+        # At the foot of each page, where a copy on a forge says where it is (see the README).
+        "footer_icons": [
+            {"name": url, "url": url, "html": "The repository", "class": ""}
+            for url in filter(None, [address(ROOT)])
+        ],
     }
 )
 
@@ -299,11 +304,16 @@ def _levels_in_the_contents(app, pagename, templatename, context, doctree):
         )
 
 
+def _address_of_the_repository(app, docname, source):
+    source[0] = with_address(source[0], ROOT)
+
+
 def setup(app):
     # Pages are written again when what makes them changes: these files, or a drawing of theirs.
     code = Path(__file__).read_bytes() + Path(words.__file__).read_bytes()
     code = hashlib.sha256(code).hexdigest()
     app.add_config_value("lab_code", code, "html")
+    app.connect("source-read", _address_of_the_repository)
     app.connect("html-page-context", _explorers)
     app.connect("html-page-context", _languages)
     if SITE:

@@ -35,7 +35,7 @@ _HEADING = f"## {pages.STEPS}"
 _ATOMIC = "Atomic operations of a request on one address take turns."
 _LEGEND = {
     "on a GPU": "*On a GPU*: the time of the kernel, or of what the program reports in its place;"
-    " empty: not measured.",
+    " empty: no run of `scripts/lab bench` has it (the text may have figures of another run).",
     "global memory": "*Global memory*: how many sectors of 32 bytes a request of a warp costs on"
     " average, and in brackets the least that it could (`scripts/lab profile`, CPU device).",
     "shared memory": "*Shared memory*: the same in wavefronts, passes over the banks.",

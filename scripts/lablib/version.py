@@ -34,6 +34,22 @@ def describe(root: Path) -> str:
     return ", ".join(filter(None, (number, "not released", commit and f"commit {commit}")))
 
 
+def address(root: Path) -> str:
+    """Where the repository is to be found, as CITATION.cff has it (`repository-code:`); "" if it
+    says nothing."""
+    try:
+        cited = (root / CITATION).read_text(encoding="utf-8")
+    except OSError:
+        return ""
+    found = re.search(r"^repository-code: *[\"']?([^\s\"']+)", cited, re.MULTILINE)
+    return found[1] if found else ""
+
+
+def with_address(text: str, root: Path) -> str:
+    """A page that names the repository's address, if there is one."""
+    return text.replace("ADDRESS-OF-THE-REPOSITORY", address(root) or "ADDRESS-OF-THE-REPOSITORY")
+
+
 def _tags(root: Path) -> List[str]:
     """Of the commit that is checked out."""
     return _git(root, "tag", "--points-at", "HEAD", "--list", "v*").split()

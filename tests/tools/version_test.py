@@ -85,6 +85,23 @@ class VersionTest(LabTest):
                 citation.write_text(text)
                 self.assertEqual(problem, self.problems())
 
+    def test_the_address_of_the_repository(self) -> None:
+        page = "git clone ADDRESS-OF-THE-REPOSITORY course"
+        self.assertEqual(page, version.with_address(page, self.root))
+        citation = self.root / "CITATION.cff"
+        for line, address in (
+            ('repository-code: "https://forge.example/us/course"', "https://forge.example/us/course"),
+            ("repository-code: https://forge.example/us/course", "https://forge.example/us/course"),
+            ("title: no repository-code: x", ""),
+        ):
+            with self.subTest(line):
+                citation.write_text(f"title: x\n{line}\nversion: 1.2.3\n")
+                self.assertEqual(address, version.address(self.root))
+                self.assertEqual(
+                    f"git clone {address or 'ADDRESS-OF-THE-REPOSITORY'} course",
+                    version.with_address(page, self.root),
+                )
+
     def test_the_page_on_citing_has_the_title_and_the_license_of_the_file(self) -> None:
         cited = (REPOSITORY / "CITATION.cff").read_text(encoding="utf-8")
         page = (REPOSITORY / "docs/citing.md").read_text(encoding="utf-8")
