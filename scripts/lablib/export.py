@@ -91,16 +91,19 @@ def copy(source: Path, to: Path) -> None:
 
 
 def _without_links(page: Path, top: Path, gone: Iterable[Path]) -> None:
-    """Of a link that leads nowhere now, its text is left."""
+    """Of a link that leads nowhere now, its text is left; in a row of links (a · b) nothing."""
     lost = {path.resolve() for path in gone}
 
     def kept(match: "re.Match[str]") -> str:
-        target = (page.parent / match[2].partition("#")[0]).resolve()
+        row, words, link = match.groups()
+        target = (page.parent / link.partition("#")[0]).resolve()
         is_lost = target in lost or (not target.exists() and any(target in p.parents for p in lost))
-        return match[1] if is_lost else match[0]
+        if not is_lost:
+            return match[0]
+        return "" if row else words
 
     text = page.read_text(encoding="utf-8")
-    changed = re.sub(r"\[([^\]\n]+)\]\(([^)\s:]+)\)", kept, text)
+    changed = re.sub(r"( ·\s)?\[([^\]\n]+)\]\(([^)\s:]+)\)", kept, text)
     if changed != text:
         page.write_text(changed, encoding="utf-8")
 

@@ -46,6 +46,11 @@ class EditionTest(unittest.TestCase):
             if path.suffix == ".cu" and path.is_file():
                 self.assertNotIn("BEGIN SOLUTION", path.read_text(encoding="utf-8"), place)
 
+    def test_what_is_left_out_is_not_in_a_row_of_links(self):
+        chapter = (self.edition / "docs/05_shared_memory.md").read_text(encoding="utf-8")
+        self.assertIn("/hints.md)\n", chapter)
+        self.assertNotRegex(chapter, r"·\s+solution\b")
+
     def test_right_solutions_in_other_styles_are_solutions(self):
         path = "tests/05_shared_memory/dot_product.right/last_block.cu"
         for part in ("solutions", "bugs"):
