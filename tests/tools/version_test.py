@@ -89,9 +89,10 @@ class VersionTest(LabTest):
         page = "git clone ADDRESS-OF-THE-REPOSITORY course"
         self.assertEqual(page, version.with_address(page, self.root))
         citation = self.root / "CITATION.cff"
+        course = "https://forge.example/us/course"
         for line, address in (
-            ('repository-code: "https://forge.example/us/course"', "https://forge.example/us/course"),
-            ("repository-code: https://forge.example/us/course", "https://forge.example/us/course"),
+            (f'repository-code: "{course}"', course),
+            (f"repository-code: {course}", course),
             ("title: no repository-code: x", ""),
         ):
             with self.subTest(line):
