@@ -259,8 +259,8 @@ double slope_of_gelu(double x) {
   return (gelu(x + kStep) - gelu(x - kStep)) / (2 * kStep);
 }
 
-/// D = epilogue(A^T B + C) of halves in two batches. Without an epilogue the elements of D are whole
-/// numbers and a half: halves have them all, and none is 0.
+/// D = epilogue(A^T B + C) of halves in two batches. Without an epilogue the elements of D are
+/// whole numbers and a half: halves have them all, and none is 0.
 class Training : public testing::Test {
  protected:
   static constexpr int kRows = 48, kCols = 24, kInner = 16, kTwo = 2;
@@ -359,15 +359,15 @@ TEST_F(Training, ReluKeepsABitForEachElement) {
     int wrong = 0;
     for (int batch = 0; batch < kTwo; ++batch)
       for (int j = 0; j < kCols; ++j)
-        for (int i = 0; i < kRows; ++i)
-          wrong += bit(bits, i, j, batch) != (given(i, j, batch) > 0);
+        for (int i = 0; i < kRows; ++i) wrong += bit(bits, i, j, batch) != (given(i, j, batch) > 0);
     EXPECT_EQ(wrong, 0);
   }
 }
 
 TEST_F(Training, ReluGradientPassesWhereTheBitIsSet) {
   std::vector<unsigned char> bits(mask.to_host().size());
-  for (std::size_t i = 0; i < bits.size(); ++i) bits[i] = static_cast<unsigned char>(37 * i + i / 7);
+  for (std::size_t i = 0; i < bits.size(); ++i)
+    bits[i] = static_cast<unsigned char>(37 * i + i / 7);
   const device_array<unsigned char> given(bits);
   const auto expected = [&](int i, int j, int batch) {
     return bit(bits, i, j, batch) ? plain(i, j, batch) : 0.0;

@@ -184,9 +184,8 @@ cudaError_t change_access(std::set<int>& reached_by, int owner, const cudaMemAcc
     if (flags != cudaMemAccessFlagsProtNone && flags != cudaMemAccessFlagsProtReadWrite)
       return fail(cudaErrorInvalidValue);
     if (location.id == owner && flags == cudaMemAccessFlagsProtNone)
-      return fail(cudaErrorInvalidValue,
-                  this_call() + ": the memory is on device " + std::to_string(owner) +
-                      ", which always has access");
+      return fail(cudaErrorInvalidValue, this_call() + ": the memory is on device " +
+                                             std::to_string(owner) + ", which always has access");
     if (location.id != owner && !can_reach(location.id, owner))
       return fail(cudaErrorInvalidDevice, this_call() + ": device " + std::to_string(location.id) +
                                               " cannot reach memory of device " +
@@ -326,8 +325,7 @@ cudaError_t cudaMemPoolGetAccess(cudaMemAccessFlags* flags, cudaMemPool_t pool,
     if (flags == nullptr || !is_pool(pool) || location == nullptr ||
         location->type != cudaMemLocationTypeDevice || !is_device(location->id))
       return fail(cudaErrorInvalidValue);
-    const bool reached =
-        location->id == pool->device || pool->reached_by->count(location->id) != 0;
+    const bool reached = location->id == pool->device || pool->reached_by->count(location->id) != 0;
     *flags = reached ? cudaMemAccessFlagsProtReadWrite : cudaMemAccessFlagsProtNone;
     return cudaSuccess;
   });

@@ -196,8 +196,8 @@ T gelu(T x) {
 template <class T>
 T slope_of_gelu(T x) {
   const T t = std::tanh(kRootOf2OverPi<T> * (x + T(0.044715) * x * x * x));
-  return T(0.5) * (T(1) + t) + T(0.5) * x * (T(1) - t * t) * kRootOf2OverPi<T> *
-                                   (T(1) + T(3 * 0.044715) * x * x);
+  return T(0.5) * (T(1) + t) +
+         T(0.5) * x * (T(1) - t * t) * kRootOf2OverPi<T> * (T(1) + T(3 * 0.044715) * x * x);
 }
 
 /// T: alpha and beta. Sums and what follows them are of that type, too, but float for half; a
