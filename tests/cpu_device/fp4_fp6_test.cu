@@ -263,9 +263,10 @@ static_assert(sizeof(__nv_fp4_e2m1) == 1 && sizeof(__nv_fp4x2_e2m1) == 1 &&
 
 double power(int bits) { return bits == 255 ? kNan : std::ldexp(1.0, bits - 127); }
 
-/// Found by looking at all powers. Of x >= 0.
+/// Found by looking at all powers. The sign does not count.
 int expected_power(double x, bool saturates, cudaRoundMode mode) {
   if (x != x) return 255;
+  x = std::fabs(x);
   if (mode == cudaRoundPosInf) {
     for (int bits = 0; bits < 255; ++bits)
       if (power(bits) >= x) return bits;
@@ -318,9 +319,7 @@ void expect_powers_every_way(const std::vector<In>& inputs) {
 TEST(E8m0, IsThePowerAboveOrBelow) {
   expect_powers_every_way(beside_powers<double>());
   expect_powers_every_way(beside_powers<float>());
-  std::vector<__nv_bfloat16_raw> halves = all_of_16_bits<__nv_bfloat16_raw>();
-  halves.resize(32768);  // what follows is negative, and documents say nothing of it
-  expect_powers_every_way(halves);
+  expect_powers_every_way(all_of_16_bits<__nv_bfloat16_raw>());
 }
 
 struct power_as_float {

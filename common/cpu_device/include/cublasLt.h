@@ -39,8 +39,8 @@ typedef enum {
   CUBLASLT_EPILOGUE_RELU_BIAS = CUBLASLT_EPILOGUE_RELU | CUBLASLT_EPILOGUE_BIAS,
   CUBLASLT_EPILOGUE_GELU = 32,  // the form with tanh
   CUBLASLT_EPILOGUE_GELU_BIAS = CUBLASLT_EPILOGUE_GELU | CUBLASLT_EPILOGUE_BIAS,
-  // These write to the auxiliary buffer which elements were positive (a bit each), or what GELU
-  // was given.
+  // These write to the auxiliary buffer which elements were not negative (a bit each: that of
+  // element (i, j) is i + j times the leading dimension), or what GELU was given.
   CUBLASLT_EPILOGUE_RELU_AUX = CUBLASLT_EPILOGUE_RELU | 128,
   CUBLASLT_EPILOGUE_RELU_AUX_BIAS = CUBLASLT_EPILOGUE_RELU_AUX | CUBLASLT_EPILOGUE_BIAS,
   CUBLASLT_EPILOGUE_GELU_AUX = CUBLASLT_EPILOGUE_GELU | 128,

@@ -267,10 +267,10 @@ struct matmul {
         if (has(kMasked)) {
           unsigned char* const bits = has(kAux) ? mask_of(batch) + place / 8 : nullptr;
           const auto bit = static_cast<unsigned char>(1U << (place % 8));
-          const bool positive = has(kRelu) ? x > sum(0) : (*bits & bit) != 0;
+          const bool passes = has(kRelu) ? x >= sum(0) : (*bits & bit) != 0;
           if (has(kRelu) && bits != nullptr)
-            *bits = static_cast<unsigned char>(positive ? *bits | bit : *bits & ~bit);
-          if (!positive) x = sum(0);
+            *bits = static_cast<unsigned char>(passes ? *bits | bit : *bits & ~bit);
+          if (!passes) x = sum(0);
         } else if (has(kGelu)) {
           if (has(kAux)) aux_of(batch)[place] = static_cast<Out>(x);
           x = gelu(x);
