@@ -181,7 +181,7 @@ struct alignas(sizeof(tiny_storage4<One>)) tiny4 {
 }  // namespace cpu_device
 
 /// Classes of their own: programs declare them before, and overload for them. FP: fp8 or another;
-/// the numbers are BASEs.
+/// the argument after NAME: what one number is.
 #define CPU_DEVICE_TINY(FP, NAME, ...)                           \
   struct __nv_##FP##_##NAME : __VA_ARGS__ {                      \
     using base = __VA_ARGS__;                                    \
