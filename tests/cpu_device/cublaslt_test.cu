@@ -251,6 +251,236 @@ TEST(CublasLt, TakesHalfPrecision) {
   check_mixed<__half, __half, __half>(CUBLAS_COMPUTE_16F, CUDA_R_16F, CUDA_R_16F, CUDA_R_16F);
 }
 
+// ---- What training needs: the auxiliary buffer and the gradients ----
+
+double gelu(double x) { return after(x, CUBLASLT_EPILOGUE_GELU); }
+double slope_of_gelu(double x) {
+  constexpr double kStep = 1e-5;
+  return (gelu(x + kStep) - gelu(x - kStep)) / (2 * kStep);
+}
+
+/// D = epilogue(A^T B + C) of halves in two batches. Without an epilogue the elements of D are
+/// whole numbers, some of them 0, and halves have them all.
+class Training : public testing::Test {
+ protected:
+  static constexpr int kRows = 48, kCols = 24, kInner = 16, kTwo = 2;
+  static constexpr int kBits = 128, kAuxLd = 56;  // leading dimensions of ReLU's buffer and GELU's
+  static constexpr auto kD = static_cast<std::size_t>(kRows) * kCols * kTwo;
+
+  static std::size_t at(int i, int j, int batch, int leading = kRows, int columns = kCols) {
+    return static_cast<std::size_t>(i + (j + batch * columns) * leading);
+  }
+  static double number(__half x) { return static_cast<double>(__half2float(x)); }
+  /// Element (i, j) before the epilogue.
+  double plain(int i, int j, int batch) const {
+    double sum = number(c[at(i, j, batch)]);
+    for (int k = 0; k < kInner; ++k)
+      sum += number(a[at(k, i, batch, kInner, kRows)]) * number(b[at(k, j, batch, kInner)]);
+    return sum;
+  }
+  /// Runs with the buffers that are not null. False if a GPU's library has no such product.
+  bool run(cublasLtEpilogue_t epilogue, void* aux, int aux_leading, const void* bias,
+           int bias_length = kRows) {
+    SCOPED_TRACE(static_cast<int>(epilogue));
+    p.set(CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_T);
+    p.set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
+    if (aux != nullptr) {
+      p.set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, aux);
+      p.set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, static_cast<int64_t>(aux_leading));
+      p.set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE,
+            static_cast<int64_t>(aux_leading * kCols));
+    }
+    if (bias != nullptr) {
+      p.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+      p.set(CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE, static_cast<int64_t>(bias_length));
+    }
+    layout la(CUDA_R_16F, kInner, kRows, kInner), lb(CUDA_R_16F, kInner, kCols, kInner),
+        ld(CUDA_R_16F, kRows, kCols, kRows);
+    const std::pair<layout*, int> sizes[] = {
+        {&la, kInner * kRows}, {&lb, kInner * kCols}, {&ld, kRows * kCols}};
+    for (const auto& [l, size] : sizes) {
+      l->set(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, int32_t{kTwo});
+      l->set(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, int64_t{size});
+    }
+    const float one = 1;
+    const cublasStatus_t status =
+        cublasLtMatmul(h, p, &one, da.data(), la, db.data(), lb, &one, dc.data(), ld, dd.data(), ld,
+                       nullptr, workspace.data(), kWorkspace, nullptr);
+    d = dd.to_host();
+#ifndef __CPU_DEVICE__
+    if (status == CUBLAS_STATUS_NOT_SUPPORTED) return false;
+#endif
+    EXPECT_DONE(status);
+    return true;
+  }
+  template <class Expected>
+  void expect_elements(Expected expected, double bound = 0) const {
+    int wrong = 0;
+    for (int batch = 0; batch < kTwo; ++batch)
+      for (int j = 0; j < kCols; ++j)
+        for (int i = 0; i < kRows; ++i)
+          if (!(std::fabs(number(d[at(i, j, batch)]) - expected(i, j, batch)) <= bound)) ++wrong;
+    EXPECT_EQ(wrong, 0) << "of " << kD;
+  }
+  template <class Expected>
+  static void expect_sums(const std::vector<__half>& sums, int length, Expected expected,
+                          double bound = 0) {
+    for (int batch = 0; batch < kTwo; ++batch)
+      for (int i = 0; i < length; ++i)
+        EXPECT_NEAR(number(sums[at(i, batch, 0, length)]), expected(i, batch), bound)
+            << i << " of batch " << batch;
+  }
+  static bool bit(const std::vector<unsigned char>& mask, int i, int j, int batch) {
+    const std::size_t place = at(i, j, batch, kBits);
+    return (mask[place / 8] >> (place % 8) & 1) != 0;
+  }
+
+  handle h;
+  product p{CUBLAS_COMPUTE_32F, CUDA_R_32F};
+  const std::vector<__half> a = small_numbers<__half>(kInner * kRows * kTwo, 0),
+                            b = small_numbers<__half>(kInner * kCols * kTwo, 2),
+                            c = small_numbers<__half>(kRows * kCols * kTwo, 1),
+                            bias = small_numbers<__half>(kRows * kTwo, 3);
+  const device_array<__half> da{a}, db{b}, dc{c}, dbias{bias}, dd{kD, __float2half(99.0F)};
+  static constexpr std::size_t kWorkspace = std::size_t{32} << 20;  // GPUs sum in there
+  const device_array<unsigned char> workspace{kWorkspace, 0};
+  const device_array<unsigned char> mask{kBits / 8 * kCols * kTwo, 0};
+  const device_array<__half> aux{kAuxLd * kCols * kTwo, __float2half(77.0F)};
+  const device_array<__half> sums{kRows * kTwo, __float2half(55.0F)};
+  std::vector<__half> d;
+};
+
+TEST_F(Training, ReluKeepsABitForEachElement) {
+  for (const bool biased : {false, true}) {
+    ASSERT_TRUE(run(biased ? CUBLASLT_EPILOGUE_RELU_AUX_BIAS : CUBLASLT_EPILOGUE_RELU_AUX,
+                    mask.data(), kBits, biased ? dbias.data() : nullptr));
+    const auto given = [&](int i, int j, int batch) {
+      return plain(i, j, batch) + (biased ? number(bias[at(i, batch, 0)]) : 0.0);
+    };
+    expect_elements([&](int i, int j, int batch) { return std::max(given(i, j, batch), 0.0); });
+    const auto bits = mask.to_host();
+    int wrong = 0;
+    for (int batch = 0; batch < kTwo; ++batch)
+      for (int j = 0; j < kCols; ++j)
+        for (int i = 0; i < kRows; ++i)
+          wrong += bit(bits, i, j, batch) != (given(i, j, batch) >= 0);
+    EXPECT_EQ(wrong, 0);
+  }
+}
+
+TEST_F(Training, ReluGradientPassesWhereTheBitIsSet) {
+  std::vector<unsigned char> bits(mask.to_host().size());
+  for (std::size_t i = 0; i < bits.size(); ++i)
+    bits[i] = static_cast<unsigned char>(37 * i + i / 7);
+  const device_array<unsigned char> given(bits);
+  const auto expected = [&](int i, int j, int batch) {
+    return bit(bits, i, j, batch) ? plain(i, j, batch) : 0.0;
+  };
+  ASSERT_TRUE(run(CUBLASLT_EPILOGUE_DRELU, given.data(), kBits, nullptr));
+  expect_elements(expected);
+  ASSERT_TRUE(run(CUBLASLT_EPILOGUE_DRELU_BGRAD, given.data(), kBits, sums.data()));
+  expect_elements(expected);
+  expect_sums(sums.to_host(), kRows, [&](int i, int batch) {
+    double sum = 0;
+    for (int j = 0; j < kCols; ++j) sum += expected(i, j, batch);
+    return sum;
+  });
+  EXPECT_EQ(given.to_host(), bits);
+}
+
+TEST_F(Training, GeluKeepsWhatItWasGiven) {
+  for (const bool biased : {false, true}) {
+    ASSERT_TRUE(run(biased ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX,
+                    aux.data(), kAuxLd, biased ? dbias.data() : nullptr));
+    const auto given = [&](int i, int j, int batch) {
+      return plain(i, j, batch) + (biased ? number(bias[at(i, batch, 0)]) : 0.0);
+    };
+    expect_elements([&](int i, int j, int batch) { return gelu(given(i, j, batch)); }, 0.04);
+    const std::vector<__half> kept = aux.to_host();
+    int wrong = 0;
+    for (int batch = 0; batch < kTwo; ++batch)
+      for (int j = 0; j < kCols; ++j) {
+        for (int i = 0; i < kRows; ++i)
+          wrong += number(kept[at(i, j, batch, kAuxLd)]) != given(i, j, batch);
+        EXPECT_EQ(number(kept[at(kRows, j, batch, kAuxLd)]), 77) << "between the columns";
+      }
+    EXPECT_EQ(wrong, 0);
+  }
+}
+
+TEST_F(Training, GeluGradientIsTheSlopeTimesTheProduct) {
+  const std::vector<double> x = numbers(aux.to_host().size(), 9);
+  std::vector<__half> given;
+  for (const double v : x) given.push_back(__float2half(static_cast<float>(3 * v)));
+  const device_array<__half> kept(given);
+  const auto expected = [&](int i, int j, int batch) {
+    return plain(i, j, batch) * slope_of_gelu(number(given[at(i, j, batch, kAuxLd)]));
+  };
+  // Up to 64 times 1.13, rounded to a half: 2^-5, and as much for an approximate tanh.
+  constexpr double kBound = 0.0625;
+  ASSERT_TRUE(run(CUBLASLT_EPILOGUE_DGELU, kept.data(), kAuxLd, nullptr));
+  expect_elements(expected, kBound);
+  ASSERT_TRUE(run(CUBLASLT_EPILOGUE_DGELU_BGRAD, kept.data(), kAuxLd, sums.data()));
+  expect_elements(expected, kBound);
+  expect_sums(
+      sums.to_host(), kRows,
+      [&](int i, int batch) {
+        double sum = 0;
+        for (int j = 0; j < kCols; ++j) sum += expected(i, j, batch);
+        return sum;
+      },
+      kCols * kBound);
+}
+
+TEST_F(Training, BiasGradientsAreSumsOfRowsAndColumns) {
+  const auto expected = [&](int i, int j, int batch) { return plain(i, j, batch); };
+  if (!run(CUBLASLT_EPILOGUE_BGRADA, nullptr, 0, sums.data()))
+    GTEST_SKIP() << "not there for this layout";
+  expect_elements(expected);
+  expect_sums(sums.to_host(), kRows, [&](int i, int batch) {
+    double sum = 0;
+    for (int k = 0; k < kInner; ++k) sum += number(a[at(k, i, batch, kInner, kRows)]);
+    return sum;
+  });
+  const device_array<__half> columns(kCols * kTwo, __float2half(55.0F));
+  if (!run(CUBLASLT_EPILOGUE_BGRADB, nullptr, 0, columns.data(), kCols))
+    GTEST_SKIP() << "not there for this layout";
+  expect_elements(expected);
+  expect_sums(columns.to_host(), kCols, [&](int j, int batch) {
+    double sum = 0;
+    for (int k = 0; k < kInner; ++k) sum += number(b[at(k, j, batch, kInner)]);
+    return sum;
+  });
+}
+
+#ifdef __CPU_DEVICE__
+TEST_F(Training, RefusesBuffersThatDoNotFit) {
+  const layout la(CUDA_R_16F, kInner, kRows, kInner), lb(CUDA_R_16F, kInner, kCols, kInner),
+      ld(CUDA_R_16F, kRows, kCols, kRows);
+  layout rows(CUDA_R_16F, kRows, kCols, kCols);
+  rows.set(CUBLASLT_MATRIX_LAYOUT_ORDER, CUBLASLT_ORDER_ROW);
+  const float one = 1;
+  const auto multiplied = [&](cublasLtEpilogue_t epilogue, int64_t leading,
+                              const cublasLtMatrixLayout_t l) {
+    p.set(CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_T);
+    p.set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
+    p.set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, static_cast<void*>(mask.data()));
+    p.set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, leading);
+    return cublasLtMatmul(h, p, &one, da.data(), la, db.data(), lb, &one, dc.data(), l, dd.data(),
+                          l, nullptr, nullptr, 0, nullptr);
+  };
+  EXPECT_INVALID(multiplied(CUBLASLT_EPILOGUE_RELU_AUX, 0, ld));
+  EXPECT_INVALID(multiplied(CUBLASLT_EPILOGUE_RELU_AUX, 64, ld));
+  EXPECT_INVALID(multiplied(CUBLASLT_EPILOGUE_GELU_AUX, 40, ld));
+  EXPECT_INVALID(multiplied(CUBLASLT_EPILOGUE_GELU_AUX, 52, ld));
+  EXPECT_EQ(multiplied(CUBLASLT_EPILOGUE_RELU_AUX, kBits, rows), CUBLAS_STATUS_NOT_SUPPORTED);
+  EXPECT_EQ(multiplied(static_cast<cublasLtEpilogue_t>(2048), kBits, ld),
+            CUBLAS_STATUS_NOT_SUPPORTED);
+  p.set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE, int32_t{CUDA_R_32F});
+  EXPECT_EQ(multiplied(CUBLASLT_EPILOGUE_GELU_AUX, kAuxLd, ld), CUBLAS_STATUS_NOT_SUPPORTED);
+}
+#endif
+
 TEST(CublasLt, RefusesSizesThatDoNotFit) {
   handle h;
   product p(CUBLAS_COMPUTE_32F, CUDA_R_32F);

@@ -573,6 +573,165 @@ TEST(PeerToPeer, IsSwitchedOnAndOff) {
   cudaGetLastError();
 }
 
+// ---- Memory of pools: who may use it is said pool by pool ----
+
+cudaMemAccessDesc access_of(int device, cudaMemAccessFlags flags) {
+  cudaMemAccessDesc d = {};
+  d.location.type = cudaMemLocationTypeDevice;
+  d.location.id = device;
+  d.flags = flags;
+  return d;
+}
+
+/// A pool on device 0, and whether device 1 can be given access.
+class PoolAccess : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_EQ(cudaGetDeviceCount(&count_), cudaSuccess);
+    cudaMemPoolProps properties = {};
+    properties.allocType = cudaMemAllocationTypePinned;
+    properties.location.type = cudaMemLocationTypeDevice;
+    ASSERT_EQ(cudaMemPoolCreate(&pool_, &properties), cudaSuccess);
+    int can = 0;
+    if (count_ > 1) {
+      ASSERT_EQ(cudaDeviceCanAccessPeer(&can, 1, 0), cudaSuccess);
+    }
+    two_ = can == 1;
+  }
+  void TearDown() override {
+    EXPECT_EQ(cudaSetDevice(0), cudaSuccess);
+    EXPECT_EQ(cudaMemPoolDestroy(pool_), cudaSuccess);
+    cudaGetLastError();
+  }
+
+  cudaMemAccessFlags access_from(int device) const {
+    cudaMemLocation location = {};
+    location.type = cudaMemLocationTypeDevice;
+    location.id = device;
+    cudaMemAccessFlags flags = cudaMemAccessFlagsProtRead;
+    EXPECT_EQ(cudaMemPoolGetAccess(&flags, pool_, &location), cudaSuccess);
+    return flags;
+  }
+  cudaError_t give(int device, cudaMemAccessFlags flags = cudaMemAccessFlagsProtReadWrite) const {
+    const cudaMemAccessDesc d = access_of(device, flags);
+    return cudaMemPoolSetAccess(pool_, &d, 1);
+  }
+  /// 32 numbers of device 0's pool, which are `value`.
+  int* numbers(int value) const {
+    const std::vector<int> host(32, value);
+    int* data = nullptr;
+    EXPECT_EQ(cudaMallocFromPoolAsync(&data, sizeof(int) * 32, pool_, nullptr), cudaSuccess);
+    EXPECT_EQ(cudaMemcpy(data, host.data(), sizeof(int) * 32, cudaMemcpyHostToDevice), cudaSuccess);
+    return data;
+  }
+  static std::vector<int> values(const int* data) {
+    std::vector<int> host(32);
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    EXPECT_EQ(cudaMemcpy(host.data(), data, sizeof(int) * 32, cudaMemcpyDeviceToHost), cudaSuccess);
+    return host;
+  }
+
+  cudaMemPool_t pool_ = nullptr;
+  int count_ = 0;
+  bool two_ = false;
+};
+
+TEST_F(PoolAccess, BeginsWithThePoolsOwnDevice) {
+  EXPECT_EQ(access_from(0), cudaMemAccessFlagsProtReadWrite);
+  EXPECT_EQ(give(0), cudaSuccess);
+  if (count_ > 1) {
+    EXPECT_EQ(access_from(1), cudaMemAccessFlagsProtNone);
+  }
+}
+
+TEST_F(PoolAccess, IsRefusedWhereTheArgumentsAreWrong) {
+  cudaMemLocation here = {};
+  here.type = cudaMemLocationTypeDevice;
+  cudaMemAccessFlags flags = cudaMemAccessFlagsProtNone;
+  EXPECT_EQ(cudaMemPoolGetAccess(nullptr, pool_, &here), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemPoolGetAccess(&flags, pool_, nullptr), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemPoolSetAccess(pool_, nullptr, 1), cudaErrorInvalidValue);
+#ifdef __CPU_DEVICE__
+  const cudaMemAccessDesc own = access_of(0, cudaMemAccessFlagsProtReadWrite);
+  EXPECT_EQ(cudaMemPoolSetAccess(nullptr, &own, 1), cudaErrorInvalidValue);
+  EXPECT_EQ(give(count_), cudaErrorInvalidValue);
+  EXPECT_EQ(give(0, cudaMemAccessFlagsProtNone), cudaErrorInvalidValue);  // its own device's
+  EXPECT_EQ(give(1, cudaMemAccessFlagsProtRead), cudaErrorNotSupported);
+  cudaMemAccessDesc several[] = {access_of(1, cudaMemAccessFlagsProtReadWrite),
+                                 access_of(count_, cudaMemAccessFlagsProtReadWrite)};
+  EXPECT_EQ(cudaMemPoolSetAccess(pool_, several, 2), cudaErrorInvalidValue);
+  EXPECT_EQ(access_from(1), cudaMemAccessFlagsProtNone);  // all of it or nothing
+  cpu_device::set_peer_group(1);
+  EXPECT_EQ(give(1), cudaErrorInvalidDevice);
+  cpu_device::set_peer_group(0);
+#endif
+}
+
+TEST_F(PoolAccess, IsForWhatThePoolHasGivenOutAndWill) {
+  if (!two_) GTEST_SKIP() << "needs two devices that reach each other";
+  int* const before = numbers(5);
+  ASSERT_EQ(give(1), cudaSuccess);
+  EXPECT_EQ(access_from(1), cudaMemAccessFlagsProtReadWrite);
+  int* const after = numbers(7);
+  ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
+  for (int* data : {before, after}) add<<<1, 32>>>(data, 10);  // device 1 is no peer of device 0
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+  EXPECT_EQ(values(before), std::vector<int>(32, 15));
+  EXPECT_EQ(values(after), std::vector<int>(32, 17));
+  ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
+  for (int* data : {before, after}) EXPECT_EQ(cudaFree(data), cudaSuccess);
+  ASSERT_EQ(give(1, cudaMemAccessFlagsProtNone), cudaSuccess);
+  EXPECT_EQ(access_from(1), cudaMemAccessFlagsProtNone);
+}
+
+TEST_F(PoolAccess, OfAGraphsMemoryIsWhatTheNodeSays) {
+  if (!two_) GTEST_SKIP() << "needs two devices that reach each other";
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t exec = nullptr;
+  cudaGraphNode_t node = nullptr;
+  const cudaMemAccessDesc access = access_of(1, cudaMemAccessFlagsProtReadWrite);
+  cudaMemAllocNodeParams p = {};
+  p.poolProps.allocType = cudaMemAllocationTypePinned;
+  p.poolProps.location.type = cudaMemLocationTypeDevice;
+  p.accessDescs = &access;
+  p.accessDescCount = 1;
+  p.bytesize = sizeof(int) * 32;
+  ASSERT_EQ(cudaGraphCreate(&graph, 0), cudaSuccess);
+  ASSERT_EQ(cudaGraphAddMemAllocNode(&node, graph, nullptr, 0, &p), cudaSuccess);
+  ASSERT_EQ(cudaGraphInstantiate(&exec, graph, 0), cudaSuccess);
+  ASSERT_EQ(cudaGraphLaunch(exec, nullptr), cudaSuccess);
+  ASSERT_EQ(cudaMemset(p.dptr, 0, p.bytesize), cudaSuccess);
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
+  add<<<1, 32>>>(static_cast<int*>(p.dptr), 3);
+  EXPECT_EQ(values(static_cast<int*>(p.dptr)), std::vector<int>(32, 3));
+  ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
+  EXPECT_EQ(cudaFree(p.dptr), cudaSuccess);
+  EXPECT_EQ(cudaGraphExecDestroy(exec), cudaSuccess);
+  EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+}
+
+// In a child process: whoever uses memory that he has no access to breaks his device.
+int use_without_access() {
+  cudaMemPool_t pool = nullptr;
+  int* data = nullptr;
+  if (cudaDeviceGetDefaultMemPool(&pool, 0) != cudaSuccess) return 1;
+  if (cudaMallocFromPoolAsync(&data, sizeof(int) * 32, pool, nullptr) != cudaSuccess) return 2;
+  if (cudaDeviceSynchronize() != cudaSuccess) return 3;
+  if (cudaSetDevice(1) != cudaSuccess) return 4;
+  if (cudaDeviceEnablePeerAccess(0, 0) != cudaSuccess) return 5;  // is for cudaMalloc's memory
+  add<<<1, 32>>>(data, 1);
+  return cudaDeviceSynchronize() == cudaErrorIllegalAddress ? 0 : 6;
+}
+TEST_F(PoolAccess, IsNotGivenByPeerAccess) {
+  if (!two_) GTEST_SKIP() << "needs two devices that reach each other";
+  const auto child = child_process::run("", "no_access 2>&1");
+  EXPECT_EQ(child.exit_code, 0) << child.output;
+#ifdef __CPU_DEVICE__
+  EXPECT_NE(child.output.find("cudaMemPoolSetAccess"), std::string::npos) << child.output;
+#endif
+}
+
 TEST(PeerToPeer, AttributesFitTheAccess) {
   int count = 0, can = -1, access = -1;
   ASSERT_EQ(cudaGetDeviceCount(&count), cudaSuccess);
@@ -592,6 +751,8 @@ TEST(PeerToPeer, AttributesFitTheAccess) {
 
 int main(int argc, char** argv) {
   if (argc == 3 && std::string(argv[1]) == "--child")
-    return std::string(argv[2]) == "devices" ? print_devices() : expect_no_devices();
+    return std::string(argv[2]) == "devices"     ? print_devices()
+           : std::string(argv[2]) == "no_access" ? use_without_access()
+                                                 : expect_no_devices();
   return run_tests(argc, argv);
 }

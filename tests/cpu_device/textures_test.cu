@@ -14,6 +14,7 @@
 #include <cstring>
 #include <random>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #ifdef __CPU_DEVICE__
@@ -636,6 +637,77 @@ TEST(Textures, LookIntoLayers_Seed17) {
             (std::vector<int>{1, 3, 4, 6}));
 }
 
+/// The direction to a place of a face, with coordinates from -1 to 1, as the guide's table has it;
+/// its length does not matter.
+point direction(int face, float s, float t, float length) {
+  const float l = length;
+  switch (face) {
+    case 0:
+      return {l, -t * l, -s * l};
+    case 1:
+      return {-l, -t * l, s * l};
+    case 2:
+      return {s * l, l, t * l};
+    case 3:
+      return {s * l, -l, -t * l};
+    case 4:
+      return {s * l, -t * l, l};
+    default:
+      return {-s * l, -t * l, -l};
+  }
+}
+__global__ void look_around(cudaTextureObject_t cubemap, const point* at, int layer, float* out) {
+  const point p = at[threadIdx.x];
+  out[threadIdx.x] = layer < 0 ? texCubemap<float>(cubemap, p.x, p.y, p.z)
+                               : texCubemapLayered<float>(cubemap, p.x, p.y, p.z, layer);
+}
+/// At the middle of each texel, or with `between` where four of a face meet.
+void expect_faces(const std::vector<float>& values, int size, int layers, bool between) {
+  SCOPED_TRACE(testing::Message() << layers << " layers, between texels: " << between);
+  const array<float> a(values, size, size, 6 * std::max(layers, 1),
+                       cudaArrayCubemap | (layers > 0 ? cudaArrayLayered : 0U));
+  const texture t(resource_of(a.get()),
+                  description(cudaAddressModeClamp,
+                              between ? cudaFilterModeLinear : cudaFilterModePoint, true));
+  const auto texel = [&](int layer, int face, int i, int j) {
+    const int slice = std::min(layer, std::max(layers, 1) - 1) * 6 + face;
+    return values[static_cast<std::size_t>((slice * size + j) * size + i)];
+  };
+  const int places = between ? size - 1 : size;
+  for (int layer = 0; layer < layers + 2; ++layer)  // beyond the last one is the last one
+    for (int face = 0; face < 6; ++face) {
+      std::vector<point> at;
+      std::vector<float> expected;
+      for (int j = 0; j < places; ++j)
+        for (int i = 0; i < places; ++i) {
+          const auto coordinate = [&](int k) {
+            return static_cast<float>(2 * k + (between ? 2 : 1)) / static_cast<float>(size) - 1;
+          };
+          at.push_back(direction(face, coordinate(i), coordinate(j), i % 2 == 0 ? 1.0F : 8.0F));
+          expected.push_back(between ? (texel(layer, face, i, j) + texel(layer, face, i + 1, j) +
+                                        texel(layer, face, i, j + 1) +
+                                        texel(layer, face, i + 1, j + 1)) /
+                                           4
+                                     : texel(layer, face, i, j));
+        }
+      const buffer<point> where(at);
+      const buffer<float> out(at.size());
+      look_around<<<1, static_cast<unsigned>(at.size())>>>(t.get(), where.data(),
+                                                           layers == 0 ? -1 : layer, out.data());
+      EXPECT_EQ(out.to_host(), expected) << "face " << face << ", layer " << layer;
+    }
+}
+TEST(Textures, LookAroundInCubemaps) {
+  constexpr int kSize = 4;
+  std::vector<float> values(kSize * kSize * 6 * 3);  // quarters of them are exact
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i * 37 % 1021);
+  const std::vector<float> one(values.begin(), values.begin() + kSize * kSize * 6);
+  for (const bool between : {false, true}) {
+    expect_faces(one, kSize, 0, between);
+    expect_faces(values, kSize, 3, between);
+  }
+}
+
 __global__ void through_pointers(cudaTextureObject_t flat, cudaTextureObject_t memory, float* out) {
   tex1D(&out[0], flat, 1.5F);
   tex2D(&out[1], flat, 2.5F, 0.5F);
@@ -777,6 +849,35 @@ TEST(Surfaces, OfOneAndThreeDimensionsAndLayers) {
   }
 }
 
+__global__ void paint_faces(cudaSurfaceObject_t one, cudaSurfaceObject_t layered) {
+  const int x = static_cast<int>(threadIdx.x), y = static_cast<int>(threadIdx.y),
+            face = static_cast<int>(threadIdx.z);
+  const int value = (face * 2 + y) * 2 + x;
+  if (face < 6) surfCubemapwrite(value, one, x * 4, y, face);
+  const int back = face < 6 ? surfCubemapread<int>(one, x * 4, y, face) : value;
+  surfCubemapLayeredwrite(back, layered, x * 4, y, face);
+  surfCubemapLayeredwrite(surfCubemapLayeredread<int>(layered, x * 4, y, face) * 10, layered, x * 4,
+                          y, face);
+}
+TEST(Surfaces, OfCubemaps) {
+  constexpr unsigned kWritten = cudaArraySurfaceLoadStore | cudaArrayCubemap;
+  const array<int> one(std::vector<int>(24), 2, 2, 6, kWritten);
+  const array<int> layered(std::vector<int>(48), 2, 2, 12, kWritten | cudaArrayLayered);
+  const surface a(one.get()), b(layered.get());
+  paint_faces<<<1, dim3(2, 2, 12)>>>(a.get(), b.get());
+  for (const auto& [from, faces, factor] :
+       {std::tuple{one.get(), 6, 1}, std::tuple{layered.get(), 12, 10}}) {
+    std::vector<int> back(static_cast<std::size_t>(faces) * 4);
+    cudaMemcpy3DParms p = {};
+    p.srcArray = from;
+    p.dstPtr = make_cudaPitchedPtr(back.data(), 8, 2, 2);
+    p.extent = make_cudaExtent(2, 2, static_cast<std::size_t>(faces));
+    p.kind = cudaMemcpyDeviceToHost;
+    ASSERT_EQ(cudaMemcpy3D(&p), cudaSuccess);
+    for (std::size_t i = 0; i < back.size(); ++i) EXPECT_EQ(back[i], static_cast<int>(i) * factor);
+  }
+}
+
 TEST(Surfaces, AreSeenByTextures) {
   const array<float> a(std::vector<float>(12), 4, 3, 0, cudaArraySurfaceLoadStore);
   const surface s(a.get());
@@ -798,7 +899,9 @@ TEST(Arrays, KnowTheirShape) {
                          shape{make_cudaExtent(5, 6, 0), cudaArraySurfaceLoadStore},
                          shape{make_cudaExtent(5, 6, 7), cudaArrayDefault},
                          shape{make_cudaExtent(5, 0, 7), cudaArrayLayered},
-                         shape{make_cudaExtent(5, 6, 7), cudaArrayLayered}}) {
+                         shape{make_cudaExtent(5, 6, 7), cudaArrayLayered},
+                         shape{make_cudaExtent(5, 5, 6), cudaArrayCubemap},
+                         shape{make_cudaExtent(5, 5, 12), cudaArrayCubemap | cudaArrayLayered}}) {
     const cudaChannelFormatDesc desc = cudaCreateChannelDesc<ushort2>();
     cudaArray_t a = nullptr;
     ASSERT_EQ(cudaMalloc3DArray(&a, &desc, s.extent, s.flags), cudaSuccess);
@@ -963,6 +1066,9 @@ TEST(Arrays, ThatCannotBeAreRefused) {
   EXPECT_EQ(with(floats, 10000000, 0, 0, 0), cudaErrorInvalidValue);
   EXPECT_EQ(with(floats, 4, 10000000, 0, 0), cudaErrorInvalidValue);
   EXPECT_EQ(with(floats, 4, 4, 5000, cudaArrayLayered), cudaErrorInvalidValue);
+  EXPECT_EQ(with(floats, 4, 5, 6, cudaArrayCubemap), cudaErrorInvalidValue);
+  EXPECT_EQ(with(floats, 4, 4, 12, cudaArrayCubemap), cudaErrorInvalidValue);
+  EXPECT_EQ(with(floats, 4, 4, 8, cudaArrayCubemap | cudaArrayLayered), cudaErrorInvalidValue);
   EXPECT_EQ(with(channels(32, 32, 32, 0, cudaChannelFormatKindFloat), 4, 4, 0, 0),
             cudaErrorInvalidChannelDescriptor);
   EXPECT_EQ(with(cudaCreateChannelDesc<float3>(), 4, 4, 0, 0), cudaErrorInvalidChannelDescriptor);
@@ -1194,10 +1300,12 @@ TEST(CpuDeviceTextures, RefuseWhatTheyDoNotHave) {
   const cudaResourceViewDesc view = {};
   cudaTextureObject_t t = 0;
   EXPECT_EQ(cudaCreateTextureObject(&t, &r, &settings, &view), cudaErrorNotSupported);
-  cudaArray_t cube = nullptr;
   const auto desc = cudaCreateChannelDesc<float>();
-  EXPECT_EQ(cudaMalloc3DArray(&cube, &desc, make_cudaExtent(4, 4, 6), cudaArrayCubemap),
-            cudaErrorNotSupported);
+  const array<float> cube(std::vector<float>(96), 4, 4, 6, cudaArrayCubemap);
+  settings = description(cudaAddressModeClamp, cudaFilterModeLinear, true);
+  settings.seamlessCubemap = 1;
+  EXPECT_EQ(creates(r, settings), cudaErrorInvalidValue);  // no cubemap
+  EXPECT_EQ(creates(resource_of(cube.get()), settings), cudaErrorNotSupported);
   // A GPU may let these pass; they are mistakes all the same.
   cudaSurfaceObject_t s = 0;
   EXPECT_EQ(cudaCreateSurfaceObject(&s, &r), cudaErrorInvalidValue);

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // cuBLASLt on the CPU device: D = epilogue(alpha op(A) op(B) + beta C), described by objects.
-// There for float and double, in columns or rows, in batches, with bias, ReLU and GELU. Anything
+// There for float, double, half and bfloat16, in columns or rows, in batches, with bias, ReLU and
+// GELU, and with what training needs of them: what they were given, and their gradients. Anything
 // else is CUBLAS_STATUS_NOT_SUPPORTED, with a sentence. No algorithm has to be chosen: the
 // heuristic has one, and needs no workspace.
 #pragma once
@@ -38,6 +39,20 @@ typedef enum {
   CUBLASLT_EPILOGUE_RELU_BIAS = CUBLASLT_EPILOGUE_RELU | CUBLASLT_EPILOGUE_BIAS,
   CUBLASLT_EPILOGUE_GELU = 32,  // the form with tanh
   CUBLASLT_EPILOGUE_GELU_BIAS = CUBLASLT_EPILOGUE_GELU | CUBLASLT_EPILOGUE_BIAS,
+  // These write to the auxiliary buffer which elements were not negative (a bit each: that of
+  // element (i, j) is i + j times the leading dimension), or what GELU was given.
+  CUBLASLT_EPILOGUE_RELU_AUX = CUBLASLT_EPILOGUE_RELU | 128,
+  CUBLASLT_EPILOGUE_RELU_AUX_BIAS = CUBLASLT_EPILOGUE_RELU_AUX | CUBLASLT_EPILOGUE_BIAS,
+  CUBLASLT_EPILOGUE_GELU_AUX = CUBLASLT_EPILOGUE_GELU | 128,
+  CUBLASLT_EPILOGUE_GELU_AUX_BIAS = CUBLASLT_EPILOGUE_GELU_AUX | CUBLASLT_EPILOGUE_BIAS,
+  // These read it. BGRAD: the sum of each of D's rows goes to the bias pointer.
+  CUBLASLT_EPILOGUE_DRELU = 8 | 128,
+  CUBLASLT_EPILOGUE_DRELU_BGRAD = CUBLASLT_EPILOGUE_DRELU | 16,
+  CUBLASLT_EPILOGUE_DGELU = 64 | 128,
+  CUBLASLT_EPILOGUE_DGELU_BGRAD = CUBLASLT_EPILOGUE_DGELU | 16,
+  // The sum of each row of op(A), or of each column of op(B), goes to the bias pointer.
+  CUBLASLT_EPILOGUE_BGRADA = 256,
+  CUBLASLT_EPILOGUE_BGRADB = 512,
 } cublasLtEpilogue_t;
 
 /// The attributes of a product, and the type of each value.
@@ -49,6 +64,13 @@ typedef enum {
   CUBLASLT_MATMUL_DESC_TRANSB = 4,        // cublasOperation_t
   CUBLASLT_MATMUL_DESC_EPILOGUE = 7,      // cublasLtEpilogue_t
   CUBLASLT_MATMUL_DESC_BIAS_POINTER = 8,  // a pointer to device memory
+  // int64_t, in elements; of ReLU's buffer an element is a bit.
+  CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE = 10,
+  CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER = 11,       // a pointer to device memory
+  CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD = 12,            // int64_t: ReLU's by 128, GELU's by 8
+  CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE = 13,  // likewise
+  CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE = 22,     // int32_t; -1: D's, which it has to be
+  CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE = 26,             // likewise
 } cublasLtMatmulDescAttributes_t;
 
 typedef enum {

@@ -83,7 +83,7 @@ struct cudaMemsetParams {
 };
 struct cudaMemAllocNodeParams {
   struct cudaMemPoolProps poolProps;            // of a device, cudaMemAllocationTypePinned
-  const struct cudaMemAccessDesc* accessDescs;  // has no effect: all devices can reach it
+  const struct cudaMemAccessDesc* accessDescs;  // as for cudaMemPoolSetAccess
   size_t accessDescCount;
   size_t bytesize;
   void* dptr;  // given back: where the memory is

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // CUDA arrays, texture objects and surface objects, with the names, values and error codes of
-// CUDA 13. What is not there (mipmaps, cubemaps, resource views, sRGB, gather) is refused with a
-// sentence. A fetch that a GPU leaves undefined (an object that was destroyed, tex3D of a flat
-// array, tex2D<float> of integers) is reported.
+// CUDA 13. What is not there (mipmaps, resource views, sRGB, gather, filters across the edges of a
+// cubemap) is refused with a sentence. A fetch that a GPU leaves undefined (an object that was
+// destroyed, tex3D of a flat array, tex2D<float> of integers) is reported.
 #pragma once
 
 #include "cpu_device/runtime_api.h"
@@ -338,6 +338,8 @@ enum shape : unsigned {
   shape_2d_layered = 16,
   shape_linear = 32,
   shape_pitched = 64,
+  shape_cubemap = 128,
+  shape_cubemap_layered = 256,
 };
 
 /// A texture object as a fetch sees it. The first line is all that the common fetch looks at: point
@@ -459,6 +461,20 @@ CPU_DEVICE_UNWATCHED T fetch(const texture& t, texture_call call, int dimensions
   return texel_of_channels<T>(channels);
 }
 
+/// The face that a direction from the middle of a cube points at, and where on it, from 0 to 1.
+int cube_face(float x, float y, float z, float* at);
+
+/// Of a cubemap, or of the one with this number. One that does not exist is the last one.
+template <class T>
+CPU_DEVICE_UNWATCHED T fetch_cube(unsigned long long object, const texture_call& call, float x,
+                                  float y, float z, int cubemap) {
+  const texture& t = find_texture(object, call);
+  const auto last = static_cast<unsigned>(t.depth / 6 - 1), wanted = static_cast<unsigned>(cubemap);
+  float at[3] = {0, 0, 0};
+  const int face = cube_face(x, y, z, at);
+  return fetch<T>(t, call, 2, at, 6 * static_cast<int>(wanted < last ? wanted : last) + face);
+}
+
 /// Clamped to 0 .. size - 1 and rounded down; 0 for NaN.
 CPU_DEVICE_UNWATCHED inline int clamped_index(float x, float float_size, int size) {
   if (!(x > 0)) return 0;
@@ -576,6 +592,18 @@ CPU_DEVICE_UNWATCHED inline T tex2DLayered(cudaTextureObject_t object, float x, 
   const float at[3] = {x, y, 0};
   return cpu_device::fetch<T>(cpu_device::find_texture(object, call), call, 2, at, layer);
 }
+template <class T>
+CPU_DEVICE_UNWATCHED inline T texCubemap(cudaTextureObject_t object, float x, float y, float z,
+                                         CPU_DEVICE_HERE) {
+  return cpu_device::fetch_cube<T>(object, {"texCubemap", cpu_device::shape_cubemap, file, line}, x,
+                                   y, z, 0);
+}
+template <class T>
+CPU_DEVICE_UNWATCHED inline T texCubemapLayered(cudaTextureObject_t object, float x, float y,
+                                                float z, int layer, CPU_DEVICE_HERE) {
+  return cpu_device::fetch_cube<T>(
+      object, {"texCubemapLayered", cpu_device::shape_cubemap_layered, file, line}, x, y, z, layer);
+}
 
 // The forms that write the texel through a pointer.
 template <class T>
@@ -636,6 +664,22 @@ CPU_DEVICE_UNWATCHED inline T surf2DLayeredread(cudaSurfaceObject_t object, int 
       object, x, y, layer, mode, {"surf2DLayeredread", cpu_device::shape_2d_layered, file, line});
 }
 template <class T>
+CPU_DEVICE_UNWATCHED inline T surfCubemapread(cudaSurfaceObject_t object, int x, int y, int face,
+                                              cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap,
+                                              CPU_DEVICE_HERE) {
+  return cpu_device::surface_load<T>(object, x, y, face, mode,
+                                     {"surfCubemapread", cpu_device::shape_cubemap, file, line});
+}
+// Of layered cubemaps, a face is 6 times its layer and its number there.
+template <class T>
+CPU_DEVICE_UNWATCHED inline T surfCubemapLayeredread(
+    cudaSurfaceObject_t object, int x, int y, int face,
+    cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap, CPU_DEVICE_HERE) {
+  return cpu_device::surface_load<T>(
+      object, x, y, face, mode,
+      {"surfCubemapLayeredread", cpu_device::shape_cubemap_layered, file, line});
+}
+template <class T>
 CPU_DEVICE_UNWATCHED inline void surf1Dread(T* to, cudaSurfaceObject_t object, int x,
                                             cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap,
                                             CPU_DEVICE_HERE) {
@@ -688,5 +732,20 @@ CPU_DEVICE_UNWATCHED inline void surf2DLayeredwrite(
     cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap, CPU_DEVICE_HERE) {
   cpu_device::surface_store(value, object, x, y, layer, mode,
                             {"surf2DLayeredwrite", cpu_device::shape_2d_layered, file, line});
+}
+template <class T>
+CPU_DEVICE_UNWATCHED inline void surfCubemapwrite(
+    T value, cudaSurfaceObject_t object, int x, int y, int face,
+    cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap, CPU_DEVICE_HERE) {
+  cpu_device::surface_store(value, object, x, y, face, mode,
+                            {"surfCubemapwrite", cpu_device::shape_cubemap, file, line});
+}
+template <class T>
+CPU_DEVICE_UNWATCHED inline void surfCubemapLayeredwrite(
+    T value, cudaSurfaceObject_t object, int x, int y, int face,
+    cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap, CPU_DEVICE_HERE) {
+  cpu_device::surface_store(
+      value, object, x, y, face, mode,
+      {"surfCubemapLayeredwrite", cpu_device::shape_cubemap_layered, file, line});
 }
 #endif

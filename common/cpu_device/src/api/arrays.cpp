@@ -79,6 +79,10 @@ void set_texture_limits(cudaDeviceProp& p) {
   p.maxTexture3DAlt[2] = 32768;
   p.maxTexture1DLayered[0] = p.maxTexture2DLayered[0] = p.maxTexture2DLayered[1] = 32768;
   p.maxTexture1DLayered[1] = p.maxTexture2DLayered[2] = 2048;
+  p.maxTextureCubemap = p.maxTextureCubemapLayered[0] = 32768;
+  p.maxTextureCubemapLayered[1] = 2046;
+  p.maxSurfaceCubemap = p.maxSurfaceCubemapLayered[0] = 32768;
+  p.maxSurfaceCubemapLayered[1] = 2046;
   p.maxSurface1D = 32768;
   p.maxSurface2D[0] = 131072;
   p.maxSurface2D[1] = 65536;
@@ -96,6 +100,11 @@ bool valid_extent(const cudaExtent& e, unsigned flags) {
   const bool surface = (flags & cudaArraySurfaceLoadStore) != 0;
   const bool gather = (flags & cudaArrayTextureGather) != 0;
   if (e.width == 0) return false;
+  if ((flags & cudaArrayCubemap) != 0)
+    return !gather && e.width == e.height && fits(e.width, p.maxTextureCubemap) && e.depth != 0 &&
+           ((flags & cudaArrayLayered) != 0
+                ? e.depth % 6 == 0 && fits(e.depth, p.maxTextureCubemapLayered[1])
+                : e.depth == 6);
   if ((flags & cudaArrayLayered) != 0) {
     if (e.depth == 0 || gather) return false;
     return e.height == 0
@@ -125,20 +134,22 @@ cudaError_t make_array(cudaArray_t* array, const cudaChannelFormatDesc* desc,
   const std::size_t texel_bytes = bytes_of_texel(*desc);
   if (texel_bytes == 0) return bad_format(*desc);
   constexpr unsigned kRefused =
-      cudaArrayCubemap | cudaArrayColorAttachment | cudaArraySparse | cudaArrayDeferredMapping;
+      cudaArrayColorAttachment | cudaArraySparse | cudaArrayDeferredMapping;
   if ((flags & kRefused) != 0)
     return fail(cudaErrorNotSupported,
                 this_call() +
-                    ": the CPU device has no cubemaps, sparse or deferred arrays. Try: "
-                    "cudaArrayDefault, cudaArrayLayered, cudaArraySurfaceLoadStore.");
-  constexpr unsigned kKnown = cudaArrayLayered | cudaArraySurfaceLoadStore | cudaArrayTextureGather;
+                    ": the CPU device has no sparse or deferred arrays. Try: cudaArrayDefault, "
+                    "cudaArrayLayered, cudaArrayCubemap, cudaArraySurfaceLoadStore.");
+  constexpr unsigned kKnown =
+      cudaArrayLayered | cudaArraySurfaceLoadStore | cudaArrayCubemap | cudaArrayTextureGather;
   if ((flags & ~kKnown) != 0 || !valid_extent(extent, flags))
     return fail(cudaErrorInvalidValue,
                 this_call() + ": an array of " + std::to_string(extent.width) + " x " +
                     std::to_string(extent.height) + " x " + std::to_string(extent.depth) +
                     " elements with the flags " + std::to_string(flags) +
-                    " cannot be. A height or depth that is not used is 0; cudaDeviceProp "
-                    "(maxTexture1D, maxTexture2D ...) has the largest sizes.");
+                    " cannot be. A height or depth that is not used is 0, a cubemap is as wide as "
+                    "high and has 6 faces a layer; cudaDeviceProp (maxTexture1D, maxTexture2D ...) "
+                    "has the largest sizes.");
   auto* made = new cudaArray;
   made->desc = *desc;
   made->extent = extent;

@@ -82,6 +82,8 @@
   X(cudaMemPoolSetAttribute, none, cudaErrorInvalidValue)                                \
   X(cudaMemPoolGetAttribute, none, cudaErrorInvalidValue)                                \
   X(cudaMemPoolTrimTo, none, cudaErrorInvalidValue)                                      \
+  X(cudaMemPoolSetAccess, none, cudaErrorInvalidValue)                                   \
+  X(cudaMemPoolGetAccess, none, cudaErrorInvalidValue)                                   \
   X(cudaMemAdvise, checked, cudaErrorInvalidValue)                                       \
   X(cudaMemPrefetchAsync, checked, cudaErrorInvalidValue)                                \
   X(cudaMemRangeGetAttribute, none, cudaErrorInvalidValue)                               \

@@ -80,7 +80,7 @@ bool free_graph_memory(void* pointer) {
 }
 
 cudaError_t draft_allocation(node_draft& draft, void** pointer, std::size_t bytes, int device,
-                             const void* made_at) {
+                             const std::set<int>& reached_by, const void* made_at) {
   if (bytes == 0) return fail(cudaErrorInvalidValue);
   void* begin = nullptr;
   const cudaError_t status = allocate_async(&begin, bytes, device, made_at);
@@ -93,6 +93,7 @@ cudaError_t draft_allocation(node_draft& draft, void** pointer, std::size_t byte
   usage& u = usage_of(device);
   u.reserved += bytes;
   u.reserved_high = std::max(u.reserved_high, u.reserved);
+  set_access(begin, std::make_shared<const std::set<int>>(reached_by));
   close_memory(begin, true);
   *pointer = begin;
   draft.type = cudaGraphNodeTypeMemAlloc;
@@ -137,12 +138,13 @@ cudaError_t capture(node_draft& draft, cudaStream_t stream) {
 }
 }  // namespace
 
-cudaError_t capture_allocation(void** pointer, std::size_t bytes, int device, cudaStream_t stream,
+cudaError_t capture_allocation(void** pointer, std::size_t bytes, int device,
+                               const std::set<int>& reached_by, cudaStream_t stream,
                                const void* made_at) {
   *pointer = nullptr;
   if (bytes == 0) return cudaSuccess;
   node_draft draft;
-  const cudaError_t status = draft_allocation(draft, pointer, bytes, device, made_at);
+  const cudaError_t status = draft_allocation(draft, pointer, bytes, device, reached_by, made_at);
   return status == cudaSuccess ? capture(draft, stream) : status;
 }
 

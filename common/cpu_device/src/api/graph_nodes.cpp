@@ -357,8 +357,12 @@ cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t* node, cudaGraph_t graph,
       return fail(cudaErrorInvalidValue);
     const int device = p->poolProps.location.id;
     if (device < 0 || device >= device_count()) return fail(cudaErrorInvalidDevice);
+    std::set<int> reached_by;
+    const cudaError_t status =
+        change_access(reached_by, device, p->accessDescs, p->accessDescCount);
+    if (status != cudaSuccess) return status;
     return add_drafted(node, graph, dependencies, count, [&](node_draft& draft) {
-      return draft_allocation(draft, &p->dptr, p->bytesize, device, made_at);
+      return draft_allocation(draft, &p->dptr, p->bytesize, device, reached_by, made_at);
     });
   });
 }

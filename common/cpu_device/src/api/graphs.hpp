@@ -90,7 +90,7 @@ cudaError_t drafted(node_draft& draft, Describe describe) {
 // graph_memory.cpp
 /// A node that allocates memory of a device: its work, and the address that it will have.
 cudaError_t draft_allocation(node_draft& draft, void** pointer, std::size_t bytes, int device,
-                             const void* made_at);
+                             const std::set<int>& reached_by, const void* made_at);
 /// A node that frees such memory.
 cudaError_t draft_free(node_draft& draft, void* pointer);
 /// What a node allocates or frees.

@@ -152,10 +152,12 @@ cudaError_t check_pointer(const launch_site& site, const void* pointer, unsigned
   };
   if (const auto a = find_allocation(pointer)) {
     const int here = current_device();
-    if (a->kind == memory_kind::device && a->device != here && !peer_enabled(here, a->device))
+    if (!may_use(here, *a))
       return wrong("points into memory of device " + std::to_string(a->device) +
                    ", but the kernel runs on device " + std::to_string(here) +
-                   ".\n  Try: cudaSetDevice before the launch, or cudaDeviceEnablePeerAccess.");
+                   ".\n  Try: cudaSetDevice before the launch, or " +
+                   (a->reached_by != nullptr ? "cudaMemPoolSetAccess, since it is of a memory pool."
+                                             : "cudaDeviceEnablePeerAccess."));
     return cudaSuccess;
   }
   if (const auto a = find_freed(pointer))

@@ -5,8 +5,10 @@
 #pragma once
 
 #include <cstddef>
+#include <set>
 
 #include "cpu_device/events.h"
+#include "cpu_device/memory_pools.h"
 #include "cpu_device/runtime_api.h"
 #include "cpu_device/textures.h"
 
@@ -21,6 +23,9 @@ void return_to_pool(void* pointer);
 bool is_pool_memory(void* pointer);
 /// memory_pools.cpp: the host has waited, so pools keep no more than their release thresholds.
 void release_unused_of_pools();
+/// memory_pools.cpp: gives and takes access to memory of device `owner`, all of it or nothing.
+cudaError_t change_access(std::set<int>& reached_by, int owner, const cudaMemAccessDesc* wanted,
+                          std::size_t count);
 /// Tells observers of copies, when the copy runs. `from` is null where bytes are set. `symbol` is
 /// the one of both that is in a __device__ variable, which no allocation need know of.
 void publish_copy(const void* to, const void* from, std::size_t bytes, cudaStream_t stream,
@@ -45,7 +50,8 @@ inline cudaMemcpy3DParms row_copy(const void* to, std::size_t to_pitch, const vo
 bool free_graph_memory(void* pointer);
 bool is_graph_memory(const void* pointer);
 /// The same as nodes of the graph that the stream is captured into.
-cudaError_t capture_allocation(void** pointer, std::size_t bytes, int device, cudaStream_t stream,
+cudaError_t capture_allocation(void** pointer, std::size_t bytes, int device,
+                               const std::set<int>& reached_by, cudaStream_t stream,
                                const void* made_at);
 cudaError_t capture_free(void* pointer, cudaStream_t stream);
 /// graphics.cpp: whether this is the begin of a mapped buffer.

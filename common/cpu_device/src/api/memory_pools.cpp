@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <set>
 #include <vector>
 
@@ -27,6 +28,7 @@ struct CUmemPoolHandle_st {
   std::uint64_t used = 0, used_high = 0;
   // What a GPU would keep mapped. Here the memory of the host is given back at once: this counts.
   std::uint64_t reserved = 0, reserved_high = 0;
+  std::shared_ptr<std::set<int>> reached_by = std::make_shared<std::set<int>>();  // besides device
 
   void reset_allocations() {
     allocations.clear();
@@ -84,7 +86,10 @@ void for_each_pool(const Do& act) {
 
 const bool resets_pools = on_reset(reset_step::pools, [](int device) {
   for_each_pool([&](CUmemPoolHandle_st& pool) {
-    if (pool.device == device) pool.reset_allocations();
+    pool.reached_by->erase(device);
+    if (pool.device != device) return;
+    pool.reset_allocations();
+    pool.reached_by->clear();
   });
 });
 
@@ -96,10 +101,11 @@ cudaError_t from_pool(void** pointer, std::size_t bytes, CUmemPoolHandle_st* poo
   cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
   if (stream != nullptr && cudaStreamIsCapturing(stream, &capture) == cudaSuccess &&
       capture != cudaStreamCaptureStatusNone)
-    return capture_allocation(pointer, bytes, pool->device, stream, made_at);
+    return capture_allocation(pointer, bytes, pool->device, *pool->reached_by, stream, made_at);
   const cudaError_t status = allocate_async(pointer, bytes, pool->device, made_at);
   if (status != cudaSuccess || *pointer == nullptr) return status;
   note(*pool, *pointer, bytes);
+  set_access(*pointer, pool->reached_by);
   if (!keeps_work(stream)) return cudaSuccess;
   close_memory(*pointer);  // nobody may use it before the stream has come to this place
   return enqueue(stream, [memory = *pointer] { open_memory(memory); });
@@ -163,6 +169,35 @@ bool is_pool_memory(void* pointer) {
   for_each_pool(
       [&](const CUmemPoolHandle_st& pool) { found |= pool.allocations.count(pointer) != 0; });
   return found;
+}
+
+cudaError_t change_access(std::set<int>& reached_by, int owner, const cudaMemAccessDesc* wanted,
+                          std::size_t count) {
+  if (wanted == nullptr && count != 0) return fail(cudaErrorInvalidValue);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto& [location, flags] = wanted[i];
+    if (location.type != cudaMemLocationTypeDevice || !is_device(location.id))
+      return fail(cudaErrorInvalidValue, this_call() + ": access is given to devices");
+    if (flags == cudaMemAccessFlagsProtRead)
+      return fail(cudaErrorNotSupported,
+                  this_call() + ": a device gets access to read and to write, or none");
+    if (flags != cudaMemAccessFlagsProtNone && flags != cudaMemAccessFlagsProtReadWrite)
+      return fail(cudaErrorInvalidValue);
+    if (location.id == owner && flags == cudaMemAccessFlagsProtNone)
+      return fail(cudaErrorInvalidValue, this_call() + ": the memory is on device " +
+                                             std::to_string(owner) + ", which always has access");
+    if (location.id != owner && !can_reach(location.id, owner))
+      return fail(cudaErrorInvalidDevice, this_call() + ": device " + std::to_string(location.id) +
+                                              " cannot reach memory of device " +
+                                              std::to_string(owner) +
+                                              " (cudaDeviceCanAccessPeer says so)");
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    reached_by.erase(wanted[i].location.id);
+    if (wanted[i].flags == cudaMemAccessFlagsProtReadWrite && wanted[i].location.id != owner)
+      reached_by.insert(wanted[i].location.id);
+  }
+  return cudaSuccess;
 }
 
 void release_unused_of_pools() {
@@ -274,6 +309,24 @@ cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, std::size_t bytes_to_keep) {
   return call(api::cudaMemPoolTrimTo, [&] {
     if (!is_pool(pool)) return fail(cudaErrorInvalidValue);
     pool->keep(bytes_to_keep);
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* wanted,
+                                 std::size_t count) {
+  return call(api::cudaMemPoolSetAccess, [&] {
+    if (!is_pool(pool)) return fail(cudaErrorInvalidValue);
+    return change_access(*pool->reached_by, pool->device, wanted, count);
+  });
+}
+cudaError_t cudaMemPoolGetAccess(cudaMemAccessFlags* flags, cudaMemPool_t pool,
+                                 cudaMemLocation* location) {
+  return call(api::cudaMemPoolGetAccess, [&] {
+    if (flags == nullptr || !is_pool(pool) || location == nullptr ||
+        location->type != cudaMemLocationTypeDevice || !is_device(location->id))
+      return fail(cudaErrorInvalidValue);
+    const bool reached = location->id == pool->device || pool->reached_by->count(location->id) != 0;
+    *flags = reached ? cudaMemAccessFlagsProtReadWrite : cudaMemAccessFlagsProtNone;
     return cudaSuccess;
   });
 }

@@ -208,6 +208,18 @@ void set_border(texture& t, const cudaChannelFormatDesc& d, const float* color, 
   }
 }
 
+int cube_face(float x, float y, float z, float* at) {
+  const float sizes[] = {std::fabs(x), std::fabs(y), std::fabs(z)};
+  const int axis = sizes[0] >= sizes[1] && sizes[0] >= sizes[2] ? 0 : sizes[1] >= sizes[2] ? 1 : 2;
+  const float ahead[] = {x, y, z};
+  const bool negative = ahead[axis] < 0;
+  const float s = axis == 0 ? (negative ? z : -z) : axis == 2 && negative ? -x : x;
+  const float t = axis == 1 ? (negative ? -z : z) : -y;
+  at[0] = (s / sizes[axis] + 1) / 2;
+  at[1] = (t / sizes[axis] + 1) / 2;
+  return 2 * axis + (negative ? 1 : 0);
+}
+
 // --- reports ------------------------------------------------------------------------------------
 
 void note_misuse(const texture_call& call, cudaError_t error, const std::string& what) {
@@ -237,6 +249,10 @@ std::string shape_name(shape s) {
       return "a layered one-dimensional array";
     case shape_2d_layered:
       return "a layered two-dimensional array";
+    case shape_cubemap:
+      return "a cubemap";
+    case shape_cubemap_layered:
+      return "a layered cubemap";
     case shape_linear:
       return "linear memory";
     default:
@@ -289,11 +305,13 @@ void note_filtered(const texture& t, texture_call call, int dimensions, const fl
 
 void check_fetch(const texture& t, texture_call call, bool wants_float) {
   if ((t.looks_into & call.shapes) == 0) {
-    note_misuse(call, cudaErrorLaunchFailure,
-                "cannot look into " + shape_name(t.looks_into) +
-                    ", which this texture object is made of.\n  Try: tex1Dfetch for linear memory, "
-                    "tex2D for pitched memory and two-dimensional arrays, tex3D for "
-                    "three-dimensional ones, tex1DLayered and tex2DLayered for layers.");
+    note_misuse(
+        call, cudaErrorLaunchFailure,
+        "cannot look into " + shape_name(t.looks_into) +
+            ", which this texture object is made of.\n  Try: tex1Dfetch for linear memory, "
+            "tex2D for pitched memory and two-dimensional arrays, tex3D for "
+            "three-dimensional ones, tex1DLayered and tex2DLayered for layers, texCubemap for "
+            "cubemaps.");
     give_up_block(*current_worker());
   }
   if (wants_float == t.gives_float) return;

@@ -127,6 +127,8 @@ struct resource_shape {
 };
 
 shape shape_of(const cudaArray& a) {
+  if ((a.flags & cudaArrayCubemap) != 0)
+    return (a.flags & cudaArrayLayered) != 0 ? shape_cubemap_layered : shape_cubemap;
   if ((a.flags & cudaArrayLayered) != 0)
     return a.extent.height == 0 ? shape_1d_layered : shape_2d_layered;
   return a.extent.depth != 0 ? shape_3d : a.extent.height != 0 ? shape_2d : shape_1d;
@@ -228,6 +230,7 @@ cudaError_t look_at_resource(const cudaResourceDesc& r, resource_shape& s) {
 }
 
 cudaError_t check_description(const cudaTextureDesc& d, const resource_shape& s) {
+  const bool cube = (s.looks_into & (shape_cubemap | shape_cubemap_layered)) != 0;
   const int dimensions = s.looks_into == shape_linear                          ? 0
                          : (s.looks_into & (shape_1d | shape_1d_layered)) != 0 ? 1
                          : s.looks_into == shape_3d                            ? 3
@@ -236,8 +239,14 @@ cudaError_t check_description(const cudaTextureDesc& d, const resource_shape& s)
     if (static_cast<unsigned>(d.addressMode[i]) > cudaAddressModeBorder)
       return fail(cudaErrorInvalidValue);
   if (static_cast<unsigned>(d.filterMode) > cudaFilterModeLinear ||
-      static_cast<unsigned>(d.readMode) > cudaReadModeNormalizedFloat || d.seamlessCubemap != 0)
+      static_cast<unsigned>(d.readMode) > cudaReadModeNormalizedFloat ||
+      (d.seamlessCubemap != 0 && !cube))
     return fail(cudaErrorInvalidValue);
+  if (d.seamlessCubemap != 0 && d.filterMode == cudaFilterModeLinear)
+    return fail(
+        cudaErrorNotSupported,
+        "cudaCreateTextureObject: the CPU device filters each face of a cubemap alone. Try: "
+        "seamlessCubemap = 0.");
   if (d.sRGB != 0)
     return fail(cudaErrorNotSupported,
                 "cudaCreateTextureObject: the CPU device has no sRGB conversion.");
@@ -268,7 +277,8 @@ void fill_texture(texture& t, const resource_shape& s, const cudaTextureDesc& d)
   t.float_height = static_cast<float>(t.height);
   t.texel_bytes = bytes_of_texel(s.desc);
   t.looks_into = s.looks_into;
-  t.normalized = d.normalizedCoords != 0;
+  const bool cube = (s.looks_into & (shape_cubemap | shape_cubemap_layered)) != 0;
+  t.normalized = d.normalizedCoords != 0 || cube;
   t.gives_float = s.desc.f == cudaChannelFormatKindFloat || normalize;
   bool clamped = !t.normalized;
   for (int i = 0; i < 3; ++i) {
@@ -280,6 +290,7 @@ void fill_texture(texture& t, const resource_shape& s, const cudaTextureDesc& d)
       clamped = clamped && t.mode[i] == cudaAddressModeClamp;
   }
   if (s.looks_into == shape_1d) t.mode[1] = cudaAddressModeClamp;  // tex2D finds its one row
+  if (d.seamlessCubemap != 0) t.mode[0] = t.mode[1] = cudaAddressModeClamp;
   set_border(t, s.desc, d.borderColor, normalize);
   t.read = reader_for(s.desc, linear, normalize);
   t.filters = linear;

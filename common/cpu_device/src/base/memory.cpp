@@ -366,6 +366,11 @@ void set_closed(void* pointer, bool closed, bool of_graph) {
 void close_memory(void* pointer, bool of_graph) { set_closed(pointer, true, of_graph); }
 void open_memory(void* pointer) { set_closed(pointer, false, false); }
 
+void set_access(void* pointer, device_set devices) {
+  const std::unique_lock lock(table_mutex);
+  allocations().at(number(pointer)).reached_by = std::move(devices);
+}
+
 std::optional<allocation> find_allocation(const void* address) {
   const std::shared_lock lock(table_mutex);
   auto it = allocations().upper_bound(number(address));

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "base/shared_file.hpp"
@@ -15,6 +16,9 @@
 #include "cpu_device/runtime_api.h"
 
 namespace cpu_device {
+
+/// The devices that may use memory of a pool, beside its own.
+using device_set = std::shared_ptr<const std::set<int>>;
 
 struct allocation {
   /// Memory that the CPU device made, and that is to be freed.
@@ -33,6 +37,7 @@ struct allocation {
   void* mapping = nullptr;  // with the guard pages
   std::size_t mapping_bytes = 0;
   const void* made_at = nullptr;  // return address of the call that made it
+  device_set reached_by;          // null: not of a pool, and peers may use it
 
   std::shared_ptr<const shared_file> file;  // that has its pages, for other processes; null: none
   bool imported = false;                    // of another process, which has to free it
@@ -58,6 +63,9 @@ bool release(void* pointer, bool device_memory, std::string* why_not);
 /// graph allocates, and that no launch has allocated, or that has been freed since.
 void close_memory(void* pointer, bool of_graph = false);
 void open_memory(void* pointer);
+
+/// From now on these devices may use the allocation that begins here, and not its device's peers.
+void set_access(void* pointer, device_set devices);
 
 /// Puts the pages of the allocation that begins here into a file, where they stay: nobody may use
 /// them meanwhile. The same file each time; null if there cannot be one.

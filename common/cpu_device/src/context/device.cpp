@@ -10,7 +10,6 @@
 #include <set>
 #include <vector>
 
-#include "base/memory.hpp"
 #include "cpu_device.h"
 #include "cpu_device/host_work.h"
 
@@ -153,9 +152,11 @@ bool can_reach(int device, int peer) {
 
 unsigned& device_flags() { return state_of(tls_device).flags; }
 
-bool peer_enabled(int device, int peer) {
+bool may_use(int device, const allocation& a) {
+  if (a.kind != memory_kind::device || a.device == device) return true;
   const std::lock_guard lock(api_mutex());
-  return state_of(device).peers.count(peer) != 0;
+  if (a.reached_by != nullptr) return a.reached_by->count(device) != 0;
+  return state_of(device).peers.count(a.device) != 0;
 }
 bool enable_peer(int peer) { return state_of(tls_device).peers.insert(peer).second; }
 bool disable_peer(int peer) { return state_of(tls_device).peers.erase(peer) != 0; }

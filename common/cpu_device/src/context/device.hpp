@@ -7,6 +7,7 @@
 
 #include <mutex>
 
+#include "base/memory.hpp"
 #include "context/errors.hpp"
 #include "cpu_device/runtime_api.h"
 
@@ -42,8 +43,10 @@ void reset_device(int device);
 unsigned& device_flags();
 /// Whether it could be allowed to use memory of `peer`: set_peer_group().
 bool can_reach(int device, int peer);
-/// Whether `device` may use memory of `peer` (cudaDeviceEnablePeerAccess).
-bool peer_enabled(int device, int peer);
+/// Whether kernels and libraries on `device` may use the allocation: memory of a pool where access
+/// was given (cudaMemPoolSetAccess), other memory where the devices are peers
+/// (cudaDeviceEnablePeerAccess).
+bool may_use(int device, const allocation& a);
 /// For the current device; false if there is nothing to change.
 bool enable_peer(int peer);
 bool disable_peer(int peer);

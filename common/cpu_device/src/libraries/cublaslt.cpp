@@ -21,7 +21,10 @@ struct cublasLtMatmulDescOpaque_t {
   cublasLtPointerMode_t pointer_mode = CUBLASLT_POINTER_MODE_HOST;
   cublasOperation_t transa = CUBLAS_OP_N, transb = CUBLAS_OP_N;
   cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
-  const void* bias = nullptr;
+  void* bias = nullptr;
+  void* aux = nullptr;
+  std::int64_t bias_stride = 0, aux_leading = 0, aux_stride = 0;
+  std::int32_t aux_type = -1, bias_type = -1;
 };
 struct cublasLtMatrixLayoutOpaque_t {
   cudaDataType type;
@@ -61,6 +64,18 @@ place member(cublasLtMatmulDescOpaque_t& product, cublasLtMatmulDescAttributes_t
       return place(product.epilogue);
     case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
       return place(product.bias);
+    case CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE:
+      return place(product.bias_stride);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER:
+      return place(product.aux);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD:
+      return place(product.aux_leading);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE:
+      return place(product.aux_stride);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE:
+      return place(product.aux_type);
+    case CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE:
+      return place(product.bias_type);
   }
   return {};
 }
@@ -157,14 +172,32 @@ struct stored_matrix {
   index batch_stride;
 };
 
+/// What epilogues are made of.
+enum epilogue_parts : unsigned {
+  kRelu = 2,
+  kBias = 4,
+  kRelusGradient = 8,
+  kSumsOfD = 16,
+  kGelu = 32,
+  kGelusGradient = 64,
+  kAux = 128,
+  kSumsOfA = 256,
+  kSumsOfB = 512,
+  kMasked = kRelu | kRelusGradient,
+  kSums = kSumsOfD | kSumsOfA | kSumsOfB,
+};
+
 template <class T>
-T after(T x, cublasLtEpilogue_t epilogue) {
-  if ((epilogue & CUBLASLT_EPILOGUE_RELU) != 0) return x > T(0) ? x : T(0);
-  if ((epilogue & CUBLASLT_EPILOGUE_GELU) != 0) {
-    constexpr T kRootOf2OverPi = T(0.79788456080286535588);
-    return T(0.5) * x * (T(1) + std::tanh(kRootOf2OverPi * (x + T(0.044715) * x * x * x)));
-  }
-  return x;
+constexpr T kRootOf2OverPi = T(0.79788456080286535588);
+template <class T>
+T gelu(T x) {
+  return T(0.5) * x * (T(1) + std::tanh(kRootOf2OverPi<T> * (x + T(0.044715) * x * x * x)));
+}
+template <class T>
+T slope_of_gelu(T x) {
+  const T t = std::tanh(kRootOf2OverPi<T> * (x + T(0.044715) * x * x * x));
+  return T(0.5) * (T(1) + t) +
+         T(0.5) * x * (T(1) - t * t) * kRootOf2OverPi<T> * (T(1) + T(3 * 0.044715) * x * x);
 }
 
 /// T: alpha and beta. Sums and what follows them are of that type, too, but float for half; a
@@ -186,7 +219,7 @@ struct matmul {
       if (transposes(product.transb)) right = right.transposed();
       if constexpr (kMixed) {
         std::vector<sum> x, y, z(static_cast<std::size_t>(d.rows * d.cols));
-        if (static_cast<sum>(alpha.get()) != sum(0))
+        if (static_cast<sum>(alpha.get()) != sum(0) || has(kSumsOfA | kSumsOfB))
           x = converted<sum>(left), y = converted<sum>(right);
         const matrix<sum> result = stored(z.data(), d.rows, d.cols, d.rows);
         calculate(stored<const sum>(x.data(), left.rows, left.cols, left.rows),
@@ -210,15 +243,80 @@ struct matmul {
         for (index i = 0; i < d.rows; ++i) result(i, j) = static_cast<sum>(from(i, j));
     }
     multiply<sum>(static_cast<sum>(alpha.get()), left, right, factor, result);
-    if (product.epilogue == CUBLASLT_EPILOGUE_DEFAULT) return;
-    const Out* const bias = (product.epilogue & CUBLASLT_EPILOGUE_BIAS) != 0
-                                ? static_cast<const Out*>(product.bias)
-                                : nullptr;
+    if (product.epilogue != CUBLASLT_EPILOGUE_DEFAULT) finish(left, right, batch, result);
+  }
+
+  bool has(unsigned parts) const { return (product.epilogue & parts) != 0; }
+
+  /// The sum of term(0) ... first(n - 1).
+  template <class Term>
+  static Out total(index n, Term term) {
+    sum all = 0;
+    for (index i = 0; i < n; ++i) all += term(i);
+    return static_cast<Out>(all);
+  }
+
+  void finish(matrix<const sum> left, matrix<const sum> right, index batch,
+              matrix<sum> result) const {
+    Out* const bias = has(kBias | kSums) ? bias_of(batch) : nullptr;
     for (index j = 0; j < d.cols; ++j)
       for (index i = 0; i < d.rows; ++i) {
-        const sum added = bias != nullptr ? static_cast<sum>(bias[i]) : sum(0);
-        result(i, j) = after(result(i, j) + added, product.epilogue);
+        sum& x = result(i, j);
+        if (has(kBias)) x += static_cast<sum>(bias[i]);
+        const index place = i + j * product.aux_leading;
+        if (has(kMasked)) {
+          unsigned char* const bits = has(kAux) ? mask_of(batch) + place / 8 : nullptr;
+          const auto bit = static_cast<unsigned char>(1U << (place % 8));
+          const bool passes = has(kRelu) ? x >= sum(0) : (*bits & bit) != 0;
+          if (has(kRelu) && bits != nullptr)
+            *bits = static_cast<unsigned char>(passes ? *bits | bit : *bits & ~bit);
+          if (!passes) x = sum(0);
+        } else if (has(kGelu)) {
+          if (has(kAux)) aux_of(batch)[place] = static_cast<Out>(x);
+          x = gelu(x);
+        } else if (has(kGelusGradient)) {
+          x *= slope_of_gelu(static_cast<sum>(aux_of(batch)[place]));
+        }
       }
+    for (index i = 0; i < d.rows && has(kSumsOfD | kSumsOfA); ++i)
+      bias[i] = has(kSumsOfA) ? total(left.cols, [&](index k) { return left(i, k); })
+                              : total(d.cols, [&](index j) { return result(i, j); });
+    for (index j = 0; j < d.cols && has(kSumsOfB); ++j)
+      bias[j] = total(right.rows, [&](index k) { return right(k, j); });
+  }
+
+  Out* bias_of(index batch) const {
+    return static_cast<Out*>(product.bias) + batch * product.bias_stride;
+  }
+  Out* aux_of(index batch) const {
+    return static_cast<Out*>(product.aux) + batch * product.aux_stride;
+  }
+  unsigned char* mask_of(index batch) const {
+    return static_cast<unsigned char*>(product.aux) + batch * product.aux_stride / 8;
+  }
+
+  /// What the epilogue reads or writes beside D.
+  void check_epilogue(routine& on) const {
+    const index unit = has(kMasked) ? 128 : 8;
+    if (has(kAux)) {
+      on.require(product.aux_leading >= d.rows && product.aux_leading % unit == 0,
+                 "the auxiliary buffer's leading dimension is at least D's rows and a multiple of "
+                 "128 for ReLU (it counts bits) and of 8 for GELU");
+      on.require(product.aux_stride % unit == 0,
+                 "the auxiliary buffer's batch stride is a multiple of 128 for ReLU (it counts "
+                 "bits) and of 8 for GELU");
+    }
+    if (!on.ok()) return;
+    for (const index batch : {index{0}, index{d.batch_count} - 1}) {
+      if (has(kBias | kSums))
+        on.array_memory("the bias", bias_of(batch), has(kSumsOfB) ? d.cols : d.rows);
+      if (has(kAux) && has(kMasked))
+        on.array_memory("the auxiliary buffer", mask_of(batch),
+                        ((d.cols - 1) * product.aux_leading + d.rows + 7) / 8);
+      else if (has(kAux))
+        on.matrix_memory("the auxiliary buffer", aux_of(batch), d.rows, d.cols,
+                         product.aux_leading);
+    }
   }
 
   cublasStatus_t submit(routine on, const void* alpha_pointer, const In* A, const In* B,
@@ -245,8 +343,7 @@ struct matmul {
     a.check_memory(on, "A", A), b.check_memory(on, "B", B), d.check_memory(on, "D", D);
     const bool reads_c = on.on_device() || static_cast<sum>(beta.get()) != sum(0);
     if (on.ok() && !in_place && reads_c) c.check_memory(on, "C", C);
-    if ((product.epilogue & CUBLASLT_EPILOGUE_BIAS) != 0)
-      on.array_memory("the bias", static_cast<const Out*>(product.bias), d.rows);
+    if (on.ok()) check_epilogue(on);
     return on.run([self = *this, A, B, C, D] { self.run(A, B, C, D); });
   }
 };
@@ -288,10 +385,26 @@ cublasStatus_t check_kind(const cublasLtMatmulDescOpaque_t& product, cublasLtMat
     case CUBLASLT_EPILOGUE_RELU_BIAS:
     case CUBLASLT_EPILOGUE_GELU:
     case CUBLASLT_EPILOGUE_GELU_BIAS:
+    case CUBLASLT_EPILOGUE_BGRADA:
+    case CUBLASLT_EPILOGUE_BGRADB:
+      break;
+    case CUBLASLT_EPILOGUE_RELU_AUX:
+    case CUBLASLT_EPILOGUE_RELU_AUX_BIAS:
+    case CUBLASLT_EPILOGUE_GELU_AUX:
+    case CUBLASLT_EPILOGUE_GELU_AUX_BIAS:
+    case CUBLASLT_EPILOGUE_DRELU:
+    case CUBLASLT_EPILOGUE_DRELU_BGRAD:
+    case CUBLASLT_EPILOGUE_DGELU:
+    case CUBLASLT_EPILOGUE_DGELU_BGRAD:
+      if (d->order != CUBLASLT_ORDER_COL)
+        return not_there("an epilogue with an auxiliary buffer has a D in columns here");
       break;
     default:
       return not_there("epilogue " + std::to_string(product.epilogue) + " is not there");
   }
+  for (const std::int32_t type : {product.aux_type, product.bias_type})
+    if (type != -1 && type != d->type)
+      return not_there("the bias and the auxiliary buffer are of D's type here");
   if (product.pointer_mode != CUBLASLT_POINTER_MODE_HOST &&
       product.pointer_mode != CUBLASLT_POINTER_MODE_DEVICE)
     return not_there("alpha and beta are single numbers of the host or of the device here");

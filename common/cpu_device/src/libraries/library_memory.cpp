@@ -18,7 +18,7 @@ bool usable_on_device(int device, const char* call, const char* argument, const 
     return false;
   };
   if (const auto a = find_allocation(pointer)) {
-    if (a->kind == memory_kind::device && a->device != device && !peer_enabled(device, a->device))
+    if (!may_use(device, *a))
       return wrong("points into memory of device " + std::to_string(a->device) +
                    ", but the call runs on device " + std::to_string(device) + ".");
     const auto offset = static_cast<std::size_t>(static_cast<const char*>(pointer) - a->begin);
