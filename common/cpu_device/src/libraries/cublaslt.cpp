@@ -248,7 +248,7 @@ struct matmul {
 
   bool has(unsigned parts) const { return (product.epilogue & parts) != 0; }
 
-  /// The sum of term(0) ... first(n - 1).
+  /// The sum of term(0) ... term(n - 1).
   template <class Term>
   static Out total(index n, Term term) {
     sum all = 0;
