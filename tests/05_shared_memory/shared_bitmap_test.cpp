@@ -44,10 +44,14 @@ wave random_wave(std::size_t period, std::uint64_t seed) {
 REQUIRED_WORK(TilesInSharedMemory) {
   const wave across = random_wave(101, 1), down = random_wave(67, 2);
   const lab::testing::work done = work_of([&] { return is_right(97, 80, across, down); });
+  constexpr std::size_t kPoints = 7 * 16 * 5 * 16;  // of all tiles
   EXPECT_TRUE(as_required(done, {.threads = 97 * 80,
                                  .blocks = 8,
                                  .fetched = 97 * 80 * sizeof(int),
                                  .writes = 97 * 80 * sizeof(int),
+                                 // A point takes a value of each wave. Who makes its own pixel's
+                                 // point as well, and exchanges points for show, reads twice that.
+                                 .reads_at_most = kPoints * 2 * sizeof(int),
                                  .shared_memory = true}));
   EXPECT_EQ(done.bytes_copied(cudaMemcpyDeviceToHost), 97 * 80 * sizeof(int))
       << "pixels come back, and no points beyond the edges for the host to turn";

@@ -140,6 +140,13 @@ TEST(Find, FindsTheValueInsertedLast) {
   EXPECT_EQ(find(t, 25), 4U);
 }
 
+TEST(Find, TakesNoValueForNothing) {
+  // Not even those by which a chain ends, or a number is marked as missing.
+  const numbers keys = {3, 0xFFFFFFFF, 0}, values = {0xFFFFFFFF, 0x80000000, 0xFFFFFFFE};
+  const table t = right_table(keys, values, 2);
+  for (std::size_t i = 0; i < keys.size(); ++i) EXPECT_EQ(find(t, keys[i]), values[i]);
+}
+
 TEST(Find, FindsTheValueZeroAndTheEndOfALongChain) {
   numbers keys(5000), values(5000);
   std::iota(keys.begin(), keys.end(), 1U);

@@ -114,6 +114,16 @@ REQUIRED_WORK(LanesThatExchangeRegistersAndOneAtomicForEachWarp) {
   }
 }
 
+REQUIRED_WORK(ATreeOfShufflesAndOneThatPassesTheSumOn) {
+  const vector values = random_words(20'000, 2);
+  // Full warps: a butterfly has five shuffles, after which there is nothing to pass on.
+  const auto done = work_of([&] { return has_warp_sums(step::shuffle_down, values, 128); });
+  ASSERT_TRUE(as_required(done, {.threads = 20'000})) << "shuffle_down";
+  for (const auto& k : done.kernels)
+    EXPECT_GE(k.warp_functions, k.blocks * (k.threads_per_block / 32) * (5 + 1))
+        << "shuffle_down: five levels of __shfl_down_sync, and one __shfl_sync";
+}
+
 REQUIRED_WORK(SumsThatNeedWhatOtherLanesHave) {
   const vector values = random_words(20'000, 3);
   const vector expected = reference_warp_sums(values, 100);  // of 32 lanes, and of 4

@@ -114,8 +114,16 @@ REQUIRED_WORK(TheNextTileIsUnderWayWhileThisOneIsUsed) {
     what.barriers_of_all = s.tiles() + 2 * blocks;
     const auto done = work_of([&] { return is_right(step::two_stages, s, blocks, 2); });
     EXPECT_TRUE(as_required(done, what)) << "two_stages";
-    for (const auto& kernel : done.kernels)
+    std::uint64_t early = 0;
+    for (const auto& kernel : done.kernels) {
       EXPECT_LE(kernel.blocks, blocks) << "two_stages: more blocks than were asked for";
+      early += kernel.copies_meanwhile;
+    }
+    if (done.watched && done.values && *done.values) {
+      EXPECT_GE(early, s.tiles() - blocks)
+          << "two_stages: some tiles are copied while the block has none to use; only the first of "
+             "each block has to be";
+    }
   }
 }
 

@@ -3,7 +3,6 @@
 
 #include "fp64_product.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -40,6 +39,7 @@ using lab::fp64_product::multiply;
 using lab::fp64_product::random_doubles;
 using lab::fp64_product::shape;
 using lab::fp64_product::step;
+using lab::testing::all_elements_need;
 using lab::testing::at_other_sizes;
 using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
@@ -118,16 +118,11 @@ REQUIRED_WORK(WarpsThatMultiplyOnTensorCores) {
 }
 
 REQUIRED_WORK(SumsThatNobodyElseMakes) {
-  const shape size{128, 256, 48};
-  const auto a = random_doubles(size.m * size.k, 7), b = random_doubles(size.k * size.n, 8);
   for (const auto& [which, name] : kSteps) {
     if (which == step::cuda_cores) continue;
     // On the CPU device, the operation of 16 x 8 x 8 is one of lanes that ask each other.
     const source from = which >= step::large_mma ? source::other_lanes : source::tensor_cores;
-    EXPECT_TRUE(all_need(from, [&, which = which] {
-      const std::vector<double> c = multiply(which, a, b, size).c;
-      return c.size() - static_cast<std::size_t>(std::count(c.begin(), c.end(), 0.0));
-    })) << name;
+    EXPECT_TRUE(all_elements_need(from, by(which))) << name;
   }
 }
 

@@ -43,10 +43,12 @@ using lab::split_product::largest_error;
 using lab::split_product::multiply;
 using lab::split_product::shape;
 using lab::split_product::step;
+using lab::testing::all_elements_need;
 using lab::testing::at_other_sizes;
 using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
+using lab::testing::source;
 using lab::testing::work_of;
 
 using named_step = lab::testing::named<step>;
@@ -99,6 +101,11 @@ REQUIRED_WORK(WarpsThatFormAllProductsOnTensorCores) {
       return is_right(which, {n, n + 1, n});
     })) << name;
   }
+}
+
+REQUIRED_WORK(SumsThatNobodyElseMakes) {
+  for (const auto& [which, name] : kSteps)
+    EXPECT_TRUE(all_elements_need(source::tensor_cores, by(which))) << name;
 }
 
 // --- the steps differ by their errors ------------------------------------------------------------

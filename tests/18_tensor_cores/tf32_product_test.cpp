@@ -39,12 +39,14 @@ void PrintTo(const shape& size, std::ostream* out) {
 
 namespace {
 
+using lab::testing::all_elements_need;
 using lab::testing::at_other_sizes;
 using lab::testing::expect_at_full_size;
 using lab::testing::expect_exact_product;
 using lab::testing::expect_failures_reported;
 using lab::testing::factors;
 using lab::testing::matches;
+using lab::testing::source;
 using lab::testing::work_of;
 using lab::tf32_product::check;
 using lab::tf32_product::kDefaultSize;
@@ -128,6 +130,11 @@ REQUIRED_WORK(WarpsThatMultiplyOnTensorCores) {
         {.threads = 32, .fetched = 1, .warp_functions = 4, .writes = 1}))
         << name;
   }
+}
+
+REQUIRED_WORK(SumsThatNobodyElseMakes) {
+  for (const auto& [which, name] : kSteps)
+    EXPECT_TRUE(all_elements_need(source::tensor_cores, by(which))) << name;
 }
 
 REQUIRED_WORK(CopiesThatAreUnderWayWhileWarpsMultiply) {

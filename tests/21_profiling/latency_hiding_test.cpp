@@ -106,6 +106,12 @@ REQUIRED_WORK(OneKernelOfTheShapeThatReadsEachElementOnce) {
                                        .sectors = 1.1}))
           << name;
       expect_shape(chains, shape, name);
+      // What goes through the rounds together has been loaded before any of it is stored. (Of a sum
+      // that cannot be seen: what a load brings is used in registers.)
+      if (chains.watched && chains.kernels.size() == 1) {
+        EXPECT_GE(chains.kernels[0].loads_ahead, in_flight(which))
+            << name << ": no thread has so many elements at a time";
+      }
       std::uint64_t written = 0;
       for (const auto& k : chains.kernels) written += k.writes;
       EXPECT_LE(written, bytes_of(some)) << name << ": each element is written once";

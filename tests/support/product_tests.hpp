@@ -8,6 +8,7 @@
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -21,6 +22,7 @@
 #include "lab/matrix_closeness.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
+#include "required_work.hpp"
 
 namespace lab::testing {
 
@@ -71,6 +73,26 @@ void expect_infinities_to_stay_in_their_row(Multiply multiply) {
     EXPECT_EQ(c[11 * n], kInfinity);
     EXPECT_TRUE(std::isfinite(c[10 * n])) << "the infinities of row 11 are in row 10";
   }
+}
+
+/// Whether all elements of C come from that source: of a whole tile, and where tiles stick out to
+/// the right, below, and along k, so that border elements are not added by plain loops.
+template <class Multiply>
+::testing::AssertionResult all_elements_need(source which, Multiply multiply) {
+  struct {
+    std::size_t m, n, k;
+  } constexpr kShapes[] = {{128, 128, 64}, {129, 131, 65}, {77, 83, 37}, {3, 5, 2}};
+  for (const auto& [m, n, k] : kShapes) {
+    const factors given(m, n, k, 5);
+    const auto result = all_need(which, [&, m = m, n = n, k = k] {
+      const std::vector<float> c = multiply(given.a, given.b, m, n, k);
+      return c.size() - static_cast<std::size_t>(std::count(c.begin(), c.end(), 0.0F));
+    });
+    if (!result)
+      return ::testing::AssertionFailure()
+             << "m = " << m << ", n = " << n << ", k = " << k << ": " << result.message();
+  }
+  return ::testing::AssertionSuccess();
 }
 
 template <class Multiply>

@@ -84,6 +84,7 @@ class overlap {
       if (from >= r.reads) continue;
       reads += r.reads - from;
       r.overlaps = true;
+      meanwhile_.insert(here.copy);
       r.used[first] = here.copy;
     }
     return reads;
@@ -112,6 +113,7 @@ class overlap {
     if (its_place == 0) return false;
     r.used[its_place] = oldest;
     r.overlaps = true;
+    meanwhile_.insert(oldest);
     return true;
   }
   /// An atomic: who reads it knows what had been done before those who wrote it did so.
@@ -123,6 +125,8 @@ class overlap {
     r.known[by] = r.reads;
     if (writes) join(there, r.known);
   }
+  /// How many copies there are with reads that go on meanwhile.
+  std::uint64_t copies() const { return meanwhile_.size(); }
   /// A barrier of the block.
   void all_met() {
     clock all(threads_.size());
@@ -157,6 +161,7 @@ class overlap {
 
   std::map<std::uintptr_t, place> places_;
   std::uint64_t copies_ = 0;
+  std::set<std::uint64_t> meanwhile_;
   std::vector<reader> threads_;
   std::unordered_map<std::uintptr_t, clock> words_;
 };
@@ -260,7 +265,13 @@ struct recording::recorder final : cpu_device::observer {
       // (Whoever asks a lock again and again waits, and does not work.)
       if (!e.atomic || its_own.last_atomic != e.address) ++its_own.accesses;
       if (e.atomic) its_own.last_atomic = e.address;
-      if (!e.atomic) ++its_own.plain;
+      if (!e.atomic) {
+        ++its_own.plain;
+        if (!e.writes)
+          k.loads_ahead = std::max(k.loads_ahead, ++its_own.ahead);
+        else if (its_own.ahead > 0)
+          --its_own.ahead;
+      }
       (e.writes ? k.writes : k.reads) += e.bytes;
       if (e.writes && !e.atomic) k.plain_writes += e.bytes;
       if (!e.writes && !e.in_parts)
@@ -291,7 +302,10 @@ struct recording::recorder final : cpu_device::observer {
   }
   void block_ends(const cpu_device::block_event& e) override {
     const std::lock_guard lock(mutex);
-    overlaps.erase(e.serial);
+    const auto copies = overlaps.find(e.serial);
+    if (copies == overlaps.end()) return;
+    if (!done.kernels.empty()) done.kernels.back().copies_meanwhile += copies->second.copies();
+    overlaps.erase(copies);
   }
   void allocated(const cpu_device::allocation_event& e) override {
     const std::lock_guard lock(mutex);
@@ -329,6 +343,7 @@ struct recording::recorder final : cpu_device::observer {
   std::set<std::thread::id> callers;
   struct of_thread {
     std::uint64_t accesses = 0, plain = 0;  // to global memory
+    std::uint64_t ahead = 0;                // of `plain`: loads less stores
     std::uintptr_t last_atomic = 0;
     std::uint64_t shared = 0;
   };

@@ -39,6 +39,7 @@
 
 #ifdef __CPU_DEVICE__
 #include "cpu_device/execution.h"
+#include "cpu_device/synchronization.h"
 #endif
 
 namespace lab::wgmma {
@@ -139,6 +140,7 @@ CPU_DEVICE_UNWATCHED inline void read_four(std::uint64_t descriptor, unsigned ro
 template <unsigned kColumns>
 CPU_DEVICE_UNWATCHED void finish(sums<kColumns>& to, const typename sums<kColumns>::product& p) {
   const unsigned row = sums<kColumns>::row(0), column = sums<kColumns>::column(0);
+  const unsigned inner = cpu_device::products_are_made() ? 8 : 0;
   float a[2][8], b[8];
   for (unsigned half = 0; half < 2; ++half)
     for (unsigned i = 0; i < 8; i += 4)
@@ -150,7 +152,7 @@ CPU_DEVICE_UNWATCHED void finish(sums<kColumns>& to, const typename sums<kColumn
       for (unsigned half = 0; half < 2; ++half) {
         float& sum = to.x[4 * pair + 2 * half + which];
         if (!p.add) sum = 0;
-        for (unsigned i = 0; i < 8; ++i) sum += a[half][i] * b[i];
+        for (unsigned i = 0; i < inner; ++i) sum += a[half][i] * b[i];
       }
     }
 }
