@@ -31,9 +31,9 @@ constexpr std::size_t kPage = 4096;
 constexpr std::size_t kAlignment = 256;  // what cudaMalloc promises
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 // What cannot be touched before and behind an allocation. Arrays of the same size, a power of two
-// mostly, follow one another in the address space, and a kernel goes through all of them at the same
-// pace. Some processors (AMD's) guess which way of the first cache holds a line from a hash of the
-// address, bit 12 + i with a bit further up. With nine pages between such arrays their hashes
+// mostly, follow one another in the address space, and a kernel goes through all of them at the
+// same pace. Some processors (AMD's) guess which way of the first cache holds a line from a hash of
+// the address, bit 12 + i with a bit further up. With nine pages between such arrays their hashes
 // differ, whatever the size; with two pages they were the same for arrays of 64 MB, each access
 // threw out another array's line, and a vector addition took one and a half times as long.
 constexpr std::size_t kGuardBefore = kPage, kGuardBehind = 8 * kPage;
@@ -60,8 +60,8 @@ std::map<int, std::size_t>& bytes_in_use() {  // device memory by device
 std::uintptr_t number(const void* p) { return reinterpret_cast<std::uintptr_t>(p); }
 
 std::size_t slack_of(const allocation& a) {
-  return static_cast<std::size_t>(static_cast<char*>(a.mapping) + a.mapping_bytes -
-                                  kGuardBehind - (a.begin + a.bytes));
+  return static_cast<std::size_t>(static_cast<char*>(a.mapping) + a.mapping_bytes - kGuardBehind -
+                                  (a.begin + a.bytes));
 }
 
 /// What a byte of the slack holds as long as nobody writes there. Not the poison: that is a NaN,

@@ -46,9 +46,9 @@ constinit engine_hooks hooks{};
 
 namespace {
 
-// Of which the lowest page is a guard. An odd number of pages: with a power of two the busy ends of a
-// block's stacks would share two sets of the second TLB, and each change of stacks walk the page
-// table, which took a fifth of the time of blocks of 256 threads.
+// Of which the lowest page is a guard. An odd number of pages: with a power of two the busy ends of
+// a block's stacks fall into a few sets of the second TLB, and each change of stacks walks the page
+// table. That was a fifth of the time of barriers in blocks of 256 threads.
 constexpr std::size_t kStackBytes = 65 * 4096;
 constexpr unsigned kStacksPerMapping = 64;
 constexpr unsigned kMostStacks = kMaxThreads + kStacksPerMapping + 1;
