@@ -30,6 +30,13 @@ namespace {
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kAlignment = 256;  // what cudaMalloc promises
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
+// What cannot be touched before and behind an allocation. Arrays of the same size, a power of two
+// mostly, follow one another in the address space, and a kernel goes through all of them at the
+// same pace. Some processors (AMD's) guess which way of the first cache holds a line from a hash of
+// the address, bit 12 + i with a bit further up. With nine pages between such arrays their hashes
+// differ, whatever the size; with two pages they were the same for arrays of 64 MB, each access
+// threw out another array's line, and a vector addition took one and a half times as long.
+constexpr std::size_t kGuardBefore = kPage, kGuardBehind = 8 * kPage;
 constexpr std::size_t kMaxFreed = 256;
 std::atomic<int> poison_byte{0xFF};
 std::atomic<bool> leaks_are_excused = false;
@@ -53,7 +60,7 @@ std::map<int, std::size_t>& bytes_in_use() {  // device memory by device
 std::uintptr_t number(const void* p) { return reinterpret_cast<std::uintptr_t>(p); }
 
 std::size_t slack_of(const allocation& a) {
-  return static_cast<std::size_t>(static_cast<char*>(a.mapping) + a.mapping_bytes - kPage -
+  return static_cast<std::size_t>(static_cast<char*>(a.mapping) + a.mapping_bytes - kGuardBehind -
                                   (a.begin + a.bytes));
 }
 
@@ -144,17 +151,17 @@ std::size_t device_bytes_in_use(int device) {
 
 namespace {
 
-char* low_of(const allocation& a) { return static_cast<char*>(a.mapping) + kPage; }
-std::size_t room_of(const allocation& a) { return a.mapping_bytes - 2 * kPage; }
+char* low_of(const allocation& a) { return static_cast<char*>(a.mapping) + kGuardBefore; }
+std::size_t room_of(const allocation& a) { return a.mapping_bytes - kGuardBefore - kGuardBehind; }
 
 /// Finds a place for `bytes` bytes and the guard pages: pages of `file`, or new ones (-1).
 bool map_pages(allocation& a, std::size_t bytes, int file) {
   const std::size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
   const std::size_t room = (rounded + kPage - 1) / kPage * kPage;
-  const std::size_t total = room + 2 * kPage;
+  const std::size_t total = kGuardBefore + room + kGuardBehind;
   void* map = mmap(nullptr, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (map == MAP_FAILED) return false;
-  char* low = static_cast<char*>(map) + kPage;
+  char* low = static_cast<char*>(map) + kGuardBefore;
   if (file < 0 ? mprotect(low, room, PROT_READ | PROT_WRITE) != 0
                : mmap(low, room, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) ==
                      MAP_FAILED) {
