@@ -66,6 +66,9 @@ endif()
 add_library(lab_settings INTERFACE)
 target_compile_options(lab_settings INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic>
+  # g++ looks for memory to use again when it has this much (KiB), by default at 128 MiB. That takes up to an
+  # eighth of its time and saves a fifth of the memory.
+  $<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-heapsize=524288>
   # Contracting a*b+c would give other bits on machines with a fused multiply-add.
   $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>
   $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>

@@ -66,6 +66,8 @@ library_call::library_call(const char* name, unsigned rules, int usual_error,
   library_calls = this;
 }
 
+running_call::running_call(const call_info& info) : info_(info) { begin(); }
+
 void running_call::begin() {
   const unsigned rules = info_.rules;
   // Without the lock: the host thread that launched the kernel holds it, and waits for the kernel.

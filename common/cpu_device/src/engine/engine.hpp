@@ -396,7 +396,7 @@ struct remote_shared {
 bool find_remote(const worker& w, const void* address, remote_shared& found);
 /// The address of such a place in the worker's own shared memory.
 std::uintptr_t own_shared(const worker& w, std::uintptr_t offset);
-std::string describe_stuck_cluster(worker& w);
+[[gnu::cold]] std::string describe_stuck_cluster(worker& w);
 
 /// Gives the running block up: writes nothing, jumps out of it.
 [[noreturn]] void give_up_block(worker& w);
@@ -487,14 +487,16 @@ constexpr std::size_t kSharedGuard = 4096;             // what cannot be touched
 // faults.cpp: texts
 /// Number `index` of a declaration's names, "a, b".
 std::string shared_name(std::string_view names, unsigned index);
-std::string describe_stuck_block(worker& w);
-std::string describe_divergence(worker& w);  // of describe_stuck_block(): without the advice
-std::string describe_stuck_grid(worker& w);
-std::string describe_fault(worker& w, cudaError_t& error);
-std::string describe_time_limit(worker& w);
+// Cold, so that the compiler spends no time on making them fast.
+[[gnu::cold]] std::string describe_stuck_block(worker& w);
+/// describe_stuck_block() without the advice.
+[[gnu::cold]] std::string describe_divergence(worker& w);
+[[gnu::cold]] std::string describe_stuck_grid(worker& w);
+[[gnu::cold]] std::string describe_fault(worker& w, cudaError_t& error);
+[[gnu::cold]] std::string describe_time_limit(worker& w);
 /// What the threads of the block do, for the report of a deadlock.
-std::string describe_threads(worker& w);
-std::string describe_deadlock(const running_launch& launch);
-std::string describe_block(const worker& w);
+[[gnu::cold]] std::string describe_threads(worker& w);
+[[gnu::cold]] std::string describe_deadlock(const running_launch& launch);
+[[gnu::cold]] std::string describe_block(const worker& w);
 
 }  // namespace cpu_device

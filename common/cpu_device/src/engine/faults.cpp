@@ -170,7 +170,8 @@ struct waiting_place {
   std::vector<unsigned> threads;
 };
 
-void add_place(std::vector<waiting_place>& places, const fiber& f, const std::string& extra = {}) {
+[[gnu::cold]] void add_place(std::vector<waiting_place>& places, const fiber& f,
+                             const std::string& extra = {}) {
   const std::string text = std::string(f.what) + " at " + place(f.file, f.line) + extra;
   for (auto& p : places)
     if (p.text == text) {
@@ -207,7 +208,7 @@ std::string describe_block(const worker& w) {
 }
 
 namespace {
-std::string describe_waiting(worker& w, bool& warp_function) {
+[[gnu::cold]] std::string describe_waiting(worker& w, bool& warp_function) {
   std::vector<waiting_place> places;
   std::set<unsigned> waiting;
   warp_function = false;

@@ -99,8 +99,9 @@ void break_grid(running_launch& launch) { break_meeting(*launch.meeting); }
 namespace {
 /// `number_of`: of a block of the meeting, in the grid.
 template <class Number>
-std::string describe_meeting(worker& w, const grid_meeting& m, const char* whose,
-                             const char* barrier, const char* everyone, Number number_of) {
+[[gnu::cold]] std::string describe_meeting(worker& w, const grid_meeting& m, const char* whose,
+                                           const char* barrier, const char* everyone,
+                                           Number number_of) {
   std::map<std::pair<std::string, int>, std::vector<unsigned>> places;
   std::vector<unsigned> gone;
   for (std::uint32_t b = 0; b < m.blocks; ++b) {

@@ -73,7 +73,7 @@ unsigned live_lanes(const worker& w, unsigned warp, const fiber* running) {
   return lanes;
 }
 
-void warn_of_group(worker& w, unsigned warp, const warp_group& group, unsigned here) {
+[[gnu::cold]] void warn_of_group(worker& w, unsigned warp, const warp_group& group, unsigned here) {
   std::vector<unsigned> gone;
   for (unsigned lane = 0; lane < 32; ++lane)
     if (((group.mask & ~here) >> lane & 1U) != 0) gone.push_back(warp * 32 + lane);
