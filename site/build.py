@@ -97,6 +97,15 @@ BOX_OF_FILES = r""":::{container} exercise-files
 LEXERS = {".cu": "cuda", ".hpp": "cpp", ".cpp": "cpp", ".h": "cpp", ".py": "python", ".md": "none"}
 
 
+def _with_closed_answer(hint: "re.Match[str]") -> str:
+    """A hint whose first paragraph, the question, can be thought about before the rest is seen."""
+    title, question, *answer = hint[0].strip().split("\n\n", 2)
+    if not answer:
+        return hint[0]
+    begin = '<details class="answer"><summary>Answer</summary>'
+    return f"{title}\n\n{question}\n\n{begin}\n\n{answer[0]}\n\n</details>\n\n"
+
+
 class Site:
     """What the site, or a book, consists of; stage() writes it to a folder, as Sphinx wants it."""
 
@@ -240,6 +249,8 @@ class Site:
         if folder == "hints":
             back = next(self._way_back(each) for each in self.exercises if each.full_name == own)
         title, _, rest = text.partition("\n")
+        if folder == "hints":
+            rest = re.sub(r"(?ms)^## \d+\..*?(?=^## \d+\.|\Z)", _with_closed_answer, rest)
         return f"{title}\n\n{back}{rest}"
 
     @staticmethod

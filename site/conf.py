@@ -49,6 +49,7 @@ html_title = "CUDA Labs"
 html_context = {"lab_version": describe(ROOT)}
 templates_path = ["templates"]
 html_static_path = ["static", str(Path(SETTINGS["folder"]) / "static")]
+html_favicon = "static/favicon.svg" if SITE else None
 html_css_files = ["site.css" if SITE else "book.css", "diagrams.css"]
 html_css_files += ["print.css"] if SETTINGS["builder"] == "singlehtml" else []
 html_js_files = ["site.js"] if SITE else []
@@ -213,19 +214,39 @@ def _explorers(app, pagename, templatename, context, doctree):
         app.add_css_file("explorers/explorers.css")
 
 
+_DESCRIBED = 200  # characters: search engines show about as many
+
+
+def _description(app, pagename, templatename, context, doctree):
+    """What search engines and messengers show of a page: its first paragraph of two sentences or a
+    long one."""
+    paragraphs = doctree.findall(nodes.paragraph) if doctree else []
+    texts = (" ".join(each.astext().split()) for each in paragraphs)
+    text = next((each for each in texts if len(each) >= 80), "A CUDA course that runs anywhere.")
+    if len(text) > _DESCRIBED:
+        text = text[:_DESCRIBED].rsplit(" ", 1)[0] + " …"
+    title = re.sub("<.*?>", "", context.get("title") or project)
+    tags = {"og:title": html.unescape(title), "og:description": text, "og:type": "article"}
+    lines = [f'<meta name="description" content="{html.escape(text)}">']
+    lines += [f'<meta property="{k}" content="{html.escape(v)}">' for k, v in tags.items()]
+    context["metatags"] = "\n".join([context.get("metatags", ""), *lines])
+
+
 def _animations(app, pagename, templatename, context, doctree):
     if doctree and any("images/" in i["uri"] for i in doctree.findall(nodes.image)):
         app.add_js_file("animations.js", loading_method="defer")
 
 
 def _languages(app, pagename, templatename, context, doctree):
-    """Screen readers choose their voice by it. Before and after a translated page come the English
-    page's neighbours, in the same language if they are there."""
+    """Screen readers choose their voice by it. Before and after a page come the English pages
+    beside it, in the page's language if they are there."""
     language = context["language"] = _language(pagename)
-    if language == "en":
-        return
-    _, *around = app.builder.relations.get(pagename.partition("/")[2]) or (None, None, None)
-    for kind, page in zip(("prev", "next"), around):
+    english = pagename if language == "en" else pagename.partition("/")[2]
+    for kind, side in (("prev", 1), ("next", 2)):
+        page = english
+        while page := (app.builder.relations.get(page) or (None, None, None))[side]:
+            if _language(page) == "en":
+                break
         context[kind] = page and {
             "link": app.builder.get_relative_uri(pagename, _in_language(app, page, language)),
             "title": _title(app, _in_language(app, page, language)),
@@ -318,6 +339,7 @@ def setup(app):
     app.connect("html-page-context", _languages)
     if SITE:
         app.connect("html-page-context", _animations)
+        app.connect("html-page-context", _description)
         app.connect("html-page-context", _contents_are_made_once, priority=100)  # before the theme
         app.connect("build-finished", _words_of_the_theme)
     else:

@@ -82,4 +82,8 @@ document.addEventListener("DOMContentLoaded", () => {
     each.area.addEventListener("scroll", () => showEdges(each), {passive: true});
   }
   window.addEventListener("resize", () => areas.forEach(showEdges));
+  // On paper nothing can be opened.
+  window.addEventListener("beforeprint", () => {
+    for (const answer of document.querySelectorAll("details.answer")) answer.open = true;
+  });
 });

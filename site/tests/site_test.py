@@ -50,7 +50,7 @@ import api
 import words
 from diagrams import drawings, registry
 
-from lablib import benchmark_page, counters, exercises, profile_page, translations, version
+from lablib import benchmark_page, counters, exercises, hints, profile_page, translations, version
 from lablib.drawing import style
 from lablib.grading import reports
 
@@ -199,6 +199,13 @@ class FilesTest(unittest.TestCase):
             chapter = r"\d\d_\w+" if name.startswith("hints/") else re.escape(Path(name).stem)
             self.assertRegex(article, rf'href="\.\./(\.\./)?{chapter}\.html', name)
 
+    def test_answers_of_hints_are_closed_until_they_are_asked_for(self) -> None:
+        for exercise in exercises.find_exercises(ROOT):
+            text = (SITE / f"hints/{exercise.full_name}.html").read_text(encoding="utf-8")
+            found = [hint for hint in hints.read_hints(exercise.hints_file) if hint.question]
+            self.assertEqual(text.count('<details class="answer">'), len(found), exercise.id)
+            self.assertEqual(text.count("</details>"), len(found), exercise.id)
+
     def test_chapters_have_drawings_say_how_a_professional_does_it_and_what_to_read(self) -> None:
         drawn = "|".join(drawings.names())
         for page in sorted((ROOT / "docs").glob("[0-9][0-9]_*.md")):
@@ -283,6 +290,15 @@ class FilesTest(unittest.TestCase):
         for name in ("index.html", "api/cpu_device.html"):
             text = (SITE / name).read_text(encoding="utf-8")
             self.assertIn(f'<span class="sidebar-version" lang="en">{version.read(ROOT)}', text)
+
+    def test_pages_say_what_they_are_about(self) -> None:
+        for name in ("index.html", "05_shared_memory.html", "pl/01_getting_started.html"):
+            text = (SITE / name).read_text(encoding="utf-8")
+            said = re.findall(r'<meta name="description" content="([^"]{60,210})">', text)
+            self.assertEqual(len(said), 1, name)
+            self.assertIn(f'<meta property="og:description" content="{said[0]}">', text)
+            self.assertRegex(text, r'<meta property="og:title" content="[^"<]+">')
+            self.assertRegex(text, r'<link rel="shortcut icon" href="[^":]*favicon\.svg"')
 
     def test_options_keep_their_two_hyphens(self) -> None:
         text = (SITE / "benchmarks/part_i.html").read_text(encoding="utf-8")
@@ -475,6 +491,15 @@ class TranslationsTest(unittest.TestCase):
             self.assertEqual(len(english), 2, name)
             wanted = [f"{language}/{e}" if f"{language}/{e}" in pages else e for e in english]
             self.assertEqual(own, wanted)
+
+    def test_no_english_page_leads_on_to_a_translated_one(self) -> None:
+        for name in built_pages():
+            text = (SITE / name).read_text(encoding="utf-8")
+            if '<html class="no-js" lang="en"' not in text:
+                continue
+            for language in translations.LANGUAGES:
+                around = rf'class="(?:next|prev)-page" href="(?:\.\./)*{language}/'
+                self.assertNotRegex(text, around, name)
 
     def test_links_to_english_pages_say_so_and_the_contents_lead_to_translated_ones(self) -> None:
         for path in translations.all_pages(ROOT):
@@ -1496,6 +1521,7 @@ class ExplorersTest(unittest.TestCase):
         field.send_keys(" +")
         alert = self.browser.find_element(By.CSS_SELECTOR, ".problem")
         self.assertEqual(alert.text, "The expression ends too early.")
+        self.assertEqual(self.facts(), {})
         field.clear()
         field.send_keys("i / 0")
         self.assertEqual(alert.text, "Division by zero.")

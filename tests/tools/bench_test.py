@@ -408,7 +408,8 @@ class ChartTest(unittest.TestCase):
         self.assertEqual(1, len(self.elements(ladder, "rect", "blue")))
         circles = self.elements(sweep, "circle", "blue")
         squares = self.elements(sweep, "rect", "orange")
-        self.assertEqual((3, 2), (len(circles), len(squares)))
+        # One for each point, and one beside the line's name.
+        self.assertEqual((3 + 1, 2 + 1), (len(circles), len(squares)))
         across = [float(circle.get("cx")) for circle in circles]
         self.assertEqual(sorted(across), across)
         self.assertLess(float(squares[0].get("y")), float(circles[0].get("cy")))  # faster: higher
@@ -427,7 +428,7 @@ class ChartTest(unittest.TestCase):
         self.assertIn(">05.1 dot_product: each step", ladder)
         self.assertIn("a: 2.00 on 2, 2.00 on 4; b: 1.50 on 2. Measured on", scaling)
         circles = [float(e.get("cy")) for e in self.elements(scaling, "circle", "blue")]
-        self.assertEqual(3, len(circles))
+        self.assertEqual(3 + 1, len(circles))
         self.assertGreater(circles[0], circles[1])  # two devices: higher up
         self.assertEqual(circles[1], circles[2])
         self.assertNotIn(">c</text>", scaling)  # never measured on one

@@ -283,7 +283,7 @@ def _ladder(name: str, exercise: str, data: _Data, report: Report) -> Picture:
 
 
 _RIGHT, _TOP, _BOTTOM = 210, 60, 316  # the plotted area; its left is behind the rates
-_End = Tuple[float, float, str, str]  # of a line: x, y, its name and colour
+_End = Tuple[float, float, str, int]  # of a line: x, y, its name and number
 
 
 def _sweep(name: str, exercise: str, data: _Data, report: Report) -> Picture:
@@ -322,7 +322,7 @@ def _sweep(name: str, exercise: str, data: _Data, report: Report) -> Picture:
     ends: List[_End] = []
     if drawn:
         c.line(left, y(limit), WIDTH - _RIGHT, y(limit), "dashed")
-        ends.append((WIDTH - _RIGHT, y(limit), "copy in device memory", "muted"))
+        ends.append((WIDTH - _RIGHT, y(limit), "copy in device memory", -1))
     words = []
     for number, series in enumerate(shown):
         order = sorted(series.rates.items(), key=lambda each: data.place(each[0]))
@@ -362,7 +362,7 @@ def _scaling(
     above = "times as fast as one device"
     c = _plot(heading, len(speedups) + 1, left, beside, below, "devices", above)
     c.line(x(1), y(1), x(most), y(most), "dashed")
-    ends: List[_End] = [(x(most), y(most), "ideal", "muted")]
+    ends: List[_End] = [(x(most), y(most), "ideal", -1)]
     words = []
     for number, (step, by_count) in enumerate(speedups.items()):
         points = [(x(count), y(speedup)) for count, speedup in by_count.items()]
@@ -401,22 +401,25 @@ def _plot(
 def _line(
     c: Canvas, number: int, name: str, points: Sequence[Tuple[float, float]], style: str = ""
 ) -> _End:
-    """Draws line `number` of a chart through its points."""
+    """Draws line `number` of a chart through its points. Marks tell lines of one colour apart."""
     colour = _COLOURS[number % len(_COLOURS)]
     if len(points) > 1:
         c.curve(points, f"{colour} thick{style}")
     for x, y in points:
         c.mark(number, x, y, colour)
-    return (*points[-1], name, colour)
+    return (*points[-1], name, number)
 
 
 def _name_lines(c: Canvas, ends: List[_End]) -> None:
-    """Writes each line's name beside its end, in a column."""
+    """Writes each line's name beside its end, in a column, with its mark."""
     ends = sorted(ends, key=lambda end: end[1])
     places = _spread([end[1] for end in ends], 17, c.height - 74)
-    for (x, y, text, colour), place in zip(ends, places):
+    for (x, y, text, number), place in zip(ends, places):
+        colour = "muted" if number < 0 else _COLOURS[number % len(_COLOURS)]
         c.curve([(x + 6, y), (WIDTH - _RIGHT + 14, place)], "grid")
-        c.text(WIDTH - _RIGHT + 18, place + 4, text, f"small code {colour}")
+        if number >= 0:
+            c.mark(number, WIDTH - _RIGHT + 20, place, colour)
+        c.text(WIDTH - _RIGHT + 30, place + 4, text, f"small code {colour}")
 
 
 def _spread(places: Sequence[float], gap: float, most: float) -> List[float]:

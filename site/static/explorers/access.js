@@ -49,6 +49,8 @@ LabPage.explorers.access = (place) => {
       problem.textContent = "";
     } catch (error) {
       problem.textContent = error.message;
+      numbers.show([]);  // results would be those of what was there before
+      for (const part of [sectors, banks]) part.replaceChildren();
       return;
     }
     const cost = LabModels.access(indices, size, start.value * size);

@@ -29,6 +29,8 @@ LabPage.explorers.roofline = (place) => {
     const [p, b, x] = [peak, bandwidth, own].map((f) => Number(f.value.trim() === "" ? NaN : f.value));
     if (![p, b, x].every((v) => v >= LEAST && v <= MOST)) {
       problem.textContent = `All three must be numbers from ${LEAST} to ${format(MOST)}.`;
+      numbers.show([]);  // results would be those of what was there before
+      for (const part of [picture, rows]) part.replaceChildren();
       return;
     }
     problem.textContent = "";

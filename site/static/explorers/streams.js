@@ -47,6 +47,8 @@ LabPage.explorers.streams = (place) => {
       problem.textContent = "";
     } catch (error) {
       problem.textContent = error.message;
+      numbers.show([]);  // results would be those of what was there before
+      for (const part of [picture, rows]) part.replaceChildren();
       return;
     }
     numbers.show([
