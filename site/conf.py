@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from docutils import nodes
+from sphinx import addnodes
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "site")]
@@ -57,7 +58,8 @@ html_copy_source = False
 html_show_sphinx = False
 html_show_sourcelink = False
 html_permalinks_icon = "#"
-html_use_index = epub_use_index = False  # of words that Sphinx was told to put there: none
+html_use_index = epub_use_index = False  # its words are the glossary's, which is a page
+html_search_scorer = str(ROOT / "site/static/scorer.js")
 html_theme_options = (
     {}
     if not SITE
@@ -173,7 +175,8 @@ def _repository_anchors(app, doctree):
 
 
 def _terms_have_anchors(app, doctree):
-    """Each term of the glossary: a paragraph that begins with it, in bold."""
+    """Each term of the glossary: a paragraph that begins with it, in bold. Search finds it first,
+    by each of its names."""
     if app.env.current_document.docname != "glossary":
         return
     for paragraph in list(doctree.findall(nodes.paragraph)):
@@ -183,6 +186,10 @@ def _terms_have_anchors(app, doctree):
         anchor = re.sub(r"[^\w\- ]", "", term.astext().lower()).replace(" ", "-")
         paragraph["ids"].append(anchor)
         paragraph["classes"].append("term")
+        names = filter(None, re.split(r", | \(|\)|\.$", term.astext()))
+        entries = [("single", name, anchor, "main", None) for name in names]
+        place = paragraph.parent.index(paragraph)
+        paragraph.parent.insert(place, addnodes.index(entries=entries))
         if SITE:
             link = f'<a class="headerlink" href="#{anchor}" title="Link to this term">#</a>'
             paragraph.append(nodes.raw("", link, format="html"))

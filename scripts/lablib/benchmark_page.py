@@ -42,10 +42,13 @@ all samples and the quartiles around it.
 
 *Of copy* is the rate in bytes per second as a share of a plain copy in device memory, measured in
 the same run; *of library* is the library's time as a share of the step's: above 100 % the step is
-faster. Above 100 % of a copy is possible: a copy writes as much as it reads, and small data stay
-in the second-level cache. The time is that of the kernels; copies between host and device are not
-in it, unless a kernel itself reads host memory (`zero_copy` of 12.1 and 12.3) or runs between its
-copies (`staged` of 12.1 and 12.2). A `+` behind a commit: not all of the files had been committed.
+faster. Each step's program times the library for itself, right after the step; a chart, and a
+chapter's table of figures, shows the best of these times. So a share may differ by a few per cent
+from what the rates beside it give. Above 100 % of a copy is possible: a copy writes as much as it
+reads, and small data stay in the second-level cache. The time is that of the kernels; copies
+between host and device are not in it, unless a kernel itself reads host memory (`zero_copy` of
+12.1 and 12.3) or runs between its copies (`staged` of 12.1 and 12.2). A `+` behind a commit: not
+all of the files had been committed.
 
 What uses several devices was measured on two. The programs take four or eight as well, but on so
 many nothing has been measured here.

@@ -1302,6 +1302,25 @@ class BrowserTest(unittest.TestCase):
 
         self.assertEqual([p for p in self.browsers.each(SEARCHES, look) if p], [])
 
+    def test_search_finds_the_glossary_first_and_listings_after_chapters(self) -> None:
+        def look(browser: Browser, word: str) -> List[str]:
+            browser.open(f"search.html?q={urllib.parse.quote(word)}")
+            WebDriverWait(browser, 60).until(
+                lambda b: "found" in b.find_element(By.ID, "search-results").text
+            )
+            links = "#search-results li a[href]"
+            WebDriverWait(browser, 20).until(
+                lambda b: len(b.find_elements(By.CSS_SELECTOR, links)) > 2
+            )
+            return [a.get_attribute("href") for a in browser.find_elements(By.CSS_SELECTOR, links)]
+
+        words_ = ("TMA", "warp", "bank conflict")
+        for word, found in zip(words_, self.browsers.each(words_, look)):
+            self.assertRegex(found[0], "/glossary.html#", word)
+            chapter = next(i for i, to in enumerate(found) if re.search(r"/html/\d\d_", to))
+            listings = [i for i, to in enumerate(found) if "/html/files/" in to]
+            self.assertLess(chapter, min(listings, default=len(found)), word)
+
     def test_what_is_around_a_translated_page_is_translated(self) -> None:
         """What the English page says there, too, is the theme's, and was forgotten."""
         script = """
