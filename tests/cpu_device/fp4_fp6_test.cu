@@ -86,6 +86,11 @@ double wide(double x) { return x; }
 double wide(float x) { return static_cast<double>(x); }
 double wide(__half_raw x) { return static_cast<double>(__half2float(__half(x))); }
 double wide(__nv_bfloat16_raw x) { return static_cast<double>(__bfloat162float(__nv_bfloat16(x))); }
+double wide(unsigned short bits_of_bfloat) {
+  __nv_bfloat16_raw x;
+  x.x = bits_of_bfloat;
+  return wide(x);
+}
 
 template <__nv_fp4_interpretation_t Kind, cudaRoundMode Mode>
 struct encode4 {
@@ -282,7 +287,9 @@ template <__nv_saturation_t Saturation, cudaRoundMode Mode>
 struct to_power {
   static __device__ byte of(double x) { return __nv_cvt_double_to_e8m0(x, Saturation, Mode); }
   static __device__ byte of(float x) { return __nv_cvt_float_to_e8m0(x, Saturation, Mode); }
-  static __device__ byte of(__nv_bfloat16_raw x) {
+  static __device__ byte of(unsigned short bits_of_bfloat) {
+    __nv_bfloat16_raw x;
+    x.x = bits_of_bfloat;
     return __nv_cvt_bfloat16raw_to_e8m0(x, Saturation, Mode);
   }
 };
@@ -319,7 +326,10 @@ void expect_powers_every_way(const std::vector<In>& inputs) {
 TEST(E8m0, IsThePowerAboveOrBelow) {
   expect_powers_every_way(beside_powers<double>());
   expect_powers_every_way(beside_powers<float>());
-  expect_powers_every_way(all_of_16_bits<__nv_bfloat16_raw>());
+  // (As numbers: of a vector of __nv_bfloat16_raw here, nvcc 13.0 dies by a failed assertion.)
+  std::vector<unsigned short> bfloats(65536);
+  for (unsigned i = 0; i < 65536; ++i) bfloats[i] = static_cast<unsigned short>(i);
+  expect_powers_every_way(bfloats);
 }
 
 struct power_as_float {
