@@ -11,13 +11,20 @@
 #include <algorithm>
 
 #include "conformance.hpp"
+#include "tiny_floats.hpp"
 
 namespace {
 
+using conformance::back;
+using conformance::byte;
+using conformance::is_true;
 using conformance::kInf;
 using conformance::kNan;
+using conformance::made_of;
 using conformance::on_device;
-using byte = unsigned char;
+using conformance::through_half;
+using conformance::to_float;
+using conformance::to_int;
 
 // ---- Formats without infinity and NaN ----
 
@@ -138,40 +145,11 @@ TEST(Fp6, IsRoundedAndSaturates) {
 }
 
 template <class T>
-__device__ T made_of(byte bits) {
-  T x;
-  x.__x = bits;
-  return x;
-}
-template <class T>
-struct to_float {
-  static __device__ float of(byte bits) { return static_cast<float>(made_of<T>(bits)); }
-};
-template <class T>
-struct through_half {
-  static __device__ float of(byte bits) {
-    return __half2float(static_cast<__half>(made_of<T>(bits)));
-  }
-};
-template <class T>
-struct to_int {
-  static __device__ int of(byte bits) { return static_cast<int>(made_of<T>(bits)); }
-};
-template <class T>
-struct is_true {
-  static __device__ int of(byte bits) { return static_cast<bool>(made_of<T>(bits)) ? 1 : 0; }
-};
-template <class T>
-struct back {
-  static __device__ byte of(byte bits) { return T(static_cast<double>(made_of<T>(bits))).__x; }
-};
-
-template <class T>
 void expect_values(format f) {
   const auto bits = all_of(f.bits);
   const auto floats = on_device<to_float<T>>(bits), halves = on_device<through_half<T>>(bits);
   const auto ints = on_device<to_int<T>>(bits), truths = on_device<is_true<T>>(bits);
-  const auto same = on_device<back<T>>(bits);
+  const auto same = on_device<back<T, double>>(bits);
   for (std::size_t i = 0; i < bits.size(); ++i) {
     SCOPED_TRACE(i);
     const double x = value_of(bits[i], f);

@@ -9,13 +9,21 @@
 #include <algorithm>
 
 #include "conformance.hpp"
+#include "tiny_floats.hpp"
 
 namespace {
 
+using conformance::back;
+using conformance::byte;
+using conformance::is_true;
 using conformance::kInf;
 using conformance::kNan;
+using conformance::made_of;
 using conformance::on_device;
-using byte = unsigned char;
+using conformance::through_half;
+using conformance::to_float;
+using conformance::to_int;
+using conformance::to_unsigned_char;
 
 /// A format, by its definition: exponent and digits behind the point.
 struct format {
@@ -136,39 +144,6 @@ TEST(Fp8, IsTheNearestNumberThatThereIs) {
   expect_nearest_of_all_types<__NV_E4M3>(kFormat<__nv_fp8_e4m3>);
   expect_nearest_of_all_types<__NV_E5M2>(kFormat<__nv_fp8_e5m2>);
 }
-
-template <class T>
-__device__ T made_of(byte bits) {
-  T x;
-  x.__x = bits;
-  return x;
-}
-template <class T>
-struct to_float {
-  static __device__ float of(byte bits) { return static_cast<float>(made_of<T>(bits)); }
-};
-template <class T>
-struct through_half {
-  static __device__ float of(byte bits) {
-    return __half2float(static_cast<__half>(made_of<T>(bits)));
-  }
-};
-template <class T>
-struct to_int {
-  static __device__ int of(byte bits) { return static_cast<int>(made_of<T>(bits)); }
-};
-template <class T>
-struct to_unsigned_char {
-  static __device__ byte of(byte bits) { return static_cast<byte>(made_of<T>(bits)); }
-};
-template <class T>
-struct is_true {
-  static __device__ int of(byte bits) { return static_cast<bool>(made_of<T>(bits)) ? 1 : 0; }
-};
-template <class T>
-struct back {
-  static __device__ byte of(byte bits) { return T(static_cast<float>(made_of<T>(bits))).__x; }
-};
 
 template <class T>
 void expect_conversions() {

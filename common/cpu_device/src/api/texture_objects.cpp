@@ -229,8 +229,11 @@ cudaError_t look_at_resource(const cudaResourceDesc& r, resource_shape& s) {
   }
 }
 
+bool is_cube(const resource_shape& s) {
+  return (s.looks_into & (shape_cubemap | shape_cubemap_layered)) != 0;
+}
+
 cudaError_t check_description(const cudaTextureDesc& d, const resource_shape& s) {
-  const bool cube = (s.looks_into & (shape_cubemap | shape_cubemap_layered)) != 0;
   const int dimensions = s.looks_into == shape_linear                          ? 0
                          : (s.looks_into & (shape_1d | shape_1d_layered)) != 0 ? 1
                          : s.looks_into == shape_3d                            ? 3
@@ -240,7 +243,7 @@ cudaError_t check_description(const cudaTextureDesc& d, const resource_shape& s)
       return fail(cudaErrorInvalidValue);
   if (static_cast<unsigned>(d.filterMode) > cudaFilterModeLinear ||
       static_cast<unsigned>(d.readMode) > cudaReadModeNormalizedFloat ||
-      (d.seamlessCubemap != 0 && !cube))
+      (d.seamlessCubemap != 0 && !is_cube(s)))
     return fail(cudaErrorInvalidValue);
   if (d.seamlessCubemap != 0 && d.filterMode == cudaFilterModeLinear)
     return fail(
@@ -277,8 +280,7 @@ void fill_texture(texture& t, const resource_shape& s, const cudaTextureDesc& d)
   t.float_height = static_cast<float>(t.height);
   t.texel_bytes = bytes_of_texel(s.desc);
   t.looks_into = s.looks_into;
-  const bool cube = (s.looks_into & (shape_cubemap | shape_cubemap_layered)) != 0;
-  t.normalized = d.normalizedCoords != 0 || cube;
+  t.normalized = d.normalizedCoords != 0 || is_cube(s);
   t.gives_float = s.desc.f == cudaChannelFormatKindFloat || normalize;
   bool clamped = !t.normalized;
   for (int i = 0; i < 3; ++i) {
