@@ -225,11 +225,11 @@ _DESCRIBED = 200  # characters: search engines show about as many
 
 
 def _description(app, pagename, templatename, context, doctree):
-    """What search engines and messengers show of a page: its first paragraph of two sentences or a
-    long one."""
+    """What search engines and messengers show of a page: the beginning of its first paragraph that
+    is longer than a line."""
     paragraphs = doctree.findall(nodes.paragraph) if doctree else []
     texts = (" ".join(each.astext().split()) for each in paragraphs)
-    text = next((each for each in texts if len(each) >= 80), "A CUDA course that runs anywhere.")
+    text = next((each for each in texts if len(each) >= 80), epub_description)
     if len(text) > _DESCRIBED:
         text = text[:_DESCRIBED].rsplit(" ", 1)[0] + " …"
     title = re.sub("<.*?>", "", context.get("title") or project)

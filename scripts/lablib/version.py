@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 """The course's version: in CMakeLists.txt, in the changelog's newest section, in CITATION.cff, and
-in a tag once it is released."""
+in a tag once it is released. And its repository's address, if CITATION.cff has it."""
 
 import re
 from pathlib import Path
