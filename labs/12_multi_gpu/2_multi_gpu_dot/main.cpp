@@ -25,9 +25,16 @@ namespace {
 
 enum class data { book, random };
 
-/// `1,2.5,0` as numbers; without any text as many ones as there are devices.
-std::vector<double> read_shares(const std::string& text) {
-  if (text.empty()) return std::vector<double>(static_cast<std::size_t>(lab::device_count()), 1.0);
+/// `1,2.5,0` as numbers; without any text as many ones as `devices` says, or as there are devices.
+std::vector<double> read_shares(const std::string& text, int devices) {
+  if (!text.empty() && devices != 0)
+    throw lab::invalid_input("--shares says how many devices work, so leave out --devices");
+  const int there_are = lab::device_count();
+  if (devices > there_are)
+    throw lab::invalid_input("--devices: " + std::to_string(devices) +
+                             " devices shall work, and there are " + std::to_string(there_are));
+  if (text.empty())
+    return std::vector<double>(static_cast<std::size_t>(devices != 0 ? devices : there_are), 1.0);
   std::vector<double> shares;
   std::istringstream list(text);
   for (std::string word; std::getline(list, word, ',');) {
@@ -45,8 +52,10 @@ int main(int argc, char** argv) {
   using lab::multi_gpu_dot::step;
   lab::program program("12.2_multi_gpu_dot", "Dot product by all devices together.");
   std::size_t size = lab::multi_gpu_dot::kDefaultSize;
+  int devices = 0;
   std::string share_list;
   program.add_size("--size", size, "number of elements");
+  program.add_number("--devices", devices, "how many devices work; 0: all of them").at_least(0);
   program.add_text("--shares", share_list,
                    "relative speeds of device 0, 1, …, as in 1,1,0.5; all equal if left out");
   const auto& chosen_step = program.add_step<step>(
@@ -61,7 +70,7 @@ int main(int argc, char** argv) {
                                data::book, "what to multiply");
 
   return program.run(argc, argv, [&] {
-    const std::vector<double> shares = read_shares(share_list);
+    const std::vector<double> shares = read_shares(share_list, devices);
     const std::size_t input_bytes = 2 * size * sizeof(float);
     program.require_memory(input_bytes, lab::on_cpu_device() ? input_bytes : 0);
     if (!program.verdict(
@@ -97,13 +106,15 @@ int main(int argc, char** argv) {
                 std::fabs(result.value - expected), bound);
     if (!program.verdict(lab::compare(result.value, expected, {.absolute = bound}))) return false;
 
-    // No rate: the limit of one device's memory is not that of several.
+    // No bytes: the limit of one device's memory is not that of several.
     std::vector<float> totals;
-    program.report_kernel([&] {
-      const auto run = lab::multi_gpu_dot::dot(chosen_step, a, b, shares);
-      totals.push_back(run.total_ms);
-      return run.kernel_ms;
-    });
+    program.report_kernel(
+        [&] {
+          const auto run = lab::multi_gpu_dot::dot(chosen_step, a, b, shares);
+          totals.push_back(run.total_ms);
+          return run.kernel_ms;
+        },
+        {.items = static_cast<double>(size), .item_name = "elements"});
     const lab::timing total = lab::summarize(std::span(totals).subspan(1));  // the first warms up
     std::printf("from the vectors to the sum: %.3g ms (median of %zu, %.3g to %.3g)\n",
                 total.median_ms, total.runs, total.min_ms, total.max_ms);
