@@ -129,6 +129,16 @@ class Page(HTMLParser):
     handle_startendtag = handle_starttag
 
 
+def plain(text: str) -> str:
+    """The letters and digits of what is in a page, or in Markdown."""
+    text = re.sub(r"\]\([^)]*\)", "", re.sub("<[^>]+>", "", text))
+    return re.sub(r"[\W_]", "", html.unescape(text))
+
+
+def beginning(markdown: str) -> str:
+    return plain(re.sub(r"```\w*", "", markdown).replace("<", "&lt;"))[:40]
+
+
 def page_names() -> List[str]:
     paths = (path.relative_to(SITE) for path in sorted(SITE.rglob("*.html")))
     return [path.as_posix() for path in paths if "_static" not in path.parts]
@@ -202,9 +212,17 @@ class FilesTest(unittest.TestCase):
     def test_answers_of_hints_are_closed_until_they_are_asked_for(self) -> None:
         for exercise in exercises.find_exercises(ROOT):
             text = (SITE / f"hints/{exercise.full_name}.html").read_text(encoding="utf-8")
-            found = [hint for hint in hints.read_hints(exercise.hints_file) if hint.question]
-            self.assertEqual(text.count('<details class="answer">'), len(found), exercise.id)
-            self.assertEqual(text.count("</details>"), len(found), exercise.id)
+            closed = re.findall(r'(?s)<details class="answer"><summary>.*?</details>', text)
+            article = text[text.index("<article") : text.index("</article>")]
+            rest = re.sub(r"(?s)<details.*?</details>", "", article)
+            self.assertNotIn("<summary>", rest, f"{exercise.id}: it would be open")
+            asked = [hint for hint in hints.read_hints(exercise.hints_file) if hint.question]
+            self.assertEqual(len(closed), len(asked), exercise.id)
+            for hint, answer in zip(asked, closed):
+                last = beginning(hint.text.partition("\n\n")[2].rpartition("\n\n")[2])
+                self.assertIn(last, plain(answer), f"{exercise.id}: its last paragraph, too")
+                self.assertIn(beginning(hint.question), plain(rest), f"{exercise.id}: it is shown")
+                self.assertNotIn(beginning(hint.question), plain(answer), exercise.id)
 
     def test_chapters_have_drawings_say_how_a_professional_does_it_and_what_to_read(self) -> None:
         drawn = "|".join(drawings.names())
@@ -292,13 +310,26 @@ class FilesTest(unittest.TestCase):
             self.assertIn(f'<span class="sidebar-version" lang="en">{version.read(ROOT)}', text)
 
     def test_pages_say_what_they_are_about(self) -> None:
-        for name in ("index.html", "05_shared_memory.html", "pl/01_getting_started.html"):
-            text = (SITE / name).read_text(encoding="utf-8")
-            said = re.findall(r'<meta name="description" content="([^"]{60,210})">', text)
-            self.assertEqual(len(said), 1, name)
-            self.assertIn(f'<meta property="og:description" content="{said[0]}">', text)
-            self.assertRegex(text, r'<meta property="og:title" content="[^"<]+">')
-            self.assertRegex(text, r'<link rel="shortcut icon" href="[^":]*favicon\.svg"')
+        """By words of their own, which are in them."""
+        pages = {}
+        for name in self.pages:
+            if re.fullmatch(r"(pl/)?\w+\.html", name) and name != "search.html":
+                text = (SITE / name).read_text(encoding="utf-8")
+                said = re.findall(r'<meta name="description" content="([^"]{60,210})">', text)
+                self.assertEqual(len(said), 1, name)
+                self.assertIn(f'<meta property="og:description" content="{said[0]}">', text)
+                heading = re.search(r"<h1>(.*?)<a class=.headerlink", text)
+                assert heading, name
+                title = re.search(r'<meta property="og:title" content="([^"<]+)">', text)
+                assert title, name
+                self.assertEqual(plain(title[1]), plain(heading[1]), name)
+                self.assertRegex(text, r'<link rel="shortcut icon" href="[^":]*favicon\.svg"')
+                article = text[text.index("<article") : text.index("</article>")]
+                self.assertIn(plain(said[0].removesuffix(" …")), plain(article), name)
+                pages[name] = said[0]
+        self.assertGreaterEqual(len(pages), 40)
+        same = [said for said, count in Counter(pages.values()).items() if count > 1]
+        self.assertEqual(same, [])
 
     def test_options_keep_their_two_hyphens(self) -> None:
         text = (SITE / "benchmarks/part_i.html").read_text(encoding="utf-8")
@@ -475,22 +506,39 @@ class TranslationsTest(unittest.TestCase):
             ]
             self.assertEqual(*files)
 
+    def neighbours(self, page: str) -> Dict[str, Tuple[str, str]]:
+        """The pages before and after it, and how they are called."""
+        text = (SITE / f"{page}.html").read_text(encoding="utf-8")
+        around = text[text.index('<div class="related-pages">') :]
+        found = re.findall(
+            r'(?s)class="(next|prev)-page" href="([^"]+)\.html">.*?<div class="title">(.*?)</div>',
+            around,
+        )
+        here = posixpath.dirname(page)
+        return {
+            side: (posixpath.normpath(posixpath.join(here, to)), html.unescape(title))
+            for side, to, title in found
+        }
+
+    def test_chapters_follow_each_other(self) -> None:
+        chapters = [page.stem for page in sorted((ROOT / "docs").glob("[0-9][0-9]_*.md"))]
+        around = ["systems", *chapters, "explorers/launch"]
+        for before, page, after in zip(around, chapters, around[2:]):
+            wanted = {}
+            for side, name in (("prev", before), ("next", after)):
+                text = (ROOT / f"docs/{name}.md").read_text(encoding="utf-8")
+                wanted[side] = (name, text.partition("\n")[0][len("# ") :])
+            self.assertEqual(self.neighbours(page), wanted, page)
+
     def test_they_have_the_neighbours_of_the_english_pages(self) -> None:
         pages = {path.parent.name + "/" + path.stem for path in translations.all_pages(ROOT)}
         for page in pages:
             language, name = page.split("/")
-            around = []
-            for shown in (page, name):
-                text = (SITE / f"{shown}.html").read_text(encoding="utf-8")
-                found = re.findall(r'class="(?:next|prev)-page" href="([^"]+)"', text)
-                to = [
-                    posixpath.normpath(posixpath.join(posixpath.dirname(shown), h)) for h in found
-                ]
-                around.append([re.sub(r"\.html$", "", each) for each in to])
-            own, english = around
+            own, english = self.neighbours(page), self.neighbours(name)
             self.assertEqual(len(english), 2, name)
-            wanted = [f"{language}/{e}" if f"{language}/{e}" in pages else e for e in english]
-            self.assertEqual(own, wanted)
+            for side, (to, _) in english.items():
+                wanted = f"{language}/{to}" if f"{language}/{to}" in pages else to
+                self.assertEqual(own[side][0], wanted)
 
     def test_no_english_page_leads_on_to_a_translated_one(self) -> None:
         for name in built_pages():
