@@ -316,11 +316,14 @@ class Site:
 
 
 def _file_page(title: str, files: List[Path], before: str = "") -> str:
-    """A page that shows files. Its text is not searched: that finds chapters, not code."""
-    parts = [f"---\norphan: true\nnosearch: true\n---\n\n# {title}\n\n{before}"]
+    """A page that shows files. Its text is not searched: that finds chapters, not code. Code needs
+    the room of the contents beside the page, so what would be in them is at the beginning."""
+    parts = [f"---\norphan: true\nnosearch: true\nhide-toc: true\n---\n\n# {title}\n\n{before}"]
+    files = [file for file in files if file.is_file()]
+    if len(files) > 1:
+        links = (f"[`{file.name}`](#{pages.anchors(f'## {file.name}')[0]})" for file in files)
+        parts.append(f"In this page: {' · '.join(links)}\n")
     for file in files:
-        if not file.is_file():
-            continue
         lexer = LEXERS.get(file.suffix, "none")
         path = file.relative_to(ROOT).as_posix()
         text = file.read_text(encoding="utf-8").rstrip("\n")

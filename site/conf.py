@@ -125,10 +125,13 @@ def _pictures_into_pages(app, doctree, docname):
             image.replace_self(raw)
 
 
+LISTINGS = ("files/", "solutions/", "tests/")  # pages of source files
+
+
 def _lines_into_listings(app, doctree, docname):
     """Lines of a source file have numbers, which are links to them. (Not in the text: whoever
     copies a listing wants none.)"""
-    if not docname.startswith(("files/", "solutions/", "tests/")):
+    if not docname.startswith(LISTINGS):
         return
     for block in list(doctree.findall(nodes.literal_block)):
         section = block.parent
@@ -200,10 +203,15 @@ def _wide_tables_scroll(app, doctree):
         table["classes"].append("scrolls")
 
 
+_FITS = 104 if SITE else 96  # characters of code on a screen of 1440 pixels, or on paper
+
+
 def _wide_code_is_smaller(app, doctree):
-    """What does not fit on paper otherwise."""
+    """What does not fit otherwise. Listings have more room."""
+    if app.env.current_document.docname.startswith(LISTINGS):
+        return
     for block in doctree.findall(nodes.literal_block):
-        if max(map(len, block.astext().splitlines()), default=0) > 96:
+        if max(map(len, block.astext().splitlines()), default=0) > _FITS:
             block["classes"].append("wide")
 
 
@@ -337,10 +345,10 @@ def _address_of_the_repository(app, docname, source):
 
 
 def setup(app):
-    # Pages are written again when what makes them changes: these files, or a drawing of theirs.
+    # Pages are read again when what makes them changes: these files, or a drawing of theirs.
     code = Path(__file__).read_bytes() + Path(words.__file__).read_bytes()
     code = hashlib.sha256(code).hexdigest()
-    app.add_config_value("lab_code", code, "html")
+    app.add_config_value("lab_code", code, "env")
     app.connect("source-read", _address_of_the_repository)
     app.connect("html-page-context", _explorers)
     app.connect("html-page-context", _languages)
@@ -349,8 +357,7 @@ def setup(app):
         app.connect("html-page-context", _description)
         app.connect("html-page-context", _contents_are_made_once, priority=100)  # before the theme
         app.connect("build-finished", _words_of_the_theme)
-    else:
-        app.connect("doctree-read", _wide_code_is_smaller)
+    app.connect("doctree-read", _wide_code_is_smaller)
     app.connect("html-page-context", _contents_in_the_language, priority=800)  # after the theme's
     app.connect("html-page-context", _levels_in_the_contents, priority=900)
     app.connect("doctree-resolved", _pictures_into_pages)

@@ -1104,6 +1104,8 @@ class BrowserTest(unittest.TestCase):
             looked["widths"] += [f"{width} pixels: {what}" for what in cls.too_wide(browser)]
             if width == WIDTHS[0]:
                 looked["edges"] = cls.without_edges(browser)
+            if width == WIDTHS[-1]:
+                looked["cut"] = cls.cut(browser, 120 if name.startswith(LISTINGS) else 116)
             looked["drawings"] += [f"{width} pixels: {what}" for what in cls.unreadable(browser)]
         looked["messages"] = browser.messages()
         looked["drawings"] += cls.words_outside(browser)
@@ -1160,6 +1162,26 @@ class BrowserTest(unittest.TestCase):
             }
             return found.slice(0, 3);
             """
+        )
+        return found
+
+    @staticmethod
+    def cut(browser: Browser, columns: int) -> List[str]:
+        """Code that scrolls sideways although its lines have no more than so many characters, and
+        prose whose lines are too long to be read."""
+        found: List[str] = browser.execute_script(
+            """
+            const found = [];
+            for (const pre of document.querySelectorAll("article pre")) {
+              const length = Math.max(...pre.textContent.split("\\n").map((l) => [...l].length));
+              if (pre.scrollWidth > pre.clientWidth + 1 && length <= arguments[0])
+                found.push(`${length} characters need ${pre.scrollWidth} pixels`);
+            }
+            for (const p of document.querySelectorAll("article section > p"))
+              if (p.clientWidth > 736) found.push(`${p.clientWidth} pixels of prose`);
+            return found.slice(0, 3);
+            """,
+            columns,
         )
         return found
 
@@ -1246,6 +1268,9 @@ class BrowserTest(unittest.TestCase):
         """All pages that are written by hand, and those of the others where least fits."""
         self.assertEqual(self.problems("widths", 100), [])
         self.assertEqual(self.problems("messages", 100), [])
+
+    def test_on_a_wide_screen_no_usual_line_of_code_is_cut(self) -> None:
+        self.assertEqual(self.problems("cut", 100), [])
 
     def test_what_scrolls_sideways_shows_it_and_can_be_reached_by_keyboard(self) -> None:
         self.assertEqual(self.problems("edges", 100), [])
