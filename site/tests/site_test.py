@@ -1290,6 +1290,28 @@ class BrowserTest(unittest.TestCase):
         self.assertNotIn("more-right", edges[1])
         self.assertIn("more-left", edges[1])
 
+    def test_the_first_column_of_a_table_can_be_read_while_the_others_scroll(self) -> None:
+        browser = self.browsers.all[0]
+        browser.width(360)
+        for page in ("17_asynchrony", "benchmarks/part_i", "pl/01_getting_started"):
+            browser.open(f"{page}.html")
+            columns = browser.execute_script(
+                """
+                const tables = [...document.querySelectorAll(".table-wrapper")].filter(
+                  (area) => area.scrollWidth > area.clientWidth + 1);
+                return tables.map((area) => {
+                  area.scrollLeft = area.scrollWidth;
+                  const [box, cell] = [area, area.querySelector("td")].map(
+                    (each) => each.getBoundingClientRect());
+                  return [cell.left - box.left, cell.width / box.width];
+                });
+                """
+            )
+            self.assertGreater(len(columns), 1, page)
+            for left, share in columns:
+                self.assertLess(abs(left), 8, page)
+                self.assertLess(share, 0.5, page)
+
     def test_the_first_screen_says_for_whom_the_course_is_and_where_to_begin(self) -> None:
         browser = self.browsers.all[0]
         for width, height in ((1440, 900), (360, 740)):
