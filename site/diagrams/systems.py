@@ -3,12 +3,13 @@
 
 """Chapters 09, 11 and 12, and the project's own layers: streams, buses, devices."""
 
+import math
 from pathlib import Path
 from typing import Dict, List, Sequence, Set, Tuple
 
 from diagrams.registry import drawing
 from lablib import metadata
-from lablib.drawing.canvas import Canvas
+from lablib.drawing.canvas import Canvas, Point
 from lablib.exercises import find_exercises
 
 
@@ -370,62 +371,70 @@ def _require_arrows(links: List[List[str]]) -> None:
             assert needed[:2] in known, f"{exercise.id} needs {needed}: the map lacks an arrow"
 
 
+def _bridge(x: float, y: float) -> List[Point]:
+    """A line to the right goes over another one at (x, y)."""
+    angles = [math.pi * k / 8 for k in range(9)]
+    return [(x - 6 * math.cos(angle), y - 6 * math.sin(angle)) for angle in angles]
+
+
 @drawing(
     "The chapters, and which builds on which",
-    "01 leads to 02 and 02 to 03. 03 leads to 04, 05 and 11, and 04 also to 05. 04 and 05 lead to"
-    " 07 and 08, and 08 to 09. 05 leads to 06 and 10. 06 leads to 13, 10 to 14, 15 and 16, 15 also"
-    " to 16, 05 with 11 to 12, and 06 with 11 to 17 and to 21. 17 leads to 18; 08, 12 and 14 to 19;"
-    " and 11 and 19 to 20. Green chapters, 01 to 05, are the beginning for everybody; blue ones are"
-    " the rest of Part I; purple ones, 16 to 21, are Part II, today's CUDA.",
-    592,
+    "01 leads to 02, 02 to 03, 03 to 04 and 11, and 04 to 05. 05 leads to 06, 07, 08, 10 and 12."
+    " 06 leads to 13, 17 and 21; 11 to 12, 17 and 21; 08 to 09 and 19; 10 to 14 and 15; 15 to 16;"
+    " 17 to 18; 12 and 14 to 19; and 19 to 20. Green chapters, 01 to 05, are the beginning for"
+    " everybody; blue ones are the rest of Part I; purple ones, 16 to 21, are Part II.",
+    486,
 )
 def course_map(c: Canvas) -> None:
-    places = {
-        "01": (16, 140, "Getting started"),
-        "02": (16, 210, "Measuring"),
-        "03": (156, 175, "Vectors"),
-        "04": (300, 50, "Images"),
-        "05": (300, 175, "Shared memory"),
-        "11": (300, 356, "Streams"),
-        "07": (446, 12, "Constant memory"),
-        "08": (446, 72, "Textures"),
-        "10": (446, 140, "Atomics"),
-        "06": (446, 204, "Matrices"),
-        "12": (446, 268, "Several GPUs"),
-        "09": (592, 12, "Graphics interop"),
-        "14": (592, 66, "Sorting"),
-        "15": (592, 120, "Locks, hash tables"),
-        "16": (592, 174, "Warps and groups"),
-        "13": (592, 228, "cuBLAS"),
-        "17": (592, 300, "Asynchrony"),
-        "18": (592, 364, "Tensor cores"),
-        "19": (592, 484, "Many GPUs"),
-        "20": (592, 538, "Many nodes"),
-        "21": (592, 424, "Profiling"),
+    columns = {  # of rows: number and name
+        0: {0: "01 Getting started", 1: "02 Measuring", 2: "03 Vectors", 3: "04 Images"}
+        | {4: "05 Shared memory"},
+        1: {0: "06 Matrices", 2: "11 Streams", 4: "08 Textures", 5: "10 Atomics"}
+        | {6: "07 Constant memory"},
+        2: {0: "13 cuBLAS", 1: "17 Asynchrony", 2: "21 Profiling", 3: "12 Several GPUs"}
+        | {4: "09 Graphics interop", 5: "14 Sorting", 6: "15 Locks, hash tables"},
+        3: {1: "18 Tensor cores", 3: "19 Many GPUs", 4: "20 Many nodes", 6: "16 Warps, groups"},
     }
-    width, height = 118.0, 42.0
-    key = {"green": "for everybody", "blue": "the rest of Part I"}
-    key["purple"] = "Part II, today's CUDA"
+    places = {
+        name[:2]: (8.0 + 190 * column, 12.0 + 68 * row, name[3:])
+        for column, rows in columns.items()
+        for row, name in rows.items()
+    }
+    width, height = 134.0, 46.0
+    key = {"green": "for everybody", "blue": "the rest of Part I", "purple": "Part II"}
     for row, (fill, meaning) in enumerate(key.items()):
-        y = 452 + 42 * row
-        c.box(16, y, 42, 28, fill)
-        c.text(70, y + 19, meaning)
-    words = "01 02, 02 03, 03 04, 03 05, 03 11, 04 05, 04 07, 04 08, 05 07, 05 08, 05 06, 05 10,"
-    words += " 05 12, 11 12, 08 09, 06 13, 10 14, 10 15, 10 16, 15 16, 06 17, 11 17, 06 21, 11 21,"
-    words += " 17 18, 12 19, 14 19, 08 19, 19 20, 11 20"
+        y = 338 + 27 * row
+        c.box(578, y, 28, 18, fill)
+        c.text(614, y + 13, meaning, "small")
+    # Each link with where it turns, right of the first box, and where it ends, below the middle of
+    # the second. What comes from one chapter turns at one place.
+    words = "01 02 0 0, 02 03 0 0, 03 04 0 0, 04 05 0 0, 19 20 0 0,"
+    words += " 03 11 28 0, 05 06 28 0, 05 08 28 0, 05 10 28 0, 05 07 28 0, 05 12 28 8,"
+    words += " 06 13 36 0, 06 17 36 -8, 06 21 36 -10, 11 17 18 8, 11 21 18 0, 11 12 18 -8,"
+    words += " 08 09 18 0, 10 14 28 0, 10 15 28 0, 17 18 28 0, 15 16 28 0, 12 19 28 -6,"
+    words += " 08 19 18 5, 14 19 36 16"
     links = [link.split() for link in words.split(", ")]
-    _require_arrows(links)
-    for a, b in links:
+    _require_arrows([link[:2] for link in links])
+    for a, b, turn, below in links:
         (ax, ay, _), (bx, by, _) = places[a], places[b]
-        if any(x == ax == bx and ay < y < by for x, y, _ in places.values()):  # around them
-            right = ax + width
-            c.bend([(right, ay + 21), (right + 8, ay + 21), (right + 8, by + 21), (right, by + 21)])
-        elif ax == bx:
+        start, end, right = ay + height / 2, by + height / 2 + float(below), ax + width
+        x = right + float(turn)
+        if ax == bx:
             c.arrow(ax + width / 2, ay + height, bx + width / 2, by)
+        elif (a, b) == ("08", "19"):  # around 09
+            below_09, before_19 = ay + height + 11, bx - 38
+            around = [(x, start), (x, below_09), (before_19, below_09), (before_19, end)]
+            c.bend([(right, start), *around, (bx, end)])
         else:
-            c.arrow(ax + width, ay + height / 2, bx, by + height / 2)
+            crossed = {("03", "11"): [right + 28], ("11", "17"): [right + 36]}.get((a, b), [])
+            bridges = [point for at in crossed for point in _bridge(at, end)]
+            turns = [(x, start), (x, end)] if start != end else []
+            c.bend([(right, start), *turns, *bridges, (bx, end)])
+    pages = {p.name[:2]: p.stem for p in (Path(__file__).parents[2] / "docs").glob("[0-9][0-9]_*")}
+    assert sorted(pages) == sorted(places), "the map has other chapters than docs/"
     for number, (x, y, name) in places.items():
         fill = "green" if number <= "05" else "blue" if number <= "15" else "purple"
-        c.box(x, y, width, height, fill)
-        c.text(x + width / 2, y + 17, number, "strong", "middle")
-        c.text(x + width / 2, y + 34, name, "small", "middle")
+        with c.link(pages[number]):
+            c.box(x, y, width, height, fill)
+            c.text(x + width / 2, y + 19, number, "strong", "middle")
+            c.text(x + width / 2, y + 37, name, "small", "middle")

@@ -209,6 +209,14 @@ class FilesTest(unittest.TestCase):
             chapter = r"\d\d_\w+" if name.startswith("hints/") else re.escape(Path(name).stem)
             self.assertRegex(article, rf'href="\.\./(\.\./)?{chapter}\.html', name)
 
+    def test_the_map_leads_to_every_chapter(self) -> None:
+        text = (SITE / "map.html").read_text(encoding="utf-8")
+        drawn = re.findall(r'<a href="(\w+)\.html">\s*<rect', text)
+        chapters = [page.stem for page in (ROOT / "docs").glob("[0-9][0-9]_*.md")]
+        self.assertEqual(sorted(drawn), sorted(chapters))
+        alone = (SITE / "_images/course_map.svg").read_text(encoding="utf-8")
+        self.assertNotIn("<a ", alone, "it does not know where the pages are")
+
     def test_answers_of_hints_are_closed_until_they_are_asked_for(self) -> None:
         for exercise in exercises.find_exercises(ROOT):
             text = (SITE / f"hints/{exercise.full_name}.html").read_text(encoding="utf-8")

@@ -4,8 +4,9 @@
 """What drawings are made of. Units are pixels at a width of 720, y grows downwards."""
 
 import math
+from contextlib import contextmanager
 from html import escape
-from typing import List, Mapping, Sequence, Tuple
+from typing import Iterator, List, Mapping, Sequence, Tuple
 
 WIDTH = 720
 
@@ -24,6 +25,13 @@ class Canvas:
         self.height = height
         self._translations = translations
         self.parts: List[str] = []
+
+    @contextmanager
+    def link(self, page: str) -> Iterator[None]:
+        """What is drawn meanwhile leads to the page of that name, if the drawing is in a page."""
+        self.parts.append(f'<a href="{page}">')
+        yield
+        self.parts.append("</a>")
 
     # --- areas -----------------------------------------------------------------------------------
 

@@ -3,8 +3,10 @@
 
 """A finished picture, as a file of its own or as a part of a page."""
 
+import re
 from dataclasses import dataclass
 from html import escape
+from typing import Callable
 
 from lablib.drawing import style
 from lablib.drawing.canvas import WIDTH, Canvas
@@ -20,21 +22,26 @@ class Picture:
     canvas: Canvas
 
     def standalone(self) -> str:
-        """A file, in the colours of the reader's system."""
+        """A file, in the colours of the reader's system. It leads nowhere: nobody knows what is
+        around it."""
+        body = re.sub(r"</?a\b[^>]*>\n?", "", self._body())
         return (
             "<!-- SPDX-FileCopyrightText: The CUDA Labs authors -->\n"
             "<!-- SPDX-License-Identifier: Apache-2.0 -->\n"
             f'{self._open(_XMLNS)} width="{WIDTH}" height="{self.canvas.height:g}">\n'
-            f"<style>\n{style.own_css()}</style>\n{self._body()}\n</svg>\n"
+            f"<style>\n{style.own_css()}</style>\n{body}\n</svg>\n"
         )
 
-    def inline(self) -> str:
-        """For a page of the site, whose style sheet has the colours."""
-        return self._open('class="drawing" ') + f">\n{self._body()}\n</svg>"
+    def inline(self, address: Callable[[str], str]) -> str:
+        """For a page of the site, whose style sheet has the colours. `address`: of a page, as seen
+        from that one."""
+        body = re.sub('<a href="(.*?)">', lambda m: f'<a href="{address(m[1])}">', self._body())
+        role = "group" if "<a " in body else "img"  # what is in an image cannot be chosen
+        return self._open('class="drawing" ', role) + f">\n{body}\n</svg>"
 
-    def _open(self, extra: str) -> str:
+    def _open(self, extra: str, role: str = "img") -> str:
         return (
-            f'<svg {extra}viewBox="0 0 {WIDTH} {self.canvas.height:g}" role="img"'
+            f'<svg {extra}viewBox="0 0 {WIDTH} {self.canvas.height:g}" role="{role}"'
             f' aria-labelledby="{self.name}-title {self.name}-text"'
         )
 
