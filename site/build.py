@@ -245,21 +245,26 @@ class Site:
     def _with_way_back(self, text: str, name: str) -> str:
         """A page of hints or answers, with links below its title."""
         folder, _, own = name.partition("/")
-        back = f"Chapter: [{own[:2]}](/{own}.md)\n"
-        if folder == "hints":
-            back = next(self._way_back(each) for each in self.exercises if each.full_name == own)
+        if folder == "answers":
+            chapter = (ROOT / f"docs/{own}.md").read_text(encoding="utf-8").partition("\n")[0][2:]
+            back = f"Chapter: [{chapter}](/{own}.md) ·\n[its questions](/{own}.md#questions)\n"
+        else:
+            exercise = next(each for each in self.exercises if each.full_name == own)
+            back = self._way_back(exercise, folder)
         title, _, rest = text.partition("\n")
         if folder == "hints":
             rest = re.sub(r"(?ms)^## \d+\..*?(?=^## \d+\.|\Z)", _with_closed_answer, rest)
         return f"{title}\n\n{back}{rest}"
 
     @staticmethod
-    def _way_back(exercise: Exercise) -> str:
-        """From a page of the exercise to its section and its other pages."""
+    def _way_back(exercise: Exercise, here: str) -> str:
+        """From the exercise's page in a folder to its section and its pages in the others."""
         title = f"{exercise.id} {exercise.name}"
         anchor = pages.anchors(f"## {title}")[0]
         back = f"Chapter: [{title}](/{exercise.chapter_folder}.md#{anchor})"
         for shown in ("files", "tests", "hints", "solutions"):
+            if shown == here:
+                continue
             words_of_it = {"files": "your file", "solutions": "solution"}.get(shown, shown)
             back += f" ·\n[{words_of_it}](/{shown}/{exercise.full_name}.md)"
         return back + "\n"
@@ -267,12 +272,13 @@ class Site:
     def _exercise_pages(self, exercise: Exercise) -> Dict[str, str]:
         name = exercise.full_name
         title = f"{exercise.id} {exercise.name}"
-        back = self._way_back(exercise)
         titles = {"files": "your file", "tests": "its tests", "solutions": "a solution"}
         listed = [*self._listed(exercise)]
         return {
             f"{folder}/{name}": _file_page(
-                f"{title}: {words_of_it}", [file for file, page in listed if page == folder], back
+                f"{title}: {words_of_it}",
+                [file for file, page in listed if page == folder],
+                self._way_back(exercise, folder),
             )
             for folder, words_of_it in titles.items()
         }

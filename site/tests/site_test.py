@@ -209,6 +209,18 @@ class FilesTest(unittest.TestCase):
             chapter = r"\d\d_\w+" if name.startswith("hints/") else re.escape(Path(name).stem)
             self.assertRegex(article, rf'href="\.\./(\.\./)?{chapter}\.html', name)
 
+    def test_the_pages_of_an_exercise_lead_to_each_other_but_not_to_themselves(self) -> None:
+        folders = ("files", "tests", "hints", "solutions")
+        for exercise in exercises.find_exercises(ROOT):
+            for here in folders:
+                page = f"{here}/{exercise.full_name}.html"
+                text = (SITE / page).read_text(encoding="utf-8")
+                links = re.search("<p>Chapter: (.*?)</p>", text, re.DOTALL)
+                assert links, page
+                to = re.findall(r'href="\.\./(\w+)/', links[1])
+                self.assertEqual(to, [each for each in folders if each != here], page)
+                self.assertNotIn('href="#', links[1], page)
+
     def test_the_map_leads_to_every_chapter(self) -> None:
         text = (SITE / "map.html").read_text(encoding="utf-8")
         drawn = re.findall(r'<a href="(\w+)\.html">\s*<rect', text)
