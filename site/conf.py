@@ -204,6 +204,14 @@ def _wide_tables_scroll(app, doctree):
         table["classes"].append("scrolls")
 
 
+def _numbers_stay_whole(app, doctree):
+    """No line ends within 16 384."""
+    for text in list(doctree.findall(nodes.Text)):
+        whole = re.sub(r"(?<=\d) (?=\d{3}\b)", "\N{NO-BREAK SPACE}", text)
+        if whole != text and not isinstance(text.parent, nodes.FixedTextElement | nodes.literal):
+            text.parent.replace(text, nodes.Text(whole))
+
+
 _FITS = 104 if SITE else 96  # characters of code on a screen of 1440 pixels, or on paper
 
 
@@ -359,6 +367,7 @@ def setup(app):
         app.connect("html-page-context", _contents_are_made_once, priority=100)  # before the theme
         app.connect("build-finished", _words_of_the_theme)
     app.connect("doctree-read", _wide_code_is_smaller)
+    app.connect("doctree-read", _numbers_stay_whole)
     app.connect("html-page-context", _contents_in_the_language, priority=800)  # after the theme's
     app.connect("html-page-context", _levels_in_the_contents, priority=900)
     app.connect("doctree-resolved", _pictures_into_pages)

@@ -15,7 +15,7 @@ from lablib.drawing.canvas import Canvas
     316,
 )
 def double_operation(c: Canvas) -> None:
-    side, high, left, b_left, top = 17.0, 14, 60.0, 300.0, 176
+    side, high, left, b_left, top = 17.0, 14, 44.0, 270.0, 176
     c.text(left, top - 12, "A: 8 x 8", "strong")
     c.text(b_left, 22, "B: 8 x 16", "strong")
     c.text(b_left, top - 12, "C: 8 x 16", "strong")

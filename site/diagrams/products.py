@@ -65,7 +65,7 @@ def warp_tiles(c: Canvas) -> None:
     ):
         y = 262 + 18 * i
         c.text(right, y, who, "small strong")
-        c.text(right + 60, y, f"{numbers} numbers for {products} products", "small")
+        c.text(right + 54, y, f"{numbers} numbers for {products} products", "small")
 
 
 @drawing(

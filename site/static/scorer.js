@@ -11,7 +11,7 @@ const CHAPTERS = /^(\d\d_|[a-z]{2}\/\d\d_)/;
 
 var Scorer = {
   score: ([page, , , , score]) =>
-    score + (CHAPTERS.test(page) ? 2 : ANSWERS.test(page) ? -1 : LISTINGS.test(page) ? -4 : 0),
+    score + (CHAPTERS.test(page) ? 2 : ANSWERS.test(page) ? -9 : LISTINGS.test(page) ? -4 : 0),
   objNameMatch: 11,
   objPartialMatch: 6,
   objPrio: {0: 15, 1: 5, 2: -5},

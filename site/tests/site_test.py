@@ -1417,7 +1417,7 @@ class BrowserTest(unittest.TestCase):
 
         self.assertEqual([p for p in self.browsers.each(SEARCHES, look) if p], [])
 
-    def test_search_finds_the_glossary_first_and_listings_after_chapters(self) -> None:
+    def test_search_finds_the_glossary_first_and_listings_and_hints_after_chapters(self) -> None:
         def look(browser: Browser, word: str) -> List[str]:
             browser.open(f"search.html?q={urllib.parse.quote(word)}")
             WebDriverWait(browser, 60).until(
@@ -1429,12 +1429,12 @@ class BrowserTest(unittest.TestCase):
             )
             return [a.get_attribute("href") for a in browser.find_elements(By.CSS_SELECTOR, links)]
 
-        words_ = ("TMA", "warp", "bank conflict")
+        words_ = ("TMA", "warp", "bank", "bank conflict")
         for word, found in zip(words_, self.browsers.each(words_, look)):
             self.assertRegex(found[0], "/glossary.html#", word)
             chapter = next(i for i, to in enumerate(found) if re.search(r"/html/\d\d_", to))
-            listings = [i for i, to in enumerate(found) if "/html/files/" in to]
-            self.assertLess(chapter, min(listings, default=len(found)), word)
+            later = [i for i, to in enumerate(found) if re.search("/html/(files|hints)/", to)]
+            self.assertLess(chapter, min(later, default=len(found)), word)
 
     def test_what_is_around_a_translated_page_is_translated(self) -> None:
         """What the English page says there, too, is the theme's, and was forgotten."""
