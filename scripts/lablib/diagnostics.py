@@ -93,6 +93,8 @@ def _move_out_of_macro(message: Message) -> None:
 # A line of the source as the compiler shows it, and the marks below it.
 _SHOWN = re.compile(r"^(\s*\d+ \|)(.*)$")
 _MARKS = re.compile(r"^(\s*\|)([ ^~|]*)$")
+# What it would write there, such as a semicolon.
+_PROPOSED = re.compile(r"^\s*\| +")
 # The CPU device turns a launch into a call of such an object: nobody wrote that.
 _LAUNCH = re.compile(r"(?:cpu_device::)?(?:constant|pointer|deduced)_launch<")
 
@@ -111,6 +113,9 @@ def readable(message: Message) -> List[str]:
         elif marks and width is not None:
             line = line[:width].rstrip()
             if line == marks[1].rstrip():
+                continue
+        elif width is not None and (proposed := _PROPOSED.match(line)):
+            if proposed.end() > width:
                 continue
         else:
             width = None

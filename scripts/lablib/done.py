@@ -323,6 +323,9 @@ def lines(
     cost = counters.in_a_line(found.rows)
     if cost:
         all_lines.append(("cost", cost))
+    elif found.seen:
+        why = "no line of your kernels is an ordinary load or store of global or shared memory"
+        all_lines.append(("no cost", f"to show: {why}"))
     if todos is not None:
         if todos.bonus:
             all_lines.append(("core done", f"bonus: {listed(todos.bonus)}"))

@@ -23,6 +23,7 @@ from lablib.todos import (
     Todos,
     as_it_was,
     bonus_apart,
+    if_it_is_written,
     not_about_bonus,
     open_bonus,
     open_todos,
@@ -109,6 +110,8 @@ def test_exercise(
     at_once = functools.partial(done.passes_at_once, program, case_limit=case_limit)
     for line in _report(root, result, status, title, bonus, later, at_once):
         print(line)
+        if not solution and (more := if_it_is_written(line, exercise.lab_file, todos)):
+            print(f"  {more}")
     if status == OK and not watched:
         # What every step is required to do is one case: it has to wait for none of a bonus.
         cases = [
@@ -347,10 +350,11 @@ def _listing(cases: List[test_program.Case]) -> List[str]:
 def _most_useful(failures: List[test_program.Case]) -> Optional[test_program.Case]:
     """What is written and wrong comes before what is not written yet; there TODO(1) is first. Of
     both, values come before what is refused, and before who should have made them. Of these, what
-    the CPU device has reported is first, and then short numbers: `got 2, expected 1` says more than
-    ten digits each."""
+    the CPU device has reported is first (unless it is that a grid is too large: a smaller one that
+    is wrong, too, says more), and then short numbers: `got 2, expected 1` says more than ten digits
+    each."""
 
-    def order(case: test_program.Case) -> Tuple[int, bool, bool, bool, int]:
+    def order(case: test_program.Case) -> Tuple[int, bool, bool, bool, bool, int]:
         text = "\n".join(case.lines)
         todos = re.findall(r"\bTODO\((\d+)\)", "\n".join(_readable(case)))
         values = re.search(r"\bgot (\S+), expected ([^\s,;]+)", text)
@@ -358,6 +362,7 @@ def _most_useful(failures: List[test_program.Case]) -> Optional[test_program.Cas
             min(map(int, todos), default=0),
             points.is_required_work(case.name),
             _BAD_INPUT.search(case.name) is not None,
+            _TOO_LARGE.search(text) is not None,
             "CPU device: " not in text,
             max(map(len, values.groups())) if values else 3,
         )
@@ -367,7 +372,10 @@ def _most_useful(failures: List[test_program.Case]) -> Optional[test_program.Cas
 
 # Cases that give bad input, or have calls fail: what the CPU device says there is often what the
 # case wants to see.
-_BAD_INPUT = re.compile(r"Refuse|Report|Reject|AfterABad")
+_BAD_INPUT = re.compile(r"Refuse|Report|Reject|AfterABad|BadLaunch")
+
+# What a launch may have with mixed-up dimensions, at sizes for which only these are too large.
+_TOO_LARGE = re.compile(r"CPU device: the launch of .* fails: the (?:grid|block) .* is too large")
 
 _ENDLESS_LAUNCH = ": the launch ran for more than "  # the CPU device says so
 

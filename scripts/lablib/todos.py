@@ -5,6 +5,7 @@
 
 import re
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Dict, Iterable, List, Set
 
 from lablib import starters, test_program
@@ -22,6 +23,7 @@ class Todos:
     all_bonus: List[int] = field(default_factory=list)  # those that are written, too
     steps: List[str] = field(default_factory=list)  # of the exercise
     bonus_steps: Dict[str, List[int]] = field(default_factory=dict)  # of them, with their TODOs
+    together: Dict[int, List[int]] = field(default_factory=dict)  # what a not_written() stands for
 
     @property
     def bonus_is_begun(self) -> bool:
@@ -47,7 +49,47 @@ def open_todos(exercise: Exercise) -> Todos:
         all_bonus,
         steps,
         _bonus_steps(starter, steps, all_bonus),
+        _together(starter),
     )
+
+
+_THROW = re.compile(r'\bthrow\s+(?:lab::)?not_written\("[^"]*", (\d+)\)')
+
+
+def _together(starter: str) -> Dict[int, List[int]]:
+    """The TODOs of each not_written() of the starter: from its own to where the next one begins."""
+    numbers = sorted({int(n) for n in re.findall(r"\bTODO\((\d+)(?:, bonus)?\):", starter)})
+    begins = sorted({int(n) for n in _THROW.findall(starter)})
+    return {
+        begin: [n for n in numbers if begin <= n and not any(begin < b <= n for b in begins)]
+        for begin in begins
+    }
+
+
+def if_it_is_written(said: str, file: Path, todos: Todos) -> str:
+    """What to do if a test says that a TODO is not written, and the student's file has something
+    there; or ""."""
+    found = NOT_WRITTEN.search(said)
+    number = int(found[1]) if found else 0
+    still = {*todos.core, *todos.bonus}
+    if number not in todos.together or number in still:
+        return ""
+    others = [n for n in todos.together[number] if n in still]
+    if others:
+        return f"You have begun with it; {as_it_was(others)}."
+    text = file.read_text(encoding="utf-8", errors="replace").splitlines()
+    line = next(
+        (
+            n
+            for n, one in enumerate(text, 1)
+            for throw in _THROW.finditer(one)
+            if int(throw[1]) == number and "//" not in one[: throw.start()]
+        ),
+        None,
+    )
+    if line is None:
+        return ""
+    return f"If you have written it, take out the `throw not_written(…)` in line {line}."
 
 
 def _bonus_steps(starter: str, steps: List[str], bonus: List[int]) -> Dict[str, List[int]]:

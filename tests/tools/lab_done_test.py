@@ -14,7 +14,15 @@ from lablib.counters import Row
 from lablib.device import Device
 from lablib.exercises import resolve_one
 from lablib.test_program import Case, Result, Said
-from lablib.todos import Todos, _bonus_steps, listed, not_about_bonus, open_bonus
+from lablib.todos import (
+    Todos,
+    _bonus_steps,
+    _together,
+    if_it_is_written,
+    listed,
+    not_about_bonus,
+    open_bonus,
+)
 
 BONUS_SOLUTION = """\
 int one() {
@@ -58,6 +66,7 @@ class DoneTest(LabTest):
             r"  right +2 tests\n"
             r"  no races +all 2 tests, with every access watched \(\d+ s\)\n"
             r"  no leaks +of memory.*\n"
+            r"  no cost +to show: no line of your kernels .*\n"
             r"  all TODOs written\n"
             r"Done\. Next: 05\.2",
         )
@@ -302,6 +311,37 @@ class DoneTest(LabTest):
         self.assertIn("2 of 3 tests, the quickest (20 s are over)", detail)
 
 
+class WrittenTest(LabTest):
+    STARTER = """void f() {
+  // TODO(1): this.
+  throw not_written("f", 1);
+  // TODO(2): and that.
+}
+void g() {
+  // TODO(3): the other.
+  throw not_written("g", 3);
+}
+"""
+
+    def said(self, text, number, core):
+        file = self.root / "x.cu"
+        file.write_text(text)
+        todos = Todos(core, together=_together(self.STARTER))
+        return if_it_is_written(f"f is not written yet: TODO({number}) in x.cu", file, todos)
+
+    def test_what_to_do_where_something_stands_below_the_todo(self):
+        begun = self.STARTER.replace("this.\n", "this.\n  h();\n")
+        self.assertEqual("", self.said(self.STARTER, 1, [1, 2, 3]))
+        self.assertEqual(
+            "You have begun with it; TODO(2) is as it was in the starter.",
+            self.said(begun, 1, [2, 3]),
+        )
+        take_out = "If you have written it, take out the `throw not_written(…)` in line {}."
+        self.assertEqual(take_out.format(4), self.said(begun, 1, [3]))
+        self.assertEqual(take_out.format(8), self.said(self.STARTER, 3, []))
+        self.assertEqual("", self.said("// throw not_written(\"f\", 1);", 1, []))
+
+
 class ChecksTest(unittest.TestCase):
     def test_a_case_that_waits_for_a_bonus_may_say_more(self):
         waits = Said("step fast is not written yet: TODO(2) in x.cu", True)
@@ -496,6 +536,13 @@ class WordsTest(unittest.TestCase):
         for name in (*order, "Requires.Work", "S.Later"):
             self.assertEqual(name, testing._most_useful(cases).name)
             cases = [case for case in cases if case.name != name]
+
+    def test_values_say_more_than_a_grid_that_is_too_large(self):
+        launch = "CPU device: the launch of k fails: the grid (1, 65537, 1) {}. Try: …"
+        wrong = Case("S.Wrong", "failed", [Said("got 3.25, expected 4.5", True)])
+        for says, first in (("is too large: at most …", "S.Wrong"), ("has no blocks", "S.Launch")):
+            case = Case("S.Launch", "failed", [Said(launch.format(says), True)])
+            self.assertEqual(first, testing._most_useful([case, wrong]).name)
 
     def test_what_is_not_written_beside_what_is_wrong(self):
         def readable(*texts):

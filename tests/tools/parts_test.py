@@ -206,6 +206,10 @@ collect2: error: ld returned 1 exit status
 {OWN}/dot_product.cu:13:5: error: ‘x’ was not declared
    13 |     x;
       |     ^
+      |     y
+{OWN}/dot_product.cu:14: error: expected ‘;’ before ‘::’ token
+   14 |   k<<<1, 2>>>(d)
+      |   {" " * 60};
 """)
         self.assertEqual(
             [
@@ -216,6 +220,7 @@ collect2: error: ld returned 1 exit status
             diagnostics.readable(found[0]),
         )
         self.assertEqual(found[1].lines, diagnostics.readable(found[1]))
+        self.assertEqual(found[2].lines[:2], diagnostics.readable(found[2]))
 
     def test_functions_that_the_linker_misses(self):
         found = self.messages("""FAILED: bin/x
