@@ -56,4 +56,15 @@ inline bool is_refused_launch(cudaError_t code) {
   return code == cudaErrorInvalidValue || code == cudaErrorInvalidConfiguration;
 }
 
+/// The same as a sentence. `code`: what was thrown, or cudaSuccess.
+inline ::testing::AssertionResult reports_refused_launch(cudaError_t code) {
+  if (is_refused_launch(code)) return ::testing::AssertionSuccess();
+  if (code == cudaSuccess)
+    return ::testing::AssertionFailure()
+           << "CUDA refused the launch, and no exception says so: is cudaGetLastError() checked "
+              "right after the launch?";
+  return ::testing::AssertionFailure()
+         << "CUDA refused the launch; the exception says " << cudaGetErrorName(code);
+}
+
 }  // namespace lab::testing
