@@ -412,7 +412,7 @@ def _readable(case: test_program.Case) -> List[str]:
                 continue
             text = test_program.sentence(said)
             sentence, *checked_at = text.split("\n  checked at ", 1)
-            text = "\n  checked at ".join([sentence + _nothing_came_back(sentence), *checked_at])
+            text = "\n  checked at ".join([sentence + _advice(sentence), *checked_at])
             if said.order:
                 orders.append(f"(thread order: {said.order})")
             if sentence in sentences:
@@ -449,9 +449,16 @@ def _is_left(text: str) -> bool:
     return "this test leaves " in text
 
 
-def _nothing_came_back(sentence: str) -> str:
+def _advice(sentence: str) -> str:
     if re.match(r"(\d{2,}) of \1 elements differ; first at \[0\]: got 0,", sentence):
         return "\n  Nothing is right, and it begins with 0: is the result copied back to the host?"
+    if re.match(r"\w+\(.*\)(?:\.\w+)? is 0, expected -?[1-9.]", sentence):
+        return "\n  Still 0: has the kernel written it, and is it copied back to the host?"
+    if sentence.startswith("this test leaves device memory allocated"):
+        return (
+            "\n  Free it wherever the function is left: by cudaFree, or by an owner such as"
+            " device_buffer."
+        )
     return ""
 
 

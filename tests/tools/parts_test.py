@@ -379,6 +379,16 @@ class ReadableTest(unittest.TestCase):
         )
         self.assertEqual(2, len(readable(failed(text.replace("1000 of", "2 of"), "t.cpp", 5))))
 
+    def test_what_to_do_about_it_is_said_where_it_is_known(self):
+        for text, advice in (
+            ("add(which(), 2, 7) is 0, expected 9", "Still 0: "),
+            ("dot(a, b).value is 0, expected -4", "Still 0: "),
+            ("this test leaves device memory allocated: 1 allocation, 4 bytes", "Free it "),
+        ):
+            self.assertEqual(advice, readable(failed(text))[1].strip()[: len(advice)])
+        for text in ("add(2, 7) is 8, expected 9", "n is 0, expected 9", "f() is 0, expected 0x"):
+            self.assertEqual(1, len(readable(failed(text))))
+
     def test_a_todo_gets_its_line(self):
         with tempfile.TemporaryDirectory() as folder:
             root = Path(folder)

@@ -62,7 +62,7 @@ times measure(long long first_cycles, long long second_cycles, unsigned threads)
   require_possible(first_cycles);
   require_possible(second_cycles);
   device_buffer<long long> counted(2);  // one number for each kernel
-  event before, between, behind;
+  event before, between, after;
   const host_timer host;  // the host's clock, from here on
   // TODO(5): hand five things to the device, in this order: a mark, the first kernel, a mark, the
   //          second kernel, a mark. Each kernel is one block of `threads` threads and has a number

@@ -87,7 +87,7 @@ times measure(long long first_cycles, long long second_cycles, unsigned threads)
   require_possible(first_cycles);
   require_possible(second_cycles);
   device_buffer<long long> counted(2);  // one number for each kernel
-  event before, between, behind;
+  event before, between, after;
   const host_timer host;  // the host's clock, from here on
   // TODO(5): hand five things to the device, in this order: a mark, the first kernel, a mark, the
   //          second kernel, a mark. Each kernel is one block of `threads` threads and has a number
@@ -101,7 +101,7 @@ times measure(long long first_cycles, long long second_cycles, unsigned threads)
   between.record();
   let_pass<<<1, threads>>>(second_cycles, counted.data() + 1);
   CUDA_CHECK(cudaGetLastError());
-  behind.record();
+  after.record();
   // END SOLUTION
 
   // TODO(6): fill in a `times` and return it. Before anything waits: launched_ms, then the early
@@ -112,12 +112,12 @@ times measure(long long first_cycles, long long second_cycles, unsigned threads)
   // STUB: throw not_written("the times", 6);
   times t;
   t.launched_ms = host.milliseconds();
-  t.too_early = is_too_early(before, behind);
+  t.too_early = is_too_early(before, after);
   t.asked_ms = host.milliseconds();
-  t.both_ms = milliseconds_between(before, behind);
+  t.both_ms = milliseconds_between(before, after);
   t.waited_ms = host.milliseconds();
   t.first_ms = milliseconds_between(before, between);
-  t.second_ms = milliseconds_between(between, behind);
+  t.second_ms = milliseconds_between(between, after);
 
   const auto cycles = counted.to_vector();
   t.first_cycles = cycles[0];
