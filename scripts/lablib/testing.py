@@ -350,32 +350,40 @@ def _listing(cases: List[test_program.Case]) -> List[str]:
 def _most_useful(failures: List[test_program.Case]) -> Optional[test_program.Case]:
     """What is written and wrong comes before what is not written yet; there TODO(1) is first. Of
     both, values come before what is refused, and before who should have made them. Of these, what
-    the CPU device has reported is first (unless it is that a grid is too large: a smaller one that
-    is wrong, too, says more), and then short numbers: `got 2, expected 1` says more than ten digits
-    each."""
+    the CPU device has reported is first (unless another size says more: see _SAYS_LITTLE), and then
+    short numbers: `got 2, expected 1` says more than ten digits each."""
 
     def order(case: test_program.Case) -> Tuple[int, bool, bool, bool, bool, int]:
         text = "\n".join(case.lines)
         todos = re.findall(r"\bTODO\((\d+)\)", "\n".join(_readable(case)))
-        values = re.search(r"\bgot (\S+), expected ([^\s,;]+)", text)
+        values = re.search(r"\b(?:got|is) (\S+), expected ([^\s,;]+)", text)
         return (
             min(map(int, todos), default=0),
             points.is_required_work(case.name),
             _BAD_INPUT.search(case.name) is not None,
-            _TOO_LARGE.search(text) is not None,
+            _SAYS_LITTLE.search(text) is not None,
             "CPU device: " not in text,
-            max(map(len, values.groups())) if values else 3,
+            _effort(*values.groups()) if values else 3,
         )
 
     return min(failures, key=order, default=None)
+
+
+def _effort(got: str, expected: str) -> int:
+    """How hard two numbers are to compare; cases about infinity and NaN are for later."""
+    return 12 if re.fullmatch(r"-?(inf|nan)", expected) else max(len(got), len(expected))
 
 
 # Cases that give bad input, or have calls fail: what the CPU device says there is often what the
 # case wants to see.
 _BAD_INPUT = re.compile(r"Refuse|Report|Reject|AfterABad|BadLaunch")
 
-# What a launch may have with mixed-up dimensions, at sizes for which only these are too large.
-_TOO_LARGE = re.compile(r"CPU device: the launch of .* fails: the (?:grid|block) .* is too large")
+# What mixed-up dimensions lead to at large sizes. Smaller ones have wrong values instead, or an
+# access that is near an allocation.
+_SAYS_LITTLE = re.compile(
+    r"CPU device: the launch of .* fails: the (?:grid|block) .* is too large"
+    r"|: no allocation of the device is anywhere near that address"
+)
 
 _ENDLESS_LAUNCH = ": the launch ran for more than "  # the CPU device says so
 
@@ -452,6 +460,12 @@ def _is_left(text: str) -> bool:
 def _advice(sentence: str) -> str:
     if re.match(r"(\d{2,}) of \1 elements differ; first at \[0\]: got 0,", sentence):
         return "\n  Nothing is right, and it begins with 0: is the result copied back to the host?"
+    some = re.match(r"\d+ of (\d+) elements differ; first at \[(\d+)\]: ", sentence)
+    count, first = map(int, some.groups()) if some else (0, 0)
+    # Where a block or a warp ends, something else is more likely.
+    if first != 0 and first % 32 != 0 and first in (count // 4, count // 8):
+        part = "quarter" if first == count // 4 else "eighth"
+        return f"\n  The first {part} is right: does each copy count bytes, not elements?"
     if re.match(r"\w+\(.*\)(?:\.\w+)? is 0, expected -?[1-9.]", sentence):
         return "\n  Still 0: has the kernel written it, and is it copied back to the host?"
     if sentence.startswith("this test leaves device memory allocated"):

@@ -531,24 +531,30 @@ class WordsTest(unittest.TestCase):
             failed("S.Wrong", "got 1, expected 2"),
             failed("S.RefusesNothing", "CPU device: the launch of k fails: it has no threads"),
             failed("S.Both", "x is not written yet: TODO(1)", "got 17, expected 18"),
+            failed("S.Infinite", "got 1, expected -inf"),
         ]
-        order = ("S.Wrong", "S.Both", "S.RefusesNothing", "Requires.Other", "S.First")
+        order = ("S.Wrong", "S.Both", "S.Infinite", "S.RefusesNothing", "Requires.Other", "S.First")
         for name in (*order, "Requires.Work", "S.Later"):
             self.assertEqual(name, testing._most_useful(cases).name)
             cases = [case for case in cases if case.name != name]
 
-    def test_values_say_more_than_a_grid_that_is_too_large(self):
-        launch = "CPU device: the launch of k fails: the grid (1, 65537, 1) {}. Try: …"
+    def test_values_say_more_than_what_is_far_too_large(self):
         wrong = Case("S.Wrong", "failed", [Said("got 3.25, expected 4.5", True)])
-        for says, first in (("is too large: at most …", "S.Wrong"), ("has no blocks", "S.Launch")):
-            case = Case("S.Launch", "failed", [Said(launch.format(says), True)])
-            self.assertEqual(first, testing._most_useful([case, wrong]).name)
+        launch = "CPU device: the launch of k fails: the grid (1, 65537, 1) "
+        for text, first in (
+            (launch + "is too large: at most …", "S.Wrong"),
+            (launch + "has no blocks.", "S.Launch"),
+            ("CPU device: x: no allocation of the device is anywhere near that address", "S.Wrong"),
+            ("CPU device: x: 0 bytes past the end of device memory.", "S.Launch"),
+        ):
+            launch_fails = Case("S.Launch", "failed", [Said(text + "\n"), Said("f() fails", True)])
+            self.assertEqual(first, testing._most_useful([launch_fails, wrong]).name)
 
     def test_what_is_not_written_beside_what_is_wrong(self):
         def readable(*texts):
             return testing._readable(Case("S.A", "failed", [Said(text, True) for text in texts]))
 
-        missing, left = "x is not written yet: TODO(1)", "this test leaves device memory allocated"
+        missing, left = "x is not written yet: TODO(1)", "this test leaves a stream"
         self.assertEqual(["got 1, expected 2", left], readable(missing, "got 1, expected 2", left))
         self.assertEqual([missing], readable(missing, left))
         self.assertEqual([left], readable(left))

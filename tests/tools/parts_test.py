@@ -384,9 +384,17 @@ class ReadableTest(unittest.TestCase):
             ("add(which(), 2, 7) is 0, expected 9", "Still 0: "),
             ("dot(a, b).value is 0, expected -4", "Still 0: "),
             ("this test leaves device memory allocated: 1 allocation, 4 bytes", "Free it "),
+            ("18 of 28 elements differ; first at [7]: got 0, expected 1", "The first quarter is "),
+            ("8 of 9 elements differ; first at [1]: got 0, expected 1", "The first eighth is "),
         ):
             self.assertEqual(advice, readable(failed(text))[1].strip()[: len(advice)])
-        for text in ("add(2, 7) is 8, expected 9", "n is 0, expected 9", "f() is 0, expected 0x"):
+        for text in (
+            "add(2, 7) is 8, expected 9",
+            "n is 0, expected 9",
+            "f() is 0, expected 0x",
+            "768 of 1024 elements differ; first at [256]: got 0, expected 1",
+            "2 of 3 elements differ; first at [0]: got 5, expected 1",
+        ):
             self.assertEqual(1, len(readable(failed(text))))
 
     def test_a_todo_gets_its_line(self):
