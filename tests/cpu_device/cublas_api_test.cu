@@ -276,13 +276,23 @@ TEST(CublasOnTheCpuDevice, ReportsPointersThatTheDeviceCannotFollow) {
 
 TEST(CublasOnTheCpuDevice, ReportsMemoryThatIsTooShort) {
   const float one = 1;
-  const std::string text = report_of([&](cublasHandle_t h) {
-    float* a = nullptr;
-    EXPECT_EQ(cudaMalloc(&a, 6 * sizeof(float)), cudaSuccess);
-    return cublasSgemm(h, CUBLAS_OP_N, CUBLAS_OP_N, 2, 2, 3, &one, a, 3, a, 3, &one, a, 2);
-  });
+  const auto report_of_size = [&](int m, int n) {
+    return report_of([&](cublasHandle_t h) {
+      float* a = nullptr;
+      EXPECT_EQ(cudaMalloc(&a, 6 * sizeof(float)), cudaSuccess);
+      return cublasSgemm(h, CUBLAS_OP_N, CUBLAS_OP_N, m, 2, n, &one, a, 3, a, 3, &one, a, 3);
+    });
+  };
+  std::string text = report_of_size(2, 3);
   EXPECT_NE(text.find("A has only 24 bytes left"), std::string::npos) << text;
   EXPECT_NE(text.find("the call needs 32"), std::string::npos) << text;  // (3 - 1) * 3 + 2 floats
+  // A matrix of 3 x 2 would fit: (2 - 1) * 3 + 3 floats.
+  EXPECT_NE(text.find("swap its numbers of rows and columns; then it would need 24"),
+            std::string::npos)
+      << text;
+  text = report_of_size(3, 3);
+  EXPECT_NE(text.find("the call needs 36"), std::string::npos) << text;
+  EXPECT_EQ(text.find("swap"), std::string::npos) << text;
 }
 
 TEST(CublasOnTheCpuDevice, ReportsAResultOnTheDeviceInHostMode) {

@@ -75,7 +75,8 @@ class routine {
   }
   template <class T>
   routine& matrix_memory(const char* argument, const T* p, index rows, index cols, index ld) {
-    return rows <= 0 || cols <= 0 ? *this : memory(argument, p, (cols - 1) * ld + rows, sizeof(T));
+    if (rows <= 0 || cols <= 0) return *this;
+    return memory(argument, p, (cols - 1) * ld + rows, sizeof(T), (rows - 1) * ld + cols);
   }
   template <class T>
   routine& array_memory(const char* argument, const T* p, index n) {
@@ -116,7 +117,9 @@ class routine {
   bool on_device() const { return handle_->pointer_mode == CUBLAS_POINTER_MODE_DEVICE; }
 
  private:
-  routine& memory(const char* argument, const void* p, index elements, std::size_t bytes_each);
+  /// `swapped`: the elements of a matrix with as many rows as this one has columns, and vice versa.
+  routine& memory(const char* argument, const void* p, index elements, std::size_t bytes_each,
+                  index swapped = 0);
   bool readable_by_host(const char* argument, const void* p);
   cublasStatus_t finish(cudaError_t status);
 

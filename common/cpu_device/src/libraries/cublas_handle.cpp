@@ -162,12 +162,14 @@ routine& routine::is(cublasDiagType_t diag) {
 }
 
 routine& routine::memory(const char* argument, const void* p, index elements,
-                         std::size_t bytes_each) {
+                         std::size_t bytes_each, index swapped) {
   if (!ok()) return *this;
-  constexpr auto kMost = std::numeric_limits<std::size_t>::max();
-  const auto count = static_cast<std::size_t>(elements);
-  const std::size_t bytes = count > kMost / bytes_each ? kMost : count * bytes_each;
-  if (!usable_on_device(device(), name_, argument, p, bytes))
+  const auto bytes_of = [&](index count) {
+    constexpr auto kMost = std::numeric_limits<std::size_t>::max();
+    const auto n = static_cast<std::size_t>(count);
+    return n > kMost / bytes_each ? kMost : n * bytes_each;
+  };
+  if (!usable_on_device(device(), name_, argument, p, bytes_of(elements), bytes_of(swapped)))
     status_ = CUBLAS_STATUS_EXECUTION_FAILED;
   return *this;
 }

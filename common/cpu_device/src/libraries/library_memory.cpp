@@ -10,7 +10,7 @@
 namespace cpu_device {
 
 bool usable_on_device(int device, const char* call, const char* argument, const void* pointer,
-                      std::size_t bytes) {
+                      std::size_t bytes, std::size_t swapped) {
   if (bytes == 0) return true;
   const auto wrong = [&](const std::string& what) {
     report(std::string(call) + ": " + argument + " " + what);
@@ -22,11 +22,16 @@ bool usable_on_device(int device, const char* call, const char* argument, const 
       return wrong("points into memory of device " + std::to_string(a->device) +
                    ", but the call runs on device " + std::to_string(device) + ".");
     const auto offset = static_cast<std::size_t>(static_cast<const char*>(pointer) - a->begin);
-    if (bytes > a->bytes - offset)
-      return wrong("has only " + std::to_string(a->bytes - offset) + " bytes left of " +
-                   describe(*a) + ", and the call needs " + std::to_string(bytes) +
-                   ".\n  Try: compare the sizes, the increment or the leading dimension with what "
-                   "was allocated.");
+    const std::size_t left = a->bytes - offset;
+    if (bytes > left)
+      return wrong("has only " + std::to_string(left) + " bytes left of " + describe(*a) +
+                   ", and the call needs " + std::to_string(bytes) + ".\n  Try: " +
+                   (swapped != 0 && swapped <= left
+                        ? "swap its numbers of rows and columns; then it would need " +
+                              std::to_string(swapped) + ". Or "
+                        : std::string()) +
+                   "compare the sizes, the increment or the leading dimension with what was "
+                   "allocated.");
     return true;
   }
   if (pointer == nullptr) return wrong("is a null pointer.");
