@@ -49,8 +49,9 @@ comparison compare(double actual, double expected, tolerance allowed) {
   if (std::isfinite(actual) && std::isfinite(expected))
     message +=
         "; they differ by " + shortest(static_cast<float>(std::fabs(actual - expected))) +
-        ", allowed are " +
-        shortest(static_cast<float>(allowed.absolute + allowed.relative * std::fabs(expected)));
+        "; at most " +
+        shortest(static_cast<float>(allowed.absolute + allowed.relative * std::fabs(expected))) +
+        " is allowed";
   return {false, message};
 }
 

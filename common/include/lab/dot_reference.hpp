@@ -83,9 +83,9 @@ comparison check_exact_dot(std::size_t n, std::uint64_t seed, const Dot& dot) {
   const exact_vectors vectors = make_exact_vectors(n, seed);
   comparison result =
       compare(static_cast<double>(dot(vectors.a, vectors.b)), vectors.dot, tolerance{});
-  result.message =
-      result.ok ? "each of " + std::to_string(n) + " products of 1 or -1 was added once"
-                : "the sum of " + std::to_string(n) + " products of 1 or -1: " + result.message;
+  const std::string products = std::to_string(n) + (n == 1 ? " product" : " products");
+  result.message = result.ok ? "each of " + products + " of 1 or -1 was added once"
+                             : "the sum of " + products + " of 1 or -1: " + result.message;
   return result;
 }
 
