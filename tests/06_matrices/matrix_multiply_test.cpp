@@ -77,6 +77,18 @@ void expect_right_product(shape size, std::uint64_t seed) {
   EXPECT_TRUE(is_right<T>(size, seed)) << ::testing::PrintToString(size);
 }
 
+/// Where C begins to have elements that no thread has written; they are NaN.
+template <class T>
+std::string first_unwritten(const std::vector<T>& c, shape size) {
+  for (std::size_t i = 0; i < c.size(); ++i)
+    if (std::isnan(c[i]))
+      return "no thread has written row " + std::to_string(i / size.n) + ", column " +
+             std::to_string(i % size.n) + ": are the grid's x blocks enough for the " +
+             std::to_string(size.n) + " columns, and its y blocks for the " +
+             std::to_string(size.m) + " rows?";
+  return "";
+}
+
 /// Whole numbers: nothing is rounded, so every order of the sums gives the same.
 template <class T>
 void expect_exact_product(shape size) {
@@ -90,7 +102,8 @@ void expect_exact_product(shape size) {
       for (std::size_t column = 0; column < size.n; ++column)
         expected[row * size.n + column] +=
             static_cast<double>(a_ints[row * size.k + i] * b_ints[i * size.n + column]);
-  EXPECT_TRUE(matches(lab::compare_exact(multiply(view(a), view(b), size).c, expected)));
+  const std::vector<T> c = multiply(view(a), view(b), size).c;
+  EXPECT_TRUE(matches(lab::compare_exact(c, expected))) << first_unwritten(c, size);
 }
 
 std::string name_of(shape size) {
@@ -180,7 +193,8 @@ TYPED_TEST(Precision, HasNoLimitOfColumnsAndOfTerms) {
   for (const shape size : {shape{1, kManyBlocks * 16, 1}, shape{1, 1, 70'001}}) {
     const std::vector<TypeParam> a(size.m * size.k, 1), b(size.k * size.n, 2);
     const std::vector<TypeParam> expected(size.m * size.n, static_cast<TypeParam>(2 * size.k));
-    EXPECT_TRUE(matches(lab::compare_exact(multiply(view(a), view(b), size).c, expected)));
+    const std::vector<T> c = multiply(view(a), view(b), size).c;
+    EXPECT_TRUE(matches(lab::compare_exact(c, expected))) << first_unwritten(c, size);
   }
 }
 
