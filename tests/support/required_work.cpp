@@ -217,9 +217,12 @@ std::string complaint(const work& done, const required& what) {
   if (moved(cudaMemcpyHostToDevice) < what.sent)
     return "only " + number_of(moved(cudaMemcpyHostToDevice), "byte") + " of " +
            std::to_string(what.sent) + " were brought to the device";
-  if (moved(cudaMemcpyDeviceToHost) < what.fetched)
-    return "only " + number_of(moved(cudaMemcpyDeviceToHost), "byte") + " of " +
-           std::to_string(what.fetched) + " came back from the device";
+  if (const std::uint64_t back = moved(cudaMemcpyDeviceToHost); back < what.fetched)
+    return "only " + number_of(back, "byte") + " of " + std::to_string(what.fetched) +
+           " came back from the device" +
+           (back != 0 ? ""
+                      : ": has the host calculated them, or followed a pointer to device memory, "
+                        "which crashes with a GPU?");
   if (done.values_of_the_host && (what.fetched != 0 || (what.kernels != 0 && done.more_than_zeros)))
     return "they are the same with zeros in place of all that came back from the device: the host "
            "calculates them again";
