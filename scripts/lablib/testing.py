@@ -350,10 +350,10 @@ def _listing(cases: List[test_program.Case]) -> List[str]:
 def _most_useful(failures: List[test_program.Case]) -> Optional[test_program.Case]:
     """What is written and wrong comes before what is not written yet; there TODO(1) is first. Of
     both, values come before what is refused, and before who should have made them. Of these, what
-    the CPU device has reported is first (unless another size says more: see _SAYS_LITTLE), and then
-    short numbers: `got 2, expected 1` says more than ten digits each."""
+    the CPU device has reported is first (unless another size says more: see _SAYS_LITTLE), then
+    short numbers (`got 2, expected 1` says more than ten digits each), then little data."""
 
-    def order(case: test_program.Case) -> Tuple[int, bool, bool, bool, bool, int]:
+    def order(case: test_program.Case) -> Tuple[int, bool, bool, bool, bool, int, float]:
         text = "\n".join(case.lines)
         todos = re.findall(r"\bTODO\((\d+)\)", "\n".join(_readable(case)))
         values = re.search(r"\b(?:got|is) (\S+), expected ([^\s,;]+)", text)
@@ -364,6 +364,7 @@ def _most_useful(failures: List[test_program.Case]) -> Optional[test_program.Cas
             _SAYS_LITTLE.search(text) is not None,
             "CPU device: " not in text,
             _effort(*values.groups()) if values else 3,
+            _amount(text),
         )
 
     return min(failures, key=order, default=None)
@@ -372,6 +373,15 @@ def _most_useful(failures: List[test_program.Case]) -> Optional[test_program.Cas
 def _effort(got: str, expected: str) -> int:
     """How hard two numbers are to compare; cases about infinity and NaN are for later."""
     return 12 if re.fullmatch(r"-?(inf|nan)", expected) else max(len(got), len(expected))
+
+
+def _amount(text: str) -> float:
+    """Of data: elements, or bytes of the allocation that an access has missed."""
+    elements = re.search(r"\bof (\d+) elements differ", text)
+    memory = re.search(r"\bdevice memory \(([\d.]+) (bytes|KiB|MiB|GiB)", text)
+    if elements or not memory:
+        return float(elements[1]) if elements else 0
+    return float(memory[1]) * 1024.0 ** ("bytes", "KiB", "MiB", "GiB").index(memory[2])
 
 
 # Cases that give bad input, or have calls fail: what the CPU device says there is often what the

@@ -339,7 +339,7 @@ void g() {
         take_out = "If you have written it, take out the `throw not_written(…)` in line {}."
         self.assertEqual(take_out.format(4), self.said(begun, 1, [3]))
         self.assertEqual(take_out.format(8), self.said(self.STARTER, 3, []))
-        self.assertEqual("", self.said("// throw not_written(\"f\", 1);", 1, []))
+        self.assertEqual("", self.said('// throw not_written("f", 1);', 1, []))
 
 
 class ChecksTest(unittest.TestCase):
@@ -549,6 +549,20 @@ class WordsTest(unittest.TestCase):
         ):
             launch_fails = Case("S.Launch", "failed", [Said(text + "\n"), Said("f() fails", True)])
             self.assertEqual(first, testing._most_useful([launch_fails, wrong]).name)
+
+    def test_little_data_comes_first(self):
+        for texts in (
+            (
+                "9 of 17 elements differ; first at [4]: got 1, expected 0",
+                "60 of 65537 elements differ; first at [0]: got 0, expected 1",
+            ),
+            (
+                "CPU device: 4 bytes past the end of device memory (1000 bytes).",
+                "CPU device: 0 bytes past the end of device memory (2.5 KiB, allocated at x.cu:5).",
+            ),
+        ):
+            few, many = (Case(text, "failed", [Said(text, True)]) for text in texts)
+            self.assertIs(few, testing._most_useful([many, few]))
 
     def test_what_is_not_written_beside_what_is_wrong(self):
         def readable(*texts):
