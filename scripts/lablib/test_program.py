@@ -284,6 +284,24 @@ _EQUALITY = re.compile(
     r"\n  (?P<expected>.*)(?:\n    Which is: (?P<should>.*))?(?P<added>(?:\n(?!With diff:).*)*)"
 )
 
+_NEAR = re.compile(
+    r"The difference between (?P<actual>.*) and (?P<expected>.*) is .*, which exceeds"
+    r" (?P<error>.*), where\n(?P=actual) evaluates to (?P<is>.*),\n(?P=expected) evaluates to"
+    r" (?P<should>.*), and\n(?P=error) evaluates to (?P<most>.*)\.(?P<added>(?:\n.*)*)"
+)
+# EXPECT_LT(actual, limit) and its like
+_COMPARED = re.compile(
+    r"Expected: \((?P<actual>.*)\) (?P<how>[<>!]=?) \((?P<limit>.*)\), actual: (?P<is>.*) vs"
+    r" (?P<should>.*)(?P<added>(?:\n.*)*)"
+)
+_COMPARISONS = {
+    "<": "less than",
+    "<=": "at most",
+    ">": "more than",
+    ">=": "at least",
+    "!=": "anything but",
+}
+
 
 def thrown(failure: Said) -> str:
     """The text of the exception that a test ended with, or "" if it was something else."""
@@ -309,13 +327,31 @@ def sentence(failure: Said) -> str:
     said = _EQUALITY.fullmatch(failure.text.rstrip("\n"))
     if said:
         actual, expected = said["is"] or said["actual"], said["should"] or said["expected"]
-        checked = f"checked at {failure.place}" + said["added"].replace("\n", "\n  ")
-        return f"{said['actual']} is {actual}, expected {expected}\n  {checked}"
+        return f"{said['actual']} is {actual}, expected {expected}\n  {_checked(failure, said)}"
+    said = _NEAR.fullmatch(failure.text.rstrip("\n"))
+    if said:
+        is_literal = re.fullmatch(r"[\d.]+(e[-+]?\d+)?", said["error"])
+        most = said["error"] if is_literal else said["most"]
+        near = f"{said['actual']} is {said['is']}, expected {said['should']}, give or take {most}"
+        return f"{near}\n  {_checked(failure, said)}"
+    said = _COMPARED.fullmatch(failure.text.rstrip("\n"))
+    if said:
+        expected = f"{_COMPARISONS[said['how']]} {said['should']}"
+        if said["limit"] != said["should"]:
+            expected += f" ({said['limit']})"
+        return (
+            f"{said['actual']} is {said['is']}, expected {expected}\n  {_checked(failure, said)}"
+        )
     text = re.sub(r"^Failed\n", "", failure.text).rstrip("\n")
     # What the tests' main function finds after a case: its place says nothing.
     if not failure.place or os.path.basename(failure.file) == "test_main.cpp":
         return text
     return f"{failure.place}: {text}"
+
+
+def _checked(failure: Said, said: "re.Match[str]") -> str:
+    """Where, and what the test adds."""
+    return f"checked at {failure.place}" + said["added"].replace("\n", "\n  ")
 
 
 def read(file: Path, passed: bool) -> Result:

@@ -519,6 +519,26 @@ class WordsTest(unittest.TestCase):
         diff = f'{head}  a\n    Which is: "x"\n  b\n    Which is: "y"\nWith diff:\n@@ -1 +1 @@'
         self.assertEqual(f"t.cpp:7: {diff}", test_program.sentence(Said(diff, True, "t.cpp", 7)))
 
+    def test_values_that_should_be_near_or_more(self):
+        near = (
+            "The difference between f(90).at(0) and {0} is 1, which exceeds {1}, where\n"
+            "f(90).at(0) evaluates to 0,\n{0} evaluates to 1, and\n{1} evaluates to 0.5."
+        )
+        for text, sentence in (
+            (near.format("1", "1e-15"), "f(90).at(0) is 0, expected 1, give or take 1e-15\n  @"),
+            (
+                near.format("sin(x)", "kMost") + "\nstep a",
+                "f(90).at(0) is 0, expected 1, give or take 0.5\n  @\n  step a",
+            ),
+            (
+                "Expected: (a.mean) > (b.mean), actual: 2.5 vs 3\nno double?",
+                "a.mean is 2.5, expected more than 3 (b.mean)\n  @\n  no double?",
+            ),
+            ("Expected: (n) != (0), actual: 0 vs 0", "n is 0, expected anything but 0\n  @"),
+        ):
+            said = test_program.sentence(Said(text, True, "t.cpp", 7))
+            self.assertEqual(sentence.replace("@", "checked at t.cpp:7"), said)
+
     def test_what_to_look_at_first(self):
         def failed(name, *said):
             return Case(name, "failed", [Said(text, True, "t.cpp", 7) for text in said])
