@@ -26,6 +26,8 @@ const char* what_to_try(cudaError_t code) {
              "threads";
     case cudaErrorLaunchOutOfResources:
       return "the kernel needs more registers than a block of this size gets; try smaller blocks";
+    case cudaErrorNotReady:
+      return "the device is still at work: wait first, for the event or the stream";
     case cudaErrorInvalidMemcpyDirection:
       return "the last argument says from where to where: cudaMemcpyHostToDevice or DeviceToHost";
     case cudaErrorInvalidValue:
