@@ -356,7 +356,7 @@ def _most_useful(failures: List[test_program.Case]) -> Optional[test_program.Cas
     def order(case: test_program.Case) -> Tuple[int, bool, bool, bool, bool, int, float]:
         text = "\n".join(case.lines)
         todos = re.findall(r"\bTODO\((\d+)\)", "\n".join(_readable(case)))
-        values = re.search(r"\b(?:got|is) (\S+), expected ([^\s,;]+)", text)
+        values = re.search(r"\b(?:got|is) (\S+), expected ([^\s,;)]+)", text)
         return (
             min(map(int, todos), default=0),
             points.is_required_work(case.name),
