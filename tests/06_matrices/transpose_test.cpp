@@ -140,9 +140,9 @@ TEST_P(EachStep, GivesTheMatrixBackWhenCalledTwice) {
 ::testing::AssertionResult has_bits_of(float number, float expected) {
   const auto bits = [](float f) { return std::bit_cast<std::uint32_t>(f); };
   if (bits(number) == bits(expected)) return ::testing::AssertionSuccess();
-  char text[80];
-  std::snprintf(text, sizeof text, "got %g with the bits 0x%08x, expected %g with 0x%08x",
-                static_cast<double>(number), bits(number), static_cast<double>(expected),
+  char text[100];
+  std::snprintf(text, sizeof text, "got %g, expected %g: the bits are 0x%08x instead of 0x%08x",
+                static_cast<double>(number), static_cast<double>(expected), bits(number),
                 bits(expected));
   return ::testing::AssertionFailure() << text;
 }

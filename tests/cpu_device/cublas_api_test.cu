@@ -295,6 +295,21 @@ TEST(CublasOnTheCpuDevice, ReportsMemoryThatIsTooShort) {
   EXPECT_EQ(text.find("swap"), std::string::npos) << text;
 }
 
+TEST(CublasOnTheCpuDevice, SaysWhereALeadingDimensionFitsTheTranspose) {
+  const blas h;
+  const device_array<float> a(15, 1.0F);
+  const float one = 1;
+  const auto gemv = [&](int m, int n, int lda) {
+    ::testing::internal::CaptureStderr();
+    EXPECT_EQ(
+        cublasSgemv(h, CUBLAS_OP_N, m, n, &one, a.data(), lda, a.data(), 1, &one, a.data(), 1),
+        CUBLAS_STATUS_INVALID_VALUE);
+    return ::testing::internal::GetCapturedStderr();
+  };
+  EXPECT_NE(gemv(5, 3, 3).find("were swapped, it would do"), std::string::npos);
+  EXPECT_EQ(gemv(5, 3, 2).find("swapped"), std::string::npos);
+}
+
 TEST(CublasOnTheCpuDevice, ReportsAResultOnTheDeviceInHostMode) {
   const blas h;
   const device_array<float> x(4, 1.0F);

@@ -56,7 +56,7 @@ class routine {
   routine& require(bool right, const char* what);
   routine& size(index value, const char* name);
   routine& increment(index value, const char* name);
-  routine& leading(index value, index rows, const char* name);
+  routine& leading(index value, index rows, const char* name, index cols = 0);
   routine& pointer(const void* p, const char* name);
   routine& is(cublasOperation_t op, const char* name);
   routine& is(cublasFillMode_t uplo);

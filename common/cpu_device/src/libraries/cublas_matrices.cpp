@@ -48,7 +48,8 @@ struct product {
   bool empty() const { return m == 0 || n == 0; }
   void check(routine& c, const T* alpha_pointer, const T* beta_pointer) {
     c.is(transa, "transa").is(transb, "transb").size(m, "m").size(n, "n").size(k, "k");
-    c.leading(lda, a_rows(), "lda").leading(ldb, b_rows(), "ldb").leading(ldc, m, "ldc");
+    c.leading(lda, a_rows(), "lda", a_cols()).leading(ldb, b_rows(), "ldb", b_cols());
+    c.leading(ldc, m, "ldc", n);
     c.pointer(alpha_pointer, "alpha").pointer(beta_pointer, "beta");
     if (c.ok() && !empty()) {
       alpha = c.value("alpha", alpha_pointer);

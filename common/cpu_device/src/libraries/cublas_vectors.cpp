@@ -116,7 +116,7 @@ template <class T>
 cublasStatus_t gemv(routine c, cublasOperation_t trans, index m, index n, const T* alpha,
                     const T* A, index lda, const T* x, index incx, const T* beta, T* y,
                     index incy) {
-  c.is(trans, "trans").size(m, "m").size(n, "n").leading(lda, m, "lda");
+  c.is(trans, "trans").size(m, "m").size(n, "n").leading(lda, m, "lda", n);
   c.increment(incx, "incx").increment(incy, "incy").pointer(alpha, "alpha").pointer(beta, "beta");
   if (c.ok()) c.matrix_memory("A", A, m, n, lda);
   const bool t = transposes(trans);
