@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The CUDA of a grader: there is no device in its process. What a test asks of CUDA, or of the CPU
-// device, is asked of the worker, where the student's code runs: the current device, pending
-// errors, what is still allocated. stub/device.cpp has the other end of each function.
+// device where that is the worker's, is asked of the worker, where the student's code runs: the
+// current device, pending errors, what is still allocated. stub/device.cpp has the other end of
+// each function.
 //
 // These are the functions that the course's tests use. A test that uses another one does not link
 // with a grader until it is here and there.
@@ -11,8 +12,12 @@
 // After the loss of a worker nothing of this throws, since it is called from where nothing may be
 // thrown: calls fail, and counts stay what they were.
 
-#include <cpu_device.h>
 #include <cuda_runtime.h>
+#ifdef __CPU_DEVICE__
+#include <cpu_device.h>
+#endif
+
+#include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <map>
@@ -21,6 +26,7 @@
 #include <utility>
 
 #include "../wire/raw.hpp"
+#include "lab_testing.hpp"
 #include "worker.hpp"
 
 namespace grading {
@@ -90,6 +96,7 @@ pinned_ranges& ranges() {
   return one;
 }
 
+#ifdef __CPU_DEVICE__
 struct settings {
   std::optional<std::pair<cpu_device::thread_order, unsigned>> order;
   std::optional<cpu_device::stream_policy> policy;
@@ -100,9 +107,11 @@ settings& chosen() {
   static settings one;
   return one;
 }
+#endif
 
 const bool kPrepared = [] {
   wire::pinned().flags_of = [](const void* address) { return ranges().flags_of(address); };
+#ifdef __CPU_DEVICE__
   on_new_worker([] {
     if (const auto order = chosen().order)
       cpu_device::set_thread_order(order->first, order->second);
@@ -110,14 +119,30 @@ const bool kPrepared = [] {
     if (const auto fill = chosen().fill) cpu_device::fill_new_memory_with(*fill);
     if (const auto peers = chosen().peers) cpu_device::set_peer_group(*peers);
   });
+#endif
   return true;
 }();
 
+#ifdef __CPU_DEVICE__
 /// A number that is as it was when nobody is there to say.
 template <class... P>
 std::size_t count(const char* name, std::size_t& last, std::type_identity_t<P>... arguments) {
   return last = ask<std::size_t, P...>(name, last, arguments...);
 }
+#else
+/// On a GPU every call of a process fails once a kernel has failed. (The CPU device is repaired:
+/// tests/support/test_main.cpp.)
+class repair : public ::testing::EmptyTestEventListener {
+  void OnTestEnd(const ::testing::TestInfo&) override {
+    if (!loss().empty() || call<>("cudaDeviceSynchronize") == cudaSuccess) return;
+    (void)call<>("cudaGetLastError");
+    if (call<>("cudaDeviceSynchronize") != cudaSuccess && loss().empty()) renew();
+  }
+};
+const lab::testing::needs needs_repair([] {
+  ::testing::UnitTest::GetInstance()->listeners().Append(new repair);  // GoogleTest owns it
+});
+#endif
 
 }  // namespace
 }  // namespace grading
@@ -209,6 +234,7 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void*
                              grading::add_callback([function, data] { function(data); }));
 }
 
+#ifdef __CPU_DEVICE__
 namespace cpu_device {
 
 void set_thread_order(thread_order order, unsigned seed) {
@@ -268,3 +294,4 @@ std::vector<access_counters> read_counters() {
 }
 
 }  // namespace cpu_device
+#endif

@@ -40,6 +40,12 @@ extern char** environ;
 namespace grading {
 namespace {
 
+#ifdef __CPU_DEVICE__
+constexpr bool kHasGpu = false;
+#else
+constexpr bool kHasGpu = true;
+#endif
+
 using clock = std::chrono::steady_clock;
 using wire::message;
 
@@ -219,6 +225,11 @@ class worker {
     }
   }
 
+  void renew() noexcept {
+    const std::lock_guard lock(mutex_);
+    end();
+  }
+
   std::uint64_t add_callback(std::function<void()> callback) {
     const std::lock_guard lock(mutex_);
     if (callbacks_.size() >= kMostKept) throw std::length_error("too many callbacks wait");
@@ -290,13 +301,14 @@ class worker {
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
-    // The worker gets of the environment what the CPU device wants to know, and a path.
+    // The worker gets of the environment what its device wants to know, and a path.
     std::vector<std::string> variables = {"PATH=/usr/bin:/bin", "LANG=C.UTF-8", "HOME=/tmp"};
     if (std::getenv("CPU_DEVICE_TIME_LIMIT") == nullptr)
       variables.emplace_back("CPU_DEVICE_TIME_LIMIT=10");
     for (char** each = environ; *each != nullptr; ++each)
       if (std::string_view(*each).starts_with("CPU_DEVICE_") ||
-          std::string_view(*each).starts_with("CUDA_VISIBLE_DEVICES="))
+          std::string_view(*each).starts_with("CUDA_VISIBLE_DEVICES=") ||
+          (kHasGpu && std::string_view(*each).starts_with("LD_LIBRARY_PATH=")))  // the driver's
         variables.emplace_back(*each);
     std::vector<char*> environment;
     for (std::string& each : variables) environment.push_back(each.data());
@@ -600,6 +612,8 @@ std::uint64_t add_callback(std::function<void()> callback) {
 void on_new_worker(std::function<void()> set_up) { the_worker().add_set_up(std::move(set_up)); }
 
 void give_up(const std::string& how) noexcept { the_worker().give_up(how); }
+
+void renew() noexcept { the_worker().renew(); }
 
 const std::string& loss() { return the_worker().loss(); }
 

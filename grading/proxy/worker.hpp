@@ -39,6 +39,9 @@ void on_new_worker(std::function<void()> set_up);
 /// Ends the worker of the running test, which fails with this reason. Throws nothing.
 void give_up(const std::string& how) noexcept;
 
+/// Ends the worker, which is nobody's fault: what follows has a new one. Throws nothing.
+void renew() noexcept;
+
 /// Why the worker of the running test is lost; empty while it is not.
 const std::string& loss();
 

@@ -3,8 +3,10 @@
 
 // The worker's end of what a test asks of CUDA and of the CPU device: see proxy/device.cpp.
 
-#include <cpu_device.h>
 #include <cuda_runtime.h>
+#ifdef __CPU_DEVICE__
+#include <cpu_device.h>
+#endif
 #include <sys/mman.h>
 
 #include "../wire/raw.hpp"
@@ -30,6 +32,7 @@ offer result(const char* name, Function function) {
   });
 }
 
+#ifdef __CPU_DEVICE__
 template <class... P, class Function>
 offer setting(const char* name, Function function) {
   return {name, handler_of<bool, P...>([function](P... arguments) {
@@ -37,6 +40,7 @@ offer setting(const char* name, Function function) {
             return true;
           })};
 }
+#endif
 
 template <class R, class... P, class Function>
 offer answer(const char* name, Function function) {
@@ -103,6 +107,7 @@ const offer kOffers[] = {
                               pointer_of(number));
                         }),
 
+#ifdef __CPU_DEVICE__
     setting<cpu_device::thread_order, unsigned>("set_thread_order", cpu_device::set_thread_order),
     setting<cpu_device::stream_policy>("set_stream_policy", cpu_device::set_stream_policy),
     setting<unsigned>("set_peer_group", cpu_device::set_peer_group),
@@ -124,6 +129,7 @@ const offer kOffers[] = {
     setting<>("report_again", cpu_device::report_again),
     answer<bool>("is_check_build", cpu_device::is_check_build),
     answer<std::vector<cpu_device::access_counters>>("read_counters", cpu_device::read_counters),
+#endif
 };
 
 const bool kPrepared = [] {

@@ -12,7 +12,9 @@
 #include "lab/cublas_check.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
+#ifdef LAB_HAVE_NCCL
 #include "lab/nccl_check.hpp"
+#endif
 
 namespace wire {
 namespace {
@@ -102,8 +104,10 @@ void put_exception(writer& to) {
     put_call(to, what::cuda_error, error.code(), error);
   } catch (const lab::cublas_error& error) {
     put_call(to, what::cublas_error, error.status(), error);
+#ifdef LAB_HAVE_NCCL
   } catch (const lab::nccl_error& error) {
     put_call(to, what::nccl_error, error.result(), error);
+#endif
   } catch (const std::bad_alloc& error) {
     put_text(to, what::bad_alloc, error.what());
   } catch (const std::out_of_range& error) {
@@ -129,7 +133,9 @@ void throw_exception(reader& from) {
   }
   if (kind == what::cuda_error) throw_call<lab::cuda_error, cudaError_t>(from, memory);
   if (kind == what::cublas_error) throw_call<lab::cublas_error, cublasStatus_t>(from, memory);
+#ifdef LAB_HAVE_NCCL
   if (kind == what::nccl_error) throw_call<lab::nccl_error, ncclResult_t>(from, memory);
+#endif
   const auto text = get<std::string>(from, memory);
   switch (kind) {
     case what::invalid_input:
