@@ -6,7 +6,6 @@
 import datetime
 import json
 import shlex
-import shutil
 import subprocess
 import tempfile
 from dataclasses import dataclass
@@ -55,7 +54,7 @@ def begin(root: Path, chosen: device.Device, rounds: int) -> Report:
     return Report(
         device="",
         cpu_device=False,
-        driver=_nvidia_smi("driver_version"),
+        driver=device.nvidia_smi("driver_version"),
         cuda=device.nvcc_version(chosen.nvcc) if chosen.nvcc else "",
         commit=_commit(root),
         date=datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -230,19 +229,9 @@ _CLOCKS = {
 }
 
 
-def _nvidia_smi(fields: str) -> str:
-    """Of the first GPU; "" if nobody says."""
-    tool = shutil.which("nvidia-smi")
-    if tool is None:
-        return ""
-    command = [tool, f"--query-gpu={fields}", "--format=csv,noheader,nounits"]
-    text = processes.capture(command, timeout=20.0) or ""
-    return text.splitlines()[0].strip() if text.strip() else ""
-
-
 def _note_clocks(report: Report) -> None:
     """Right after a program, while the clocks are still those of work."""
-    values = _nvidia_smi(",".join(_CLOCKS)).split(",")
+    values = device.nvidia_smi(",".join(_CLOCKS)).split(",")
     for name, text in zip(_CLOCKS.values(), values):
         try:
             value = float(text)

@@ -67,6 +67,16 @@ def find_gpus(env: Mapping[str, str] = os.environ) -> List[str]:
     return names
 
 
+def nvidia_smi(fields: str) -> str:
+    """What it says of the first GPU; "" if nobody says."""
+    tool = shutil.which("nvidia-smi")
+    if tool is None:
+        return ""
+    command = [tool, f"--query-gpu={fields}", "--format=csv,noheader,nounits"]
+    text = processes.capture(command, timeout=20.0) or ""
+    return text.splitlines()[0].strip() if text.strip() else ""
+
+
 def choose(
     asked: Optional[str],
     env: Mapping[str, str] = os.environ,

@@ -321,6 +321,12 @@ def write(system: str, order: Order) -> str:
             " knows by itself who is late: leave them out.",
             USAGE,
         )
+    if order.rubric.device == "gpu":
+        raise LabError(
+            f"{order.rubric_file}: what is made for {SYSTEMS[system].name} has no GPU: leave out"
+            ' device = "gpu".',
+            USAGE,
+        )
     if not re.fullmatch(r"[a-z0-9][\w./:-]*", order.image, re.ASCII):
         raise LabError(f"'{order.image}' is no name of an image, such as you/cuda_labs.", USAGE)
     export.new_folder(order.to)

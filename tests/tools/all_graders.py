@@ -3,10 +3,10 @@
 
 """Every exercise's solution, as a worker in the sandbox, passes the tests of its grader.
 
-    all_graders.py BUILD_FOLDER [ID…]
+    all_graders.py BUILD_FOLDER [--no-sandbox] [ID…]
 
-The folder has the targets grader.ID and worker.ID. An exercise whose tests pass in one process and
-fail here cannot be graded.
+The folder has the targets grader.ID and worker.ID, for the CPU device or for a GPU. An exercise
+whose tests pass in one process and fail here cannot be graded.
 """
 
 import sys
@@ -15,15 +15,21 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from lablib import test_program  # noqa: E402
+from lablib import device, test_program  # noqa: E402
 from lablib.exercises import find_exercises, resolve_all  # noqa: E402
-from lablib.grading import grade, sandbox  # noqa: E402
+from lablib.grading import compiling, grade, sandbox  # noqa: E402
 
 
 def main():
     folder, *ids = sys.argv[1:]
     programs = Path(folder).resolve() / "bin"
-    place = sandbox.find()
+    if "--no-sandbox" in ids:
+        ids.remove("--no-sandbox")
+        place = sandbox.NONE
+    else:
+        place = sandbox.find()
+    if "LAB_DEVICE:STRING=gpu\n" in (programs.parent / "CMakeCache.txt").read_text():
+        place = sandbox.with_gpus(place, compiling.toolkit(device.find_nvcc()))
     failed = []
     for exercise in resolve_all(ROOT, ids) if ids else find_exercises(ROOT):
         name = exercise.full_name

@@ -490,7 +490,7 @@ class RubricTest(Folder):
             ("", "[[exercise]] is missing"),
             ("exercise = 3", "[[exercise]] is missing"),
             ("= 3", "is no TOML"),
-            (f"duo = 3\n{one}", "duo is not known; known are title, due"),
+            (f"duo = 3\n{one}", "duo is not known; known are title, device"),
             (f'{one}id2 = "05.2"', "id2 in exercise 05.1 is not known"),
             (one + one, "exercise 05.1 stands there twice"),
             ("[[exercise]]\npoints = 3", "exercise number 1 has no id"),
@@ -543,6 +543,7 @@ def record(**changes):
         "without_work": ["one"],
         "hidden": [],
         "late": "",
+        "remarks": [],
         "cases": {"T.A": "passed", "T.B": "failed"},
         "hazards": [],
         "failures": [{"case": "T.B", "text": "<script>alert(1)</script> & \x1b[1m"}],
@@ -760,7 +761,7 @@ class RecordsTest(Folder):
         def fingerprint():
             task = rubric.Task(resolve_one(ROOT, "05.1"))
             return grade._prepare(
-                ROOT, None, task, rubric.Limits(), sandbox.NONE, self.folder / "work", ""
+                ROOT, grade._CPU, task, rubric.Limits(), sandbox.NONE, self.folder / "work", ""
             ).fingerprint
 
         with mock.patch.multiple(

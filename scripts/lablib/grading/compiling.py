@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import List, Optional, Sequence, Set, Tuple
 
 from lablib import build, refused
-from lablib.device import Device
+from lablib.device import Device, nvidia_smi
 from lablib.errors import LabError
 from lablib.exercises import Exercise
 from lablib.grading import sandbox
@@ -38,11 +38,10 @@ _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
 
 @dataclass(frozen=True)
 class Recipe:
-    """How the code of an exercise becomes a worker."""
+    """How the code of an exercise becomes a worker, or a program."""
 
     exercise: Exercise
-    watched: bool
-    rewrite: List[str]
+    rewrite: List[str]  # nothing for a GPU
     compile: List[str]
     link: List[str]
     readable: Tuple[Path, ...]  # what the three need
@@ -66,16 +65,16 @@ def grader(root: Path, device: Device, exercise: Exercise) -> Path:
     return build.folder(root, device.name) / "bin" / "graders" / exercise.full_name
 
 
-def recipe(root: Path, device: Device, exercise: Exercise, watched: bool) -> Recipe:
-    """Reads the commands that made the solution's worker, which has been built."""
+def recipe(root: Path, device: Device, exercise: Exercise, kind: str = "worker") -> Recipe:
+    """Reads the commands that made what has been built of the solution: `worker`, `watched_worker`,
+    or `solution`, its program."""
     folder = build.folder(root, device.name)
-    kind = "watched_" if watched else ""
     answer = subprocess.run(
-        ["ninja", "-C", str(folder), "-t", "commands", f"{kind}worker.{exercise.id}"],
+        ["ninja", "-C", str(folder), "-t", "commands", f"{kind}.{exercise.id}"],
         capture_output=True,
         text=True,
     )
-    code = f"{kind}solution_code.{exercise.id}"
+    code = f"{'watched_' if kind == 'watched_worker' else ''}solution_code.{exercise.id}"
     rewrite: List[str] = []
     compiling: List[str] = []
     linking: List[str] = []
@@ -84,35 +83,45 @@ def recipe(root: Path, device: Device, exercise: Exercise, watched: bool) -> Rec
         if f"/cuda/{code}/" in line and "--depfile" in words:
             words = words[words.index("&&") + 1 :]
             rewrite = words[: words.index("&&")]
-        elif f"/cuda/{code}/" in line and "-c" in words:
+        elif f"/{code}.dir/" in line and "-c" in words:
             compiling = words
         elif words[:2] == [":", "&&"]:
             linking = words[2 : words.index("&&", 2)]
-    if not (rewrite and compiling and linking):
+    if not (compiling and linking and (rewrite or device.name == "gpu")):
         raise LabError(
             f"the build folder does not say how {exercise.id} is compiled: {answer.stderr.strip()}"
         )
-    return _for_another_file(root, exercise, watched, folder, rewrite, compiling, linking)
+    return _for_another_file(root, exercise, folder, rewrite, compiling, linking)
+
+
+def toolkit(compiler: str) -> List[Path]:
+    """CUDA's folders: the one through which its compiler is known, and the one where it is."""
+    return sorted({Path(compiler).parents[1], Path(compiler).resolve().parents[1]})
+
+
+def architecture() -> str:
+    """Of the GPU, which nvcc cannot ask for it from a sandbox."""
+    return "sm_" + nvidia_smi("compute_cap").replace(".", "")
 
 
 def _for_another_file(
     root: Path,
     exercise: Exercise,
-    watched: bool,
     folder: Path,
     rewrite: List[str],
     compiling: List[str],
     linking: List[str],
 ) -> Recipe:
-    file, made, code = (
-        f"{_WORK}/{exercise.name}.cu",
-        f"{_WORK}/{exercise.name}.cu.cpp",
-        f"{_WORK}/code.o",
-    )
+    file, code = f"{_WORK}/{exercise.name}.cu", f"{_WORK}/code.o"
     own = compiling[compiling.index("-o") + 1]
-    rewriter = Path(rewrite[0])
-    includes = [word for word in rewrite if word.startswith("-I")]
-    rewritten = [str(rewriter), file, "--output", made, *includes]
+    readable: Set[Path] = {root / "common" / "include"}
+    rewritten: List[str] = []
+    made = file
+    if rewrite:
+        made += ".cpp"
+        includes = [word for word in rewrite if word.startswith("-I")]
+        rewritten = [rewrite[0], file, "--output", made, *includes]
+        readable |= {Path(rewrite[0]), root / "common" / "cpu_device" / "include"}
     compiler: List[str] = []
     skip = False
     for word in compiling:
@@ -122,14 +131,18 @@ def _for_another_file(
             skip = True
         elif word.endswith("/cmake_pch.hxx"):  # the build's own compiled copy, which is not there
             compiler.append("cuda_runtime.h")
-        elif word != "-Werror":  # a warning is no mistake
+        elif word == "-arch=native":
+            compiler.append(f"-arch={architecture()}")
+        elif not re.fullmatch(r"(-Xcompiler=)?-Werror(=all-warnings)?", word):  # no mistakes
             compiler.append(word)
-    compiler += ["-fdiagnostics-color=never", "-fmax-errors=3", "-o", code, "-c", made]
+    if rewrite:
+        compiler += ["-fdiagnostics-color=never", "-fmax-errors=3"]
+    else:
+        readable |= {path for path in toolkit(compiler[0]) if path.parts[:2] != ("/", "usr")}
+    compiler += ["-o", code, "-c", made]
     linker = [code if word == own else word for word in linking]
     linker[linker.index("-o") + 1] = f"{_WORK}/worker"
 
-    readable: Set[Path] = {rewriter, root / "common" / "include"}
-    readable.add(root / "common" / "cpu_device" / "include")
     readable |= _headers(exercise)
     for word in linking:
         path = folder / word
@@ -139,7 +152,7 @@ def _for_another_file(
     for word in compiling:
         if word.startswith("/") and not word.startswith("/usr/") and Path(word).is_dir():
             readable.add(Path(word))
-    return Recipe(exercise, watched, rewritten, compiler, linker, tuple(sorted(readable)), folder)
+    return Recipe(exercise, rewritten, compiler, linker, tuple(sorted(readable)), folder)
 
 
 def _headers(exercise: Exercise) -> Set[Path]:
@@ -159,7 +172,7 @@ def _headers(exercise: Exercise) -> Set[Path]:
 
 @dataclass(frozen=True)
 class Made:
-    """A worker, or the sentence that says why there is none."""
+    """A worker (or a program), or the sentence that says why there is none."""
 
     worker: Optional[Path]
     problem: str = ""
@@ -217,7 +230,7 @@ def make(recipe: Recipe, text: str, place: Sandbox, worker: Path) -> Made:
         script = " && ".join(
             [
                 *_begin(recipe),
-                _quoted([*recipe.rewrite]),
+                *([_quoted(recipe.rewrite)] if recipe.rewrite else []),
                 _quoted(recipe.compile),
                 _quoted(recipe.link) + " >&2",
                 f"cat {_WORK}/worker",

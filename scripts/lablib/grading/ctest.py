@@ -56,4 +56,4 @@ def _lines(record: Record, notes: Sequence[str]) -> Sequence[str]:
         lines.append(f"{part['name']}: {tests}{more}")
     if record["hazards"]:
         lines.append(f"the CPU device reported a mistake in {', '.join(record['hazards'])}")
-    return [line for line in lines if line]
+    return [line for line in [*lines, *record["remarks"]] if line]

@@ -36,6 +36,7 @@ def feedback(record: Record) -> str:
             )
     if record["hazards"]:
         lines.append("The CPU device found a mistake that results need not show, such as a race.")
+    lines += record["remarks"]
     lines += [f"{one['case']}: {one['text']}" for one in record["failures"]]
     return _text("\n".join(lines))
 

@@ -13,15 +13,15 @@ import os
 import shutil
 import tempfile
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Sequence, Set
+from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 from lablib import build, starters, test_program
 from lablib.console import say
-from lablib.device import Device
-from lablib.errors import FAILED, LabError
+from lablib.device import Device, nvidia_smi
+from lablib.errors import FAILED, NOT_POSSIBLE, LabError
 from lablib.exercises import Exercise
 from lablib.files import UNFINISHED, write_bytes_atomically
 from lablib.grading import collect, compiling, hidden_tests, points, sandbox
@@ -31,15 +31,29 @@ from lablib.grading.rubric import Limits, Rubric, Task
 from lablib.grading.sandbox import Sandbox
 
 DEFAULT_LIMITS = Limits()
-FORMAT = 2  # of records
+FORMAT = 3  # of records
 MOST_FAILURES = 5  # told of one exercise
 MOST_TEXT = 2000  # of one failure
 ROOM_BYTES = 512 << 20  # left on the disk for temporary files: less is no place to grade in
+
+_CPU = Device("cpu", "")  # which is the judge of all submissions
+_gpu_is_taken = threading.Lock()  # one run after the other: some tests fill a GPU's memory
 
 _REPORT = "the CPU device reported "
 
 Record = Dict[str, Any]
 Table = Dict[str, Dict[str, Record]]  # by student, then by exercise
+
+
+@dataclass(frozen=True)
+class OnGpu:
+    """What the same cases are run with on a GPU."""
+
+    grader: Path
+    worker: Recipe
+    place: Sandbox  # with GPUs in it
+    name: str  # and the driver's version
+    asked: Set[str] = field(default_factory=set)  # cases: not those that the starter passes
 
 
 @dataclass(frozen=True)
@@ -56,37 +70,60 @@ class Prepared:
     hidden: Set[str]  # cases of which students see no more than the name
     limits: Limits
     fingerprint: str
+    gpu: Optional[OnGpu] = None
+
+
+def require_gpu(device: Device) -> None:
+    if not device.gpus:
+        raise LabError(
+            "grading on a GPU needs one, and `nvidia-smi -L` lists none here: nothing was graded."
+            " --device cpu grades without.",
+            NOT_POSSIBLE,
+        )
 
 
 def prepare(
     root: Path, device: Device, rubric: Rubric, place: Sandbox, work: Path, node: str = ""
 ) -> List[Prepared]:
     """Builds what grades, and tries it with the solutions: a machine on which those do not pass
-    can grade nobody. `node`: the name of a further machine, which sees the same files. It builds
-    nothing, and the solutions must do on it what they did on the first one."""
+    can grade nobody. `device`: the CPU device alone, or a GPU as well. `node`: the name of a
+    further machine, which sees the same files. It builds nothing, and the solutions must do on it
+    what they did on the first one."""
     _require_room()
     if not node:
         exercises = [task.exercise for task in rubric.tasks]
         targets = [target for exercise in exercises for target in compiling.targets(exercise)]
-        build.build(root, device.name, device, targets, "what grades")
+        build.build(root, _CPU.name, _CPU, targets, "what grades")
+        if device.name == "gpu":
+            build.build(root, device.name, device, targets, "what grades on a GPU")
     return [_prepare(root, device, task, rubric.limits, place, work, node) for task in rubric.tasks]
+
+
+def _grader(root: Path, device: Device, task: Task, work: Path) -> Tuple[Path, Set[str]]:
+    """The program, and which of its cases are hidden ones."""
+    program = compiling.grader(root, device, task.exercise)
+    if not task.hidden:
+        return program, set()
+    shown = set(test_program.list_cases(program))
+    program = hidden_tests.grader(root, device, task.exercise, task.hidden, work / "graders")
+    return program, set(test_program.list_cases(program)) - shown
 
 
 def _prepare(
     root: Path, device: Device, task: Task, limits: Limits, place: Sandbox, work: Path, node: str
 ) -> Prepared:
     exercise = task.exercise
-    program = compiling.grader(root, device, exercise)
-    hidden: Set[str] = set()
-    if task.hidden:
-        shown = set(test_program.list_cases(program))
-        program = hidden_tests.grader(root, device, exercise, task.hidden, work / "graders")
-        hidden = set(test_program.list_cases(program)) - shown
-    fast = compiling.recipe(root, device, exercise, watched=False)
-    watched = compiling.recipe(root, device, exercise, watched=True)
+    program, hidden = _grader(root, _CPU, task, work)
+    fast = compiling.recipe(root, _CPU, exercise)
+    watched = compiling.recipe(root, _CPU, exercise, "watched_worker")
+    gpu: Optional[OnGpu] = None
     digest = hashlib.sha256(program.read_bytes())
     digest.update(f"{FORMAT} {_program()} {place.name} {limits}".encode())
     digest.update(f"{fast.fingerprint} {watched.fingerprint}".encode())
+    if device.name == "gpu":
+        gpu, also_hidden = _on_gpu(root, device, task, limits, place, work)
+        hidden |= also_hidden
+        digest.update(gpu.grader.read_bytes() + gpu.worker.fingerprint.encode())
     fingerprint = digest.hexdigest()
 
     known = work / "solutions" / f"{exercise.id}.json"
@@ -102,6 +139,8 @@ def _prepare(
         record = _known(known, fingerprint)
     if record is None:
         record = _try(exercise, program, fast, watched, place, limits)
+        if gpu:
+            record["asked_on_gpu"] = _try_on_gpu(exercise, gpu, place, limits)
         record["fingerprint"] = fingerprint
         write(known, record)
     if node and record != first:
@@ -111,6 +150,8 @@ def _prepare(
             FAILED,
         )
     steps = points.steps_of(exercise.folder / f"{exercise.name}.hpp")
+    if gpu:
+        gpu = dataclasses.replace(gpu, asked=set(record["asked_on_gpu"]))
     return Prepared(
         exercise,
         program,
@@ -122,7 +163,19 @@ def _prepare(
         hidden,
         limits,
         fingerprint,
+        gpu,
     )
+
+
+def _on_gpu(
+    root: Path, device: Device, task: Task, limits: Limits, place: Sandbox, work: Path
+) -> Tuple[OnGpu, Set[str]]:
+    """And which of its cases are hidden ones."""
+    grader, hidden = _grader(root, device, task, work)
+    worker = compiling.recipe(root, device, task.exercise)
+    there = sandbox.with_gpus(place, compiling.toolkit(device.nvcc or ""))
+    name = f"{nvidia_smi('name')}, driver {nvidia_smi('driver_version')}"
+    return OnGpu(grader, worker, there, name), hidden
 
 
 @functools.lru_cache(1)
@@ -151,42 +204,61 @@ def _try(
 ) -> Record:
     """Which cases cannot be run here, and which the starter passes."""
     say(f"trying {exercise.id} {exercise.name} with the course's solution")
-    skipped: Set[str] = set()
     text = exercise.solution_file.read_text(encoding="utf-8")
     refusal = compiling.examine(fast, watched, text, place).problem
+    if refusal:
+        raise _not_here(exercise, refusal)
+    skipped: Set[str] = set()
     for recipe in (fast, watched):
-        why = ""
-        with tempfile.TemporaryDirectory(prefix="lab_grade_") as folder:
-            made = compiling.make(recipe, text, place, Path(folder) / "worker")
-            if refusal or made.worker is None:
-                why = refusal or made.problem
-            else:
-                result = run(program, made.worker, place, limits=limits)
-                first = next(iter(result.failures), None)
-                if not result.passed:
-                    why = (
-                        f"{first.name}: {_failure(first, set())['text']}"
-                        if first
-                        else result.ending
-                    )
-        if why:
-            raise LabError(
-                f"{exercise.id} cannot be graded on this machine: the course's own solution"
-                f" does not pass ({why}). `scripts/lab test {exercise.id} --solution` may say"
-                " more.",
-                FAILED,
-            )
+        result = _run_solution(recipe, program, place, place, limits)
         skipped |= {case.name for case in result.in_state(test_program.SKIPPED)}
-    return {"skipped": sorted(skipped), "free": _passed_by_starter(fast, program, place, limits)}
+    free = _passed_by_starter(fast, program, place, place, limits)
+    return {"skipped": sorted(skipped), "free": free}
 
 
-def _passed_by_starter(fast: Recipe, program: Path, place: Sandbox, limits: Limits) -> List[str]:
+def _try_on_gpu(exercise: Exercise, gpu: OnGpu, place: Sandbox, limits: Limits) -> List[str]:
+    """The cases that the solution passes there, and the starter does not."""
+    say(f"trying {exercise.id} {exercise.name} with the course's solution on the GPU")
+    with _gpu_is_taken:
+        result = _run_solution(gpu.worker, gpu.grader, place, gpu.place, limits)
+        free = _passed_by_starter(gpu.worker, gpu.grader, place, gpu.place, limits)
+    return sorted({case.name for case in result.in_state(test_program.PASSED)}.difference(free))
+
+
+def _not_here(exercise: Exercise, why: str) -> LabError:
+    return LabError(
+        f"{exercise.id} cannot be graded on this machine: the course's own solution does not pass"
+        f" ({why}). `scripts/lab test {exercise.id} --solution` may say more.",
+        FAILED,
+    )
+
+
+def _run_solution(
+    recipe: Recipe, program: Path, place: Sandbox, running: Sandbox, limits: Limits
+) -> test_program.Result:
+    """Compiled in one sandbox, run in the other one."""
     with tempfile.TemporaryDirectory(prefix="lab_grade_") as folder:
-        text = starters.generate_file(fast.exercise.solution_file)
-        made = compiling.make(fast, text, place, Path(folder) / "worker")
+        text = recipe.exercise.solution_file.read_text(encoding="utf-8")
+        made = compiling.make(recipe, text, place, Path(folder) / "worker")
         if made.worker is None:
-            raise LabError(f"the starter of {fast.exercise.id} does not compile: {made.problem}")
-        result = run(program, made.worker, place, limits=limits)
+            raise _not_here(recipe.exercise, made.problem)
+        result = run(program, made.worker, running, limits=limits)
+    if not result.passed:
+        first = next(iter(result.failures), None)
+        why = f"{first.name}: {_failure(first, set())['text']}" if first else _ending(result)
+        raise _not_here(recipe.exercise, why)
+    return result
+
+
+def _passed_by_starter(
+    recipe: Recipe, program: Path, place: Sandbox, running: Sandbox, limits: Limits
+) -> List[str]:
+    with tempfile.TemporaryDirectory(prefix="lab_grade_") as folder:
+        text = starters.generate_file(recipe.exercise.solution_file)
+        made = compiling.make(recipe, text, place, Path(folder) / "worker")
+        if made.worker is None:
+            raise LabError(f"the starter of {recipe.exercise.id} does not compile: {made.problem}")
+        result = run(program, made.worker, running, limits=limits)
     return sorted(case.name for case in result.in_state(test_program.PASSED))
 
 
@@ -200,7 +272,7 @@ def run(
     """Runs an exercise's tests against a worker, which has so long for each call."""
     command = place.command(
         ["/worker"] if place.is_isolated else [str(worker)],
-        dataclasses.replace(sandbox.RUN, memory_bytes=int(limits.memory_mib) << 20),
+        run_limits(place, limits),
         readable=[(worker, "/worker")],
     )
     command[0] = shutil.which(command[0]) or command[0]
@@ -221,6 +293,11 @@ def run(
             stop_when=(lambda _: stop_when()) if stop_when else None,
             env=environment,
         )
+
+
+def run_limits(place: Sandbox, limits: Limits) -> sandbox.Limits:
+    usual = sandbox.RUN_ON_GPU if place.gpus else sandbox.RUN
+    return dataclasses.replace(usual, memory_bytes=int(limits.memory_mib) << 20)
 
 
 def grade(
@@ -385,7 +462,24 @@ def judge(
             ]
             if not watched.something_ran:
                 result = watched
-    nobodys = one.free | one.skipped
+        if one.gpu and any(passed.values()):
+            made = compiling.make(one.gpu.worker, source.text, place, worker)
+            if made.worker is None:
+                return _nothing("does not compile", "on the GPU, " + made.problem)
+            with _gpu_is_taken:
+                there = run(one.gpu.grader, worker, one.gpu.place, stop, one.limits)
+            not_there: List[test_program.Case] = []
+            for name in sorted(one.gpu.asked):
+                case = there.cases.get(name) or test_program.Case(name)
+                ok = case.state == test_program.PASSED
+                if not ok and passed.get(name, True):
+                    not_there.append(case)
+                passed[name] = ok and passed.get(name, True)
+            failed = [*failed, *not_there]
+            failures += [
+                _failure(case, one.hidden, "on the GPU: ") for case in not_there[:MOST_FAILURES]
+            ]
+    nobodys = (one.free | one.skipped) - (one.gpu.asked if one.gpu else set())
     required = [case for case in failed if points.is_required_work(case.name)]
     return {
         "state": "graded",
@@ -403,16 +497,24 @@ def judge(
         "hazards": hazards,
         "failures": failures,
         "problem": "" if result.something_ran else _why_nothing_ran(result),
+        "gpu": one.gpu.name if one.gpu else "",
     }
 
 
 def scored(verdict: Record, steps: Sequence[str], rules: Rules) -> Record:
     """The verdict with its points, before anything is taken for being late."""
     parts = points.parts(verdict["passed"], steps, verdict["without_work"])
+    remarks = []
+    if verdict["gpu"]:
+        remarks.append(
+            f"It was run on a GPU as well ({verdict['gpu']}); hazards, and who did the work, only"
+            " the CPU device can see."
+        )
     return {
         **verdict,
         "points": _number(points.points(parts, bool(verdict["hazards"]), rules)),
         "of": _number(rules.full),
+        "remarks": remarks,
         "parts": [
             {
                 "name": part.name,
@@ -466,8 +568,12 @@ def _passed(result: test_program.Result, skipped: Set[str]) -> Dict[str, bool]:
     }
 
 
+def _ending(result: test_program.Result) -> str:
+    return result.outside[-1] if result.outside else result.ending
+
+
 def _why_nothing_ran(result: test_program.Result) -> str:
-    said = result.outside[-1] if result.outside else result.ending
+    said = _ending(result)
     return f"no test ran: the submission's process did not answer ({said})"[:MOST_TEXT]
 
 
@@ -485,6 +591,7 @@ def _nothing(state: str, problem: str = "") -> Record:
         "hazards": [],
         "failures": [],
         "problem": problem,
+        "gpu": "",
     }
 
 

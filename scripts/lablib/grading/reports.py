@@ -194,6 +194,7 @@ def page(student: str, records: Dict[str, Record], place: str) -> str:
                 '<p class="note">The CPU device, watching every access, found a mistake that'
                 " results need not show, such as a race. It takes a share of the points.</p>"
             )
+        body += [f"<p>{_e(remark)}</p>" for remark in record["remarks"]]
         for one in record["failures"]:
             body.append(f"<h3>{_e(one['case'])}</h3><pre>{_e(one['text'])}</pre>")
     return _document(shown(student), body)

@@ -67,6 +67,7 @@ class Rubric:
     limits: Limits = field(default_factory=Limits)
     late: Late = field(default_factory=Late)
     submitted: Mapping[str, datetime] = field(default_factory=dict)  # by student
+    device: str = "cpu"  # or "gpu": on one as well
 
     def left(self, task: Task, student: str) -> Tuple[Fraction, str]:
         """What is left of a submission's points for when it came; and the sentence about that."""
@@ -117,7 +118,9 @@ class _Reader:
 
     def rubric(self, values: Dict[str, Any]) -> Rubric:
         self._known(
-            "", values, ["title", "due", "submitted", "late", "limits", "defaults", "exercise"]
+            "",
+            values,
+            ["title", "device", "due", "submitted", "late", "limits", "defaults", "exercise"],
         )
         due = self._time("due", values.get("due"))
         defaults = self._table("defaults", values.get("defaults", {}))
@@ -149,12 +152,15 @@ class _Reader:
         title = values.get("title", "")
         if not isinstance(title, str):
             self.wrong("title", 'must be text in quotes, such as "Week 5"')
+        device = values.get("device", "cpu")
+        if device not in ("cpu", "gpu"):
+            self.wrong("device", 'must be "cpu", or "gpu" to run every submission on a GPU as well')
         submitted = self._submitted(values.get("submitted"))
         late = self._late(self._table("late", values.get("late", {})))
         if "late" in values and not submitted:
             self.wrong("late", "needs submitted: a table of when each student handed in")
         return Rubric(
-            tuple(tasks), title, Limits(call, case, whole, float(memory)), late, submitted
+            tuple(tasks), title, Limits(call, case, whole, float(memory)), late, submitted, device
         )
 
     def _task(
@@ -168,9 +174,8 @@ class _Reader:
         except LabError as error:
             self.wrong(f"exercise number {number}", f"is none: {str(error).rstrip('.')}")
         where = f"exercise {exercise.id}"
-        self._known(
-            where, values, ["id", "points", "hazard", "without_work", "due", "hidden", "weights"]
-        )
+        known = ["id", "points", "hazard", "without_work", "due", "hidden", "weights"]
+        self._known(where, values, known)
         values = {**defaults, **values}
         steps = points.steps_of(exercise.folder / f"{exercise.name}.hpp")
         weights = self._table(f"weights of {where}", values.get("weights", {}))

@@ -6,6 +6,8 @@
 Bubblewrap, or podman where it is not, gives a process namespaces of its own: it sees a read-only
 system, a small /tmp and the files that it needs, no network, no other process. prlimit bounds what
 it may use, and control groups what all its processes may use together.
+
+A process that needs GPUs sees those of the machine, too: with_gpus().
 """
 
 import contextlib
@@ -64,7 +66,12 @@ COMPILE = Limits(cpu_seconds=120, memory_bytes=3 << 30)
 # A worker that counts accesses needs tables besides what the exercise is about: 06.2 needs 5 GiB
 # of address space, now and then more than 6, most of which is never touched.
 RUN = Limits(cpu_seconds=600, memory_bytes=8 << 30)
+# CUDA opens dozens of files for each GPU. The addresses that it reserves, which are more than any
+# machine has memory for, do not count as memory; nor does a GPU's own.
+RUN_ON_GPU = dataclasses.replace(RUN, files=1024)
 
+
+ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": "/tmp"}
 
 Readable = Sequence[Tuple[Path, str]]
 
@@ -78,6 +85,8 @@ class Sandbox:
     package: str = ""  # that has its program
     program: str = ""
     probe: str = "test ! -e /home"  # what is true in it, for a shell
+    gpus: Tuple[str, ...] = ()  # the device files by which it reaches GPUs
+    folders: Tuple[str, ...] = ()  # of the host, that are readable where they are
 
     def command(
         self,
@@ -90,6 +99,10 @@ class Sandbox:
         """The command to start `words` with. `readable`: files and folders of the host, and where
         they are seen."""
         return [*limits.command(), *words]
+
+    @property
+    def shm_bytes(self) -> int:
+        return TMP_BYTES if self.gpus else SHM_BYTES  # GPUs meet there (NCCL)
 
     def lacks(self) -> str:
         """What it does not do on this machine, although it starts."""
@@ -126,9 +139,11 @@ class Bubblewrap(Sandbox):
             isolated += ["--symlink", target, link]
         # Nobody writes there: where root grades, the kernel takes the user in here for root.
         isolated += ["--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev"]
-        isolated += ["--size", str(TMP_BYTES), "--tmpfs", "/tmp", "--size", str(SHM_BYTES)]
+        isolated += ["--size", str(TMP_BYTES), "--tmpfs", "/tmp", "--size", str(self.shm_bytes)]
         isolated += ["--tmpfs", "/dev/shm"]
-        for path, seen in readable:
+        for gpu in self.gpus:
+            isolated += ["--dev-bind", gpu, gpu]
+        for path, seen in (*((one, one) for one in self.folders), *readable):
             isolated += ["--ro-bind", str(path), seen]
         isolated += ["--remount-ro", "/", "--chdir", folder, "--"]
         return [*limits.command(), *isolated, *words]
@@ -204,7 +219,7 @@ class Podman(Sandbox):
             "--read-only",
             "--read-only-tmpfs=false",
             f"--tmpfs=/tmp:size={TMP_BYTES},mode=1777",
-            f"--shm-size={SHM_BYTES}b",
+            f"--shm-size={self.shm_bytes}b",
             f"--pids-limit={limits.processes}",
             f"--memory={memory}b",
             f"--memory-swap={memory}b",
@@ -216,7 +231,9 @@ class Podman(Sandbox):
             # other sandbox.
             "--user=" + ("65534:65534" if os.geteuid() == 0 else "0:0"),
         ]
-        for path, seen in (*((one, one) for one in _system()), *readable):
+        options += [f"--device={gpu}" for gpu in self.gpus]
+        shown = [one for one in (*_system(), *self.folders) if one != "/sys"]  # podman has its own
+        for path, seen in (*((one, one) for one in shown), *readable):
             options.append(f"--mount=type=bind,src={path},dst={seen},ro=true")
         links = [f"{link}={target}" for link, target in _links().items()]
         starter = Path(__file__).with_name("podman.py")
@@ -228,6 +245,21 @@ def _system() -> List[str]:
     """What every sandbox shows of the system."""
     folders = [f"/{name}" for name in _SHORT if not os.path.islink(f"/{name}")]
     return [name for name in (*_SYSTEM, *folders) if os.path.exists(name)]
+
+
+def with_gpus(place: Sandbox, folders: Sequence[Path] = ()) -> Sandbox:
+    """The same sandbox with this machine's GPUs in it. `folders`: what their programs need besides
+    what is below /usr."""
+    patterns = ("nvidia*", "nvidia-caps*/*", "dxg")  # the last one in Windows' Linux
+    found = sorted(path for pattern in patterns for path in Path("/dev").glob(pattern))
+    # The driver's own folders, where the loader does not know them, and where GPUs are plugged in.
+    named = [*os.environ.get("LD_LIBRARY_PATH", "").split(":"), *map(str, folders), "/sys"]
+    wanted = [name for name in named if name.startswith("/") and not name.startswith("/usr/")]
+    return dataclasses.replace(
+        place,
+        gpus=tuple(str(path) for path in found if path.is_char_device()),
+        folders=tuple(dict.fromkeys(name for name in wanted if os.path.isdir(name))),
+    )
 
 
 def _links() -> Dict[str, str]:
@@ -323,7 +355,7 @@ def run(
                 stdin=subprocess.DEVNULL,
                 stdout=target or said,
                 stderr=errors,
-                env=environment or {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": "/tmp"},
+                env=environment or ENVIRONMENT,
                 start_new_session=True,
             )
             timed_out = False

@@ -37,9 +37,10 @@ def run(
     partition: Optional[str],
     jobs: Optional[int],
     memory_mib: int,
+    gpu: bool = False,
 ) -> None:
     """Has the students whom `missing` names graded, each by `command` on some node, and follows
-    the job to its end. `jobs`: how many tasks may run at once."""
+    the job to its end. `jobs`: how many tasks may run at once; `gpu`: each has one."""
     name = "lab_grade_" + hashlib.sha256(os.fsencode(out.resolve())).hexdigest()[:12]
     _follow(name)  # an earlier one that was left alone
     students = missing()
@@ -53,6 +54,8 @@ def run(
     options += [f"--array=0-{tasks - 1}" + (f"%{jobs}" if jobs else "")]
     options += [f"--mem={max(memory_mib, COMPILE.memory_bytes >> 20) + OWN_MIB}M"]
     options += [f"--output={folder}/%A_%a.txt", "--open-mode=append", f"--chdir={folder}"]
+    if gpu:
+        options.append("--gres=gpu:1")
     if partition:
         options.append(f"--partition={partition}")
     answer = _ask(["sbatch", *options, f"--wrap=exec {shlex.join(command)}"])

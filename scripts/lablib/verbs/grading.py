@@ -54,6 +54,11 @@ def _arguments(parser: Parser) -> None:
     )
     verb.jobs(parser)
     parser.add_argument(
+        "--device",
+        metavar="cpu|gpu",
+        help="gpu: run every submission on a GPU as well; in the place of the rubric's device",
+    )
+    parser.add_argument(
         "--names",
         action="store_true",
         help="class.csv has the students' names; otherwise the numbers that records/ has for them",
@@ -114,6 +119,13 @@ def _rubric(root: Path, options: argparse.Namespace) -> Rubric:
     return rubric.of_exercises(resolve_all(root, options.exercises.split(",")))
 
 
+def _device(plan: Rubric, options: argparse.Namespace) -> device.Device:
+    chosen = device.choose(options.device or plan.device)
+    if chosen.name == "gpu":
+        grade.require_gpu(chosen)
+    return chosen
+
+
 def _sandbox(options: argparse.Namespace) -> sandbox.Sandbox:
     if options.no_sandbox and options.sandbox:
         raise LabError("--sandbox and --no-sandbox exclude each other.", USAGE)
@@ -138,18 +150,18 @@ def _grade(root: Path, options: argparse.Namespace) -> int:
     wanted = formats.names(options.format)
     exercises = [task.exercise for task in plan.tasks]
     out = (options.out or Path("results")).absolute()
+    chosen = _device(plan, options)
     place = _sandbox(options)
     submissions = collect.submissions(Path(options.submissions).absolute())
-    chosen = device.choose("cpu")
     build.require_packages(root)
     say(
         f"{len(submissions)} submissions, {len(exercises)} exercises; {place.name};"
-        f" results in {out}"
+        f" {'CPU device and GPU' if chosen.name == 'gpu' else 'CPU device'}; results in {out}"
     )
     out.mkdir(mode=0o700, parents=True, exist_ok=True)  # names of students stand in there
     prepared = grade.prepare(root, chosen, plan, place, out / "records")
     if options.slurm:
-        command = [*_again(root, options, place, out), "--slurm-task"]
+        command = [*_again(root, options, chosen, place, out), "--slurm-task"]
         if options.exercises:
             command += ["--exercises", ",".join(exercise.id for exercise in exercises)]
         slurm.run(
@@ -159,6 +171,7 @@ def _grade(root: Path, options: argparse.Namespace) -> int:
             partition=options.partition,
             jobs=options.jobs,
             memory_mib=int(plan.limits.memory_mib),
+            gpu=chosen.name == "gpu",
         )
     else:
         _make_records(prepared, submissions, place, out, options.jobs or os.cpu_count() or 1)
@@ -192,9 +205,15 @@ def _make_records(
         progress.done()
 
 
-def _again(root: Path, options: argparse.Namespace, place: sandbox.Sandbox, out: Path) -> List[str]:
+def _again(
+    root: Path,
+    options: argparse.Namespace,
+    chosen: device.Device,
+    place: sandbox.Sandbox,
+    out: Path,
+) -> List[str]:
     """The command to grade the same by, from any folder."""
-    command = [str(root / "scripts" / "lab"), "grade", "--out", str(out)]
+    command = [str(root / "scripts" / "lab"), "grade", "--out", str(out), "--device", chosen.name]
     if options.submissions:
         command.append(str(Path(options.submissions).absolute()))
     if options.rubric:
@@ -210,7 +229,7 @@ def _grade_a_part(root: Path, options: argparse.Namespace) -> int:
     node = slurm.node()
     try:
         place = _sandbox(options)
-        chosen = device.choose("cpu")
+        chosen = _device(plan, options)
         prepared = grade.prepare(root, chosen, plan, place, out / "records", node)
         every = collect.submissions(Path(options.submissions).absolute())
         submissions = [submission for submission in every if submission.student in mine]
@@ -227,13 +246,14 @@ def _grade_by_ctest(root: Path, options: argparse.Namespace) -> int:
     folder = Path(options.submissions or root / "labs").absolute()
     if not folder.is_dir():
         raise LabError(f"{folder} is no folder: with --build-only it is one student's.", USAGE)
+    chosen = _device(plan, options)
     place = _sandbox(options)
     build.require_packages(root)
-    prepared = grade.prepare(root, device.choose("cpu"), plan, place, work)
+    prepared = grade.prepare(root, chosen, plan, place, work)
     if options.verdict:
         return ctest.verdict(prepared[0], plan.tasks[0].rules, folder, place)
     exercises = [task.exercise for task in plan.tasks]
-    ctest.write(work, exercises, _again(root, options, place, work))
+    ctest.write(work, exercises, _again(root, options, chosen, place, work))
     say(f"Done: `ctest --test-dir {shlex.quote(str(work))} -L {exercises[0].id}` grades {folder}.")
     return OK
 
