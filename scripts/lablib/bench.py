@@ -45,7 +45,7 @@ class _Case:
         return [str(self.program), *shlex.split(self.arguments), *step]
 
 
-class _Failed(Exception):
+class Failed(Exception):
     """A program that did not end well, in a few words."""
 
 
@@ -118,7 +118,7 @@ def _run_round(
         progress.update(f"{case.exercise.full_name} {case.step} {case.arguments}")
         try:
             events = _run(case, repeat, folder)
-        except _Failed as problem:
+        except Failed as problem:
             progress.done()
             say(f"{_name(case)} is left out: {problem}")
             cases.remove(case)
@@ -149,7 +149,7 @@ def _cases(
     first = _Case(exercise, program, "", sizes[0])
     try:
         events = _run(first, 1, folder)
-    except _Failed as problem:
+    except Failed as problem:
         say(f"{exercise.full_name} is left out: {problem}")
         return []
     if not any(event["event"] == "kernel" for event in events):
@@ -171,19 +171,26 @@ def _run(case: _Case, repeat: int, folder: Path) -> List[Dict[str, Any]]:
     output: List[str] = []
     outcome = processes.run(command, time_limit=RUN_LIMIT, on_line=output.append, cwd=folder)
     if outcome.timed_out:
-        raise _Failed(f"it was stopped after {RUN_LIMIT:g} s.")
+        raise Failed(f"it was stopped after {RUN_LIMIT:g} s.")
     if outcome.returncode < 0:
-        raise _Failed(f"it was ended by {processes.signal_sentence(outcome.returncode)}.")
+        raise Failed(f"it was ended by {processes.signal_sentence(outcome.returncode)}.")
     if outcome.returncode != 0:
         said = [line for line in output if line.strip() and not line.startswith("Try ")]
         why = "not possible here" if outcome.returncode == NOT_POSSIBLE else "it failed"
-        raise _Failed(f"{why}: {said[-1].strip() if said else 'without a word'}")
+        raise Failed(f"{why}: {said[-1].strip() if said else 'without a word'}")
+    return read_measurements(file)
+
+
+def read_measurements(file: Path) -> List[Dict[str, Any]]:
+    """What a program has written for --measurements."""
     try:
         events = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-    except (OSError, ValueError) as error:
-        raise _Failed(f"its file of measurements cannot be read: {error}.") from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise Failed(f"its file of measurements cannot be read: {error}.") from error
+    if not all(isinstance(event, dict) for event in events):
+        raise Failed("its file of measurements has lines that are no objects.")
     if not events or events[0].get("event") != "program":
-        raise _Failed("its file of measurements does not begin with the program.")
+        raise Failed("its file of measurements does not begin with the program.")
     return events
 
 

@@ -324,7 +324,7 @@ def write(system: str, order: Order) -> str:
     if order.rubric.device == "gpu":
         raise LabError(
             f"{order.rubric_file}: what is made for {SYSTEMS[system].name} has no GPU: leave out"
-            ' device = "gpu".',
+            ' device = "gpu", and speed.',
             USAGE,
         )
     if not re.fullmatch(r"[a-z0-9][\w./:-]*", order.image, re.ASCII):

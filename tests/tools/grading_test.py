@@ -544,6 +544,7 @@ def record(**changes):
         "hidden": [],
         "late": "",
         "remarks": [],
+        "speed": {},
         "cases": {"T.A": "passed", "T.B": "failed"},
         "hazards": [],
         "failures": [{"case": "T.B", "text": "<script>alert(1)</script> & \x1b[1m"}],
@@ -595,6 +596,11 @@ class ReportsTest(Folder):
         text = reports.as_csv(self.table(), self.exercises)
         self.assertNotIn("Ann", text)
         self.assertIn(f"\ns{grade.number_of('Ann')},50,50,", text)
+
+    def test_a_table_says_where_to_look(self):
+        one = record(hazards=["T.A"], speed={"problem": "its program's times are impossible"})
+        text = reports.as_csv({"Ann": {"05.1": one}}, self.exercises)
+        self.assertTrue(text.endswith(",05.1: hazard; 05.1: speed\n"), text)
 
     def test_no_class_is_a_class(self):
         self.assertIn("0 submissions", reports.class_page({}, self.exercises, "bubblewrap"))

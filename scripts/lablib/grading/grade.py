@@ -18,7 +18,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
-from lablib import build, starters, test_program
+from lablib import bench, build, starters, test_program
 from lablib.console import say
 from lablib.device import Device, nvidia_smi
 from lablib.errors import FAILED, NOT_POSSIBLE, LabError
@@ -26,9 +26,10 @@ from lablib.exercises import Exercise
 from lablib.files import UNFINISHED, write_bytes_atomically
 from lablib.grading import collect, compiling, hidden_tests, points, sandbox
 from lablib.grading.compiling import Recipe
-from lablib.grading.points import Rules
+from lablib.grading.points import Rules, Speed
 from lablib.grading.rubric import Limits, Rubric, Task
 from lablib.grading.sandbox import Sandbox
+from lablib.grading.speed import Race
 
 DEFAULT_LIMITS = Limits()
 FORMAT = 3  # of records
@@ -53,6 +54,7 @@ class OnGpu:
     worker: Recipe
     place: Sandbox  # with GPUs in it
     name: str  # and the driver's version
+    race: Optional[Race] = None  # where speed has points
     asked: Set[str] = field(default_factory=set)  # cases: not those that the starter passes
 
 
@@ -95,6 +97,8 @@ def prepare(
         targets = [target for exercise in exercises for target in compiling.targets(exercise)]
         build.build(root, _CPU.name, _CPU, targets, "what grades")
         if device.name == "gpu":
+            fast = [task.exercise for task in rubric.tasks if task.rules.speed]
+            targets += [f"solution.{exercise.id}" for exercise in fast]
             build.build(root, device.name, device, targets, "what grades on a GPU")
     return [_prepare(root, device, task, rubric.limits, place, work, node) for task in rubric.tasks]
 
@@ -124,6 +128,7 @@ def _prepare(
         gpu, also_hidden = _on_gpu(root, device, task, limits, place, work)
         hidden |= also_hidden
         digest.update(gpu.grader.read_bytes() + gpu.worker.fingerprint.encode())
+        digest.update((gpu.race.fingerprint if gpu.race else "").encode())
     fingerprint = digest.hexdigest()
 
     known = work / "solutions" / f"{exercise.id}.json"
@@ -174,8 +179,13 @@ def _on_gpu(
     grader, hidden = _grader(root, device, task, work)
     worker = compiling.recipe(root, device, task.exercise)
     there = sandbox.with_gpus(place, compiling.toolkit(device.nvcc or ""))
+    race: Optional[Race] = None
+    if task.rules.speed:
+        program = build.program_path(root, device.name, task.exercise, solution=True)
+        recipe = compiling.recipe(root, device, task.exercise, "solution")
+        race = Race(recipe, program, task.rules.speed, there, run_limits(there, limits))
     name = f"{nvidia_smi('name')}, driver {nvidia_smi('driver_version')}"
-    return OnGpu(grader, worker, there, name), hidden
+    return OnGpu(grader, worker, there, name, race), hidden
 
 
 @functools.lru_cache(1)
@@ -183,7 +193,8 @@ def _program() -> str:
     """Changes with this program, whose words and rules a record is made by."""
     lablib = Path(__file__).resolve().parents[1]
     digest = hashlib.sha256()
-    for name in ("refused.py", "test_program.py", "processes.py", "cuda_tokens.py", "grading/*.py"):
+    own = ("refused.py", "test_program.py", "processes.py", "cuda_tokens.py", "bench.py")
+    for name in (*own, "grading/*.py"):
         for path in sorted(lablib.glob(name)):
             digest.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()
@@ -222,6 +233,15 @@ def _try_on_gpu(exercise: Exercise, gpu: OnGpu, place: Sandbox, limits: Limits) 
     with _gpu_is_taken:
         result = _run_solution(gpu.worker, gpu.grader, place, gpu.place, limits)
         free = _passed_by_starter(gpu.worker, gpu.grader, place, gpu.place, limits)
+        if gpu.race:
+            try:
+                gpu.race.run(gpu.race.solution, repeat=1)
+            except bench.Failed as problem:
+                raise LabError(
+                    f"the speed of {exercise.id} cannot be measured on this machine, not with the"
+                    f" course's solution either: {problem}",
+                    FAILED,
+                ) from problem
     return sorted({case.name for case in result.in_state(test_program.PASSED)}.difference(free))
 
 
@@ -481,7 +501,7 @@ def judge(
             ]
     nobodys = (one.free | one.skipped) - (one.gpu.asked if one.gpu else set())
     required = [case for case in failed if points.is_required_work(case.name)]
-    return {
+    verdict: Record = {
         "state": "graded",
         "cases": {name: case.state for name, case in result.cases.items()},
         "passed": {name: ok for name, ok in passed.items() if name not in nobodys},
@@ -498,22 +518,33 @@ def judge(
         "failures": failures,
         "problem": "" if result.something_ran else _why_nothing_ran(result),
         "gpu": one.gpu.name if one.gpu else "",
+        "speed": {},
     }
+    is_right = all(verdict["passed"].values()) and not hazards and not verdict["without_work"]
+    if one.gpu and one.gpu.race and is_right and not stop():
+        with _gpu_is_taken:
+            verdict["speed"] = one.gpu.race.measure(source.text, place)
+    return verdict
 
 
 def scored(verdict: Record, steps: Sequence[str], rules: Rules) -> Record:
     """The verdict with its points, before anything is taken for being late."""
     parts = points.parts(verdict["passed"], steps, verdict["without_work"])
-    remarks = []
+    whole, full, remarks = points.points(parts, bool(verdict["hazards"]), rules), rules.full, []
     if verdict["gpu"]:
         remarks.append(
             f"It was run on a GPU as well ({verdict['gpu']}); hazards, and who did the work, only"
             " the CPU device can see."
         )
+    if rules.speed:
+        for_speed, said = _speed(verdict["speed"], rules.speed)
+        whole, full = whole + for_speed, full + rules.speed.full
+        got, of = _number(for_speed), _number(rules.speed.full)
+        remarks.append(f"Speed: {got:g} of {of:g} points{said}")
     return {
         **verdict,
-        "points": _number(points.points(parts, bool(verdict["hazards"]), rules)),
-        "of": _number(rules.full),
+        "points": _number(whole),
+        "of": _number(full),
         "remarks": remarks,
         "parts": [
             {
@@ -527,6 +558,20 @@ def scored(verdict: Record, steps: Sequence[str], rules: Rules) -> Record:
             for part in parts
         ],
     }
+
+
+def _speed(measured: Record, speed: Speed) -> Tuple[Fraction, str]:
+    """The points, and what there is to say of them."""
+    if not measured:
+        return Fraction(0), ": it is measured once everything is right."
+    if measured["problem"]:
+        return Fraction(0), f": {measured['problem']}"[:MOST_TEXT]
+    own, solution, wall = (measured[name] for name in ("own_ms", "solution_ms", "wall_ms"))
+    return speed.points(own, solution), (
+        f". Its kernels took {own:.4g} ms and the solution's {solution:.4g} ms:"
+        f" {solution / own:.0%} of that speed. (Whole runs took {wall['own'] / 1000:.3g} s and"
+        f" {wall['solution'] / 1000:.3g} s.)"
+    )
 
 
 def table(
@@ -592,6 +637,7 @@ def _nothing(state: str, problem: str = "") -> Record:
         "failures": [],
         "problem": problem,
         "gpu": "",
+        "speed": {},
     }
 
 

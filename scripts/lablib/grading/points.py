@@ -16,7 +16,7 @@ import re
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Dict, Iterable, List, Mapping, Sequence, Set, Tuple
+from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
 
 from lablib.cuda_tokens import all_tokens
 
@@ -27,6 +27,22 @@ GENERAL = "in general"
 
 
 @dataclass(frozen=True)
+class Speed:
+    """Further points of what is right, for how fast its program is on a GPU."""
+
+    full: Fraction
+    step: str = ""  # of the program; where it has none, or its own choice
+    arguments: str = ""  # further ones of the program
+    full_at: Fraction = Fraction(1)  # of the solution's speed
+    none_at: Fraction = Fraction(1, 2)
+
+    def points(self, own_ms: float, solution_ms: float) -> Fraction:
+        above = Fraction(solution_ms) / Fraction(own_ms) - self.none_at
+        share = above / (self.full_at - self.none_at)
+        return self.full * max(Fraction(0), min(Fraction(1), share))
+
+
+@dataclass(frozen=True)
 class Rules:
     """What one exercise is worth, and how."""
 
@@ -34,6 +50,7 @@ class Rules:
     weights: Mapping[str, Fraction] = field(default_factory=dict)  # of parts; 1 where none is given
     hazard: Fraction = HAZARD
     without_work: Fraction = WITHOUT_WORK
+    speed: Optional[Speed] = None
 
 
 @dataclass

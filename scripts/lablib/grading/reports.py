@@ -75,6 +75,7 @@ def as_csv(table: Table, exercises: Sequence[Exercise], names: bool = False) -> 
             if record["state"] != "graded"
         ]
         remarks += [f"{id}: hazard" for id, record in records.items() if record["hazards"]]
+        remarks += [f"{id}: speed" for id, r in records.items() if r["speed"].get("problem")]
         # (With a letter, so that no spreadsheet takes the number for one of its own.)
         name = shown(student) if names else f"s{number_of(student)}"
         if name[:1] in ("=", "+", "-", "@"):  # no formula of a spreadsheet

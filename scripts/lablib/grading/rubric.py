@@ -16,10 +16,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, NoReturn, Optional, Sequence, Tuple
 
+from lablib import metadata
 from lablib.errors import USAGE, LabError
 from lablib.exercises import Exercise, resolve_one
 from lablib.grading import points, sandbox
-from lablib.grading.points import Rules
+from lablib.grading.points import Rules, Speed
 
 
 @dataclass(frozen=True)
@@ -174,7 +175,7 @@ class _Reader:
         except LabError as error:
             self.wrong(f"exercise number {number}", f"is none: {str(error).rstrip('.')}")
         where = f"exercise {exercise.id}"
-        known = ["id", "points", "hazard", "without_work", "due", "hidden", "weights"]
+        known = ["id", "points", "hazard", "without_work", "due", "hidden", "weights", "speed"]
         self._known(where, values, known)
         values = {**defaults, **values}
         steps = points.steps_of(exercise.folder / f"{exercise.name}.hpp")
@@ -195,9 +196,35 @@ class _Reader:
             self._share(
                 f"without_work of {where}", values.get("without_work", points.WITHOUT_WORK)
             ),
+            self._speed(exercise, f"speed of {where}", values.get("speed")),
         )
         own = self._time(f"due of {where}", values.get("due"))
         return Task(exercise, rules, own or due, self._hidden(where, values.get("hidden")))
+
+    def _speed(self, exercise: Exercise, where: str, value: object) -> Optional[Speed]:
+        if value is None:
+            return None
+        values = self._table(where, value)
+        self._known(where, values, ["points", "full_at", "none_at", "step", "arguments"])
+        if "points" not in values:
+            self.wrong(where, "has no points")
+        data = metadata.find(exercise)
+        sizes = list(data.bench if data else ()) or [""]
+        words = {"step": "", "arguments": sizes[len(sizes) // 2]}
+        for name in words:
+            words[name] = values.get(name, words[name])
+            if not isinstance(words[name], str):
+                self.wrong(f"{name} in {where}", "must be text in quotes")
+        speed = Speed(
+            self._number(f"points in {where}", values["points"], 0, 1_000_000),
+            words["step"],
+            words["arguments"],
+            self._number(f"full_at in {where}", values.get("full_at", Speed.full_at), 0, 100),
+            self._number(f"none_at in {where}", values.get("none_at", Speed.none_at), 0, 100),
+        )
+        if not speed.none_at < speed.full_at:
+            self.wrong(where, "must have none_at below full_at")
+        return speed
 
     def _hidden(self, where: str, value: object) -> Tuple[Path, ...]:
         if value is None:

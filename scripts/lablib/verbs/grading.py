@@ -123,6 +123,14 @@ def _device(plan: Rubric, options: argparse.Namespace) -> device.Device:
     chosen = device.choose(options.device or plan.device)
     if chosen.name == "gpu":
         grade.require_gpu(chosen)
+        return chosen
+    for task in plan.tasks:
+        if task.rules.speed:
+            raise LabError(
+                f"the points for the speed of {task.exercise.id} need a GPU: --device gpu, or"
+                ' device = "gpu" in the rubric, runs submissions on one.',
+                USAGE,
+            )
     return chosen
 
 
