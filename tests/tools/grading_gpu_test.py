@@ -20,7 +20,16 @@ sys.path.insert(0, str(ROOT / "scripts"))
 from lablib import bench, device, test_program  # noqa: E402
 from lablib.errors import MAY_NOT_INSTALL, NOT_POSSIBLE, USAGE, LabError  # noqa: E402
 from lablib.exercises import resolve_one  # noqa: E402
-from lablib.grading import collect, compiling, grade, points, rubric, sandbox, speed  # noqa: E402
+from lablib.grading import (  # noqa: E402
+    collect,
+    compiling,
+    grade,
+    points,
+    rubric,
+    sandbox,
+    slurm,
+    speed,
+)
 from lablib.verbs import grading as verb  # noqa: E402
 
 EXERCISE = resolve_one(ROOT, "05.1")
@@ -242,6 +251,29 @@ class JudgeTest(Folder):
         race.measure.reset_mock()
         self.assertEqual(self.judge({"S/T.A/one": test_program.FAILED}, race)["speed"], {})
         race.measure.assert_not_called()
+
+
+class SlurmTest(Folder):
+    def options(self, gpu):
+        answers = {"sbatch": "7\n", "scontrol": "MaxArraySize = 1001\n", "squeue": ""}
+        asked = []
+
+        def ask(command):
+            asked.append(command)
+            return mock.Mock(returncode=0, stdout=answers[command[0]], stderr="")
+
+        left = [["Ann"], []]
+        with mock.patch.object(slurm, "_ask", ask), mock.patch.object(slurm, "say"):
+            slurm.run(
+                ["lab"], self.folder, lambda: left.pop(0), partition=None, jobs=None,
+                memory_mib=8192, gpu=gpu,
+            )  # fmt: skip
+        (command,) = (one for one in asked if one[0] == "sbatch")
+        return command
+
+    def test_each_task_of_a_cluster_has_a_gpu_if_it_needs_one(self):
+        self.assertIn("--gres=gpu:1", self.options(True))
+        self.assertNotIn("--gres=gpu:1", self.options(False))
 
 
 def run_of(ms, wall_ms=1000.0, least_ms=0.0):
