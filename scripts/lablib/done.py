@@ -325,6 +325,8 @@ def lines(
         all_lines.append(("cost", cost))
     elif found.seen:
         why = "no line of your kernels is an ordinary load or store of global or shared memory"
+        if found.time_is_over:
+            why = "accesses are counted to the end of the checks, and the time was over before"
         all_lines.append(("no cost", f"to show: {why}"))
     if todos is not None:
         if todos.bonus:

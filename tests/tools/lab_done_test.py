@@ -309,6 +309,8 @@ class DoneTest(LabTest):
         what, detail = done.lines(Result(), found, None, False)[1]
         self.assertEqual("no races", what)
         self.assertIn("2 of 3 tests, the quickest (20 s are over)", detail)
+        costs = dict(done.lines(Result(), found, None, False))
+        self.assertIn("the time was over", costs["no cost"])
 
 
 class WrittenTest(LabTest):
