@@ -277,6 +277,13 @@ TEST(Utilization, CountsNoTimeTwice) {
   EXPECT_EQ(measure(all), (utilization{12, 12, 4, 4, 0, 0, 0}));
 }
 
+TEST(Utilization, OfManyIntervalsAtTheSameTimeIsThatOfOne) {
+  // A comparison that is not a strict one, such as <=, leads std::sort out of the vector here.
+  constexpr std::int64_t kBegin = std::int64_t{1} << 62;
+  const intervals all(1000, interval{kKernel, kBegin, kBegin + 5});
+  EXPECT_EQ(measure(all), (utilization{5, 0, 5, 0, 0, 0, 0}));
+}
+
 TEST(Utilization, OfTouchingIntervalsHasNoOverlapAndNoIdleTime) {
   const intervals all = {{kUp, 0, 5}, {kKernel, 5, 8}, {kDown, 8, 9}};
   EXPECT_EQ(measure(all), (utilization{9, 6, 3, 0, 0, 0, 0}));
