@@ -89,8 +89,9 @@ def check(
     todos: Todos,
     stop_when: Optional[Callable[[], bool]] = None,
 ) -> Check:
-    """Builds the check build of the tests and runs the cases, those that took least time first, as
-    many as there is time for. A case may wait for a bonus of `todos`, and say more than that.
+    """Builds the check build of the tests and runs the cases: those on required work, however long
+    they take on a busy machine, and then those that took least time, as many as there is time for.
+    A case may wait for a bonus of `todos`, and say more than that.
     Throws build.Cancelled when `stop_when` says so."""
     start = time.monotonic()
     title = f"the checks of {exercise.id} {exercise.name}{' (the solution)' if solution else ''}"
@@ -113,8 +114,10 @@ def check(
     program = build.test_path(root, "cpu", exercise, solution, watched=True)
     end = max(start + SECONDS, time.monotonic() + LEAST)
 
-    def is_over() -> bool:
-        return time.monotonic() > end
+    def is_over(so_far: test_program.Result) -> bool:
+        results = [*found.results, so_far]
+        seen = {case.name for one in results for case in one.cases.values() if case.runs > 0}
+        return time.monotonic() > end and required <= seen
 
     def one_is_certain(result: test_program.Result) -> bool:
         """One mistake is enough. What a case on required work says may turn out to be about a bonus
@@ -125,7 +128,13 @@ def check(
         )
 
     found = Check(todos=todos)
-    quickest = {case.name: case for case in sorted(cases, key=lambda case: case.seconds)}
+    quickest = {
+        case.name: case
+        for case in sorted(
+            cases, key=lambda case: (not points.is_required_work(case.name), case.seconds)
+        )
+    }
+    required = {name for name in quickest if points.is_required_work(name)}
     found.asked = len(quickest)
 
     def parts(names: List[str]) -> List[List[str]]:
@@ -141,19 +150,21 @@ def check(
                 case_limit,
                 shown,
                 lambda so_far: (
-                    one_is_certain(so_far) or is_over() or (stop_when is not None and stop_when())
+                    one_is_certain(so_far)
+                    or is_over(so_far)
+                    or (stop_when is not None and stop_when())
                 ),
             )
             found.results.append(result)
             own = [row for row in rows if Path(row.file).name == exercise.lab_file.name]
             found.rows = counters.added_up([*found.rows, *own])
-            if result.cancelled and not one_is_certain(result) and not is_over():
+            if result.cancelled and not one_is_certain(result) and not is_over(result):
                 raise build.Cancelled
-            if one_is_certain(result) or not (result.passed or result.failures) or is_over():
+            if one_is_certain(result) or not (result.passed or result.failures) or is_over(result):
                 break
     finally:
         shown.done()
-    found.time_is_over = is_over()
+    found.time_is_over = time.monotonic() > end
     found.seconds = time.monotonic() - start
     return found
 

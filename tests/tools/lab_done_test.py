@@ -312,6 +312,27 @@ class DoneTest(LabTest):
         costs = dict(done.lines(Result(), found, None, False))
         self.assertIn("the time was over", costs["no cost"])
 
+    def test_required_work_is_looked_at_even_if_the_time_is_over(self):
+        self.gtest(
+            "lab_test.05.1", ["A", "Work"], watched="name != 'Work' or fails('by one thread')"
+        )
+        ticks = iter(range(0, 1_000_000, 100))
+        with (
+            mock.patch.dict(os.environ, self.env),
+            mock.patch.object(done, "time", mock.Mock(monotonic=lambda: float(next(ticks)))),
+            mock.patch.object(done.points, "is_required_work", lambda name: name == "Suite.Work"),
+        ):
+            found = done.check(
+                self.root,
+                resolve_one(self.root, "05.1"),
+                [Case("Suite.A", seconds=1), Case("Suite.Work", seconds=9)],
+                solution=False,
+                device=Device("cpu", ""),
+                case_limit=60,
+                todos=Todos(),
+            )
+        self.assertEqual(["Suite.Work"], [case.name for case in found.mistakes])
+
 
 class WrittenTest(LabTest):
     STARTER = """void f() {
