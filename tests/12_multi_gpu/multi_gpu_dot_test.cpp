@@ -61,21 +61,6 @@ constexpr named_step kSteps[] = {{step::thread_per_device, "thread_per_device"},
 
 // --- who does the work ---------------------------------------------------------------------------
 
-/// The calls by which a host waits for a device, from the first launch to the last.
-[[maybe_unused]] std::string waits_between_launches(const std::vector<std::string>& calls) {
-  std::string since_the_launch, waits;
-  bool launched = false;
-  for (const std::string& call : calls)
-    if (call == "cudaLaunchKernel") {
-      waits += since_the_launch;
-      since_the_launch.clear();
-      launched = true;
-    } else if (launched && (call.ends_with("Synchronize") || call == "cudaMemcpy to the host")) {
-      since_the_launch += call + " ";
-    }
-  return waits;
-}
-
 REQUIRED_WORK(PiecesFromPinnedMemoryOnEveryDevice) {
   int devices = 0;
   CUDA_CHECK(cudaGetDeviceCount(&devices));
@@ -120,7 +105,7 @@ REQUIRED_WORK(AKernelOnEveryDevice) {
         << name << ": a device got more than its part";
     if (one) {
       EXPECT_EQ(done.host_threads, 1U) << name;
-      EXPECT_EQ(waits_between_launches(done.sequence), "") << name;
+      EXPECT_EQ(lab::testing::waits_between_launches(done), "") << name;
     } else {
       EXPECT_GE(done.host_threads, count) << name;
     }

@@ -8,11 +8,11 @@
 #include <cpu_device.h>
 #endif
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
+#include <set>
 #include <string>
-#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -35,7 +35,6 @@ using lab::portable_pinned::step;
 using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::current_device;
-using lab::testing::finish_before_the_end;
 using lab::testing::full_device;
 using lab::testing::matches;
 using lab::testing::on_device;
@@ -86,10 +85,21 @@ REQUIRED_WORK(AKernelOnEveryDevice) {
     EXPECT_TRUE(as_required(done, what)) << version.name;
     EXPECT_EQ(done.bytes_copied(cudaMemcpyHostToDevice), copies ? 2 * bytes_of(a) : 0)
         << version.name << ": bytes copied to the devices";
-    if (copies)
+    if (copies) {
       EXPECT_EQ(done.host_threads, 1U) << version.name;
-    else
+      EXPECT_EQ(lab::testing::waits_between_launches(done), "") << version.name;
+      for (const auto& copy : done.copies)
+        EXPECT_TRUE(copy.kind != cudaMemcpyHostToDevice || copy.pinned)
+            << version.name << ": " << copy.bytes << " bytes come from memory that is not pinned";
+    } else {
       EXPECT_GE(done.host_threads, count) << version.name;
+    }
+    EXPECT_LT(std::accumulate(done.host_memory.begin(), done.host_memory.end(), std::size_t{0}),
+              3 * bytes_of(a))
+        << version.name << ": bytes of pinned memory; the vectors are put there once, for all";
+    for (const char* question : {"cudaHostGetFlags", "cudaPointerGetAttributes"})
+      EXPECT_GE(done.calls.contains(question) ? done.calls.at(question) : 0, count)
+          << version.name << ": " << question << " is not asked on each device";
     EXPECT_TRUE(at_other_sizes([&](std::size_t n) {
       return is_exact(version, whole_numbers(n, 1, 1, 4), whole_numbers(n, 2, 1, 4));
     })) << version.name;
@@ -272,39 +282,26 @@ TEST_P(Late, TheSumsAreReadWhenTheyAreThere) {
   EXPECT_TRUE(is_exact(GetParam(), a, b));
 }
 
-TEST_P(Late, AThreadPerDeviceOrTheCallersDoesTheWork) {
-  // The CPU device does what was put off in the thread that waits for it. Here that is a note in
-  // each device's default stream. (The caller's thread, too, waits for all devices: when it frees
-  // memory.)
+REQUIRED_WORK(AHostThreadForEachDeviceWhereNothingIsCopied) {
+  cpu_device::set_stream_policy(cpu_device::stream_policy::eager);  // who launches a kernel runs it
   const auto devices = static_cast<std::size_t>(lab::device_count());
-  std::vector<std::thread::id> who(devices);
-  const finish_before_the_end finish;
-  for (std::size_t k = 0; k < devices; ++k) {
-    const on_device here(static_cast<int>(k));
-    const auto note = [](void* to) {
-      *static_cast<std::thread::id*>(to) = std::this_thread::get_id();
-    };
-    ASSERT_EQ(cudaLaunchHostFunc(nullptr, note, &who[k]), cudaSuccess);
-  }
   const vector ones(1000, 1.0F);
-  EXPECT_EQ(dot(GetParam().which, GetParam().how, ones, ones).value, 1000.0F);
-  for (std::size_t k = 0; k < devices; ++k) {
-    if (GetParam().which == step::copies)
-      EXPECT_EQ(who[k], std::this_thread::get_id()) << "a thread was started: this step needs none";
-    else
-      EXPECT_NE(who[k], std::this_thread::get_id()) << "no thread has worked on device " << k;
+  for (const named_version& version : kVersions) {
+    std::set<std::size_t> host_threads;
+    const lab::testing::work done = work_of([&] { return is_exact(version, ones, ones); });
+    for (const auto& kernel : done.kernels) host_threads.insert(kernel.host_thread);
+    EXPECT_EQ(host_threads.size(), version.which == step::copies ? 1 : devices)
+        << version.name << ": host threads that launch kernels";
   }
 }
 
-TEST(LateKernel, CountsInTheTotal) {
-  cpu_device::set_stream_policy(cpu_device::stream_policy::deferred);
-  const auto nap = [](void*) { std::this_thread::sleep_for(std::chrono::milliseconds(40)); };
-  const vector ones(1000, 1.0F);
-  ASSERT_EQ(cudaLaunchHostFunc(nullptr, nap, nullptr), cudaSuccess);  // the kernel comes after it
-  const auto result = dot(step::zero_copy, pinning::all_devices, ones, ones);
-  cpu_device::set_stream_policy(cpu_device::stream_policy::eager);
-  EXPECT_EQ(result.value, 1000.0F);
-  EXPECT_GE(result.total_ms, 40.0F) << "the clock stopped before the sum was there";
+TEST_P(Late, TheTotalIncludesTheKernels) {
+  // Large enough for the time of a kernel to be more than that of all else, in any stream. (Here
+  // events and the host have the same clock.)
+  const vector a = whole_numbers(1'000'003, 1, -3, 4), b = whole_numbers(1'000'003, 2, -1, 1);
+  const auto result = dot(GetParam().which, GetParam().how, a, b);
+  for (const device_report& device : result.devices)
+    EXPECT_GT(result.total_ms, device.kernel_ms) << "the clock stopped before the sum was there";
 }
 
 #endif

@@ -198,6 +198,8 @@ struct recording::recorder final : cpu_device::observer {
     k.shared_bytes = e.shared_bytes;
     k.device = e.device;
     k.stream = e.stream;
+    k.host_thread =
+        launchers.try_emplace(std::this_thread::get_id(), launchers.size()).first->second;
     k.of_library = starts_a_library(e.kernel);
     done.kernels.push_back(k);
     by_thread.clear();
@@ -315,7 +317,13 @@ struct recording::recorder final : cpu_device::observer {
   }
   void copied(const cpu_device::copy_event& e) override {
     const std::lock_guard lock(mutex);
-    if (e.from != nullptr) done.copies.push_back({e.bytes, e.kind, e.stream, done.kernels.size()});
+    if (e.from != nullptr) {
+      const bool to_device = e.kind == cudaMemcpyHostToDevice;
+      cudaPointerAttributes of_host{};
+      (void)cudaPointerGetAttributes(&of_host, to_device ? e.from : e.to);
+      done.copies.push_back(
+          {e.bytes, e.kind, e.stream, done.kernels.size(), of_host.type == cudaMemoryTypeHost});
+    }
     if (e.kind == cudaMemcpyDeviceToHost && !done.sequence.empty() &&
         done.sequence.back() == "cudaMemcpy")
       done.sequence.back() += " to the host";
@@ -341,6 +349,7 @@ struct recording::recorder final : cpu_device::observer {
   std::mutex mutex;
   recorded_work done;
   std::set<std::thread::id> callers;
+  std::map<std::thread::id, std::size_t> launchers;
   struct of_thread {
     std::uint64_t accesses = 0, plain = 0;  // to global memory
     std::uint64_t ahead = 0;                // of `plain`: loads less stores

@@ -21,8 +21,9 @@ struct recorded_work {
     unsigned block_x = 0, block_y = 0;                                  ///< threads of a block
     int device = 0;
     const void* stream = nullptr;
-    bool of_library = false;            ///< cub's
-    std::uint64_t barriers = 0;         ///< of the block that has the most
+    std::size_t host_thread = 0;  ///< in which it began: counted from 0, of those that kernels did
+    bool of_library = false;      ///< cub's
+    std::uint64_t barriers = 0;   ///< of the block that has the most
     std::uint64_t barriers_of_all = 0;  ///< of all blocks together
     std::uint64_t grid_barriers = 0;    ///< of `barriers`: those of the whole grid
     std::uint64_t warp_functions = 0;   ///< shuffles, votes and their like: once for each warp's
@@ -53,6 +54,7 @@ struct recorded_work {
     int kind = 0;  ///< a cudaMemcpyKind: the direction that it really has
     const void* stream = nullptr;
     std::size_t kernels = 0;  ///< of `kernels`, how many had begun before it
+    bool pinned = false;      ///< the host's side of it is pinned memory
   };
   /// Requests to memory as a GPU counts them, of one kind ("global load").
   struct cost {

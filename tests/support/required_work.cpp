@@ -273,4 +273,18 @@ std::size_t recorded_work::devices() const {
   return ::testing::AssertionFailure() << (done.values ? "right values, but " : "") << sentence;
 }
 
+std::string waits_between_launches(const work& done) {
+  std::string since_the_launch, waits;
+  bool launched = false;
+  for (const std::string& call : done.sequence)
+    if (call == "cudaLaunchKernel") {
+      waits += since_the_launch;
+      since_the_launch.clear();
+      launched = true;
+    } else if (launched && (call.ends_with("Synchronize") || call == "cudaMemcpy to the host")) {
+      since_the_launch += call + " ";
+    }
+  return waits;
+}
+
 }  // namespace lab::testing

@@ -155,6 +155,9 @@ work work_without_values(const Call& call) {
 /// Whether that is the work which was asked for; if not, a sentence for the student.
 ::testing::AssertionResult as_required(const work& done, const required& what);
 
+/// The calls by which a host waits for a device, from the first launch to the last.
+std::string waits_between_launches(const work& done);
+
 /// Whether the device works at other sizes than the one that a case looks at closely, too: the host
 /// must not take over where there is little to do. `call(n)` returns whether the values are right.
 template <class Call>
