@@ -233,6 +233,15 @@ TEST(Measure, LetsNoNaNSlipThrough) {
   EXPECT_EQ(measured({1}, {static_cast<long double>(kNan)}).max, kInfinity);
 }
 
+TEST(Measure, FindsNoNumberBetweenEqualInfinities) {
+  for (const double infinity : {kInfinity, -kInfinity}) {
+    const errors found = measured({1, infinity, 1}, {1, infinity, 1});
+    EXPECT_EQ(found.mean, kInfinity);
+    EXPECT_EQ(found.max, kInfinity);
+    EXPECT_EQ(found.worst, 1U);
+  }
+}
+
 TEST(Measure, KeepsSmallErrorsBesideALargeNumberOfOthers) {
   std::vector<double> values(100'000, 1.0);
   const std::vector<long double> ones(values.size(), 1.0L);
