@@ -5,8 +5,11 @@
 // program is reported with its places, and its correct twin is silent.
 
 #include <cpu_device.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -291,6 +294,29 @@ TEST(Finds, ALaunchThatNeverEnds) {
   expect_parts(expect_report([&] { wait_for<<<1, 1>>>(never.data()); }, cudaErrorLaunchTimeout),
                {"stopped kernel wait_for (launched at findings_test.cu:", "block (0,0,0)",
                 "thread (0,0,0)", "more than 0.5 s", "findings_test.cu:"});
+}
+
+__global__ void print_for_ever() {
+  for (unsigned i = 0;; ++i) printf("%u ", i);
+}
+
+// Blocks on several workers are nearly always in printf(), or wait for each other there. One that
+// is stopped in it would keep the lock of stdout.
+TEST(Finds, BlocksThatPrintWithoutEndAndLetsOthersPrint) {
+  fflush(stdout);
+  const int screen = dup(STDOUT_FILENO), nowhere = open("/dev/null", O_WRONLY);
+  dup2(nowhere, STDOUT_FILENO);
+  close(nowhere);
+  expect_parts(expect_report([&] { print_for_ever<<<8, 2>>>(); }, cudaErrorLaunchTimeout),
+               {"stopped kernel print_for_ever", "more than 0.5 s"});
+  const bool is_free = ftrylockfile(stdout) == 0;
+  EXPECT_TRUE(is_free);
+  if (is_free) {
+    fflush(stdout);
+    funlockfile(stdout);
+  }
+  dup2(screen, STDOUT_FILENO);
+  close(screen);
 }
 
 // --- calls of the host --------------------------------------------------------------------------

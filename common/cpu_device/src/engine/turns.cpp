@@ -81,11 +81,12 @@ namespace {
 
 constexpr std::size_t kStackLooked = 512;  // bytes of a frame that count as a thread's state
 constexpr std::size_t kWaitingStackLooked = 2048;  // ... of one that waits: seldom, and alone
-constexpr unsigned kCodeLooked = 64;    // bytes of code that are one place: most loops that spin
-constexpr unsigned kPatience = 16;      // looks at a thread whose state is new each time
-constexpr unsigned kPutOffs = 8;        // before a block ends where it may be between two threads
-constexpr long kShortPause = 100'000;   // nanoseconds from look to look
-constexpr long kLongPause = 3'200'000;  // ... at a thread that computes
+constexpr unsigned kCodeLooked = 64;       // bytes of code that are one place: most loops that spin
+constexpr unsigned kPatience = 16;         // looks at a thread whose state is new each time
+constexpr unsigned kPutOffs = 8;           // before a block ends that rests
+constexpr unsigned kMostPutOffs = 20'000;  // ... that is in a library: it may hold a lock there
+constexpr long kShortPause = 100'000;      // nanoseconds from look to look
+constexpr long kLongPause = 3'200'000;     // ... at a thread that computes
 
 std::uint64_t hash_stack(const fiber_stack& s, const char* sp, std::uint64_t hash,
                          std::size_t bytes = kStackLooked) {
@@ -168,9 +169,11 @@ std::uint64_t state_at_access(worker& w, const void* pc) {
 }
 
 /// Outside of the kernel's code the block may be on its way from one thread to the next, and would
-/// leave a report without one of them. Moments later it is there; if not, it waits, and may end.
+/// leave a report without one of them. Moments later it is there; if not, it waits, and may end. Or
+/// it is in printf(): if it ended there, nobody could print any more.
 bool put_off_end(worker& w, const void* pc) {
-  const bool later = !is_kernel_code(pc) && w.notes.put_off < kPutOffs;
+  const unsigned most = w.notes.rests.load(std::memory_order_relaxed) ? kPutOffs : kMostPutOffs;
+  const bool later = !is_kernel_code(pc) && w.notes.put_off < most;
   w.notes.put_off = later ? w.notes.put_off + 1 : 0;
   return later && w.notes.timer.start(kShortPause);
 }
