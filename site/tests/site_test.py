@@ -961,6 +961,8 @@ class GradingPagesTest(unittest.TestCase):
             "parts": parts if compiles else [],
             "passed": {},
             "without_work": [self.long],
+            "speed": {},
+            "remarks": [self.long],
             "hidden": [],
             "late": "it was handed in late, by 1:00:00, which takes 10 % of the points.",
             "cases": dict.fromkeys(tests, "failed"),
