@@ -73,8 +73,8 @@ def measure(
     repeat: int = REPEAT,
 ) -> None:
     """Builds and runs the programs, and adds the results to `report`, also if this is stopped
-    half-way: those of exercises that have been run with all of their steps and sizes. `arguments`
-    replaces those of each exercise.toml."""
+    half-way: those of sizes that all steps of an exercise have been run with. `arguments` replaces
+    those of each exercise.toml."""
     paths = [
         programs.build_program(root, exercise, chosen, solution, chosen.name, "bench")
         for exercise in exercises
@@ -92,13 +92,17 @@ def measure(
                 turns += 1
         finally:
             report.rounds = max(turns, 1)
-            waiting = {case.exercise.full_name for case in cases if not case.was_run}
+            waiting = {
+                (case.exercise.full_name, case.arguments) for case in cases if not case.was_run
+            }
             for key, result in found.items():
                 if key in libraries:
                     times = sorted(libraries[key])
                     result.library_ms = times[len(times) // 2]
             order = {exercise.full_name: number for number, exercise in enumerate(exercises)}
-            whole = [each for each in found.values() if each.exercise not in waiting]
+            whole = [
+                each for each in found.values() if (each.exercise, each.arguments) not in waiting
+            ]
             report.results = sorted(whole, key=lambda each: order[each.exercise])
 
 

@@ -218,6 +218,19 @@ class BenchTest(LabTest):
                     self.assertEqual(1, self.measured()["rounds"])
                     self.assertIn("NVIDIA H200", done.stdout)
 
+    def test_stopped_half_way_it_keeps_sizes_that_all_steps_have_been_measured_with(self):
+        toml = self.root / "labs/05_shared_memory/1_dot_product/exercise.toml"
+        toml.write_text('minutes = 1\nprerequisites = []\nbench = ["--size 1", "--size 2"]\n')
+        self.write_program(
+            'if open(os.environ["FAKE_LOG"]).read().count("program --size 2") == 2:\n'
+            "    os.kill(os.getppid(), 15)\n"
+            "    time.sleep(60)"
+        )
+        done = self.bench("--json", str(self.file), "--rounds", "1")
+        self.assert_status(128 + signal.SIGTERM, done)
+        rows = [(row["step"], row["arguments"]) for row in self.measured()["results"]]
+        self.assertEqual([("first", "--size 1"), ("second", "--size 1")], rows)
+
     def test_several_kernels_of_one_program(self):
         self.write_program("events = events[:2] + [dict(events[1], ms=[8.0])] + events[2:]")
         self.assert_status(0, self.bench("--json", str(self.file), "--rounds", "1"))
