@@ -116,6 +116,10 @@ REQUIRED_WORK(AKernelOnEveryRankForItsPart) {
       if (k.reads > 0 && k.blocks > 1) {
         EXPECT_LE(k.reads, part) << name << ": a kernel for more than a part";
       }
+    if (which == step::reduce) {
+      EXPECT_EQ(std::count(done.sequence.begin(), done.sequence.end(), "MPI_Allreduce"), 0)
+          << name << ": every rank receives the sum, and only rank 0 should";
+    }
     EXPECT_TRUE(at_other_sizes([which = which](std::size_t n) {
       return is_exact(which, whole_numbers(n, 1, 1, 4), whole_numbers(n, 2, 1, 4), 2);
     })) << name;
