@@ -53,7 +53,7 @@ TEST(CudaCheck, SaysWhatToTryWhereSomethingCanBeDone) {
   EXPECT_TRUE(failure([] {
                 CUDA_CHECK(cudaErrorMemoryAllocation);
               }).ends_with("cudaErrorMemoryAllocation (out of memory); try a smaller size"));
-  const std::string plain = failure([] { CUDA_CHECK(cudaErrorNotReady); });
+  const std::string plain = failure([] { CUDA_CHECK(cudaErrorOperatingSystem); });
   EXPECT_TRUE(plain.ends_with(")")) << plain;
 }
 
