@@ -138,12 +138,13 @@ TEST(Create, TakesMoreBlocksAcrossThanThereCanBeDown) {
 
 // --- the grid that covers a matrix ---------------------------------------------------------------
 
-void expect_grid(std::size_t rows, std::size_t columns, unsigned x, unsigned y) {
+void expect_grid(std::size_t rows, std::size_t columns, unsigned x, unsigned y,
+                 const char* why = "") {
   const launch_shape shape = covering(rows, columns);
   EXPECT_EQ(shape.block_x, 16U);
   EXPECT_EQ(shape.block_y, 16U);
-  EXPECT_EQ(shape.grid_x, x) << rows << " rows, " << columns << " columns";
-  EXPECT_EQ(shape.grid_y, y) << rows << " rows, " << columns << " columns";
+  EXPECT_EQ(shape.grid_x, x) << rows << " rows, " << columns << " columns" << why;
+  EXPECT_EQ(shape.grid_y, y) << rows << " rows, " << columns << " columns" << why;
 }
 
 TEST(Covering, HasAsFewBlocksAsCoverTheMatrix) {
@@ -163,9 +164,9 @@ TEST(Covering, HasAtLeastOneBlock) {
 TEST(Covering, HasNoMoreBlocksThanTheDevicesGrid) {
   const unsigned most_x = device_limit(cudaDevAttrMaxGridDimX);
   const unsigned most_y = device_limit(cudaDevAttrMaxGridDimY);
-  // Half of the largest number, so that (n + 15) / 16 is right, too.
-  constexpr std::size_t kHuge = std::numeric_limits<std::size_t>::max() / 2;
-  expect_grid(kHuge, kHuge, most_x, most_y);
+  constexpr std::size_t kHuge = std::numeric_limits<std::size_t>::max();
+  expect_grid(kHuge, kHuge, most_x, most_y,
+              ": a std::size_t cannot hold 15 more than that, so divide first, and then round up");
   expect_grid(std::size_t{16} * most_y, 1, 1, most_y);
   expect_grid(std::size_t{16} * most_y + 1, 1, 1, most_y);
 }
