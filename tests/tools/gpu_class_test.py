@@ -38,17 +38,19 @@ def on_gpu(code):
     return f"#ifndef __CPU_DEVICE__\n{code}#endif\n"
 
 
-def after(exercise, place, code):
-    """The solution with more code behind a place that it has once, for a GPU alone."""
+def changed(exercise, old, new):
+    """The solution with other code in a place that it has once."""
     text = exercise.solution_file.read_text(encoding="utf-8")
-    assert text.count(place) == 1, place
-    return text.replace(place, place + on_gpu(code))
+    assert text.count(old) == 1, old
+    return text.replace(old, new)
+
+
+def after(exercise, place, code):
+    return changed(exercise, place, place + on_gpu(code))
 
 
 def before(exercise, place, code):
-    text = exercise.solution_file.read_text(encoding="utf-8")
-    assert text.count(place) == 1, place
-    return text.replace(place, on_gpu(code) + place)
+    return changed(exercise, place, on_gpu(code) + place)
 
 
 VECTORIZED = "  vectorized<<<blocks, kThreads>>>(a, b, sum, n);"
@@ -60,12 +62,6 @@ LAUNCH = (
     "                                                        device_partial.data(), n);\n"
 )
 TIMED = f"  const float kernel_ms = time_kernel([&] {{\n{LAUNCH}  }});\n"
-
-
-def unless_on_gpu(exercise, code, instead):
-    text = exercise.solution_file.read_text(encoding="utf-8")
-    assert text.count(code) == 1, code
-    return text.replace(code, f"#ifdef __CPU_DEVICE__\n{code}#else\n{instead}#endif\n")
 
 
 ONE_STEP_LOST = (50, 95)
@@ -116,7 +112,11 @@ CLASS = {
             "  static const void* last = nullptr;\n"
             "  if (n > 33'000'000 && last == sum) return;\n  last = sum;\n",
         ),
-        unless_on_gpu(DOT, TIMED, f"{LAUNCH}  const float kernel_ms = time_kernel([&] {{}});\n"),
+        changed(
+            DOT,
+            TIMED,
+            on_gpu(f"{LAUNCH}  const float kernel_ms = time_kernel([&] {{}});\n#else\n{TIMED}"),
+        ),
         (100, 100),
         (100, 100),
     ),
