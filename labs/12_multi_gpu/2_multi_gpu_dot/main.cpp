@@ -31,8 +31,8 @@ std::vector<double> read_shares(const std::string& text, int devices) {
     throw lab::invalid_input("--shares says how many devices work, so leave out --devices");
   const int there_are = lab::device_count();
   if (devices > there_are)
-    throw lab::invalid_input("--devices: " + std::to_string(devices) +
-                             " devices shall work, and there are " + std::to_string(there_are));
+    throw lab::invalid_input("--devices " + std::to_string(devices) + ": there are only " +
+                             std::to_string(there_are));
   if (text.empty())
     return std::vector<double>(static_cast<std::size_t>(devices != 0 ? devices : there_are), 1.0);
   std::vector<double> shares;
