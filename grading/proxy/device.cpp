@@ -168,6 +168,12 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int device)
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   return call_for<cudaDeviceProp, int>("cudaGetDeviceProperties", properties, device);
 }
+#ifndef __CPU_DEVICE__  // whose header has it, since no device is asked
+cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w,
+                                            cudaChannelFormatKind kind) {
+  return {x, y, z, w, kind};
+}
+#endif
 cudaError_t cudaDeviceGetTexture1DLinearMaxWidth(std::size_t* width,
                                                  const cudaChannelFormatDesc* format, int device) {
   return call_for<std::size_t, wire::raw<cudaChannelFormatDesc>, int>(
