@@ -37,7 +37,7 @@ import re
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 if __name__ == "__main__":
     sys.path[0] = str(Path(__file__).resolve().parents[1])
@@ -208,27 +208,23 @@ def apply(bug: Bug, text: str, bugs_name: str, solution_name: str) -> str:
 
 
 def sample(found: Sequence[Bug], solution: str, seed: str) -> List[Bug]:
-    """An eighth of the bugs of an exercise, chosen by the seed: at least one for each way to be
-    caught, and in as many functions of the solution, whose text this is, as possible."""
+    """A sixteenth of the bugs of an exercise, at least one, chosen by the seed: in as many functions
+    of the solution, whose text this is, as possible."""
     import random  # takes a while, and a thousand bugs are judged without it
 
     order = list(found)
     random.Random(seed).shuffle(order)
-    chosen: List[Bug] = []
-    for way in WAYS:
-        chosen += [bug for bug in order if bug.caught_by == way][:1]
 
     def function(bug: Bug) -> int:
         return solution.count("\n}", 0, max(solution.find(bug.edits[0].find), 0))
 
-    seen = {function(bug) for bug in chosen}
+    seen: Set[int] = set()
     others: List[Bug] = []
     again: List[Bug] = []  # of a function that has one already
     for bug in order:
-        if bug not in chosen:
-            (again if function(bug) in seen else others).append(bug)
-            seen.add(function(bug))
-    return chosen + [*others, *again][: max((len(found) + 7) // 8 - len(chosen), 0)]
+        (again if function(bug) in seen else others).append(bug)
+        seen.add(function(bug))
+    return [*others, *again][: max(len(found) // 16, 1)]
 
 
 def source_of(bug: Bug, solution_folder: Path, lab_folder: Path) -> Path:

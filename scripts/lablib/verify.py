@@ -136,12 +136,12 @@ def _right_of(exercises: List[Exercise], tests: Set[str]) -> List[_Right]:
 
 
 def _sample_of_right(there: List[_Right], seed: str) -> List[_Right]:
-    """One of every third exercise that has any."""
+    """One of every sixth exercise that has any."""
     of: Dict[Exercise, List[str]] = {}
     for exercise, style in there:
         of.setdefault(exercise, []).append(style)
     pick = random.Random(seed)
-    exercises = pick.sample(sorted(of, key=lambda one: one.id), (len(of) + 2) // 3)
+    exercises = pick.sample(sorted(of, key=lambda one: one.id), (len(of) + 5) // 6)
     return [(exercise, pick.choice(of[exercise])) for exercise in exercises]
 
 

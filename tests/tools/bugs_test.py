@@ -47,16 +47,8 @@ class SampleTest(unittest.TestCase):
     def bug(self, name, how, text):
         return bugs.Bug(name, 1, "w", how, "f.cu", [bugs.Edit(1, text, "")])
 
-    def test_each_way_to_be_caught_is_there(self):
-        found = [self.bug(f"t{n}", "test", "one") for n in range(9)]
-        found += [self.bug("c", "check", "one"), self.bug("w", "watched", "one")]
-        for seed in map(str, range(20)):
-            chosen = bugs.sample(found, self.SOLUTION, seed)
-            self.assertEqual({"test", "check", "watched"}, {bug.caught_by for bug in chosen})
-            self.assertEqual(3, len(chosen))  # and no more: an eighth of 11 would be two
-
     def test_functions_that_have_none_come_first(self):
-        found = [self.bug(f"one{n}", "test", "one") for n in range(22)]
+        found = [self.bug(f"one{n}", "test", "one") for n in range(46)]
         found += [self.bug("two", "test", "two"), self.bug("three", "test", "three")]
         for seed in map(str, range(20)):
             chosen = bugs.sample(found, self.SOLUTION, seed)
@@ -64,8 +56,8 @@ class SampleTest(unittest.TestCase):
 
     def test_seeds_differ_and_reach_every_bug(self):
         found = [self.bug(f"t{n}", "test", "one") for n in range(10)]
-        chosen = [bugs.sample(found, self.SOLUTION, str(seed)) for seed in range(40)]
-        self.assertEqual({2}, set(map(len, chosen)))
+        chosen = [bugs.sample(found, self.SOLUTION, str(seed)) for seed in range(80)]
+        self.assertEqual({1}, set(map(len, chosen)))  # a sixteenth would be none
         self.assertEqual(10, len({bug.name for some in chosen for bug in some}))
         self.assertEqual(chosen[3], bugs.sample(found, self.SOLUTION, "3"))
 
