@@ -184,6 +184,11 @@ function(lab_add_exercise folder)
   add_library(program_objects.${id} OBJECT EXCLUDE_FROM_ALL ${given})
   target_include_directories(program_objects.${id} PRIVATE "${folder}")
   target_link_libraries(program_objects.${id} PRIVATE lab_common lab_strict ${opengl} ${mpi})
+  if(NOT uses_opengl)
+    lab_shared_headers(program_objects.${id} program_headers LINK lab_common
+      HEADERS <cmath> <cstddef> <cstdint> <cstdio> <string> <vector>
+        <lab/command_line.hpp> <lab/random.hpp>)
+  endif()
 
   set(alone)
   lab_includes(fills_devices "full_device.hpp" "${test_file}")
@@ -276,23 +281,31 @@ endfunction()
 # Tests are host code that runs for a moment and takes long to compile: they are optimised less and,
 # where the whole course is built, share one compiled copy of the headers.
 function(lab_test_options target)
-  target_compile_options(${target} PRIVATE
-    $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:RelWithDebInfo>>:-O1>)
+  set(quick $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:RelWithDebInfo>>:-O1>)
+  target_compile_options(${target} PRIVATE ${quick})
+  lab_shared_headers(${target} test_headers LINK lab_common lab_test_main OPTIONS ${quick}
+    HEADERS <cuda_runtime.h> <gtest/gtest.h>
+      <algorithm> <array> <cmath> <cstddef> <cstdint> <functional> <limits> <memory> <random>
+      <span> <sstream> <string> <tuple> <vector>)
+endfunction()
+
+# lab_shared_headers(<target> <name> LINK <libraries>... [OPTIONS <options>...] HEADERS <headers>...)
+# Where the whole course is built, all targets that give this name share one compiled copy of these
+# headers. (Elsewhere a forgotten #include is noticed.)
+function(lab_shared_headers target name)
   if(NOT LAB_BUGS)
     return()
   endif()
-  if(NOT TARGET test_headers)
-    set(empty "${CMAKE_BINARY_DIR}/test_headers.cpp")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "LINK;OPTIONS;HEADERS")
+  if(NOT TARGET ${name})
+    set(empty "${CMAKE_BINARY_DIR}/${name}.cpp")
     file(CONFIGURE OUTPUT "${empty}" CONTENT "// Only there to compile the headers with.\n")
-    add_library(test_headers OBJECT EXCLUDE_FROM_ALL "${empty}")
-    target_link_libraries(test_headers PRIVATE lab_common lab_test_main lab_strict)
-    target_compile_options(test_headers PRIVATE
-      $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:RelWithDebInfo>>:-O1>)
-    target_precompile_headers(test_headers PRIVATE <cuda_runtime.h> <gtest/gtest.h>
-      <algorithm> <array> <cmath> <cstddef> <cstdint> <functional> <limits> <memory> <random>
-      <span> <sstream> <string> <tuple> <vector>)
+    add_library(${name} OBJECT EXCLUDE_FROM_ALL "${empty}")
+    target_link_libraries(${name} PRIVATE ${arg_LINK} lab_strict)
+    target_compile_options(${name} PRIVATE ${arg_OPTIONS})
+    target_precompile_headers(${name} PRIVATE ${arg_HEADERS})
   endif()
-  target_precompile_headers(${target} REUSE_FROM test_headers)
+  target_precompile_headers(${target} REUSE_FROM ${name})
 endfunction()
 
 # lab_add_bugs(<id> <chapter number> <lab folder> <solution.cu> <name.bugs> <libraries>)
