@@ -417,8 +417,9 @@ function(lab_add_right id cc folder file alone libraries)
   endforeach()
   add_test(NAME right.${id}.${style} COMMAND "${Python3_EXECUTABLE}"
     "${PROJECT_SOURCE_DIR}/scripts/lablib/right.py" "${file}" ${programs})
+  # Watched, some take minutes: CTest starts what has a cost first, and no core is idle in the end.
   set_tests_properties(right.${id}.${style} PROPERTIES
-    LABELS "right;${cc};${id}" SKIP_RETURN_CODE 77 FIXTURES_REQUIRED programs)
+    LABELS "right;${cc};${id}" SKIP_RETURN_CODE 77 FIXTURES_REQUIRED programs COST 100)
   lab_one_job_at_a_time(right.${id}.${style} ${mpi})
   if(alone AND LAB_DEVICE STREQUAL "gpu")
     set_tests_properties(right.${id}.${style} PROPERTIES RUN_SERIAL ON)
