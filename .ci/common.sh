@@ -42,6 +42,15 @@ targets() {
   ninja -C "$1" -t targets all | sed -n -E "s/^($2): phony\$/\\1/p" | sort -u
 }
 
+# one_of N <NAMES: of the names, a line each, one of every N, chosen by the commit.
+one_of() {
+  local name seed
+  seed=$(git rev-parse --short HEAD 2>/dev/null || date +%F)
+  while read -r name; do
+    [ $(($(cksum <<<"$seed $name" | cut -d' ' -f1) % $1)) -ne 0 ] || echo "$name"
+  done
+}
+
 # build_and_test FOLDER LABEL PATTERN: builds the targets, and runs the tests that have the label.
 # EXERCISES, such as `05.1 13.3`, narrows it down.
 build_and_test() {
