@@ -208,8 +208,8 @@ def apply(bug: Bug, text: str, bugs_name: str, solution_name: str) -> str:
 
 
 def sample(found: Sequence[Bug], solution: str, seed: str) -> List[Bug]:
-    """A sixteenth of the bugs of an exercise, at least one, chosen by the seed: in as many functions
-    of the solution, whose text this is, as possible."""
+    """A sixteenth of the bugs of an exercise, at least one, chosen by the seed: in as many
+    functions of the solution, whose text this is, as possible."""
     import random  # takes a while, and a thousand bugs are judged without it
 
     order = list(found)
