@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "fault_tests.hpp"
+#include "full_size.hpp"
 #include "lab/errors.hpp"
 #include "lab/launch_limits.hpp"
 #include "lab/random.hpp"
@@ -31,7 +32,9 @@ using lab::device_scan::step;
 using lab::testing::as_required;
 using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
+using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
+using lab::testing::kManyBlocks;
 using lab::testing::matches;
 using lab::testing::setting;
 using lab::testing::work_of;
@@ -167,11 +170,19 @@ TEST_P(Arrays, CountTheirElements) {
   for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(scanned[i], i + 1) << i;
 }
 
+/// Whether each access is watched, which takes ten times as long.
+bool is_watched() {
+  const vector few(5, 1);
+  return work_of([&] { return is_scanned(step::decoupled_look_back, kind::inclusive, few, 32); })
+      .watched;
+}
+
 TEST_P(Arrays, KnowWhereEachElementBelongs) {
   // A single 1 after which everything is 1, in every tile and at many places of it.
   const auto& [which, threads] = GetParam();
   const std::size_t tile = per_thread(which.value) * threads, n = 2 * tile + threads / 2;
-  for (std::size_t at = 0; at < n; at += tile / 13 + 5) {
+  const std::size_t places = is_watched() ? 3 : 13;
+  for (std::size_t at = 0; at < n; at += tile / places + 5) {
     vector values(n);
     values[at] = 1;
     for (const kind what : kKinds)
@@ -207,28 +218,24 @@ TEST_P(EachStep, WaitsForABlockThatComesLate) {
   EXPECT_TRUE(is_scanned(which(), kind::exclusive, values, 32, 30)) << "tile 30 is late";
 }
 
-/// A build that watches each access would take a minute for what needs many tiles.
-bool is_watched() {
-  const vector few(5, 1);
-  return work_of([&] { return is_scanned(step::decoupled_look_back, kind::inclusive, few, 32); })
-      .watched;
-}
-
 TEST(ManyTiles, HaveMoreTotalsThanOneBlockScansAtOnce) {
   // More than a block has threads; one and two tiles of totals and one total more, when the blocks
   // are the largest.
-  for (const std::size_t tiles : is_watched() ? std::vector<std::size_t>{1025}
-                                              : std::vector<std::size_t>{1025, 16'385, 32'769})
-    EXPECT_TRUE(is_scanned(step::three_launches, kind::exclusive,
-                           random_words(tiles * 32 * per_thread(step::three_launches) - 3, tiles),
-                           32));
+  const auto are_scanned = [](std::size_t tiles) {
+    return is_scanned(step::three_launches, kind::exclusive,
+                      random_words(tiles * 32 * per_thread(step::three_launches) - 3, tiles), 32);
+  };
+  EXPECT_TRUE(are_scanned(1025));
+  expect_at_full_size([&] { return are_scanned(16'385); });
+  expect_at_full_size([&] { return are_scanned(32'769); });
 }
 
 TEST(ManyTiles, HaveNumbersOfMoreThan16Bits) {
-  // (Where each access is watched it is 12 bits.)
-  const vector values = random_words(
-      (is_watched() ? 4097 : 65'537) * 32 * per_thread(step::decoupled_look_back) - 3, 9);
-  EXPECT_TRUE(is_scanned(step::decoupled_look_back, kind::inclusive, values, 32));
+  expect_at_full_size([] {
+    const vector values =
+        random_words(kManyBlocks * 32 * per_thread(step::decoupled_look_back) - 3, 9);
+    return is_scanned(step::decoupled_look_back, kind::inclusive, values, 32);
+  });
 }
 
 TEST_P(EachStep, HasNothingToScanWithoutValues) {
