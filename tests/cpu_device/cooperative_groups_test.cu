@@ -508,6 +508,23 @@ TEST(Groups, ATileThatLacksAThreadIsReported) {
   EXPECT_EQ(cudaDeviceReset(), cudaSuccess);
 }
 
+__global__ void tiles_without_a_lane(int* out) {
+  const auto tile = cg::tiled_partition<4>(cg::this_thread_block());
+  if (tile.thread_rank() != 3) *out = tile.shfl(1, 0);
+}
+TEST(Groups, ManyTilesThatLackAThreadAreReportedInThreeLines) {
+  const device_array<int> out(1, 0);
+  tiles_without_a_lane<<<1, 32>>>(out.data());
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorLaunchFailure);
+  const std::string text = cpu_device::last_report();
+  for (const char* part :
+       {"\n  3 threads (0-2) wait in shfl() at ", " (mask 0x0000000f)\n  3 threads (4-6) wait in ",
+        "(mask 0x000000f0)\n  18 threads (8-10, 12-14, 16-18, 20-22, 24-26, 28-30) wait in shfl() ",
+        " (6 other masks)\n  8 threads (3, 7, 11, 15, 19, 23, 27, 31) have left the kernel\n"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << " is not in: " << text;
+  EXPECT_EQ(cudaDeviceReset(), cudaSuccess);
+}
+
 __global__ void large_tile_without_a_warp() {
   const auto tile = cg::tiled_partition<64>(cg::this_thread_block());
   if (threadIdx.x < 96) tile.sync();

@@ -167,18 +167,43 @@ std::string running_position() {
 
 struct waiting_place {
   std::string text;
+  std::string mask;  // " (mask 0x…)" of a warp function, or nothing
   std::vector<unsigned> threads;
 };
 
 [[gnu::cold]] void add_place(std::vector<waiting_place>& places, const fiber& f,
-                             const std::string& extra = {}) {
-  const std::string text = std::string(f.what) + " at " + place(f.file, f.line) + extra;
+                             const std::string& mask = {}) {
+  const std::string text = std::string(f.what) + " at " + place(f.file, f.line);
   for (auto& p : places)
-    if (p.text == text) {
+    if (p.text == text && p.mask == mask) {
       p.threads.push_back(f.position().linear);
       return;
     }
-  places.push_back({text, {f.position().linear}});
+  places.push_back({text, mask, {f.position().linear}});
+}
+
+/// A line for each place; where threads wait with many masks, as tiles do, three lines for all.
+[[gnu::cold]] std::string lines_of(std::vector<waiting_place>& places) {
+  std::map<std::string, unsigned> masks, shown;
+  for (auto& p : places) {
+    std::sort(p.threads.begin(), p.threads.end());
+    ++masks[p.text];
+  }
+  std::sort(places.begin(), places.end(),
+            [](const auto& a, const auto& b) { return a.threads.front() < b.threads.front(); });
+  std::string lines;
+  std::map<std::string, std::vector<unsigned>> others;
+  for (const auto& p : places)
+    if (masks[p.text] <= 3 || ++shown[p.text] <= 2)
+      lines += "\n  " + threads_that(p.threads, "waits", "wait") + " in " + p.text + p.mask;
+    else
+      others[p.text].insert(others[p.text].end(), p.threads.begin(), p.threads.end());
+  for (auto& [text, threads] : others) {
+    std::sort(threads.begin(), threads.end());
+    lines += "\n  " + threads_that(threads, "waits", "wait") + " in " + text + " (" +
+             std::to_string(masks[text] - 2) + " other masks)";
+  }
+  return lines;
 }
 
 /// "barrier.cu:12", or nothing. Asked for the same few instructions by many blocks.
@@ -212,8 +237,8 @@ namespace {
   std::vector<waiting_place> places;
   std::set<unsigned> waiting;
   warp_function = false;
-  const auto add = [&](const fiber& f, const std::string& extra = {}) {
-    add_place(places, f, extra);
+  const auto add = [&](const fiber& f, const std::string& mask = {}) {
+    add_place(places, f, mask);
     waiting.insert(f.position().linear);
   };
   for (unsigned i = 0; i < w.arrived; ++i) add(*w.waiting[i]);
@@ -232,11 +257,7 @@ namespace {
     if (waiting.count(i) == 0) gone.push_back(i);
 
   std::string text = warp_function ? "threads of a warp do not meet in " : "barrier divergence in ";
-  text += describe_block(w) + ":";
-  for (auto& p : places) {
-    std::sort(p.threads.begin(), p.threads.end());
-    text += "\n  " + threads_that(p.threads, "waits", "wait") + " in " + p.text;
-  }
+  text += describe_block(w) + ":" + lines_of(places);
   if (!gone.empty()) text += "\n  " + threads_that(gone, "has left", "have left") + " the kernel";
   return text;
 }
@@ -250,7 +271,8 @@ std::string describe_divergence(worker& w) {
 std::string describe_stuck_block(worker& w) {
   bool warp_function = false;
   std::string text = describe_waiting(w, warp_function);
-  if (warp_function && text.find(" wait in wmma::") != std::string::npos)
+  if (warp_function && (text.find(" wait in wmma::") != std::string::npos ||
+                        text.find(" waits in wmma::") != std::string::npos))
     text +=
         "\n  All 32 threads of a warp must call a function of nvcuda::wmma. Try: conditions "
         "that are the same for the whole warp.";
