@@ -438,8 +438,8 @@ cudaError_t refuse_symbol_address(const char* function) {
   const std::string name(function);
   return fail(cudaErrorInvalidSymbol,
               name +
-                  " was given the address of a variable. It wants the variable itself, although "
-                  "it copies to or from the device's one. Try: drop the &, as in " +
+                  " was given the address of a variable; it takes the variable itself. "
+                  "Try: drop the &, as in " +
                   (name == "cudaMemcpyToSymbol" ? "cudaMemcpyToSymbol(table, values, sizeof table)."
                                                 : name + "(… table …)."));
 }
