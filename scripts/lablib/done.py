@@ -325,10 +325,10 @@ def lines(
     else:
         many = f"all {found.asked} tests"
         if found.seen < found.asked:
-            over = f", the quickest ({SECONDS:g} s are over)" if found.time_is_over else ""
+            over = f" (there are {SECONDS:g} s for the checks)" if found.time_is_over else ""
             many = f"{found.seen} of {found.asked} tests{over}"
         but = ", but for the bonus" if found.mistakes_in_bonus else ""
-        watched = f"with every access watched ({found.seconds:.0f} s){but}"
+        watched = f"with every access watched ({found.seconds:.0f} s with the build){but}"
         all_lines.append(("no races", f"{many}, {watched}"))
         all_lines.append(("no leaks", "of memory, streams, events or handles"))
     cost = counters.in_a_line(found.rows)
@@ -337,7 +337,7 @@ def lines(
     elif found.seen:
         why = "no line of your kernels is an ordinary load or store of global or shared memory"
         if found.time_is_over:
-            why = "accesses are counted to the end of the checks, and the time was over before"
+            why = "there was no time for all tests"
         all_lines.append(("no cost", f"to show: {why}"))
     if todos is not None:
         if todos.bonus:

@@ -356,7 +356,7 @@ def _most_useful(failures: List[test_program.Case]) -> Optional[test_program.Cas
     def order(case: test_program.Case) -> Tuple[int, bool, bool, bool, bool, int, float]:
         text = "\n".join(case.lines)
         todos = re.findall(r"\bTODO\((\d+)\)", "\n".join(_readable(case)))
-        values = re.search(r"\b(?:got|is) (\S+), expected ([^\s,;)]+)", text)
+        values = _VALUES.search(text)
         return (
             min(map(int, todos), default=0),
             points.is_required_work(case.name),
@@ -370,9 +370,14 @@ def _most_useful(failures: List[test_program.Case]) -> Optional[test_program.Cas
     return min(failures, key=order, default=None)
 
 
+# Numbers, or lists of them.
+_VALUES = re.compile(r"\b(?:got|is) (\{.*?\}|\S+), expected (\{.*?\}|[^\s,;)]+)")
+
+
 def _effort(got: str, expected: str) -> int:
-    """How hard two numbers are to compare; cases about infinity and NaN are for later."""
-    return 12 if re.fullmatch(r"-?(inf|nan)", expected) else max(len(got), len(expected))
+    """How hard two values are to compare; cases about infinity and NaN are for later."""
+    later = got.endswith("nan") or re.fullmatch(r"-?(inf|nan)", expected)
+    return 12 if later else max(len(got), len(expected))
 
 
 def _amount(text: str) -> float:
@@ -386,7 +391,7 @@ def _amount(text: str) -> float:
 
 # Cases that give bad input, or have calls fail: what the CPU device says there is often what the
 # case wants to see.
-_BAD_INPUT = re.compile(r"Refuse|Report|Reject|AfterABad|BadLaunch")
+_BAD_INPUT = re.compile(r"Refus|Report|Reject|AfterABad|BadLaunch")
 
 # What mixed-up dimensions lead to at large sizes. Smaller ones have wrong values instead, or an
 # access that is near an allocation.
@@ -416,7 +421,7 @@ def _readable(case: test_program.Case) -> List[str]:
     kept: List[str] = []
     failures = [said.text for said in case.said if said.is_failure and not _is_left(said.text)]
     missing = [text for text in failures if NOT_WRITTEN.search(text)]
-    calls, sentences = set(), set()  # that failed, and that were said: each once
+    calls, sentences = set(), set()  # that failed or were reported, and that were said: each once
     orders: List[str] = []
     follows = None
     reported = False  # by the CPU device
@@ -440,7 +445,15 @@ def _readable(case: test_program.Case) -> List[str]:
             if again and text[again.end() :].strip() in text_so_far:
                 continue
         text_so_far += text + "\n"
+        repeated = False
         for line in text.splitlines():
+            if line.startswith("CPU device:"):
+                repeated = line in calls
+                calls.add(line)
+            elif not line.startswith(" "):
+                repeated = False
+            if repeated:
+                continue
             sticky = _STICKY.search(line)
             if sticky and reported:
                 follows = sticky[1]
@@ -478,6 +491,8 @@ def _advice(sentence: str) -> str:
         return f"\n  The first {part} is right: does each copy count bytes, not elements?"
     if re.match(r"\w+\(.*\)(?:\.\w+)? is 0, expected -?[1-9.]", sentence):
         return "\n  Still 0: has the kernel written it, and is it copied back to the host?"
+    if re.match(r"\w+\(.*\)(?:\.\w+)? is -?nan, expected -?\d", sentence):
+        return "\n  NaN is what new memory contains: was something read before it was written?"
     if sentence.startswith("this test leaves device memory allocated"):
         return (
             "\n  Free it wherever the function is left: by cudaFree, or by an owner such as"

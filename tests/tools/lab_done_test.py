@@ -64,7 +64,7 @@ class DoneTest(LabTest):
             done.stdout,
             r"all 2 tests pass\.\n(.*\n){3}"
             r"  right +2 tests\n"
-            r"  no races +all 2 tests, with every access watched \(\d+ s\)\n"
+            r"  no races +all 2 tests, with every access watched \(\d+ s with the build\)\n"
             r"  no leaks +of memory.*\n"
             r"  no cost +to show: no line of your kernels .*\n"
             r"  all TODOs written\n"
@@ -308,9 +308,9 @@ class DoneTest(LabTest):
         self.assertEqual((3, 2, None), (found.asked, found.seen, found.bad))
         what, detail = done.lines(Result(), found, None, False)[1]
         self.assertEqual("no races", what)
-        self.assertIn("2 of 3 tests, the quickest (20 s are over)", detail)
+        self.assertIn("2 of 3 tests (there are 20 s for the checks)", detail)
         costs = dict(done.lines(Result(), found, None, False))
-        self.assertIn("the time was over", costs["no cost"])
+        self.assertIn("no time for all tests", costs["no cost"])
 
     def test_required_work_is_looked_at_even_if_the_time_is_over(self):
         self.gtest(
@@ -575,9 +575,13 @@ class WordsTest(unittest.TestCase):
             failed("S.RefusesNothing", "CPU device: the launch of k fails: it has no threads"),
             failed("S.Both", "x is not written yet: TODO(1)", "got 17, expected 18"),
             failed("S.Infinite", "Actual: false (1 of 2 elements differs; got 1, expected -inf)"),
+            failed("S.Long", "f() is { 1, nan, nan, nan, ... }, expected { 1, 2, 3, 4, ... }"),
+            failed("S.Short", "f() is { 0, 0 }, expected { 1, 2 }"),
+            failed("Refusal.OfNothing", "got 3, expected 4"),
         ]
-        order = ("S.Wrong", "S.Both", "S.Infinite", "S.RefusesNothing", "Requires.Other", "S.First")
-        for name in (*order, "Requires.Work", "S.Later"):
+        order = ("S.Wrong", "S.Both", "S.Short", "S.Infinite", "S.Long")
+        bad_input = ("S.RefusesNothing", "Refusal.OfNothing")
+        for name in (*order, *bad_input, "Requires.Other", "S.First", "Requires.Work", "S.Later"):
             self.assertEqual(name, testing._most_useful(cases).name)
             cases = [case for case in cases if case.name != name]
 

@@ -346,11 +346,12 @@ class ReadableTest(unittest.TestCase):
         lines = [
             "x.cu:9: cudaMemcpy(…) failed: cudaErrorInvalidValue (invalid argument)",
             "CPU device: the copy at x.cu:9 is too long.",
-            "CPU device: the copy at x.cu:9 is too long.",
+            "CPU device: the copy at x.cu:8 is too long.",
+            "  Try: a shorter one.",
         ]
         self.assertEqual(
             [*lines, "x_test.cpp:4: Expected 1, got 2"],
-            readable(printed(*lines), failed("Expected 1, got 2", "x_test.cpp", 4)),
+            readable(printed(*lines, *lines[1:]), failed("Expected 1, got 2", "x_test.cpp", 4)),
         )
         call = "x.cu:9: cudaFree(p) failed: cudaErrorIllegalAddress (as a GPU says it)"
         self.assertEqual([call], readable(printed(call)))
@@ -383,6 +384,7 @@ class ReadableTest(unittest.TestCase):
         for text, advice in (
             ("add(which(), 2, 7) is 0, expected 9", "Still 0: "),
             ("dot(a, b).value is 0, expected -4", "Still 0: "),
+            ("dot(a, b).value is -nan, expected -4", "NaN is what new memory "),
             ("this test leaves device memory allocated: 1 allocation, 4 bytes", "Free it "),
             ("18 of 28 elements differ; first at [7]: got 0, expected 1", "The first quarter is "),
             ("8 of 9 elements differ; first at [1]: got 0, expected 1", "The first eighth is "),
@@ -392,6 +394,7 @@ class ReadableTest(unittest.TestCase):
             "add(2, 7) is 8, expected 9",
             "n is 0, expected 9",
             "f() is 0, expected 0x",
+            "f() is nan, expected inf",
             "768 of 1024 elements differ; first at [256]: got 0, expected 1",
             "2 of 3 elements differ; first at [0]: got 5, expected 1",
         ):
