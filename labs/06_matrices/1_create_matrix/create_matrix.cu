@@ -28,7 +28,7 @@ void launch(int* elements, std::size_t rows, std::size_t columns, launch_shape s
 
 }  // namespace
 
-// --- given: what is refused ----------------------------------------------------------------------
+// --- the host's part -----------------------------------------------------------------------------
 
 launch_shape covering(std::size_t rows, std::size_t columns) {
   constexpr unsigned kSide = 16;

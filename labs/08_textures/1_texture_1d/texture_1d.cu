@@ -16,15 +16,16 @@ namespace {
 
 /// A view of floats in ordinary device memory. (texture_view, in lab/texture.hpp, owns the object.)
 texture_view view_of(const device_buffer<float>& texels) {
-  // TODO(1): fill in what is looked at (linear memory: where, how many bytes, which format:
-  //          cudaCreateChannelDesc<float>()) and how (cudaReadModeElementType), both from {}.
+  // TODO(1): two structs, both = {} at first. The cudaResourceDesc says which memory: linear, where
+  //          (devPtr is a void*, so it takes a const_cast), how many bytes, in which format
+  //          (cudaCreateChannelDesc<float>()). The cudaTextureDesc: cudaReadModeElementType.
   throw not_written("fetch()", 1);
 }
 
 __global__ void fetch_each(cudaTextureObject_t view, const int* indices, float* values,
                            std::size_t n) {
-  // TODO(2): this thread's value: what tex1Dfetch<float>(object, index) gives for its index. An
-  //          index outside of the texture needs no care; a thread past n does.
+  // TODO(2): this thread's value is tex1Dfetch<float>(object, index) of its index. An index outside
+  //          of the texture needs no guard; a thread past n does.
 }
 
 // --- a CUDA array: a place, and rules for what is between and outside ----------------------------
@@ -36,8 +37,8 @@ array_owner array_of(std::span<const float> texels) {
 }
 
 texture_view view_of(const array_owner& array, const settings& settings) {
-  // TODO(4): again both structures. Now the address mode ([0], of x), the filter, the border's
-  //          colour ([0], of the only channel) and whether places are normalised count as well.
+  // TODO(4): the same two structs. Set the address mode ([0], of x), the filter, the border's
+  //          colour ([0], of the only channel), and whether coordinates are normalised, too.
   throw not_written("sample()", 4);
 }
 

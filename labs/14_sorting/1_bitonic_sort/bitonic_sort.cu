@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(kThreads)
   //          overhang: touch nothing past n. (Its arrays are whole: if the left end of a
   //          comparator is there, so is the right one.)
   //          Invariant: no thread begins a stage before all have finished the one before.
-  compare(keys, values, 0, 0, falls(data, 0, 0));
+  compare(keys, values, 0, 0, falls(data, 0, 0));  // replace this line
 }
 
 /// One stage in global memory, for comparators that are longer than a tile: one per thread.
@@ -86,6 +86,7 @@ __device__ void stages_in_registers(held& mine, unsigned first, const Falls& fal
 __device__ void first_levels(held& mine, const arrays_on_device& data, unsigned place,
                              unsigned last) {
   // TODO(7, bonus): an unrolled loop over the levels. Element i is at place + i.
+  // Replace these lines.
   const auto falls_at = [&](unsigned i) { return falls(data, place + i, last); };
   stages_in_registers(mine, 0, falls_at);
 }
@@ -105,6 +106,7 @@ __device__ void stages_in_tile(wide_tile& tile, const arrays_on_device& data, st
   //          place is with_zeros(threadIdx.x, low, kBits), and its element i is i * 2^low further
   //          on: taken(), stages_of_one_direction(), put(). One barrier per group, also before the
   //          first. Threads without elements sort garbage, which is never stored: no guard.
+  // Replace these lines.
   held mine = taken<kPairs>(tile, 0, level - left);
   stages_of_one_direction(mine, 0, falls(data, static_cast<unsigned>(begin), level));
   first_levels(mine, data, 0, 0);

@@ -56,7 +56,7 @@ __global__ void __launch_bounds__(kThreads) small_levels(arrays_on_device data, 
   // TODO(3): bring the tile into shared memory, do the stages, put it back. The last tile may
   //          overhang: touch nothing past n.
   //          Invariant: no thread begins a stage before all have finished the one before.
-  compare(keys, values, left_end(0U, 1, 0), 1, in_one_run(0U, 1U, 1));
+  compare(keys, values, left_end(0U, 1, 0), 1, in_one_run(0U, 1U, 1));  // replace this
 }
 
 /// One stage in global memory: a comparator for each thread.
@@ -117,6 +117,7 @@ __global__ void __launch_bounds__(kThreads) wide_levels(arrays_on_device data, u
 
   // TODO(6): as TODO(3), with stages_in_tile() and elements that lie in_bank(). When it is right,
   //          unroll the levels up to kShortLevels: does that make short arrays faster?
+  // Replace these lines.
   compare(keys, values, 0, 0, pairs);
   stages_in_tile(keys, values, 0, 0, 0, false);
 }
@@ -133,7 +134,7 @@ __global__ void __launch_bounds__(kThreads) column_stages(arrays_on_device data,
   //          bits of i. Where in global memory is that? The tiles of a run lie side by side; then
   //          come those of the next run. In the tile itself, a column's rows are 2^width_bits
   //          apart: which level of a tile of kWide elements is that, and which of its bits?
-  compare(keys, values, 0, 0, pairs);
+  compare(keys, values, 0, 0, pairs);  // replace this line
 }
 
 /// The stages of a level for the bits kRowBits - 1, …, 0, from `data` to `out`: another block still
@@ -148,7 +149,7 @@ __global__ void __launch_bounds__(kThreads)
   //          are any. Do the stages; store the tile alone.
   //          Invariant: before the stage `bit`, what lies up to 2^bit beyond the tile's edges is
   //          right. So the left ends go from 2^bit before the tile to its end.
-  compare(keys, values, 0, 0, pairs);
+  compare(keys, values, 0, 0, pairs);  // replace this line
 }
 
 /// As sort_in_shared_tiles(). Windows go from one copy of the arrays to the other: `data` is where

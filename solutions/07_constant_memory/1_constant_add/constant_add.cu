@@ -35,13 +35,12 @@ void set_addend(int addend) {
   // TODO(2): copy it to constant_addend. cudaMemcpyToSymbol takes the variable itself, where the
   //          value is, and the number of bytes.
   // BEGIN SOLUTION
-  // STUB: throw not_written("add()", 1);  // 1 and 2 are this function
+  // STUB: throw not_written("add()", 1);  // 1 and 2
   CUDA_CHECK(cudaMemcpyToSymbol(constant_addend, &addend, sizeof(addend)));
   // END SOLUTION
 }
 
-// --- given ---------------------------------------------------------------------------------------
-
+/// Given: one launch, a thread for each element.
 void launch(const device_buffer<int>& a, const device_buffer<int>& b, int* sum) {
   const auto blocks = static_cast<unsigned>((a.size() + kThreads - 1) / kThreads);
   add_constant<<<blocks, kThreads>>>(a.data(), b.data(), sum, a.size());

@@ -74,8 +74,8 @@ class stream {
 
 // --- the work for one chunk ----------------------------------------------------------------------
 
-/// The mean of a[i] and the next two around its group. The group begins at `first`, has `size`
-/// elements, and i is number k in it.
+/// The mean of element k of a group and the two after it, around the ring. The group has `size`
+/// elements, from a[first] on.
 __device__ long long mean_of_neighbours(const int* a, std::size_t first, unsigned size,
                                         unsigned k) {
   // TODO(3): three elements of the group, none of them outside. The sum of three ints may be more

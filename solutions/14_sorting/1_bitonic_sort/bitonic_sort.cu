@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(kThreads)
   //          comparator is there, so is the right one.)
   //          Invariant: no thread begins a stage before all have finished the one before.
   // BEGIN SOLUTION
-  // STUB: compare(keys, values, 0, 0, falls(data, 0, 0));
+  // STUB: compare(keys, values, 0, 0, falls(data, 0, 0));  // replace this line
   const bool pairs = data.values != nullptr;
   for (unsigned i = threadIdx.x; i < kTile && begin + i < data.n; i += kThreads) {
     keys[i] = data.keys[begin + i];
@@ -168,6 +168,7 @@ __device__ void first_levels(held& mine, const arrays_on_device& data, unsigned 
                              unsigned last) {
   // TODO(7, bonus): an unrolled loop over the levels. Element i is at place + i.
   // BEGIN SOLUTION
+  // STUB: // Replace these lines.
   // STUB: const auto falls_at = [&](unsigned i) { return falls(data, place + i, last); };
   // STUB: stages_in_registers(mine, 0, falls_at);
 #pragma unroll
@@ -194,6 +195,7 @@ __device__ void stages_in_tile(wide_tile& tile, const arrays_on_device& data, st
   //          on: taken(), stages_of_one_direction(), put(). One barrier per group, also before the
   //          first. Threads without elements sort garbage, which is never stored: no guard.
   // BEGIN SOLUTION
+  // STUB: // Replace these lines.
   // STUB: held mine = taken<kPairs>(tile, 0, level - left);
   // STUB: stages_of_one_direction(mine, 0, falls(data, static_cast<unsigned>(begin), level));
   // STUB: first_levels(mine, data, 0, 0);

@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(kThreads) small_levels(arrays_on_device data, 
   //          overhang: touch nothing past n.
   //          Invariant: no thread begins a stage before all have finished the one before.
   // BEGIN SOLUTION
-  // STUB: compare(keys, values, left_end(0U, 1, 0), 1, in_one_run(0U, 1U, 1));
+  // STUB: compare(keys, values, left_end(0U, 1, 0), 1, in_one_run(0U, 1U, 1));  // replace this
   const bool pairs = data.values != nullptr;
   for (unsigned i = threadIdx.x; i < kTile && begin + i < data.n; i += kThreads) {
     keys[i] = data.keys[begin + i];
@@ -189,6 +189,7 @@ __global__ void __launch_bounds__(kThreads) wide_levels(arrays_on_device data, u
   // TODO(6): as TODO(3), with stages_in_tile() and elements that lie in_bank(). When it is right,
   //          unroll the levels up to kShortLevels: does that make short arrays faster?
   // BEGIN SOLUTION
+  // STUB: // Replace these lines.
   // STUB: compare(keys, values, 0, 0, pairs);
   // STUB: stages_in_tile(keys, values, 0, 0, 0, false);
 #pragma unroll
@@ -225,7 +226,7 @@ __global__ void __launch_bounds__(kThreads) column_stages(arrays_on_device data,
   //          come those of the next run. In the tile itself, a column's rows are 2^width_bits
   //          apart: which level of a tile of kWide elements is that, and which of its bits?
   // BEGIN SOLUTION
-  // STUB: compare(keys, values, 0, 0, pairs);
+  // STUB: compare(keys, values, 0, 0, pairs);  // replace this line
   const std::size_t run_bits = level - kWideBits;  // log2 of the tiles in a run
   const std::size_t run = std::size_t{blockIdx.x} >> run_bits;
   const std::size_t tile = blockIdx.x & ((std::size_t{1} << run_bits) - 1);
@@ -264,7 +265,7 @@ __global__ void __launch_bounds__(kThreads)
   //          Invariant: before the stage `bit`, what lies up to 2^bit beyond the tile's edges is
   //          right. So the left ends go from 2^bit before the tile to its end.
   // BEGIN SOLUTION
-  // STUB: compare(keys, values, 0, 0, pairs);
+  // STUB: compare(keys, values, 0, 0, pairs);  // replace this line
 #pragma unroll
   for (unsigned round = 0; round < (kMargin + kWide + kMargin) / kThreads; ++round) {
     const unsigned i = round * kThreads + threadIdx.x;
