@@ -34,10 +34,10 @@ END = "<!-- Steps end. -->"
 _HEADING = f"## {pages.STEPS}"
 _ATOMIC = "Atomic operations of a request on one address take turns."
 _LEGEND = {
-    "on a GPU": "*On a GPU*: the time of the kernel, or of what the program reports in its place;"
-    " empty: no run of `scripts/lab bench` has it (the text may have figures of another run).",
-    "global memory": "*Global memory*: how many sectors of 32 bytes a request of a warp costs on"
-    " average, and in brackets the least that it could (`scripts/lab profile`, CPU device).",
+    "on a GPU": "*On a GPU*: the kernel's time, or what the program reports instead. An empty cell"
+    " has no run of `scripts/lab bench` yet (the text may have figures of another run).",
+    "global memory": "*Global memory*: the sectors of 32 bytes that a request of a warp takes on"
+    " average, and in brackets the fewest it could take (`scripts/lab profile`, CPU device).",
     "shared memory": "*Shared memory*: the same in wavefronts, passes over the banks.",
 }
 _Sums = Dict[str, List[int]]  # by access: the numbers below, added up over all lines and launches
