@@ -9,6 +9,7 @@ import json
 import os
 import re
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -113,7 +114,8 @@ def _pictures_into_pages(app, doctree, docname):
         if app.builder.name == "epub":
             image["alt"] = PICTURES[path].description
             continue
-        svg = PICTURES[path].inline(partial(app.builder.get_relative_uri, docname))
+        picture = PICTURES[path] if SITE else replace(PICTURES[path], narrow=None)
+        svg = picture.inline(partial(app.builder.get_relative_uri, docname))
         label = html.escape(image.get("alt", ""), quote=True)
         box = f'<div class="diagram" role="group" tabindex="0" aria-label="{label}">{svg}</div>'
         if SITE:

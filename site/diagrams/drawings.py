@@ -30,7 +30,9 @@ def picture(name: str, translations: Mapping[str, str] = {}) -> Picture:
     drawing = registry.DRAWINGS[name]
     canvas = drawing.drawn(translations)
     title, description = (translations.get(w, w) for w in (drawing.title, drawing.description))
-    return Picture(name, title, description, canvas)
+    again = registry.narrow(name)
+    on_a_phone = Picture(f"{name}_narrow", title, description, again) if again else None
+    return Picture(name, title, description, canvas, on_a_phone)
 
 
 def pictures() -> Dict[str, Picture]:

@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 from typing import Dict, List, Sequence, Set, Tuple
 
-from diagrams.registry import drawing
+from diagrams.registry import drawing, on_a_phone
 from lablib import metadata
 from lablib.drawing.canvas import Canvas, Point
 from lablib.exercises import find_exercises
@@ -377,6 +377,24 @@ def _bridge(x: float, y: float) -> List[Point]:
     return [(x - 6 * math.cos(angle), y - 6 * math.sin(angle)) for angle in angles]
 
 
+def _pages_of_chapters() -> Dict[str, str]:
+    docs = Path(__file__).parents[2] / "docs"
+    return {page.name[:2]: page.stem for page in docs.glob("[0-9][0-9]_*")}
+
+
+def _part(number: str) -> str:
+    """The colour of a chapter."""
+    return "green" if number <= "05" else "blue" if number <= "15" else "purple"
+
+
+_KEY = {"green": "for everybody", "blue": "the rest of Part I", "purple": "Part II"}
+# What the arrows of both maps say.
+_LINKS = "01 02, 02 03, 03 04, 04 05, 03 11, 05 06, 05 07, 05 08, 05 10, 05 12, 06 13, 06 17,"
+_LINKS += (
+    " 06 21, 11 12, 11 17, 11 21, 08 09, 08 19, 10 14, 10 15, 15 16, 17 18, 12 19, 14 19, 19 20"
+)
+
+
 @drawing(
     "The chapters, and which builds on which",
     "01 leads to 02, 02 to 03, 03 to 04 and 11, and 04 to 05. 05 leads to 06, 07, 08, 10 and 12."
@@ -401,8 +419,7 @@ def course_map(c: Canvas) -> None:
         for row, name in rows.items()
     }
     width, height = 134.0, 46.0
-    key = {"green": "for everybody", "blue": "the rest of Part I", "purple": "Part II"}
-    for row, (fill, meaning) in enumerate(key.items()):
+    for row, (fill, meaning) in enumerate(_KEY.items()):
         y = 338 + 27 * row
         c.box(578, y, 28, 18, fill)
         c.text(614, y + 13, meaning, "small")
@@ -414,6 +431,7 @@ def course_map(c: Canvas) -> None:
     words += " 08 09 18 0, 10 14 28 0, 10 15 28 0, 17 18 28 0, 15 16 28 0, 12 19 28 -6,"
     words += " 08 19 18 5, 14 19 36 16"
     links = [link.split() for link in words.split(", ")]
+    assert sorted(link[:2] for link in links) == sorted(each.split() for each in _LINKS.split(", "))
     _require_arrows([link[:2] for link in links])
     for a, b, turn, below in links:
         (ax, ay, _), (bx, by, _) = places[a], places[b]
@@ -430,11 +448,118 @@ def course_map(c: Canvas) -> None:
             bridges = [point for at in crossed for point in _bridge(at, end)]
             turns = [(x, start), (x, end)] if start != end else []
             c.bend([(right, start), *turns, *bridges, (bx, end)])
-    pages = {p.name[:2]: p.stem for p in (Path(__file__).parents[2] / "docs").glob("[0-9][0-9]_*")}
+    pages = _pages_of_chapters()
     assert sorted(pages) == sorted(places), "the map has other chapters than docs/"
     for number, (x, y, name) in places.items():
-        fill = "green" if number <= "05" else "blue" if number <= "15" else "purple"
         with c.link(pages[number]):
-            c.box(x, y, width, height, fill)
+            c.box(x, y, width, height, _part(number))
             c.text(x + width / 2, y + 19, number, "strong", "middle")
             c.text(x + width / 2, y + 37, name, "small", "middle")
+
+
+@on_a_phone("course_map", 364)
+def course_map_narrow(c: Canvas) -> None:
+    """From top to bottom. Arrows run between the rows, and in the gaps between the columns."""
+    rows = (
+        "01 Getting,started/02 Measuring/03 Vectors/04 Images/05 Shared,memory",
+        "06 Matrices/11 Streams/08 Textures/10 Atomics/07 Constant,memory",
+        "21 Profiling/17 Asynchrony/09 Graphics,interop/14 Sorting/15 Locks;,hash tables",
+        "13 cuBLAS/18 Tensor,cores/12 Several,GPUs//16 Warps;,groups",
+        "///19 Many GPUs/20 Many,nodes",
+    )
+    width, height, across, down = 60.0, 42.0, 69.5, 72.0
+    places = {
+        name[:2]: (1 + across * column, 12 + down * row, name[3:].split(","))
+        for row, names in enumerate(rows)
+        for column, name in enumerate(names.split("/"))
+        if name
+    }
+    below = {number: (x + width / 2, y + height) for number, (x, y, _) in places.items()}
+    above = {number: (x, y - height) for number, (x, y) in below.items()}
+    drawn = []
+
+    def straight(a: str, b: str, aside: float = 0) -> None:
+        (x, y), (_, end) = below[a], above[b]
+        drawn.append([a, b])
+        c.arrow(x + aside, y, x + aside, end)
+
+    for a, b in (("01", "02"), ("02", "03"), ("03", "04"), ("04", "05"), ("19", "20")):
+        y = places[a][1] + height / 2
+        drawn.append([a, b])
+        c.arrow(places[a][0] + width, y, places[b][0], y)
+    # Below 05 a line from which five arrows lead; that from 03 to 11 goes below it.
+    bus = below["05"][1] + 8
+    (x3, y3), (x11, y11) = below["03"], above["11"]
+    c.curve([(above["06"][0], bus), *_bridge(x3, bus), (below["05"][0], bus)])
+    c.line(*below["05"], below["05"][0], bus)
+    for b in ("06", "08", "10", "07"):
+        aside = 12 if b == "08" else 0
+        drawn.append(["05", b])
+        c.arrow(above[b][0] + aside, bus, above[b][0] + aside, above[b][1])
+    drawn.append(["03", "11"])
+    c.bend([(x3, y3), (x3, bus + 10), (x11, bus + 10), (x11, y11)])
+    # 06 and 11 both lead to 17 and 21.
+    both = below["06"][1] + 12
+    c.curve([(below["06"][0], both), (below["11"][0], both)])
+    for a in ("06", "11"):
+        c.line(*below[a], below[a][0], both)
+        for b in ("21", "17"):
+            drawn.append([a, b])
+    for b in ("21", "17"):
+        c.arrow(above[b][0], both, above[b][0], above[b][1])
+    # The gaps between columns: after the first, 06 to 13; after the second, 11 to 12; after the
+    # third, 05 to 12 and 08 to 19.
+    gaps = [places[number][0] + width + 4.7 for number in ("06", "11", "08")]
+    y13 = places["13"][1] + height / 2
+    y6 = places["06"][1] + height / 2
+    drawn.append(["06", "13"])
+    right = places["06"][0] + width
+    angles = [math.pi * k / 8 for k in range(9)]
+    over = [(gaps[0] + 6 * math.sin(a), both - 6 * math.cos(a)) for a in angles]
+    c.bend([(right, y6), (gaps[0], y6), *over, (gaps[0], y13), (right, y13)])
+    top12 = above["12"][1]
+    drawn.append(["11", "12"])
+    c.bend(
+        [
+            (places["11"][0] + width, y6),
+            (gaps[1], y6),
+            (gaps[1], top12 - 15),
+            (above["12"][0] - 12, top12 - 15),
+            (above["12"][0] - 12, top12),
+        ]
+    )
+    drawn.append(["05", "12"])
+    x = above["12"][0] + 12
+    c.bend([(gaps[2] - 3, bus), (gaps[2] - 3, top12 - 15), (x, top12 - 15), (x, top12)])
+    straight("08", "09")
+    top19 = above["19"][1]
+    drawn.append(["08", "19"])
+    x = above["19"][0] - 14
+    begin = (below["08"][0] + 18, below["08"][1])
+    turn = below["08"][1] + 12
+    down_there = [(gaps[2] + 3, turn), (gaps[2] + 3, top19 - 15), (x, top19 - 15), (x, top19)]
+    c.bend([begin, (begin[0], turn), *_bridge(gaps[2] - 3, turn), *down_there])
+    fork = below["10"][1] + 12
+    c.curve([below["10"], (below["10"][0], fork), (above["15"][0], fork)])
+    for b in ("14", "15"):
+        drawn.append(["10", b])
+        c.arrow(above[b][0], fork, above[b][0], above[b][1])
+    for a, b in (("15", "16"), ("17", "18"), ("14", "19")):
+        straight(a, b)
+    y19 = places["19"][1] + height / 2
+    drawn.append(["12", "19"])
+    c.bend([below["12"], (below["12"][0], y19), (places["19"][0], y19)])
+    assert sorted(drawn) == sorted(link.split() for link in _LINKS.split(", ")), "two maps differ"
+    pages = _pages_of_chapters()
+    assert sorted(pages) == sorted(places), "the map has other chapters than docs/"
+    for number, (x, y, words) in places.items():
+        with c.link(pages[number]):
+            c.box(x, y, width, height, _part(number))
+            middle = x + width / 2
+            c.text(middle, y + 15, number, "small strong", "middle")
+            for line, word in enumerate(words):
+                c.text(middle, y + 26 + 11 * line, word.replace(";", ","), "tiny", "middle")
+    for row, (fill, meaning) in enumerate(_KEY.items()):
+        y = places["19"][1] + 2 + 22 * row
+        c.box(1, y, 18, 14, fill)
+        c.text(25, y + 11, meaning, "tiny")

@@ -223,9 +223,12 @@ class FilesTest(unittest.TestCase):
 
     def test_the_map_leads_to_every_chapter(self) -> None:
         text = (SITE / "map.html").read_text(encoding="utf-8")
-        drawn = re.findall(r'<a href="(\w+)\.html">\s*<rect', text)
         chapters = [page.stem for page in (ROOT / "docs").glob("[0-9][0-9]_*.md")]
-        self.assertEqual(sorted(drawn), sorted(chapters))
+        for kind in ("wide", "narrow"):
+            svg = re.findall(rf'(?s)<svg class="drawing {kind}".*?</svg>', text)
+            self.assertEqual(len(svg), 1, kind)
+            drawn = re.findall(r'<a href="(\w+)\.html">\s*<rect', svg[0])
+            self.assertEqual(sorted(drawn), sorted(chapters), kind)
         alone = (SITE / "_images/course_map.svg").read_text(encoding="utf-8")
         self.assertNotIn("<a ", alone, "it does not know where the pages are")
 
@@ -1139,6 +1142,8 @@ class BrowserTest(unittest.TestCase):
             browser.messages()  # of axe
             browser.width(WIDTHS[0])
             looked["typed"] = [
+                looked["wrapped"] = cls.not_wrapped(browser)
+                looked["drawings"] += cls.words_outside(browser)
                 f"{place}: {what}"
                 for place in cls.fill(browser)
                 for what in cls.too_wide(browser) + browser.messages()
@@ -1200,6 +1205,18 @@ class BrowserTest(unittest.TestCase):
                 found.push(`${length} characters need ${pre.scrollWidth} pixels`);
             }
             for (const p of document.querySelectorAll("article section > p"))
+    @staticmethod
+    def not_wrapped(browser: Browser) -> List[str]:
+        """Wide output of programs, and wide commands, that scroll sideways."""
+        found: List[str] = browser.execute_script(
+            """
+            const wide = document.querySelectorAll(".wide[class*=highlight-none] pre");
+            return [...wide].filter((pre) => pre.scrollWidth > pre.clientWidth + 1)
+              .map((pre) => pre.textContent.slice(0, 40));
+            """
+        )
+        return found
+
               if (p.clientWidth > 736) found.push(`${p.clientWidth} pixels of prose`);
             return found.slice(0, 3);
             """,
@@ -1228,6 +1245,10 @@ class BrowserTest(unittest.TestCase):
             return found;
             """
         )
+              const shown = svg.parentElement.querySelectorAll(":scope > svg");
+              if ([...shown].filter((each) => each.getClientRects().length).length != 1)
+                found.push(`${title}: not shown once`);
+              if (!svg.getClientRects().length) continue;  // for another width
         return found
 
     @staticmethod
@@ -1249,6 +1270,7 @@ class BrowserTest(unittest.TestCase):
         return found
 
     @staticmethod
+              if (!svg.getClientRects().length) continue;
     def fill(browser: Browser) -> Iterator[str]:
         """Gives an explorer the widest input that it accepts, with each choice of its lists, and
         then what it refuses. Says each time what it has done."""
@@ -1307,6 +1329,24 @@ class BrowserTest(unittest.TestCase):
             area.addEventListener("scroll", () => setTimeout(() => done([before, area.className])));
             area.scrollLeft = area.scrollWidth;
             """
+    def test_wide_output_of_programs_is_wrapped(self) -> None:
+        self.assertEqual(self.problems("wrapped", 100), [])
+
+    def test_the_map_is_seen_whole_on_a_phone(self) -> None:
+        browser = self.browsers.all[0]
+        browser.width(360)
+        browser.open("map.html")
+        links = browser.execute_script(
+            """
+            const seen = [...document.querySelectorAll(".diagram a")].map(
+              (link) => link.getBoundingClientRect()).filter(({width}) => width);
+            return seen.map(({left, right, height}) => [left, right, height]);
+            """
+        )
+        self.assertEqual(len(links), len([n for n in page_names() if re.match(r"\d\d_", n)]))
+        for left, right, height in links:
+            self.assertTrue(left >= 0 and right <= 360 and height >= 24, (left, right, height))
+
         )
         self.assertNotIn("more-left", edges[0])
         self.assertNotIn("more-right", edges[1])

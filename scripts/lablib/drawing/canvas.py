@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The CUDA Labs authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""What drawings are made of. Units are pixels at a width of 720, y grows downwards."""
+"""What drawings are made of. Units are pixels at a width of 720 or NARROW; y grows downwards."""
 
 import math
 from contextlib import contextmanager
@@ -9,6 +9,7 @@ from html import escape
 from typing import Iterator, List, Mapping, Sequence, Tuple
 
 WIDTH = 720
+NARROW = 340  # of a drawing for a phone: about what its text is wide
 
 Point = Tuple[float, float]
 
@@ -20,9 +21,11 @@ def _n(value: float) -> str:
 
 
 class Canvas:
-    def __init__(self, height: float, translations: Mapping[str, str] = {}) -> None:
+    def __init__(
+        self, height: float, translations: Mapping[str, str] = {}, width: float = WIDTH
+    ) -> None:
         """`translations`: what to write instead of a text."""
-        self.height = height
+        self.width, self.height = width, height
         self._translations = translations
         self.parts: List[str] = []
 
