@@ -180,6 +180,32 @@ def _repository_anchors(app, doctree):
             section["ids"].insert(0, slug)
 
 
+# What readers look for in their own words, and where it is: terms of the glossary, and sections.
+ALSO_CALLED = {
+    "Coalescing.": ["coalesced", "uncoalesced"],
+    "Race condition.": ["race", "data race"],
+    "Shuffle.": ["warp shuffle"],
+    "Unified (managed) memory.": ["unified memory", "managed memory"],
+}
+LOOKED_FOR = {
+    "01_getting_started#015-error_handling": ["out of memory", "invalid argument"],
+    "debugging#an-index-past-the-end-on-the-host": ["segmentation fault", "crash"],
+    "start#you-want-to-learn-cuda": ["no GPU", "without a GPU", "hint", "stuck"],
+    "systems#your-system": ["install", "installation", "requirements"],
+}
+
+
+def _what_is_looked_for(app, doctree):
+    """Search finds these sections first."""
+    for place, names in LOOKED_FOR.items():
+        page, _, anchor = place.partition("#")
+        if app.env.current_document.docname == page:
+            found = [s for s in doctree.findall(nodes.section) if anchor in s["ids"]]
+            assert len(found) == 1, place
+            entries = [("single", name, anchor, "main", None) for name in names]
+            found[0].insert(1, addnodes.index(entries=entries))
+
+
 def _terms_have_anchors(app, doctree):
     """Each term of the glossary: a paragraph that begins with it, in bold. Search finds it first,
     by each of its names."""
@@ -192,7 +218,8 @@ def _terms_have_anchors(app, doctree):
         anchor = re.sub(r"[^\w\- ]", "", term.astext().lower()).replace(" ", "-")
         paragraph["ids"].append(anchor)
         paragraph["classes"].append("term")
-        names = filter(None, re.split(r", | \(|\)|\.$", term.astext()))
+        names = [*filter(None, re.split(r", | \(|\)|\.$", term.astext()))]
+        names += ALSO_CALLED.get(term.astext(), [])
         entries = [("single", name, anchor, "main", None) for name in names]
         place = paragraph.parent.index(paragraph)
         paragraph.parent.insert(place, addnodes.index(entries=entries))
@@ -238,6 +265,11 @@ def _explorers(app, pagename, templatename, context, doctree):
         for script in ("models", "page", pagename.partition("/")[2]):
             app.add_js_file(f"explorers/{script}.js", loading_method="defer")
         app.add_css_file("explorers/explorers.css")
+
+
+def _search(app, pagename, templatename, context, doctree):
+    if pagename == "search":
+        app.add_js_file("search.js", loading_method="defer")
 
 
 _DESCRIBED = 200  # characters: search engines show about as many
@@ -366,6 +398,7 @@ def setup(app):
     if SITE:
         app.connect("html-page-context", _animations)
         app.connect("html-page-context", _description)
+        app.connect("html-page-context", _search)
         app.connect("html-page-context", _contents_are_made_once, priority=100)  # before the theme
         app.connect("build-finished", _words_of_the_theme)
     app.connect("doctree-read", _wide_code_is_smaller)
@@ -378,5 +411,7 @@ def setup(app):
     app.connect("doctree-read", _no_links_out_of_books)
     app.connect("doctree-read", _wide_tables_scroll)
     app.connect("doctree-read", _terms_have_anchors)
+    if SITE:
+        app.connect("doctree-read", _what_is_looked_for)
     app.connect("doctree-read", _repository_anchors, priority=100)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

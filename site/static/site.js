@@ -23,6 +23,8 @@ if (siteWords && typeof messages !== "undefined") {  // those of sphinx_copybutt
 }
 
 document.addEventListener("DOMContentLoaded", () => {
+  // The arrow's title, "Expand", would become a part of the names of the links to the pages around.
+  document.querySelector("#svg-arrow-right title")?.remove();
   // Two landmarks of one kind need names to be told apart.
   document.querySelector(".sidebar-drawer")?.setAttribute("aria-label", siteWords?.["Contents"] ?? "Contents");
   document.querySelector(".toc-drawer")?.setAttribute("aria-label", siteWords?.["On this page"] ?? "On this page");

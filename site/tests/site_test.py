@@ -84,6 +84,19 @@ SEARCHES = {
 
 WIDTHS = (360, 768, 1440)
 
+# What readers call something, and where the first result leads.
+FOUND_FIRST = {
+    "race": "glossary.html#race-condition",
+    "coalesced": "glossary.html#coalescing",
+    "unified memory": "glossary.html#unified-managed-memory",
+    "warp shuffle": "glossary.html#shuffle",
+    "out of memory": "01_getting_started.html#015-error_handling",
+    "segmentation fault": "debugging.html#an-index-past-the-end-on-the-host",
+    "no GPU": "start.html#you-want-to-learn-cuda",
+    "install": "systems.html#your-system",
+    "grade": "instructors.html",
+}
+
 LISTINGS = ("files", "solutions", "tests")  # folders of pages that show source files
 
 # Folders of pages that are made alike. A browser looks at a tenth of them, which the commit chooses
@@ -1129,6 +1142,8 @@ class BrowserTest(unittest.TestCase):
             looked["widths"] += [f"{width} pixels: {what}" for what in cls.too_wide(browser)]
             if width == WIDTHS[0]:
                 looked["edges"] = cls.without_edges(browser)
+                looked["wrapped"] = cls.not_wrapped(browser)
+                looked["drawings"] += cls.words_outside(browser)
             if width == WIDTHS[-1]:
                 looked["cut"] = cls.cut(browser, 120 if name.startswith(LISTINGS) else 116)
             looked["drawings"] += [f"{width} pixels: {what}" for what in cls.unreadable(browser)]
@@ -1142,8 +1157,6 @@ class BrowserTest(unittest.TestCase):
             browser.messages()  # of axe
             browser.width(WIDTHS[0])
             looked["typed"] = [
-                looked["wrapped"] = cls.not_wrapped(browser)
-                looked["drawings"] += cls.words_outside(browser)
                 f"{place}: {what}"
                 for place in cls.fill(browser)
                 for what in cls.too_wide(browser) + browser.messages()
@@ -1193,6 +1206,18 @@ class BrowserTest(unittest.TestCase):
         return found
 
     @staticmethod
+    def not_wrapped(browser: Browser) -> List[str]:
+        """Wide output of programs, and wide commands, that scroll sideways."""
+        found: List[str] = browser.execute_script(
+            """
+            const wide = document.querySelectorAll(".wide[class*=highlight-none] pre");
+            return [...wide].filter((pre) => pre.scrollWidth > pre.clientWidth + 1)
+              .map((pre) => pre.textContent.slice(0, 40));
+            """
+        )
+        return found
+
+    @staticmethod
     def cut(browser: Browser, columns: int) -> List[str]:
         """Code that scrolls sideways although its lines have no more than so many characters, and
         prose whose lines are too long to be read."""
@@ -1205,18 +1230,6 @@ class BrowserTest(unittest.TestCase):
                 found.push(`${length} characters need ${pre.scrollWidth} pixels`);
             }
             for (const p of document.querySelectorAll("article section > p"))
-    @staticmethod
-    def not_wrapped(browser: Browser) -> List[str]:
-        """Wide output of programs, and wide commands, that scroll sideways."""
-        found: List[str] = browser.execute_script(
-            """
-            const wide = document.querySelectorAll(".wide[class*=highlight-none] pre");
-            return [...wide].filter((pre) => pre.scrollWidth > pre.clientWidth + 1)
-              .map((pre) => pre.textContent.slice(0, 40));
-            """
-        )
-        return found
-
               if (p.clientWidth > 736) found.push(`${p.clientWidth} pixels of prose`);
             return found.slice(0, 3);
             """,
@@ -1232,6 +1245,10 @@ class BrowserTest(unittest.TestCase):
             const found = [];
             for (const svg of document.querySelectorAll("svg.drawing")) {
               const title = svg.querySelector("title").textContent;
+              const shown = svg.parentElement.querySelectorAll(":scope > svg");
+              if ([...shown].filter((each) => each.getClientRects().length).length != 1)
+                found.push(`${title}: not shown once`);
+              if (!svg.getClientRects().length) continue;  // for another width
               const scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
               const sizes = [...svg.querySelectorAll("text")].map(
                 (text) => parseFloat(getComputedStyle(text).fontSize));
@@ -1245,10 +1262,6 @@ class BrowserTest(unittest.TestCase):
             return found;
             """
         )
-              const shown = svg.parentElement.querySelectorAll(":scope > svg");
-              if ([...shown].filter((each) => each.getClientRects().length).length != 1)
-                found.push(`${title}: not shown once`);
-              if (!svg.getClientRects().length) continue;  // for another width
         return found
 
     @staticmethod
@@ -1257,6 +1270,7 @@ class BrowserTest(unittest.TestCase):
             """
             const found = [];
             for (const svg of document.querySelectorAll("svg.drawing")) {
+              if (!svg.getClientRects().length) continue;
               const {width, height} = svg.viewBox.baseVal;
               for (const text of svg.querySelectorAll("text")) {
                 const b = text.getBBox();
@@ -1270,7 +1284,6 @@ class BrowserTest(unittest.TestCase):
         return found
 
     @staticmethod
-              if (!svg.getClientRects().length) continue;
     def fill(browser: Browser) -> Iterator[str]:
         """Gives an explorer the widest input that it accepts, with each choice of its lists, and
         then what it refuses. Says each time what it has done."""
@@ -1316,19 +1329,6 @@ class BrowserTest(unittest.TestCase):
     def test_on_a_wide_screen_no_usual_line_of_code_is_cut(self) -> None:
         self.assertEqual(self.problems("cut", 100), [])
 
-    def test_what_scrolls_sideways_shows_it_and_can_be_reached_by_keyboard(self) -> None:
-        self.assertEqual(self.problems("edges", 100), [])
-        browser = self.browsers.all[0]
-        browser.width(360)
-        browser.open("05_shared_memory.html")
-        edges = browser.execute_async_script(
-            """
-            const done = arguments[arguments.length - 1];
-            const area = document.querySelector(".more-right");
-            const before = area.className;
-            area.addEventListener("scroll", () => setTimeout(() => done([before, area.className])));
-            area.scrollLeft = area.scrollWidth;
-            """
     def test_wide_output_of_programs_is_wrapped(self) -> None:
         self.assertEqual(self.problems("wrapped", 100), [])
 
@@ -1347,6 +1347,19 @@ class BrowserTest(unittest.TestCase):
         for left, right, height in links:
             self.assertTrue(left >= 0 and right <= 360 and height >= 24, (left, right, height))
 
+    def test_what_scrolls_sideways_shows_it_and_can_be_reached_by_keyboard(self) -> None:
+        self.assertEqual(self.problems("edges", 100), [])
+        browser = self.browsers.all[0]
+        browser.width(360)
+        browser.open("05_shared_memory.html")
+        edges = browser.execute_async_script(
+            """
+            const done = arguments[arguments.length - 1];
+            const area = document.querySelector(".more-right");
+            const before = area.className;
+            area.addEventListener("scroll", () => setTimeout(() => done([before, area.className])));
+            area.scrollLeft = area.scrollWidth;
+            """
         )
         self.assertNotIn("more-left", edges[0])
         self.assertNotIn("more-right", edges[1])
@@ -1459,19 +1472,71 @@ class BrowserTest(unittest.TestCase):
 
         self.assertEqual([p for p in self.browsers.each(SEARCHES, look) if p], [])
 
-    def test_search_finds_the_glossary_first_and_listings_and_hints_after_chapters(self) -> None:
-        def look(browser: Browser, word: str) -> List[str]:
-            browser.open(f"search.html?q={urllib.parse.quote(word)}")
-            WebDriverWait(browser, 60).until(
-                lambda b: "found" in b.find_element(By.ID, "search-results").text
-            )
-            links = "#search-results li a[href]"
-            WebDriverWait(browser, 20).until(
-                lambda b: len(b.find_elements(By.CSS_SELECTOR, links)) > 2
-            )
-            return [a.get_attribute("href") for a in browser.find_elements(By.CSS_SELECTOR, links)]
+    def test_results_of_a_search_show_prose_with_the_words(self) -> None:
+        """No list of an exercise's files, no words of pictures, and no answer of a hint."""
+        browser = self.browsers.all[0]
+        browser.open("search.html")
+        script = """
+            const [query, page] = arguments;
+            const terms = Search._parseQuery(query)[1];
+            const shown = Search.makeSearchSummary(page, terms, null);
+            return shown && [shown.textContent, [...terms],
+              [...shown.querySelectorAll("strong")].map((word) => word.textContent)];
+            """
+        searched = [*SEARCHES.items(), ("bank conflict", "05_shared_memory")]
+        searched += [("memory", "07_constant_memory"), ("race", "05_shared_memory")]
+        searched += [("atomics", "10_atomics"), ("solution", "10_atomics")]
+        for query, name in searched:
+            page = (SITE / f"{name}.html").read_text(encoding="utf-8")
+            text, terms, bold = browser.execute_script(script, query, page)
+            self.assertGreater(len(terms), 0)
+            for term in terms:  # a stem, as of "memory"
+                stem = term.removesuffix("i")
+                self.assertTrue(any(stem in each.lower() for each in bold), (query, text))
+            self.assertLess(len(text), 260, query)
+            self.assertNotRegex(text, r"\n|contract · program|‒|#$", query)
+        hint = (SITE / "hints/05.1_dot_product.html").read_text(encoding="utf-8")
+        answers = re.findall(r'(?s)<details class="answer">.*?</details>', hint)
+        rest = re.sub(r'(?s)<details class="answer">.*?</details>', "", hint).lower()
+        only = {w for a in answers for w in re.findall(r"[a-z]{6,}", re.sub("<.*?>", "", a))}
+        only = {word for word in sorted(only) if word[:5] not in rest}
+        self.assertGreater(len(only), 3)
+        for word in only:
+            text = (browser.execute_script(script, word, hint) or [""])[0]
+            self.assertNotIn(word, text.lower())
+        listing = (SITE / "solutions/05.1_dot_product.html").read_text(encoding="utf-8")
+        text = (browser.execute_script(script, "syncthreads", listing) or [""])[0]
+        self.assertNotIn("syncthreads", text)
 
+    @staticmethod
+    def results(browser: Browser, word: str, least: int = 1) -> List[str]:
+        browser.open(f"search.html?q={urllib.parse.quote(word)}")
+        WebDriverWait(browser, 60).until(
+            lambda b: "found" in b.find_element(By.ID, "search-results").text
+        )
+        links = "#search-results li a[href]"
+        WebDriverWait(browser, 20).until(
+            lambda b: len(b.find_elements(By.CSS_SELECTOR, links)) >= least
+        )
+        return [a.get_attribute("href") for a in browser.find_elements(By.CSS_SELECTOR, links)]
+
+    def test_search_knows_what_readers_call_it(self) -> None:
+        found = self.browsers.each(FOUND_FIRST, self.results)
+        for (word, place), links in zip(FOUND_FIRST.items(), found):
+            path, _, anchor = place.partition("#")
+            first = urllib.parse.urlsplit(links[0])
+            self.assertEqual((Path(first.path).name, first.fragment), (path, anchor), word)
+
+    def test_the_links_to_the_pages_around_are_named_after_them(self) -> None:
+        browser = self.browsers.all[0]
+        browser.open("05_shared_memory.html")
+        for side, name in (("prev", "Previous 04 Images"), ("next", "Next 06 Matrices")):
+            link = browser.find_element(By.CSS_SELECTOR, f"a.{side}-page")
+            self.assertEqual(link.accessible_name, name)
+
+    def test_search_finds_the_glossary_first_and_listings_and_hints_after_chapters(self) -> None:
         words_ = ("TMA", "warp", "bank", "bank conflict")
+        look = functools.partial(self.results, least=3)
         for word, found in zip(words_, self.browsers.each(words_, look)):
             self.assertRegex(found[0], "/glossary.html#", word)
             chapter = next(i for i, to in enumerate(found) if re.search(r"/html/\d\d_", to))

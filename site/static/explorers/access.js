@@ -76,7 +76,7 @@ LabPage.explorers.access = (place) => {
     const most = Math.max(...cost.wordsInBank);
     const together = Math.min(32, 128 / size);
     banks.replaceChildren(
-      element("h2", {}, "Shared memory: different words in each bank"),
+      element("h2", {}, "Shared memory: how many different words (bold) in which bank"),
       ...(together < 32 ? [element("p", {}, `Elements of ${size} bytes are served for ${together} lanes at a time: a bank's number is the largest of these.`)] : []),
       element(
         "div", {class: "banks", role: "img",
