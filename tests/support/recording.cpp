@@ -17,6 +17,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -166,6 +167,24 @@ class overlap {
   std::unordered_map<std::uintptr_t, clock> words_;
 };
 
+/// Ranges of memory that do not overlap.
+class ranges {
+ public:
+  void add(const void* begin, std::size_t bytes) {
+    if (bytes != 0) ends_[address(begin)] = address(begin) + bytes;
+  }
+  bool remove(const void* begin) { return ends_.erase(address(begin)) != 0; }
+  void erase_if_inside(std::uintptr_t where) {
+    const auto after = ends_.upper_bound(where);
+    if (after != ends_.begin() && where < std::prev(after)->second) ends_.erase(std::prev(after));
+  }
+  std::size_t count() const { return ends_.size(); }
+
+ private:
+  static std::uintptr_t address(const void* p) { return reinterpret_cast<std::uintptr_t>(p); }
+  std::map<std::uintptr_t, std::uintptr_t> ends_;
+};
+
 }  // namespace
 
 struct recording::recorder final : cpu_device::observer {
@@ -177,7 +196,7 @@ struct recording::recorder final : cpu_device::observer {
     cpu_device::add_observer(*this, event_kind::launch | event_kind::allocation | event_kind::copy |
                                         event_kind::call | event_kind::access |
                                         event_kind::barrier | event_kind::async_copy |
-                                        event_kind::block | event_kind::mark);
+                                        event_kind::block | event_kind::mark | event_kind::work);
   }
   ~recorder() override {
     cpu_device::remove_observer(*this);
@@ -276,6 +295,7 @@ struct recording::recorder final : cpu_device::observer {
       }
       (e.writes ? k.writes : k.reads) += e.bytes;
       if (e.writes && !e.atomic) k.plain_writes += e.bytes;
+      untouched.erase_if_inside(e.address);
       if (!e.writes && !e.in_parts)
         k.bytes_a_load = std::max<std::uint64_t>(k.bytes_a_load, e.bytes);
     }
@@ -314,6 +334,18 @@ struct recording::recorder final : cpu_device::observer {
     const bool of_host =
         e.kind != cpu_device::memory_kind::device && e.kind != cpu_device::memory_kind::symbol;
     (of_host ? done.host_memory : done.device_memory).push_back(e.bytes);
+    if (!of_host) untouched.add(e.address, e.bytes);
+  }
+  void freed(const cpu_device::allocation_event& e) override {
+    const std::lock_guard lock(mutex);
+    if (untouched.remove(e.address)) ++done.not_accessed;
+  }
+  void work_begins(const cpu_device::work_event& e) override {
+    const std::string_view name = e.name;
+    const std::lock_guard lock(mutex);
+    if (name == "cudaMallocAsync" || name == "cudaMallocFromPoolAsync")
+      done.stream_ordered = std::max(done.stream_ordered, ++stream_ordered);
+    if (name == "cudaFreeAsync" && stream_ordered != 0) --stream_ordered;
   }
   void copied(const cpu_device::copy_event& e) override {
     const std::lock_guard lock(mutex);
@@ -364,11 +396,14 @@ struct recording::recorder final : cpu_device::observer {
   std::set<std::uintptr_t> places;                             // of atomics
   std::unordered_map<std::uint64_t, std::uint64_t> under_way;  // copies of a thread, as above
   std::unordered_map<std::uint32_t, overlap> overlaps;         // of a block
+  std::uint64_t stream_ordered = 0;                            // allocations that exist now
+  ranges untouched;  // allocations that no kernel has accessed
 };
 
 recorded_work recording::finish() {
   recorded_work done = recorder_->done;
   done.host_threads += recorder_->callers.size();
+  done.not_accessed = done.watched ? done.not_accessed + recorder_->untouched.count() : 0;
   recorder_.reset();
   bool complete = true;
   for (const auto& [kind, cost] : read_costs(complete)) add(done.costs[kind], cost);

@@ -73,6 +73,10 @@ struct recorded_work {
   std::vector<std::string> sequence;
   std::map<std::string, std::uint64_t> named_streams;  ///< by NVTX: their handles, as numbers
   std::size_t host_threads = 0;                        ///< that called the API
+  /// Allocations in stream order: how many existed at the same time, at most, when the streams came
+  /// to them. Only under policies that put the work of streams off.
+  std::uint64_t stream_ordered = 0;
+  std::uint64_t not_accessed = 0;     ///< watched: allocations that no kernel accessed
   std::map<std::string, cost> costs;  ///< watched; empty where the counters had no room
   std::size_t received_by_mpi = 0;    ///< bytes that came to ranks of an MPI job, by MPI
   bool watched = false;
