@@ -101,6 +101,20 @@ unsigned waits_by_copying(const lab::testing::work& done, std::size_t all_bytes)
   return bytes >= all_bytes ? copies : 0;
 }
 
+/// How often memory is given to cudaFree although the host has not waited since the last launch.
+unsigned frees_without_a_wait(const lab::testing::work& done) {
+  unsigned count = 0;
+  bool may_run = false;
+  for (const std::string& call : done.sequence) {
+    if (call == "cudaLaunchKernel") may_run = true;
+    if (call.ends_with("Synchronize") || call.ends_with("Query") ||
+        call == "cudaMemcpy to the host")
+      may_run = false;
+    if (call == "cudaFree" && may_run) ++count;
+  }
+  return count;
+}
+
 /// Whether there is an allocation for each job, with as many bytes as its values need, or those
 /// rounded up to the units of 512 bytes in which pools hand out memory.
 bool has_memory_for_each(const lab::testing::work& done, sizes lengths) {
@@ -150,12 +164,19 @@ REQUIRED_WORK(MemoryForEachJobAndOneWaitForEachBatch) {
       if (done.values && !*done.values) continue;  // said
       EXPECT_TRUE(has_memory_for_each(done, p.lengths))
           << name << ": each job needs memory of its own, with as many bytes as its values";
+      EXPECT_EQ(done.not_accessed, 0U)
+          << name << ": the passes do not use all of the memory that is allocated";
+      EXPECT_TRUE(calls_of(done, {"cudaDeviceSetMemPool"}) == 0 ||
+                  calls_of(done, {"cudaDeviceGetMemPool"}) != 0)
+          << name << ": which pool was the current one before, and is put back?";
       const unsigned plain = calls_of(done, {"cudaMalloc"}),
                      ordered = calls_of(done, {"cudaMallocAsync", "cudaMallocFromPoolAsync"});
       if (which == step::malloc_each) {
         EXPECT_EQ(ordered, 0U) << name << ": memory of cudaMalloc is what it is about";
         EXPECT_GE(calls_of(done, {"cudaFree"}), jobs)
             << name << ": the memory of each job is freed";
+        EXPECT_EQ(frees_without_a_wait(done), 0U)
+            << name << ": memory is freed while kernels may still use it";
         continue;
       }
       EXPECT_EQ(ordered, jobs) << name << ": a stream-ordered allocation for each job";
@@ -172,9 +193,9 @@ REQUIRED_WORK(MemoryForEachJobAndOneWaitForEachBatch) {
           << name << ": the host waits after each batch only: " << batches << " batches";
       if (which == step::malloc_async) {
         EXPECT_EQ(calls_of(done, {"cudaMemPoolCreate", "cudaMemPoolSetAttribute",
-                                  "cudaMemPoolTrimTo", "cudaDeviceSetMemPool"}),
+                                  "cudaMemPoolTrimTo", "cudaDeviceGetDefaultMemPool"}),
                   0U)
-            << name << ": it takes the device's pool as it is";
+            << name << ": it takes the device's current pool as it is";
         continue;
       }
       EXPECT_GE(calls_of(done, {"cudaMemPoolTrimTo"}), 1U) << name << ": the pool is not trimmed";
@@ -280,9 +301,10 @@ TEST(ThePool, KeepsNoMoreThanTwoJobsNeed) {
         << "all jobs of a batch have memory at the same time";
 }
 
-REQUIRED_WORK(NoMoreThanTwoJobsOfABatchHaveMemory) {
+REQUIRED_WORK(TwoJobsOfABatchHaveMemoryAtTheSameTime) {
   // The stream of the first passes gets as far ahead of the other one as the events allow.
   using cpu_device::stream_policy;
+  int ahead = 0;
   for (const stream_policy policy : {stream_policy::newest_first, stream_policy::oldest_first})
     for (const std::size_t jobs : {6, 7}) {
       cpu_device::set_stream_policy(policy);
@@ -296,7 +318,11 @@ REQUIRED_WORK(NoMoreThanTwoJobsOfABatchHaveMemory) {
         most = std::max(most, jobs_with_memory);
       }
       EXPECT_LE(most, 2) << "two_streams: the first passes run ahead of the second passes";
+      EXPECT_LE(done.stream_ordered, 2U)
+          << "two_streams: a job gets its memory before that of the job two before it is free";
+      ahead = std::max(ahead, most);
     }
+  EXPECT_EQ(ahead, 2) << "two_streams: a first pass waits for the second pass of the job before it";
 }
 #endif
 
