@@ -3,11 +3,14 @@
 
 #include "matmul_race.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "fault_tests.hpp"
@@ -83,12 +86,68 @@ REQUIRED_WORK(EveryRacerByItsOwnMeans) {
   const std::pair<racer, const char*> libraries[] = {{racer::cublas, "cublasSgemm"},
                                                      {racer::cublas_xt, "cublasXtSgemm"}};
   for (const auto& [who, routine] : libraries) {
-    EXPECT_TRUE(as_required(runs(who), by_library({routine})));
+    const lab::testing::work done = runs(who);
+    EXPECT_TRUE(as_required(done, by_library({routine}))) << name_of(who);
+    EXPECT_TRUE(done.kernels.empty()) << name_of(who) << ": a kernel multiplies, too";
     expect_small_races(who, by_library({routine}));
   }
   const lab::testing::work on_host = runs(racer::host);
   EXPECT_TRUE(as_required(on_host, {.kernels = 0}));
   EXPECT_TRUE(on_host.kernels.empty());
+}
+
+/// How many calls of `product` have nothing that allocates or copies between the events around
+/// them.
+std::size_t timed_alone(const lab::testing::work& done, const std::string& product) {
+  const auto is_mark = [](const std::string& call) { return call.starts_with("cudaEventRecord"); };
+  const auto is_other = [](const std::string& call) {
+    return call.starts_with("cudaMalloc") || call.starts_with("cudaMemcpy");
+  };
+  std::size_t count = 0;
+  const auto& calls = done.sequence;
+  for (auto it = calls.begin(); it != calls.end(); ++it) {
+    if (*it != product) continue;
+    const auto before = std::find_if(std::reverse_iterator(it), calls.rend(), is_mark).base();
+    const auto after = std::find_if(it, calls.end(), is_mark);
+    if (before != calls.begin() && after != calls.end() && std::none_of(before, after, is_other))
+      ++count;
+  }
+  return count;
+}
+
+REQUIRED_WORK(EveryLapBeginsAnew) {
+  constexpr std::size_t kLaps = 3;
+  const shape size{40, 24, 56};
+  const auto given = make_known_product(size.m, size.n, size.k, 2);
+  const std::size_t in = bytes_of(given.a) + bytes_of(given.b), out = bytes_of(given.c);
+  const std::pair<racer, std::string> products[] = {{racer::own_kernel, "cudaLaunchKernel"},
+                                                    {racer::cublas, "cublasSgemm"},
+                                                    {racer::cublas_xt, "cublasXtSgemm"}};
+  for (const auto& [who, product] : products) {
+    const auto done = work_of([&, who = who] {
+      return matches(lab::compare_exact(race(who, given.a, given.b, size, kLaps).c, given.c));
+    });
+    const bool by_kernel = who == racer::own_kernel, on_host = who == racer::cublas_xt;
+    EXPECT_TRUE(as_required(done, {.kernels = by_kernel ? kLaps : 0,
+                                   .sent = on_host ? 0 : kLaps * in,
+                                   .fetched = on_host ? 0 : kLaps * out,
+                                   .library = !by_kernel}))
+        << name_of(who);
+    const auto calls = [&done](const std::string& name) {
+      const auto it = done.calls.find(name);
+      return it == done.calls.end() ? 0U : it->second;
+    };
+    EXPECT_GE(calls(product), kLaps) << name_of(who) << ": a product in each lap";
+    EXPECT_LE(calls("cublasCreate") + calls("cublasXtCreate"), 1U)
+        << name_of(who) << ": one handle for all laps";
+    if (on_host) continue;
+    std::size_t allocated = 0;
+    for (const auto& memory : {done.device_memory, done.host_memory})
+      for (const std::size_t bytes : memory) allocated += bytes;
+    EXPECT_GE(allocated, kLaps * (in + out)) << name_of(who) << ": new memory in each lap";
+    EXPECT_GE(timed_alone(done, product), kLaps)
+        << name_of(who) << ": between two events there is the product, and nothing else";
+  }
 }
 
 class Race : public ::testing::TestWithParam<std::tuple<racer, shape>> {};
@@ -136,6 +195,9 @@ TEST_P(EachRacer, HasATimeForEveryLap) {
       EXPECT_GT(ms, 0.0F);
       EXPECT_LT(ms, 60'000.0F);
     }
+    EXPECT_TRUE(laps < 5 || std::ranges::minmax(result.total_ms).min !=
+                                std::ranges::minmax(result.total_ms).max)
+        << "five laps that all take the same time: is each of them run, and measured?";
     const bool on_device = GetParam() == racer::own_kernel || GetParam() == racer::cublas;
     ASSERT_EQ(result.product_ms.size(), on_device ? laps : 0);
     for (std::size_t lap = 0; lap < result.product_ms.size(); ++lap) {

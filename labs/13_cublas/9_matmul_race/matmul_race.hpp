@@ -55,7 +55,8 @@ struct result {
 /// behind.
 ///
 /// Requires: each racer runs by its own means: a kernel with tiles in shared memory, cublasSgemm,
-/// cublasXtSgemm, the host.
+/// cublasXtSgemm, the host; all of it in each lap, with the same handle. The device's clock is read
+/// by events right before and right after the product.
 ///
 /// From: the Kazan course on CUDA programming technology, chapter 9, third homework.
 result race(racer who, std::span<const float> a, std::span<const float> b, shape size,
