@@ -61,12 +61,12 @@ struct applied {
 ///
 /// Throws lab::invalid_input when there are no slots or more than kMostSlots, when a batch has a
 /// key or a value above largest(which) or not the right number of values, and when a key to be
-/// inserted finds no slot: the table is full; lab::cuda_error when CUDA reports an error. Neither
-/// leaves device memory behind.
+/// inserted finds no slot: the message says that the table is full, and how many keys of the batch
+/// found none; lab::cuda_error when CUDA reports an error. Neither leaves device memory behind.
 ///
-/// Requires: for each batch a kernel whose threads share the keys; no locks; and searches that soon
-/// end: in a table that is 95 % full, a key that is not there looks at fewer than 80 slots on
-/// average.
+/// Requires: for each batch a kernel whose threads share the keys; no locks, so slots are changed
+/// by atomic functions only, and no word is changed by all threads; and searches that soon end: in
+/// a table that is 95 % full, a key that is not there looks at fewer than 80 slots on average.
 ///
 /// From: ours. Windows of slots and double hashing are ideas of cuCollections (D. Juenger et al.,
 /// WarpCore, 2020); the tombstone that keeps its key is ours.
