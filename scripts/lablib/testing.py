@@ -492,7 +492,7 @@ def _advice(sentence: str) -> str:
     if re.match(r"\w+\(.*\)(?:\.\w+)? is 0, expected -?[1-9.]", sentence):
         return "\n  Still 0: has the kernel written it, and is it copied back to the host?"
     if re.match(r"\w+\(.*\)(?:\.\w+)? is -?nan, expected -?\d", sentence):
-        return "\n  NaN is what new memory contains: was something read before it was written?"
+        return "\n  New memory may contain NaN: was something read before it was written?"
     if sentence.startswith("this test leaves device memory allocated"):
         return (
             "\n  Free it wherever the function is left: by cudaFree, or by an owner such as"
