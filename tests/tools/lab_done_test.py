@@ -279,7 +279,7 @@ class DoneTest(LabTest):
                 rf"What to look at first, Suite.Is/{wrong}:\n  CPU device: race",
             )
             check = self.assertRegex if status == 0 else self.assertNotRegex
-            check(done.stdout, r"watched \(\d+ s\), but for the bonus")
+            check(done.stdout, r"watched \(\d+ s with the build\), but for the bonus")
         self.assertIn("is not done: the check build", done.stdout)
 
     def test_time_that_runs_out_is_that_of_the_slow_cases(self):
