@@ -34,8 +34,9 @@ END = "<!-- Steps end. -->"
 _HEADING = f"## {pages.STEPS}"
 _ATOMIC = "Atomic operations of a request on one address take turns."
 _LEGEND = {
-    "on a GPU": "*On a GPU*: the kernel's time, or what the program reports instead. An empty cell"
-    " has no run of `scripts/lab bench` yet (the text may have figures of another run).",
+    "on a GPU": "*On a GPU*: the kernel's time, or what the program reports instead. Where a"
+    " cell is empty, no run of `scripts/lab bench` has it yet (the text may have the figure of"
+    " another run).",
     "global memory": "*Global memory*: the sectors of 32 bytes that a request of a warp takes on"
     " average, and in brackets the fewest it could take (`scripts/lab profile`, CPU device).",
     "shared memory": "*Shared memory*: the same in wavefronts, passes over the banks.",
