@@ -388,11 +388,18 @@ def _part(number: str) -> str:
 
 
 _KEY = {"green": "for everybody", "blue": "the rest of Part I", "purple": "Part II"}
-# What the arrows of both maps say.
-_LINKS = "01 02, 02 03, 03 04, 04 05, 03 11, 05 06, 05 07, 05 08, 05 10, 05 12, 06 13, 06 17,"
-_LINKS += (
-    " 06 21, 11 12, 11 17, 11 21, 08 09, 08 19, 10 14, 10 15, 15 16, 17 18, 12 19, 14 19, 19 20"
-)
+# The arrows of the map, each with where it turns, right of the first box, and where it ends, below
+# the middle of the second. What comes from one chapter turns at one place.
+_LINKS = [
+    link.split()
+    for link in (
+        "01 02 0 0, 02 03 0 0, 03 04 0 0, 04 05 0 0, 19 20 0 0,"
+        " 03 11 28 0, 05 06 28 0, 05 08 28 0, 05 10 28 0, 05 07 28 0, 05 12 28 8,"
+        " 06 13 36 0, 06 17 36 -8, 06 21 36 -10, 11 17 18 8, 11 21 18 0, 11 12 18 -8,"
+        " 08 09 18 0, 10 14 28 0, 10 15 28 0, 17 18 28 0, 15 16 28 0, 12 19 28 -6,"
+        " 08 19 18 5, 14 19 36 16"
+    ).split(", ")
+]
 
 
 @drawing(
@@ -423,17 +430,8 @@ def course_map(c: Canvas) -> None:
         y = 338 + 27 * row
         c.box(578, y, 28, 18, fill)
         c.text(614, y + 13, meaning, "small")
-    # Each link with where it turns, right of the first box, and where it ends, below the middle of
-    # the second. What comes from one chapter turns at one place.
-    words = "01 02 0 0, 02 03 0 0, 03 04 0 0, 04 05 0 0, 19 20 0 0,"
-    words += " 03 11 28 0, 05 06 28 0, 05 08 28 0, 05 10 28 0, 05 07 28 0, 05 12 28 8,"
-    words += " 06 13 36 0, 06 17 36 -8, 06 21 36 -10, 11 17 18 8, 11 21 18 0, 11 12 18 -8,"
-    words += " 08 09 18 0, 10 14 28 0, 10 15 28 0, 17 18 28 0, 15 16 28 0, 12 19 28 -6,"
-    words += " 08 19 18 5, 14 19 36 16"
-    links = [link.split() for link in words.split(", ")]
-    assert sorted(link[:2] for link in links) == sorted(each.split() for each in _LINKS.split(", "))
-    _require_arrows([link[:2] for link in links])
-    for a, b, turn, below in links:
+    _require_arrows([link[:2] for link in _LINKS])
+    for a, b, turn, below in _LINKS:
         (ax, ay, _), (bx, by, _) = places[a], places[b]
         start, end, right = ay + height / 2, by + height / 2 + float(below), ax + width
         x = right + float(turn)
@@ -549,7 +547,7 @@ def course_map_narrow(c: Canvas) -> None:
     y19 = places["19"][1] + height / 2
     drawn.append(["12", "19"])
     c.bend([below["12"], (below["12"][0], y19), (places["19"][0], y19)])
-    assert sorted(drawn) == sorted(link.split() for link in _LINKS.split(", ")), "two maps differ"
+    assert sorted(drawn) == sorted(link[:2] for link in _LINKS), "two maps differ"
     pages = _pages_of_chapters()
     assert sorted(pages) == sorted(places), "the map has other chapters than docs/"
     for number, (x, y, words) in places.items():

@@ -9,7 +9,7 @@ from html import escape
 from typing import Iterator, List, Mapping, Sequence, Tuple
 
 WIDTH = 720
-NARROW = 340  # of a drawing for a phone: about what its text is wide
+NARROW = 340  # of a drawing for a phone: about the width of its text
 
 Point = Tuple[float, float]
 
