@@ -28,7 +28,7 @@ __global__ void add_constant(const int* a, const int* b, int* sum, std::size_t n
 void set_addend(int addend) {
   // TODO(2): copy it to constant_addend. cudaMemcpyToSymbol takes the variable itself, where the
   //          value is, and the number of bytes.
-  throw not_written("add()", 1);  // 1 and 2
+  throw not_written("add()", 1);  // 1 and 2 are this function
 }
 
 /// Given: one launch, a thread for each element.

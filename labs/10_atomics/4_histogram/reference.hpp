@@ -28,14 +28,14 @@ inline comparison check(std::span<const std::uint64_t> count, std::span<const st
   const std::vector<std::uint64_t> expected = reference(bytes);
   comparison result = lab::compare_exact(count, expected);
   std::uint64_t sum = 0, off = 0, off_by_one = 0;
+  for (const std::uint64_t one : count) sum += one;
   for (std::size_t i = 0; i < std::min(count.size(), expected.size()); ++i) {
-    sum += count[i];
     off += count[i] != expected[i];
     off_by_one += count[i] + 1 == expected[i];
   }
   if (result.ok)
     result.message += ", and they add up to " + std::to_string(sum);
-  else if (off_by_one > 8 && off_by_one == off)  // new memory has all bits set: it is -1
+  else if (off_by_one > 8 && off_by_one == off)  // new memory of the CPU device is -1
     result.message +=
         "; each of them is one too small: were they all set to 0? (cudaMemset counts bytes.)";
   else

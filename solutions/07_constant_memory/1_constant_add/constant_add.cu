@@ -35,7 +35,7 @@ void set_addend(int addend) {
   // TODO(2): copy it to constant_addend. cudaMemcpyToSymbol takes the variable itself, where the
   //          value is, and the number of bytes.
   // BEGIN SOLUTION
-  // STUB: throw not_written("add()", 1);  // 1 and 2
+  // STUB: throw not_written("add()", 1);  // 1 and 2 are this function
   CUDA_CHECK(cudaMemcpyToSymbol(constant_addend, &addend, sizeof(addend)));
   // END SOLUTION
 }
