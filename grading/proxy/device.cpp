@@ -168,7 +168,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int device)
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   return call_for<cudaDeviceProp, int>("cudaGetDeviceProperties", properties, device);
 }
-#ifndef __CPU_DEVICE__  // whose header has it, since no device is asked
+#ifndef __CPU_DEVICE__  // the CPU device has it in its header; no device is asked
 cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w,
                                             cudaChannelFormatKind kind) {
   return {x, y, z, w, kind};

@@ -44,18 +44,18 @@ EDIT = "--- find\na + b\n--- replace\nb\n--- end\n"
 class SampleTest(unittest.TestCase):
     SOLUTION = "int f() {\n  one\n}\n\nint g() {\n  two\n}\n\nint h() {\n  three\n}\n"
 
-    def bug(self, name, how, text):
-        return bugs.Bug(name, 1, "w", how, "f.cu", [bugs.Edit(1, text, "")])
+    def bug(self, name, text):
+        return bugs.Bug(name, 1, "w", "test", "f.cu", [bugs.Edit(1, text, "")])
 
     def test_functions_that_have_none_come_first(self):
-        found = [self.bug(f"one{n}", "test", "one") for n in range(46)]
-        found += [self.bug("two", "test", "two"), self.bug("three", "test", "three")]
+        found = [self.bug(f"one{n}", "one") for n in range(46)]
+        found += [self.bug("two", "two"), self.bug("three", "three")]
         for seed in map(str, range(20)):
             chosen = bugs.sample(found, self.SOLUTION, seed)
             self.assertEqual(["one", "three", "two"], sorted(bug.edits[0].find for bug in chosen))
 
     def test_seeds_differ_and_reach_every_bug(self):
-        found = [self.bug(f"t{n}", "test", "one") for n in range(10)]
+        found = [self.bug(f"t{n}", "one") for n in range(10)]
         chosen = [bugs.sample(found, self.SOLUTION, str(seed)) for seed in range(80)]
         self.assertEqual({1}, set(map(len, chosen)))  # a sixteenth would be none
         self.assertEqual(10, len({bug.name for some in chosen for bug in some}))
