@@ -178,6 +178,19 @@ class ClassTest(unittest.TestCase):
         self.assertNotIn("5526", pages)
         self.assertNotIn("4711", pages)
 
+    def test_without_a_sandbox_the_points_are_the_same_and_pages_say_that_there_was_none(self):
+        right = resolve_one(ROOT, "01.2").solution_file.read_text()
+        with tempfile.TemporaryDirectory(prefix="lab_class_") as place:
+            folder = Path(place)
+            for name, text in (("right", right), ("wrong", right.replace("{a, b};", "{a, 0};"))):
+                (folder / "in" / name).mkdir(parents=True)
+                (folder / "in" / name / "add_numbers.cu").write_text(text)
+            rubric = folder / "rubric.toml"
+            rubric.write_text('[[exercise]]\nid = "01.2"\n')
+            points, pages = grade(folder, rubric, "01.2", "--no-sandbox")
+        self.assertEqual(points, {"right": 100, "wrong": 12.5})
+        self.assertEqual(pages.count("nothing was isolated"), 2)
+
     def test_ctest_gives_the_same_verdict(self):
         exercise = resolve_one(ROOT, "01.2")
         right = exercise.solution_file.read_text()
@@ -412,13 +425,13 @@ class Classroom50(Harness):
         return self.result["score"]
 
 
-def grade(folder, rubric, id):
+def grade(folder, rubric, id, *options):
     """The points and the pages of the students in a folder, by the command."""
     out = folder / "out"
     errors = io.StringIO()
     with redirect_stderr(errors):
         command = ["grade", str(folder / "in"), "--rubric", str(rubric), "--out", str(out)]
-        command.append("--names")
+        command += ["--names", *options]
         status = cli.main(command, ROOT)
     assert status == OK, errors.getvalue()
     with open(out / "class.csv", encoding="utf-8", newline="") as file:

@@ -133,12 +133,15 @@ ccache c++ -o CMakeFiles/stub.05.1.dir/stub.cpp.o -c /repo/stub.cpp
 
 
 class RecipeTest(unittest.TestCase):
-    def test_nvcc_compiles_another_file_for_this_gpu(self):
-        answer = mock.Mock(stdout=COMMANDS, stderr="")
+    def recipe(self, commands):
+        answer = mock.Mock(stdout=commands, stderr="")
         with mock.patch.object(compiling.subprocess, "run", return_value=answer), mock.patch.object(
             compiling, "nvidia_smi", return_value="9.0"
         ):
-            made = compiling.recipe(ROOT, GPU, EXERCISE)
+            return compiling.recipe(ROOT, GPU, EXERCISE)
+
+    def test_nvcc_compiles_another_file_for_this_gpu(self):
+        made = self.recipe(COMMANDS)
         work = compiling._WORK
         self.assertEqual(made.rewrite, [])
         self.assertEqual(
@@ -151,6 +154,20 @@ class RecipeTest(unittest.TestCase):
             made.link, ["c++", "stub.o", f"{work}/code.o", "-o", f"{work}/worker", "-lcudart"]
         )
         self.assertIn(Path("/opt/cuda"), made.readable)  # which no sandbox shows
+
+    def test_a_compiler_outside_usr_is_shown_and_its_library_goes_into_the_worker(self):
+        made = self.recipe(COMMANDS.replace(" c++ ", " /opt/gcc/bin/c++ "))
+        self.assertIn(Path("/opt/gcc"), made.readable)
+        self.assertEqual(made.link[0], "/opt/gcc/bin/c++")
+        self.assertIn("-static-libstdc++", made.link)
+        at = made.compile.index("-ccbin")  # nvcc would look for it on the PATH of the sandbox
+        self.assertEqual(made.compile[at + 1], "/opt/gcc/bin/c++")
+
+    def test_a_compiler_below_usr_needs_nothing_more(self):
+        made = self.recipe(COMMANDS.replace(" c++ ", " /usr/bin/c++ "))
+        self.assertEqual([path for path in made.readable if path.name == "usr"], [])
+        self.assertNotIn("-static-libstdc++", made.link)
+        self.assertNotIn("-ccbin", made.compile)
 
 
 class SandboxTest(Folder):

@@ -14,6 +14,7 @@ import io
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import tempfile
 from dataclasses import dataclass
@@ -95,8 +96,15 @@ def recipe(root: Path, device: Device, exercise: Exercise, kind: str = "worker")
 
 
 def toolkit(compiler: str) -> List[Path]:
-    """CUDA's folders: the one through which its compiler is known, and the one where it is."""
+    """A compiler's folders: the one through which it is known, and the one where it is."""
     return sorted({Path(compiler).parents[1], Path(compiler).resolve().parents[1]})
+
+
+def _elsewhere(compiler: str) -> Set[Path]:
+    """Its folders, if they are not below /usr, which every sandbox shows."""
+    if not compiler.startswith("/"):
+        return set()
+    return {path for path in toolkit(compiler) if path.parts[:2] != ("/", "usr") and path.name}
 
 
 def architecture() -> str:
@@ -135,13 +143,19 @@ def _for_another_file(
             compiler.append(f"-arch={architecture()}")
         elif not re.fullmatch(r"(-Xcompiler=)?-Werror(=all-warnings)?", word):  # no mistakes
             compiler.append(word)
-    if rewrite:
-        compiler += ["-fdiagnostics-color=never", "-fmax-errors=3"]
-    else:
-        readable |= {path for path in toolkit(compiler[0]) if path.parts[:2] != ("/", "usr")}
-    compiler += ["-o", code, "-c", made]
     linker = [code if word == own else word for word in linking]
     linker[linker.index("-o") + 1] = f"{_WORK}/worker"
+    readable |= _elsewhere(compiler[0])
+    if _elsewhere(linker[0]):
+        # A compiler of an environment module, say. Neither nvcc in the sandbox, whose PATH is
+        # another one, nor the worker, which sees no such folder, would find what belongs to it.
+        readable |= _elsewhere(linker[0])
+        linker += ["-static-libstdc++", "-static-libgcc"]
+        if not rewrite:
+            compiler += ["-ccbin", linker[0]]
+    if rewrite:
+        compiler += ["-fdiagnostics-color=never", "-fmax-errors=3"]
+    compiler += ["-o", code, "-c", made]
 
     readable |= _headers(exercise)
     for word in linking:
@@ -277,7 +291,10 @@ def _run(
     limits: sandbox.Limits = sandbox.COMPILE,
 ) -> sandbox.Answer:
     if not place.is_isolated:
-        folder = Path(tempfile.mkdtemp(dir=source.parent))
+        # The same for both builds: __FILE__ is a part of what examine() compares.
+        folder = source.parent / "work"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
         script = script.replace(_WORK, str(folder)).replace("cat /source", f"cat {source}")
     readable = [(path, str(path)) for path in recipe.readable]
     command = place.command(
