@@ -33,9 +33,9 @@ struct result {
 /// Accuracy: at most error_bound(a, b) (reference.hpp) from the exact sum. Where products and sums
 /// are whole numbers below 2^24, nothing is rounded and the result is exact.
 ///
-/// zero_copy takes no device memory for the vectors: it works when they would not fit there. staged
-/// takes at most 200 MiB of pinned memory, and at most 200 MiB of device memory plus the partial
-/// sums of all pieces.
+/// copies takes device memory for both vectors, and for a partial sum for each block. zero_copy
+/// takes none for the vectors: it works when they would not fit there. staged takes at most 200 MiB
+/// of pinned memory, and at most 200 MiB of device memory plus the partial sums of all pieces.
 ///
 /// Throws lab::invalid_input when the lengths differ; lab::not_possible when the device cannot
 /// reach host memory (zero_copy); lab::cuda_error when CUDA reports an error. None of them leaves

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <numeric>
 #include <span>
 #include <sstream>
 #include <string>
@@ -46,6 +47,14 @@ std::vector<double> read_shares(const std::string& text, int devices) {
   return shares;
 }
 
+/// Of so many bytes, how many at least the device with the largest share gets; 0 for shares that
+/// dot() refuses.
+std::size_t largest_part(std::size_t bytes, const std::vector<double>& shares) {
+  const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
+  const double most = shares.empty() ? 0 : *std::max_element(shares.begin(), shares.end()) / sum;
+  return most > 0 && most <= 1 ? static_cast<std::size_t>(most * static_cast<double>(bytes)) : 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -72,7 +81,11 @@ int main(int argc, char** argv) {
   return program.run(argc, argv, [&] {
     const std::vector<double> shares = read_shares(share_list, devices);
     const std::size_t input_bytes = 2 * size * sizeof(float);
-    program.require_memory(input_bytes, lab::on_cpu_device() ? input_bytes : 0);
+    // In step staged, parts may be larger than the device's memory.
+    const bool is_staged = chosen_step == step::staged;
+    program.require_memory(input_bytes, lab::on_cpu_device() ? input_bytes
+                                        : is_staged          ? 0
+                                                             : largest_part(input_bytes, shares));
     if (!program.verdict(
             lab::check_exact_dot(size, program.seed(), [&](const auto& a, const auto& b) {
               return lab::multi_gpu_dot::dot(chosen_step, a, b, shares).value;

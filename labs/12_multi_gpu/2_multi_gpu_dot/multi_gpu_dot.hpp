@@ -48,6 +48,10 @@ std::vector<std::size_t> split(std::size_t n, std::span<const double> shares);
 /// when split() does; lab::cuda_error when CUDA reports an error, in whichever thread. None of
 /// them leaves device memory behind.
 ///
+/// Memory of a device: its part of both vectors, and a partial sum for each block; in step staged,
+/// whose parts may be larger than the device, 2 MiB for each of at most eight host threads, and the
+/// sums of all pieces' blocks. These threads have 4 MiB of pinned memory each.
+///
 /// Requires: a kernel on every device that has a share, for its own part; from a host thread for
 /// each device, or from one that gives each its work in a stream of its own before it waits. In
 /// step staged each device's part comes in pieces from pinned memory, asynchronously, in at least

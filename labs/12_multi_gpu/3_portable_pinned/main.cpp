@@ -85,8 +85,12 @@ int main(int argc, char** argv) {
   return program.run(argc, argv, [&] {
     const std::size_t input_bytes = 2 * size * sizeof(float);
     const bool copies = chosen_step == step::copies;
-    // The vectors, the same in pinned memory, and on the CPU device the devices' copies as well.
-    program.require_memory((copies && lab::on_cpu_device() ? 3 : 2) * input_bytes, 0);
+    const std::size_t parts = devices > 0 ? static_cast<std::size_t>(devices)
+                                          : static_cast<std::size_t>(lab::device_count());
+    // The vectors, the same in pinned memory, and the devices' copies: all of those on the CPU
+    // device, where they are the host's memory as well, and else each device's part.
+    program.require_memory((copies && lab::on_cpu_device() ? 3 : 2) * input_bytes,
+                           copies && !lab::on_cpu_device() ? input_bytes / parts : 0);
     if (!program.verdict(
             lab::check_exact_dot(size, program.seed(), [&](const auto& a, const auto& b) {
               return lab::portable_pinned::dot(chosen_step, chosen_pinning, a, b, devices).value;

@@ -51,7 +51,8 @@ struct result {
 ///
 /// The vectors are put into write-combined memory of cudaHostAlloc, mapped and pinned as `how`
 /// says, which the calling thread allocates on its current device: once for all devices. Step
-/// zero_copy takes no device memory.
+/// zero_copy takes no device memory; in step copies each device has its part of both vectors, and a
+/// partial sum for each block. The pinned memory holds both vectors and all partial sums.
 ///
 /// Accuracy: at most error_bound(a, b) (reference.hpp) from the exact sum. Where products and sums
 /// are whole numbers below 2^24, nothing is rounded and the result is exact.
