@@ -80,7 +80,7 @@ def measure(
         for exercise in exercises
     ]
     found: Dict[Tuple[str, str, str], Result] = {}
-    libraries: Dict[Tuple[str, str, str], List[float]] = {}
+    libraries: Dict[Tuple[str, str, str], Dict[str, List[float]]] = {}
     cases: List[_Case] = []
     turns = 0
     with tempfile.TemporaryDirectory(prefix="lab-bench-") as folder:
@@ -96,9 +96,12 @@ def measure(
                 (case.exercise.full_name, case.arguments) for case in cases if not case.was_run
             }
             for key, result in found.items():
-                if key in libraries:
-                    times = sorted(libraries[key])
-                    result.library_ms = times[len(times) // 2]
+                for name, times in libraries.get(key, {}).items():
+                    middle = sorted(times)[len(times) // 2]
+                    if name == result.library:
+                        result.library_ms = middle
+                    else:
+                        result.others[name] = middle
             order = {exercise.full_name: number for number, exercise in enumerate(exercises)}
             whole = [
                 each for each in found.values() if (each.exercise, each.arguments) not in waiting
@@ -113,7 +116,7 @@ def _run_round(
     repeat: int,
     folder: Path,
     found: Dict[Tuple[str, str, str], Result],
-    libraries: Dict[Tuple[str, str, str], List[float]],
+    libraries: Dict[Tuple[str, str, str], Dict[str, List[float]]],
 ) -> None:
     """Runs each case once. Those that fail leave `cases` and `found`."""
     progress = Progress(f"round {turn + 1} of {report.rounds}:")
@@ -202,7 +205,7 @@ def _take(
     case: _Case,
     events: Sequence[Dict[str, Any]],
     found: Dict[Tuple[str, str, str], Result],
-    libraries: Dict[Tuple[str, str, str], List[float]],
+    libraries: Dict[Tuple[str, str, str], Dict[str, List[float]]],
 ) -> None:
     """Adds a run's samples to the results."""
     count, key = 0, ("", "", "")
@@ -227,8 +230,8 @@ def _take(
             result.samples_ms += event["ms"]
             result.limit = max(result.limit, event.get("limit", 0))
         elif event["event"] == "library" and key in found:
-            found[key].library = event["name"]
-            libraries.setdefault(key, []).append(event["ms"])
+            found[key].library = found[key].library or event["name"]  # the first one it names
+            libraries.setdefault(key, {}).setdefault(event["name"], []).append(event["ms"])
 
 
 # --- where it is measured ------------------------------------------------------------------------

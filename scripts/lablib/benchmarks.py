@@ -34,6 +34,7 @@ class Result:
     limit: float = 0  # the device's copy bandwidth in bytes per second; 0: not said
     library: str = ""
     library_ms: float = 0
+    others: Dict[str, float] = field(default_factory=dict)  # further marks of the program, in ms
 
     @property
     def key(self) -> Tuple[str, str, str]:
@@ -190,7 +191,10 @@ def rows(results: Sequence[Result], cpu_device: bool) -> List[Tuple[str, ...]]:
         lower, upper = result.quartiles_ms
         rated = result.unit and not cpu_device
         rate = scales[result.unit].text(result.rate) if rated else ""
-        library = percent(result.of_library)
+        marks = [(result.library, result.library_ms), *result.others.items()]
+        library = ", ".join(
+            f"{percent(ms / result.median_ms)} ({name})" for name, ms in marks if name
+        )
         found.append(
             (
                 result.step,
@@ -199,7 +203,7 @@ def rows(results: Sequence[Result], cpu_device: bool) -> List[Tuple[str, ...]]:
                 f"{milliseconds(lower)} to {milliseconds(upper)}",
                 rate,
                 "" if cpu_device else percent(result.of_limit),
-                f"{library} ({result.library})" if library and not cpu_device else "",
+                "" if cpu_device else library,
             )
         )
     return found

@@ -240,6 +240,15 @@ class BenchTest(LabTest):
         libraries = [rows[step]["library"] for step in ("first", "first (2)")]
         self.assertEqual(["", "cublasSdot"], libraries)
 
+    def test_a_program_may_name_several_marks(self):
+        self.write_program('events.append({"event": "library", "name": "reading", "ms": 0.25})')
+        done = self.bench("--json", str(self.file), "--rounds", "1")
+        self.assert_status(0, done)
+        row = {row["step"]: row for row in self.measured()["results"]}["second"]
+        self.assertEqual(("cublasSdot", 0.5), (row["library"], row["library_ms"]))
+        self.assertEqual({"reading": 0.25}, row["others"])
+        self.assertIn("50 % (cublasSdot), 25 % (reading)", done.stdout)
+
     def test_mistakes_on_the_command_line(self):
         broken = self.root / "broken.json"
         broken.write_text("{")

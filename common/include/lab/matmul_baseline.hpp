@@ -30,6 +30,11 @@ std::optional<float> library_matmul_milliseconds(
     std::span<const float> a, std::span<const float> b, std::size_t m, std::size_t n, std::size_t k,
     library_arithmetic arithmetic = library_arithmetic::fp32, library_b stored = library_b::k_rows);
 
+/// The same in float (fp32), by the fastest of the kernels that cuBLASLt's heuristics propose: all
+/// of them are tried, which a program that multiplies often can afford.
+std::optional<float> fastest_matmul_milliseconds(std::span<const float> a, std::span<const float> b,
+                                                 std::size_t m, std::size_t n, std::size_t k);
+
 /// The same in double, by cublasDgemm.
 std::optional<float> library_matmul_milliseconds(std::span<const double> a,
                                                  std::span<const double> b, std::size_t m,

@@ -24,6 +24,11 @@ std::optional<float> library_matmul_milliseconds(std::span<const float> a, std::
   return no_mark(a.size(), b.size(), m, n, k);
 }
 
+std::optional<float> fastest_matmul_milliseconds(std::span<const float> a, std::span<const float> b,
+                                                 std::size_t m, std::size_t n, std::size_t k) {
+  return no_mark(a.size(), b.size(), m, n, k);
+}
+
 std::optional<float> library_matmul_milliseconds(std::span<const double> a,
                                                  std::span<const double> b, std::size_t m,
                                                  std::size_t n, std::size_t k) {

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <vector>
 
+#include "lab/bare_kernels.hpp"
 #include "lab/command_line.hpp"
 #include "lab/random.hpp"
 #include "reference.hpp"
@@ -71,8 +72,10 @@ int main(int argc, char** argv) {
     print_some(a, b, result.sum);
     if (!program.verdict(lab::compare_exact(result.sum, lab::vector_add::reference(a, b))))
       return false;
-    program.report_kernel([&] { return lab::vector_add::add(chosen_step, a, b).kernel_ms; },
-                          {.bytes = 3.0 * static_cast<double>(size) * sizeof(float)});
+    const auto time =
+        program.report_kernel([&] { return lab::vector_add::add(chosen_step, a, b).kernel_ms; },
+                              {.bytes = 3.0 * static_cast<double>(size) * sizeof(float)});
+    program.report_library("a bare float4 kernel", lab::bare_add_milliseconds(size), time);
     return true;
   });
 }

@@ -11,6 +11,7 @@
 
 #include "data.hpp"
 #include "histogram.hpp"
+#include "lab/bare_kernels.hpp"
 #include "lab/command_line.hpp"
 #include "lab/device_limits.hpp"
 #include "lab/histogram_baseline.hpp"
@@ -65,6 +66,7 @@ int main(int argc, char** argv) {
                                             {.bytes = static_cast<double>(size)});
     program.report_library("cub::DeviceHistogram", lab::library_histogram_milliseconds(bytes),
                            time);
+    program.report_library("reading alone", lab::reading_milliseconds(size), time);
     return true;
   });
 }
