@@ -791,6 +791,22 @@ TEST(Refusal, NotOfABraceThatIsOpenedInOneOfTwoWays) {
       problems("#ifdef A\nvoid f() {\n#else\nvoid f(int) {\n#endif\n}\nvoid g() {\n}\n").empty());
 }
 
+TEST(Refusal, NotOfBracesThatMacrosOpenAndClose) {
+  const std::string launch = "void launch() {\n  k<<<1, 2>>>();\n}\n";
+  EXPECT_TRUE(problems("#define END }\n__global__ void k() {\nEND\n" + launch).empty());
+  EXPECT_TRUE(problems("#define BODY {\n__global__ void k() BODY\n}\n" + launch).empty());
+  EXPECT_TRUE(problems("#define BEGIN {\n#define STOP }\n__global__ void k() BEGIN STOP\n" + launch)
+                  .empty());
+  EXPECT_TRUE(problems("#define EACH(i, n) for (int i = 0; i < n; ++i) {\n#define END_EACH }\n"
+                       "__global__ void k() {\n  EACH(i, 4) f(i); END_EACH\n}\n" +
+                       launch)
+                  .empty());
+  expect_problem("#define BOTH {}\n__global__ void k() {\n  if (f()) BOTH\n" + launch, 4,
+                 "`}` is missing above this line: the `{` of line 2 is still open");
+  expect_problem("#define BEGIN {\n#define STOP }\n__global__ void k() BEGIN k<<<1, 2>>>(); STOP\n",
+                 3, "a kernel launches another kernel");
+}
+
 TEST(Refusal, OfALaunchInAKernel) {
   const std::string reason = "a kernel launches another kernel (dynamic parallelism)";
   for (const std::string head :

@@ -17,7 +17,8 @@ bool branches_are_balanced(const stretch& s) {
   std::size_t i = 0;
   for (const directive& d : s.file.parts.directives) {
     for (; i < d.position; ++i)
-      if (!open.empty()) open.back() += s.ts[i].is("{") ? 1 : s.ts[i].is("}") ? -1 : 0;
+      for (const char brace : braces_of(s.ts, i, s.file.unmatched))
+        if (!open.empty()) open.back() += brace == '{' ? 1 : -1;
     const bool begins = d.name.substr(0, 2) == "if";
     const bool ends = d.name == "endif" || d.name.substr(0, 2) == "el";
     if (ends && !open.empty()) {
@@ -45,8 +46,12 @@ bool report_open_brace(const stretch& s) {
       next = &t;
       from = s.ts[open.back()].line;
     }
-    if (t.is("{")) open.push_back(i);
-    if (t.is("}") && !open.empty()) open.pop_back();
+    for (const char brace : braces_of(s.ts, i, s.file.unmatched)) {
+      if (brace == '{')
+        open.push_back(i);
+      else if (!open.empty())
+        open.pop_back();
+    }
   }
   if (next == nullptr || open.empty() || !branches_are_balanced(s)) return false;
   s.report(next->line, "a `}` is missing above this line: the `{` of line " + std::to_string(from) +

@@ -17,8 +17,9 @@ constexpr std::size_t kLongestHeader = 4096;  // tokens
 /// Follows the braces of a file. Conditional branches start from the same place each.
 class scope_walk {
  public:
-  scope_walk(const source_tokens& source, std::vector<scope>& scopes)
-      : ts_(source.code), source_(source), scopes_(scopes) {
+  scope_walk(const source_tokens& source, const std::map<std::string_view, std::string>& unmatched,
+             std::vector<scope>& scopes)
+      : ts_(source.code), source_(source), unmatched_(unmatched), scopes_(scopes) {
     scopes_.emplace_back();
   }
 
@@ -34,8 +35,7 @@ class scope_walk {
       if (ts_[i].is("(")) ++state_.parentheses;
       if (ts_[i].is(")")) state_.parentheses = std::max(0, state_.parentheses - 1);
       if (ts_[i].is(";") && state_.parentheses == 0) state_.header = i + 1;
-      if (ts_[i].is("{")) open(i);
-      if (ts_[i].is("}")) close(i);
+      for (const char brace : braces_of(ts_, i, unmatched_)) brace == '{' ? open(i) : close(i);
     }
     return places;
   }
@@ -193,6 +193,7 @@ class scope_walk {
 
   const tokens& ts_;
   const source_tokens& source_;
+  const std::map<std::string_view, std::string>& unmatched_;
   std::vector<scope>& scopes_;
   state state_;
   std::vector<state> saved_;
@@ -220,10 +221,38 @@ bool declares(const tokens& ts, std::size_t i) {
   return !(is(ts, start, "template") && !is(ts, start + 1, "<"));
 }
 
+std::map<std::string_view, std::string> unmatched_braces(const std::vector<directive>& directives) {
+  std::map<std::string_view, std::string> found;
+  for (const directive& d : directives) {
+    if (d.name != "define" || d.dead) continue;
+    std::string braces;
+    int open = 0, deepest = 0;
+    for (const token& t : d.tokens) {
+      if (!t.is("{") && !t.is("}")) continue;
+      braces += t.text;
+      open += t.is("{") ? 1 : -1;
+      deepest = std::min(deepest, open);
+    }
+    if (open != 0 || deepest != 0) found[d.macro] = braces;
+  }
+  return found;
+}
+
 }  // namespace
 
+std::string_view braces_of(const std::vector<token>& code, std::size_t i,
+                           const std::map<std::string_view, std::string>& unmatched) {
+  if (code[i].is("{") || code[i].is("}")) return code[i].text;
+  if (unmatched.empty() || code[i].kind != token_kind::identifier) return {};
+  const auto macro = unmatched.find(code[i].text);
+  return macro == unmatched.end() ? std::string_view{} : macro->second;
+}
+
 source_file::source_file(std::string_view text)
-    : source(text), parts(cut(text)), places(scope_walk(parts, scopes).run()) {}
+    : source(text),
+      parts(cut(text)),
+      unmatched(unmatched_braces(parts.directives)),
+      places(scope_walk(parts, unmatched, scopes).run()) {}
 
 void collect_kernels(source_file& file, kernel_names& names) {
   const tokens& ts = file.parts.code;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -47,10 +48,17 @@ struct source_file {
 
   std::string_view source;
   source_tokens parts;
-  std::vector<scope> scopes;                  // the first is the file
-  std::vector<std::uint32_t> places;          // the scope of each token of the code
-  std::set<std::size_t> kernel_declarations;  // which tokens of the code
+  std::map<std::string_view, std::string> unmatched;  // see braces_of()
+  std::vector<scope> scopes;                          // the first is the file
+  std::vector<std::uint32_t> places;                  // the scope of each token of the code
+  std::set<std::size_t> kernel_declarations;          // which tokens of the code
 };
+
+/// The braces that the token i of a file's code stands for: its own one, or those of a macro of the
+/// file that opens what it does not close, or closes what it did not open. `unmatched`: these
+/// macros, each with its braces in their order.
+std::string_view braces_of(const std::vector<token>& code, std::size_t i,
+                           const std::map<std::string_view, std::string>& unmatched);
 
 /// Adds the kernels that a file declares.
 void collect_kernels(source_file& file, kernel_names& names);
