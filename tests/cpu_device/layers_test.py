@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: The CUDA Labs authors
 # SPDX-License-Identifier: Apache-2.0
 """The CPU device's layers: nothing includes or links upwards, no files include each other in a
-circle, and every function of the runtime API goes through the wrapper of api/calls.hpp.
+circle (the headers and the rewriter are looked at, too), and every function of the runtime API goes
+through the wrapper of api/calls.hpp.
 
     layers_test.py FOLDER_OF_THE_CPU_DEVICE NM ARCHIVE…
 
@@ -21,7 +22,7 @@ from pathlib import Path
 # From the bottom to the top: a layer uses those before it.
 LAYERS = ["base", "engine", "observers", "context", "api", "libraries"]
 
-INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
+INCLUDE = re.compile(r'^ *# *include *(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
 FUNCTION = re.compile(r"^cudaError_t (cuda\w+)\(([^{;]*)\) \{(.*?)(?:^\}| \}$)", re.M | re.S)
 DECLARED = re.compile(r"^(?:inline )?cudaError_t (cuda\w+)\(", re.M)
 ROW = re.compile(r"^  X\((\w+),", re.M)
@@ -44,18 +45,20 @@ MADE_OF_OTHERS = {
 }
 
 
-def includes(source: Path) -> dict[str, list[str]]:
-    """What each file includes of the others, by paths below `source`."""
-    files = [p for p in source.rglob("*") if p.suffix in (".cpp", ".hpp")]
+def includes(root: Path, *folders: str) -> dict[str, list[str]]:
+    """What each file below the folders includes of the others, by paths below `root`."""
+    root = root.resolve()
+    places = [root, *(root / folder for folder in folders)]
     found = {}
-    for file in files:
+    for file in sorted({p for place in places[1:] for p in place.rglob("*") if p.is_file()}):
         names = []
-        for name in INCLUDE.findall(file.read_text(encoding="utf-8")):
-            for place in (source / name, file.parent / name):
-                if place.is_file():
-                    names.append(str(place.relative_to(source)))
+        for quoted, name in INCLUDE.findall(file.read_text(encoding="utf-8")):
+            for place in [file.parent, *places] if quoted else places:
+                if (place / (quoted or name)).is_file():
+                    path = (place / (quoted or name)).resolve()
+                    names.append(str(path.relative_to(root)))
                     break
-        found[str(file.relative_to(source))] = names
+        found[str(file.relative_to(root))] = names
     return found
 
 
@@ -146,10 +149,13 @@ class Layers(unittest.TestCase):
     archives: list[str]
 
     def test_no_include_goes_up(self) -> None:
-        self.assertEqual(upward_includes(includes(self.root / "src")), [])
+        self.assertEqual(upward_includes(includes(self.root / "src", ".")), [])
 
     def test_no_files_include_each_other(self) -> None:
-        self.assertEqual(circle(includes(self.root / "src")), [])
+        found = includes(self.root, "src", "include", "rewriter")
+        for known in ("src/api/calls.hpp", "include/cuda/barrier", "rewriter/tokens.hpp"):
+            self.assertIn(known, found)
+        self.assertEqual(circle(found), [])
 
     def test_no_link_goes_up(self) -> None:
         self.assertEqual(upward_links(self.nm, self.archives), [])
@@ -176,13 +182,30 @@ class TheTestItself(unittest.TestCase):
         self.write("api/b.hpp", '#include "base/c.hpp"\n')
         self.write("base/c.hpp", "")
         self.assertEqual(
-            upward_includes(includes(self.root)), ["base/a.cpp includes api/b.hpp"]
+            upward_includes(includes(self.root, ".")), ["base/a.cpp includes api/b.hpp"]
         )
 
     def test_sees_a_circle(self) -> None:
         self.write("api/a.hpp", '#include "b.hpp"\n')
         self.write("api/b.hpp", '#include "api/a.hpp"\n')
-        self.assertEqual(circle(includes(self.root)), ["api/a.hpp", "api/b.hpp"])
+        self.assertEqual(circle(includes(self.root, ".")), ["api/a.hpp", "api/b.hpp"])
+
+    def test_sees_a_circle_of_headers_of_which_one_has_no_suffix(self) -> None:
+        self.write("include/cuda/a", "#if X\n#  include <b.h>\n#endif\n#include <atomic>\n")
+        self.write("include/b.h", "#include <cuda/a>\n")
+        self.write("src/base/c.hpp", "#include <b.h>\n")
+        self.assertEqual(
+            circle(includes(self.root, "src", "include")), ["include/b.h", "include/cuda/a"]
+        )
+
+    def test_sees_a_circle_across_folders(self) -> None:
+        self.write("rewriter/a.hpp", '#include "b.hpp"\n')
+        self.write("rewriter/b.hpp", "#include <c.h>\n")
+        self.write("include/c.h", '#include "../rewriter/a.hpp"\n')
+        self.assertEqual(
+            circle(includes(self.root, "include", "rewriter")),
+            ["include/c.h", "rewriter/a.hpp", "rewriter/b.hpp"],
+        )
 
     def test_sees_functions_that_go_around_the_wrapper(self) -> None:
         self.write("src/api/call_table.hpp", "  X(cudaA, none, 1)\n  X(cudaB, none, 1)\n")
