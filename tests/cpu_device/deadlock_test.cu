@@ -8,6 +8,7 @@
 #include <cpu_device.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <string>
@@ -39,6 +40,18 @@ TEST(Deadlock, TwoBlocksThatWaitForEachOther) {
                                          cudaErrorLaunchTimeout);
   expect_text(text, "deadlock in kernel each_waits_for_the_other (launched at deadlock_test.cu:");
   expect_text(text, "2 blocks (0-1): 1 thread (0) waits in a loop at deadlock_test.cu:");
+}
+
+// It takes a second in which nothing new happens. The time limit is 30 seconds; half of it leaves
+// room for a busy machine.
+TEST(Deadlock, IsReportedLongBeforeTheTimeLimit) {
+  const device_array<int> flags(2, 0);
+  const auto begin = std::chrono::steady_clock::now();
+  const std::string text = expect_report([&] { each_waits_for_the_other<<<2, 1>>>(flags.data()); },
+                                         cudaErrorLaunchTimeout);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  expect_text(text, "deadlock in kernel");
+  EXPECT_LT(took.count(), 15.0) << "seconds";
 }
 
 __global__ void one_spins(volatile int* flag) {
