@@ -381,11 +381,43 @@ TEST(FindsDeathTest, MemoryThatIsNotFreed) {
   EXPECT_EXIT(leave(true), ::testing::ExitedWithCode(0), "bye\n$");
 }
 
+[[noreturn]] void leave_objects(bool destroy_them) {
+  static int registered[16];
+  cudaStream_t streams[2] = {};
+  cudaEvent_t event = nullptr;
+  cudaMemPool_t pool = nullptr;
+  cudaMemPoolProps properties = {};
+  properties.allocType = cudaMemAllocationTypePinned;
+  properties.location = {cudaMemLocationTypeDevice, 0};
+  for (cudaStream_t& stream : streams) cudaStreamCreate(&stream);
+  cudaEventCreate(&event);
+  cudaMemPoolCreate(&pool, &properties);
+  cudaHostRegister(registered, sizeof registered, cudaHostRegisterDefault);
+  if (destroy_them) {
+    for (cudaStream_t stream : streams) cudaStreamDestroy(stream);
+    cudaEventDestroy(event);
+    cudaMemPoolDestroy(pool);
+    cudaHostUnregister(registered);
+  }
+  std::fprintf(stderr, "bye\n");
+  std::exit(0);
+}
+
+TEST(FindsDeathTest, ObjectsThatAreNotDestroyed) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(leave_objects(false), ::testing::ExitedWithCode(0),
+              "bye\n.*never destroyed: registrations of host memory \\(1\\), memory pools "
+              "\\(1\\), streams \\(2\\), events \\(1\\)\\. Each ");
+  EXPECT_EXIT(leave_objects(true), ::testing::ExitedWithCode(0), "bye\n$");
+}
+
 __global__ void write_nowhere() { *reinterpret_cast<volatile int*>(4) = 1; }
 
 [[noreturn]] void leave_after_a_failure() {
   int* data = nullptr;
+  cudaStream_t stream = nullptr;
   cudaMalloc(&data, 1000);
+  cudaStreamCreate(&stream);
   write_nowhere<<<1, 1>>>();
   cudaDeviceSynchronize();
   cudaFree(data);  // fails, as every call does now

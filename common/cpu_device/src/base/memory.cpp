@@ -106,10 +106,11 @@ void fill_new_memory_with(unsigned char byte) {
 }
 
 void excuse_leaks() { leaks_are_excused.store(true, std::memory_order_relaxed); }
+bool leaks_excused() { return leaks_are_excused.load(std::memory_order_relaxed); }
 
 /// After the last static object is gone, so that those may free what they hold.
 __attribute__((destructor)) void report_leaks() {
-  if (owner != getpid() || leaks_are_excused.load(std::memory_order_relaxed)) return;
+  if (owner != getpid() || leaks_excused()) return;
   const std::shared_lock lock(table_mutex);
   std::size_t bytes = 0, count = 0, open = 0;
   const allocation *first = nullptr, *first_open = nullptr;

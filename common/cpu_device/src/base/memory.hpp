@@ -49,6 +49,7 @@ struct allocation {
 /// A kernel has failed, and what is allocated cannot be given back: nothing is told of it at the
 /// end.
 void excuse_leaks();
+bool leaks_excused();
 
 /// Memory between two pages that cannot be touched; its end is as close to the second one as an
 /// alignment of 256 bytes allows. Filled with 0xFF bytes. Null when there is not enough.

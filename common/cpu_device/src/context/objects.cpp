@@ -3,13 +3,19 @@
 
 #include "context/objects.hpp"
 
+#include <unistd.h>
+
+#include <string>
+
 #include "base/memory.hpp"
+#include "base/report.hpp"
 #include "context/device.hpp"
 
 namespace cpu_device {
 namespace {
 
 constinit const object_keeper* keepers = nullptr;
+const pid_t owner = getpid();  // a forked process has these objects, but need not destroy them
 
 }  // namespace
 
@@ -24,6 +30,27 @@ std::size_t live_objects(object_kind kind) {
   for (const object_keeper* keeper = keepers; keeper != nullptr; keeper = keeper->next)
     if (keeper->kind == kind) count += keeper->count();
   return count;
+}
+
+/// After the last static object is gone, so that those may destroy what they hold. What
+/// base/memory.cpp says of memory is not said again.
+__attribute__((destructor)) void report_objects_left() {
+  if (owner != getpid() || leaks_excused()) return;
+  // A thread that is still inside of a call may never come out of it.
+  const std::unique_lock lock(api_mutex(), std::try_to_lock);
+  if (!lock) return;
+  std::string left;
+  for (int i = 0; i <= static_cast<int>(kLastObjectKind); ++i) {
+    const auto kind = static_cast<object_kind>(i);
+    const std::size_t count = kind == object_kind::opened_memory ? 0 : live_objects(kind);
+    if (count != 0)
+      left += (left.empty() ? "" : ", ") + std::string(name_of(kind)) + " (" +
+              std::to_string(count) + ")";
+  }
+  if (!left.empty())
+    explain("never destroyed: " + left +
+            ". Each cudaStreamCreate needs its cudaStreamDestroy, each cudaHostRegister its "
+            "cudaHostUnregister, and so on, also on the way out of an error.");
 }
 
 const char* name_of(object_kind kind) {
