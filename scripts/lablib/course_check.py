@@ -3,6 +3,7 @@
 
 """`scripts/lab dev check`: whether what an author has changed keeps the course's rules."""
 
+import functools
 import statistics
 import subprocess
 import tempfile
@@ -13,6 +14,7 @@ from lablib import bugs, build, device, mutate, processes, rules, starters, veri
 from lablib.console import say
 from lablib.errors import NOT_POSSIBLE, OK, LabError
 from lablib.exercises import Exercise, find_exercises, resolve_all
+from lablib.grading import compiling, gradable, sandbox
 from lablib.rules import Finding
 
 PROGRAM_LIMIT = 120.0  # seconds for a program with its default size, on a busy machine too
@@ -244,6 +246,7 @@ def _on_device(
                 for bug in bugs.parse(exercise.bugs_file)
                 if bug.caught_by != "compiler"  # its test builds it
             ]
+            targets += compiling.targets(exercise)
         try:
             # There the bugs are, and a warning is an error in the starter too.
             build.build(
@@ -273,7 +276,7 @@ def _finding(root: Path, exercise: Exercise, rule: str, message: str) -> Finding
 def _run(
     root: Path, exercise: Exercise, chosen: device.Device, jobs: Optional[int]
 ) -> List[Finding]:
-    """The solution's tests, the starter's, the bugs; and the program."""
+    """The solution's tests, the starter's, the bugs; the program; and what grades."""
     findings: List[Finding] = []
     preset = build.course_preset(chosen)
     choice = ["-L", f"^{exercise.id.replace('.', '[.]')}$", "-LE", "^lab$"]
@@ -291,4 +294,21 @@ def _run(
         how = "did not end" if outcome.timed_out else f"ended with {outcome.returncode}"
         message = f"the program {program.name} {how} with its default options (see above)"
         findings.append(_finding(root, exercise, "program", message))
+    if chosen.name == "cpu":
+        passed, lines = gradable.try_solution(build.folder(root, preset), exercise, _sandbox())
+        if not passed:
+            print(lines)
+            message = f"{exercise.id} cannot be graded: its solution, in another process than its"
+            message += " tests, does not pass them (see above)"
+            findings.append(_finding(root, exercise, "grading", message))
     return findings
+
+
+@functools.lru_cache(1)
+def _sandbox() -> sandbox.Sandbox:
+    """The one that `grade` takes. What runs in it is the course's own, which may do without."""
+    try:
+        return sandbox.find()
+    except LabError as problem:
+        say(f"{problem} The course's solutions are run without.")
+        return sandbox.NONE

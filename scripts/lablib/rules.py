@@ -34,6 +34,7 @@ from lablib import (
 )
 from lablib.errors import LabError
 from lablib.exercises import Exercise
+from lablib.grading import contracts
 
 COLUMNS = 100  # of a line of Python; clang-format sees to C++
 LEAST_HINTS = 2
@@ -446,6 +447,11 @@ def _contract(root: Path, exercise: Exercise) -> Iterator[Finding]:
     ):
         if not re.search(pattern, comment):
             yield Finding(path, line, "contract", f"the contract {what}")
+    try:
+        contracts.read(header)
+    except contracts.NotUnderstood as problem:
+        message = str(problem).replace(str(header), header.name)
+        yield Finding(path, line, "grading", f"{exercise.id} cannot be graded: {message}")
 
 
 def _hints(root: Path, exercise: Exercise) -> Iterator[Finding]:

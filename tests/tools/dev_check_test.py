@@ -310,6 +310,17 @@ class ExerciseRulesTest(Course):
         self.path("contract").write_text(re.sub(r"(?m)^/// .*\n|^///\n", "", text))
         self.assert_finds(r"first_sum.hpp:\d+: contract: .*no doc comment")
 
+    def test_a_contract_that_cannot_cross_to_another_process(self):
+        text = self.path("contract").read_text()
+        own = "struct not_possible : std::runtime_error { explicit not_possible(int line); };\n"
+        self.edit("contract", "namespace lab::first_sum {\n", f"namespace lab::first_sum {{\n{own}")
+        self.assert_finds(
+            r"^labs/.*/first_sum.hpp:\d+: grading: 05.1 cannot be graded: the exception"
+            " not_possible cannot cross: nothing says how to make one$"
+        )
+        self.path("contract").write_text(re.sub(r"(?ms)^result twice.*?;\n", "", text))
+        self.assert_finds(": grading: 05.1 cannot be graded: first_sum.hpp declares no function$")
+
     def test_hints(self):
         self.path("hints").write_text("# H\n\n## 1. Why?\n\nBecause?\n\nSo.\n")
         self.assert_finds("hints.md:1: hints: 1 hints")
@@ -502,6 +513,8 @@ class BuildTest(Course):
         for kind in ("lab", "solution"):
             self.program(f"{kind}.05.1", "exit 0\n")
             self.gtest(f"{kind}_test.05.1", ["A"])
+        gtest_program(self.root / "programs/grader.05.1", ["A"])
+        self.program("worker.05.1", "exit 0\n")
         for bug in re.findall(r"(?m)^bug: (\w+)", self.path("bugs").read_text()):
             gtest_program(self.root / "programs" / f"bug.05.1.{bug}", ["A"])
         self.edit("solution", "every thread doubles", "each thread doubles")
@@ -540,6 +553,19 @@ class BuildTest(Course):
         )
         self.program("solution.05.1", "exit 77\n")
         self.assert_clean("--jobs", "2")
+
+    def test_what_passes_in_one_process_and_not_in_two_is_found(self):
+        says = """fails("'f' has no 'g'", file="first_sum_test.cpp", line=7)"""
+        gtest_program(self.root / "programs/grader.05.1", ["A", "B"], says)
+        self.assert_finds(
+            r"  Suite.A: .*'f' has no 'g'(?s:.*)"
+            r"^solutions/.*: grading: 05.1 cannot be graded: its solution, in another process than"
+            r" its tests, does not pass them \(see above\)",
+            "--jobs",
+            "2",
+        )
+        gtest_program(self.root / "programs/grader.05.1", ["A"], "crashes(11)")
+        self.assert_finds("grading: 05.1 cannot be graded", "--jobs", "2")
 
     def test_nvcc_is_asked_only_where_that_is_wanted(self):
         script(self.bin / "nvcc", "#!/bin/sh\n")
