@@ -605,6 +605,24 @@ class ReportsTest(Folder):
     def test_no_class_is_a_class(self):
         self.assertIn("0 submissions", reports.class_page({}, self.exercises, "bubblewrap"))
 
+    def test_the_page_shows_how_the_points_are_distributed(self):
+        def shown(points):
+            table = {f"s{i}": {"05.1": record(points=each)} for i, each in enumerate(points)}
+            text = reports.class_page(table, self.exercises, "bubblewrap")
+            self.assertNotIn("<script", text)
+            row = r"<tr><td>([^<]+)</td><td class=points>(\d+)</td><td><div .* (\d+)%"
+            return {span: (int(count), int(bar)) for span, count, bar in re.findall(row, text)}
+
+        self.assertEqual(shown([]), {})
+        one = {span: each for span, each in shown([70.0]).items() if each != (0, 0)}
+        self.assertEqual(one, {"70 to less than 80": (1, 100)})
+        few = shown([0.0, 9.9, 10.0, 30 * 0.1 * 10, 89.9, 90.0, 100.0, 100.0])
+        self.assertEqual(len(few), 10)
+        self.assertEqual([few["0 to less than 10"], few["10 to less than 20"]], [(2, 67), (1, 33)])
+        self.assertEqual([few["30 to less than 40"], few["90 to 100"]], [(1, 33), (3, 100)])
+        many = shown([i / 5 for i in range(500)])
+        self.assertEqual(sum(count for count, _ in many.values()), 500)
+
     def test_one_is_no_plural(self):
         one = {"Ann": {"05.1": record()}}
         self.assertIn("<p>1 submission.</p>", reports.class_page(one, self.exercises, "bubblewrap"))

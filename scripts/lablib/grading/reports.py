@@ -24,6 +24,7 @@ td.points { text-align: end; font-variant-numeric: tabular-nums; white-space: no
 pre { background: #f3f3f3; padding: .8rem; overflow-x: auto; white-space: pre-wrap; }
 .note { border-inline-start: .3rem solid #b36b00; padding-inline-start: .8rem; }
 .scroll { overflow-x: auto; }
+.bar { background: #3a6ea5; block-size: 1rem; }
 """
 
 
@@ -218,9 +219,30 @@ def class_page(table: Table, exercises: Sequence[Exercise], place: str, title: s
             f"<td class=points>{shown_points(total(records))}</td></tr>"
         )
     body.append(_scrolling("Points", rows))
+    body += _distribution(table)
     for exercise in exercises:
         body += _what_failed(exercise, table)
     return _document(title or "The class", body)
+
+
+def _distribution(table: Table) -> List[str]:
+    """How many submissions have which tenth of the points; whoever has all is in the last one."""
+    counts = [0] * 10
+    full = 0.0
+    for records in table.values():
+        full = sum(float(record["of"]) for record in records.values())  # the same for everybody
+        share = total(records) / full if full else 0.0
+        counts[min(int(10 * share + 1e-9), 9)] += 1
+    if not full:
+        return []
+    rows = ["<tr><th>points</th><th>submissions</th><th></th></tr>"]
+    for i, count in enumerate(counts):
+        least, end = (shown_points(full * tenth / 10) for tenth in (i, i + 1))
+        span = f"{least} to {'less than ' if i < 9 else ''}{end}"
+        bar = f'<div class="bar" style="inline-size: {100 * count / max(counts):.0f}%"></div>'
+        rows.append(f"<tr><td>{span}</td><td class=points>{count}</td><td>{bar}</td></tr>")
+    title = "Distribution of points"
+    return [f"<h2>{title}</h2>", _scrolling(title, rows)]
 
 
 def _cell(record: Record) -> str:
