@@ -20,7 +20,8 @@ def _edition_arguments(parser: Parser) -> None:
         "--without",
         default="solutions,bugs,answers",
         metavar="PART,PART…",
-        help=f"what students do not get: {','.join(export.PARTS)} by default",
+        help=f"what students do not get: {','.join(export.PARTS)} by default; the bugs are the"
+        " wrong versions, with the idea behind each",
     )
 
 
