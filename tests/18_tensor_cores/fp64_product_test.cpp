@@ -35,6 +35,7 @@ namespace {
 
 using lab::fp64_product::check;
 using lab::fp64_product::kDefaultSize;
+using lab::fp64_product::largest_errors;
 using lab::fp64_product::multiply;
 using lab::fp64_product::random_doubles;
 using lab::fp64_product::shape;
@@ -231,6 +232,22 @@ TEST_P(EachStep, MultipliesWhatIsThereNow) {
   // The same shape twice: a result left in memory that is given out again would be wrong.
   EXPECT_TRUE(is_right(which(), {50, 60, 70}, 1));
   EXPECT_TRUE(is_right(which(), {50, 60, 70}, 2));
+}
+
+// --- the errors that the program prints ----------------------------------------------------------
+
+TEST(Reference, SeesErrorsThatASumInDoubleDoesNot) {
+  // 1 + 2^-60, of which C has the 1 alone.
+  const std::vector<double> a{1, 0x1p-30}, b{1, 0x1p-30}, c{1};
+  EXPECT_EQ(largest_errors(c, a, b, {1, 1, 2}).of_sizes, 0x1p-60);
+  // (1 + 2^-30)^2 is 1 + 2^-29 + 2^-60.
+  const std::vector<double> x{1 + 0x1p-30}, square{1 + 0x1p-29};
+  EXPECT_DOUBLE_EQ(largest_errors(square, x, x, {1, 1, 1}).of_sizes, 0x1p-60 / square[0]);
+  // What cancels out is missing in C, not in sum |a * b|.
+  const std::vector<double> signs{1, 1}, near{1, -1 + 0x1p-40}, nothing{0};
+  const auto errors = largest_errors(nothing, signs, near, {1, 1, 2});
+  EXPECT_DOUBLE_EQ(errors.of_sizes, 0x1p-40 / (2 - 0x1p-40));
+  EXPECT_EQ(errors.of_result, 1);
 }
 
 // --- refusals ------------------------------------------------------------------------------------

@@ -46,9 +46,11 @@ int main(int argc, char** argv) {
     const auto result = lab::fp64_product::multiply(chosen_step, a, b, shape);
     std::printf("step %s, C(%zu x %zu) = A(%zu x %zu) B(%zu x %zu)\n", program.step_name().c_str(),
                 shape.m, shape.n, shape.m, shape.k, shape.k, shape.n);
-    if (!program.verdict(lab::fp64_product::check(result.c, a, b, shape,
-                                                  lab::row_stride(shape.m, shape.n * shape.k))))
-      return false;
+    const std::size_t stride = lab::row_stride(shape.m, shape.n * shape.k);
+    if (!program.verdict(lab::fp64_product::check(result.c, a, b, shape, stride))) return false;
+    const auto errors = lab::fp64_product::largest_errors(result.c, a, b, shape, 8 * stride);
+    std::printf("largest error: %.2g of sum |a * b|, and at most %.2g may be; %.2g of C itself\n",
+                errors.of_sizes, (static_cast<double>(shape.k) + 1) * 0x1p-53, errors.of_result);
     const double operations = 2.0 * static_cast<double>(shape.m) * static_cast<double>(shape.n) *
                               static_cast<double>(shape.k);
     const auto time = program.report_kernel(

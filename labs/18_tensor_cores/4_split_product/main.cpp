@@ -3,6 +3,7 @@
 
 // 18.4 split_product: the program.
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
@@ -18,7 +19,7 @@
 
 namespace {
 
-enum class elements { random, positive, cancelling, wide };
+enum class elements { random, positive, cancelling, wide, adversarial };
 
 /// Matrices with such elements.
 void make(elements which, std::vector<float>& a, std::vector<float>& b, std::size_t k,
@@ -39,6 +40,13 @@ void make(elements which, std::vector<float>& a, std::vector<float>& b, std::siz
       a[i] = std::ldexp(a[i], static_cast<int>(i * 37 % 121) - 60);
     for (std::size_t i = 0; i < b.size(); ++i)
       b[i] = std::ldexp(b[i], static_cast<int>(i * 53 % 121) - 60);
+  }
+  if (which == elements::adversarial) {
+    // 1 + 2^-8, less a little: the pieces are 1, almost 2^-8 and almost 2^-17, all positive. So all
+    // elements are rounded down, by almost as much as any float may be, and no errors cancel out.
+    constexpr float kHardToSplit = 1 + 255 * 0x1p-16F + 0x1p-17F - 0x1p-23F;
+    std::fill(a.begin(), a.end(), kHardToSplit);
+    std::fill(b.begin(), b.end(), kHardToSplit);
   }
 }
 
@@ -64,7 +72,8 @@ int main(int argc, char** argv) {
       {{"random", elements::random, "from -1 to 1"},
        {"positive", elements::positive, "from 1 to 2: nothing cancels out"},
        {"cancelling", elements::cancelling, "sums of products that almost cancel out"},
-       {"wide", elements::wide, "with exponents from -60 to 60"}},
+       {"wide", elements::wide, "with exponents from -60 to 60"},
+       {"adversarial", elements::adversarial, "all are rounded down, by almost as much as can be"}},
       elements::random, "what the matrices hold");
   const auto& chosen_step = program.add_step<step>(
       {{"one_product", step::one_product, "floats are rounded to bfloat16"},
