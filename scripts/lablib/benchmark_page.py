@@ -50,7 +50,12 @@ between host and device are not in it, unless a kernel itself reads host memory 
 12.1 and 12.3) or runs between its copies (`staged` of 12.1 and 12.2). A `+` behind a commit: not
 all of the files had been committed.
 
-What uses several devices was measured on two or four; with eight, nothing has been measured here.
+All samples are warm: the kernel has run before, and nothing empties the caches between two samples.
+So data that fit into the second-level cache (50 MB of an H100, 60 MB of an H200) may still be
+there.
+
+What uses several devices was measured on two, or on four H100; four H200 have not been measured.
+With eight, nothing has been measured here.
 
 Until 2026-11-25 a library's calls were timed one by one, which charges each with its launch. For
 a call of less than half a millisecond that is too much, so no share is given there.
