@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "fault_tests.hpp"
+#include "full_size.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
 #include "lab_testing.hpp"
@@ -31,6 +32,7 @@ using lab::monte_carlo_pi::count_hits;
 using lab::monte_carlo_pi::draw;
 using lab::monte_carlo_pi::estimate;
 using lab::monte_carlo_pi::grid;
+using lab::monte_carlo_pi::kDefaultPoints;
 using lab::monte_carlo_pi::kFirst;
 using lab::monte_carlo_pi::kGamma;
 using lab::monte_carlo_pi::kMostPoints;
@@ -40,6 +42,7 @@ using lab::monte_carlo_pi::reference_number;
 using lab::monte_carlo_pi::sigma;
 using lab::monte_carlo_pi::step;
 using lab::testing::at_other_sizes;
+using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::work_of;
 using numbers = std::vector<std::uint64_t>;
@@ -187,6 +190,14 @@ TEST_P(EachStep, GivesTheSameHitsInEveryGrid) {
     EXPECT_TRUE(wanted.blocks == 0 || result.launched.blocks == wanted.blocks);
     EXPECT_EQ(result.launched.threads, wanted.threads == 0 ? 256 : wanted.threads);
   }
+}
+
+TEST_P(EachStep, CountsEveryHitOfTheProgramsPoints) {
+  expect_at_full_size([&] {
+    const auto result = count_hits(which(), kDefaultPoints, 10);
+    EXPECT_EQ(result.hits, reference_hits(kDefaultPoints, 10));
+    EXPECT_EQ(result.atomics, claimed_atomics(which(), result));
+  });
 }
 
 /// The seed whose number 0 is `bits`: what mix() does is undone.

@@ -33,7 +33,8 @@ std::int64_t cell_of(std::uint64_t number) { return static_cast<std::int64_t>(nu
 int main(int argc, char** argv) {
   lab::program program("10.3_monte_carlo_pi",
                        "Pi by random points, with fewer and fewer atomic additions.");
-  std::size_t size = lab::on_cpu_device() ? std::size_t{1} << 22 : std::size_t{1} << 28;
+  std::size_t size =
+      lab::on_cpu_device() ? lab::monte_carlo_pi::kDefaultPoints : std::size_t{1} << 28;
   std::size_t blocks = 0, threads = 0;
   program.add_size("--size", size, "number of points").at_most(lab::monte_carlo_pi::kMostPoints);
   program.add_size("--blocks", blocks, "blocks; 0: as many as the device runs at once")

@@ -10,6 +10,9 @@
 
 namespace lab::monte_carlo_pi {
 
+/// The program's points on the CPU device unless it is told otherwise.
+inline constexpr std::size_t kDefaultPoints = std::size_t{1} << 22;
+
 /// The numbers 0, 1, 2, … of a seed are 64 random bits each, and number k can be computed without
 /// the numbers before it:
 ///
