@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "fault_tests.hpp"
+#include "full_size.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
@@ -25,6 +26,7 @@ using lab::julia_set::reference;
 using lab::julia_set::step;
 using lab::julia_set::view;
 using lab::testing::at_other_sizes;
+using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
@@ -118,6 +120,10 @@ TEST_P(EachStep, DrawsAGoodPartOfTheBooksPicture) {
   const auto members = std::ranges::count(iterations, what.max_iterations);
   EXPECT_GT(members, 160 * 160 / 50);
   EXPECT_LT(members, 160 * 160 / 10);
+}
+
+TEST_P(EachStep, DrawsTheBooksPictureAtTheProgramsSize) {
+  expect_at_full_size([&] { return is_exact(which(), view{}); });
 }
 
 TEST_P(EachStep, FindsTheWholeDiscForCZero) {
