@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "fault_tests.hpp"
+#include "full_size.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
@@ -20,9 +21,12 @@
 namespace {
 
 using lab::shared_bitmap::draw;
+using lab::shared_bitmap::kDefaultPeriod;
+using lab::shared_bitmap::kDefaultSize;
 using lab::shared_bitmap::reference;
 using lab::shared_bitmap::sine_wave;
 using lab::testing::at_other_sizes;
+using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
@@ -97,6 +101,14 @@ TEST(Draw, MakesTheBlobsOfTheBook) {
   // The middle of a blob is at (32, 32). Its tile begins at (32, 32), and turned, that is (47, 47).
   EXPECT_EQ(greens[47 * 256 + 47], 255);
   EXPECT_EQ(greens[(47 + 64) * 256 + 47], 0);  // half a period further down it is dark
+}
+
+TEST(Draw, IsExactAtTheProgramsSize) {
+  expect_at_full_size([] {
+    const wave sines = sine_wave(kDefaultPeriod);
+    EXPECT_TRUE(is_right(kDefaultSize, kDefaultSize, sines, sines));
+    EXPECT_TRUE(is_right(kDefaultSize, kDefaultSize, random_wave(101, 5), random_wave(67, 6)));
+  });
 }
 
 TEST(Draw, TurnsATileByHalfATurn) {

@@ -14,7 +14,8 @@
 
 int main(int argc, char** argv) {
   lab::program program("05.3_shared_bitmap", "Draws green blobs through shared memory.");
-  int width = 1024, height = 1024, period = 128;
+  int width = lab::shared_bitmap::kDefaultSize, height = width;
+  int period = lab::shared_bitmap::kDefaultPeriod;
   program.add_number("--width", width, "of the picture, in pixels");
   program.add_number("--height", height, "of the picture, in pixels");
   program.add_number("--period", period, "from blob to blob, in pixels").at_least(1).at_most(1e6);

@@ -9,6 +9,10 @@
 
 namespace lab::shared_bitmap {
 
+/// Width and height of the program's picture, and the period of its waves, unless it is told
+/// otherwise.
+inline constexpr int kDefaultSize = 1024, kDefaultPeriod = 128;
+
 constexpr int kTile = 16;     ///< the picture is made of tiles of kTile x kTile pixels
 constexpr int kBright = 255;  ///< the greatest value of a wave, and of a pixel
 
