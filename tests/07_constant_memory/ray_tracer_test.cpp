@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "fault_tests.hpp"
+#include "full_size.hpp"
 #include "lab/bitmap.hpp"
 #include "lab/closeness.hpp"
 #include "lab/errors.hpp"
@@ -25,6 +26,8 @@
 namespace {
 
 using lab::rgba;
+using lab::ray_tracer::kDefaultSize;
+using lab::ray_tracer::kDefaultSpheres;
 using lab::ray_tracer::kMostInConstantMemory;
 using lab::ray_tracer::reference;
 using lab::ray_tracer::render;
@@ -32,6 +35,7 @@ using lab::ray_tracer::sphere;
 using lab::ray_tracer::step;
 using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
+using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
@@ -235,6 +239,13 @@ TEST_P(EachStep, DrawsAGoodPartOfTheBooksScene) {
   EXPECT_TRUE(matches(lab::compare_exact(picture, reference(scene, 500, 330))));
   EXPECT_GT(black_pixels(picture), 500 * 330 / 20);
   EXPECT_LT(black_pixels(picture), 500 * 330 * 19 / 20);
+}
+
+TEST_P(EachStep, IsExactAtTheProgramsSize) {
+  expect_at_full_size([&] {
+    const auto scene = scene_for(kDefaultSize, kDefaultSize, kDefaultSpheres, 14);
+    return is_exact(which(), scene, kDefaultSize, kDefaultSize);
+  });
 }
 
 TEST(BothSteps, DrawTheSamePicture) {

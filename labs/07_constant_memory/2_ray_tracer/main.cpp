@@ -20,8 +20,8 @@ int main(int argc, char** argv) {
 
   lab::program program("07.2_ray_tracer",
                        "Draws spheres that are in global or in constant memory.");
-  std::size_t spheres = 20;
-  int width = 1024, height = 1024;
+  std::size_t spheres = lab::ray_tracer::kDefaultSpheres;
+  int width = lab::ray_tracer::kDefaultSize, height = width;
   program.add_size("--spheres", spheres, "in the scene; constant memory holds 2340");
   program.add_number("--width", width, "of the picture, in pixels").at_least(1);
   program.add_number("--height", height, "of the picture, in pixels").at_least(1);

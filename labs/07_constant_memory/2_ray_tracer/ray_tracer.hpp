@@ -11,6 +11,10 @@
 
 namespace lab::ray_tracer {
 
+/// Width and height of the program's picture, and its spheres, unless it is told otherwise.
+inline constexpr int kDefaultSize = 1024;
+inline constexpr std::size_t kDefaultSpheres = 20;
+
 // No default values: a variable in constant memory must not need a constructor.
 struct sphere {
   float x, y, z;  ///< the centre, in pixels; the camera looks from above, from z = infinity
