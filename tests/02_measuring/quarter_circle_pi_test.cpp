@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "fault_tests.hpp"
+#include "full_size.hpp"
 #include "lab/device_limits.hpp"
 #include "lab/errors.hpp"
 #include "lab_testing.hpp"
@@ -21,12 +22,14 @@ namespace {
 
 using lab::quarter_circle_pi::error_bound;
 using lab::quarter_circle_pi::estimate;
+using lab::quarter_circle_pi::kDefaultStrips;
 using lab::quarter_circle_pi::kMostStrips;
 using lab::quarter_circle_pi::precision;
 using lab::quarter_circle_pi::reference;
 using lab::quarter_circle_pi::rounding_bound;
 using lab::quarter_circle_pi::truncation_bound;
 using lab::testing::at_other_sizes;
+using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
@@ -73,7 +76,7 @@ TEST(Reference, IsAbovePiByLessThanTheBound) {
 
 TEST(Reference, LeavesABoundThatNoticesTheLastStrip) {
   // Its height is about sqrt(1 / n). A bound above that would let a lost strip pass.
-  for (const double n : {1.0, 16'384.0, 1'000'003.0})
+  for (const double n : {1.0, 16'384.0, 1'000'003.0, double{kDefaultStrips}})
     EXPECT_LT(rounding_bound(precision::in_double, static_cast<std::size_t>(n)),
               4 * std::sqrt(1 / n) / n);
 }
@@ -135,6 +138,10 @@ TEST_P(EachType, RefusesNumbersOfStripsThatMakeNoSense) {
   for (const std::size_t n : {std::size_t{0}, kMostStrips + 1, kLargest})
     EXPECT_THROW((void)estimate(GetParam(), n), lab::invalid_input) << n;
   EXPECT_TRUE(follows_the_formula(GetParam(), 1));  // and goes on
+}
+
+TEST_P(EachType, FollowsTheFormulaAtTheProgramsSize) {
+  expect_at_full_size([] { return follows_the_formula(GetParam(), kDefaultStrips); });
 }
 
 TEST_P(EachType, ForgetsThePreviousCall) {

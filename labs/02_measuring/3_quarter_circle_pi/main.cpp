@@ -20,7 +20,7 @@ int main(int argc, char** argv) {
   using lab::quarter_circle_pi::precision;
   constexpr double kPi = std::numbers::pi;
   lab::program program("02.3_quarter_circle_pi", "Pi from the area of a quarter circle.");
-  std::size_t size = 10'000'000;
+  std::size_t size = lab::quarter_circle_pi::kDefaultStrips;
   program.add_size("--size", size, "strips; fewer are tried as well, 1, 10, 100 …")
       .at_least(1)
       .at_most(lab::quarter_circle_pi::kMostStrips);

@@ -14,6 +14,9 @@ constexpr unsigned kBlocks = 64;
 constexpr unsigned kThreads = 256;
 constexpr std::size_t kPartialSums = std::size_t{kBlocks} * kThreads;
 
+/// The program's strips unless it is told otherwise.
+constexpr std::size_t kDefaultStrips = 10'000'000;
+
 /// More strips than this are not accepted.
 constexpr std::size_t kMostStrips = std::size_t{1} << 40;
 
