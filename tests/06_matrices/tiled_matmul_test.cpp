@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "fault_tests.hpp"
+#include "full_size.hpp"
 #include "lab/closeness.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
@@ -37,12 +38,14 @@ namespace {
 
 using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
+using lab::testing::expect_at_full_size;
 using lab::testing::expect_exact_product;
 using lab::testing::expect_failures_reported;
 using lab::testing::expect_right_product;
 using lab::testing::matches;
 using lab::testing::work_of;
 using lab::tiled_matmul::check;
+using lab::tiled_matmul::kDefaultSize;
 using lab::tiled_matmul::multiply;
 using lab::tiled_matmul::shape;
 using lab::tiled_matmul::step;
@@ -137,6 +140,11 @@ using EachStep = lab::testing::each_step<named_step>;
 INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 
 TEST_P(EachStep, AddsALongRowTimesALongColumn) { expect_right_product(by(which()), 3, 5, 515, 4); }
+
+TEST_P(EachStep, IsExactAtTheProgramsSize) {
+  expect_at_full_size(
+      [&] { expect_exact_product(by(which()), kDefaultSize, kDefaultSize, kDefaultSize); });
+}
 
 // The sizes of the UVT report, with the blocks that it used (16 x 16, 32 x 32) where it names one
 // kind only; its largest one for the step that came after it.
