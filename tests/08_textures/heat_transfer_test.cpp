@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "fault_tests.hpp"
+#include "full_size.hpp"
 #include "lab/closeness.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
@@ -28,6 +29,7 @@
 namespace {
 
 using lab::heat_transfer::compare_with;
+using lab::heat_transfer::kDefaultSize;
 using lab::heat_transfer::kHottest;
 using lab::heat_transfer::kLongestSide;
 using lab::heat_transfer::kRounding;
@@ -36,6 +38,7 @@ using lab::heat_transfer::simulate;
 using lab::heat_transfer::step;
 using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
+using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
@@ -207,6 +210,12 @@ TEST_P(EachStep, ReadsTheRightBufferAfterAnOddNumberOfSteps) {
 TEST_P(EachStep, SimulatesTheBooksPlateShrunk) {
   const auto [initial, heaters] = lab::heat_transfer::book_scene(96, 64);
   EXPECT_TRUE(is_right(which(), {96, 64, initial, heaters}, 45));
+}
+
+TEST_P(EachStep, IsTheReferenceAtTheProgramsSize) {
+  // Few steps: the 90 of the book are taken on smaller plates.
+  expect_at_full_size(
+      [&] { return is_right(which(), random_plate(kDefaultSize, kDefaultSize, 20), 17); });
 }
 
 using EachSeed = lab::testing::each_step_and<named_step>;

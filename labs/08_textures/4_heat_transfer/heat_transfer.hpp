@@ -9,6 +9,9 @@
 
 namespace lab::heat_transfer {
 
+/// Width and height of the program's plate on the CPU device unless it is told otherwise.
+inline constexpr int kDefaultSize = 256;
+
 enum class step {
   global_memory,  ///< two kernels per step, which read through pointers
   texture_1d,     ///< the same through texture objects over linear memory, with tex1Dfetch

@@ -21,7 +21,8 @@ int main(int argc, char** argv) {
   constexpr int kDelayMs = 50;  // 20 frames a second
 
   lab::program program("08.4_heat_transfer", "Heat flows through a plate with heaters.");
-  int width = lab::on_cpu_device() ? 256 : 1024, height = width, steps = 90;
+  int width = lab::on_cpu_device() ? lab::heat_transfer::kDefaultSize : 1024, height = width,
+      steps = 90;
   program.add_number("--width", width, "of the plate, in cells; 1024 in the book").at_least(1);
   program.add_number("--height", height, "of the plate, in cells; 1024 in the book").at_least(1);
   program.add_number("--steps", steps, "time steps from one frame to the next").at_least(1);
