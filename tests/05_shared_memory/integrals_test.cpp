@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "fault_tests.hpp"
+#include "full_size.hpp"
 #include "lab/errors.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
@@ -21,9 +22,11 @@ namespace {
 using lab::integrals::exact;
 using lab::integrals::integrand;
 using lab::integrals::integrate;
+using lab::integrals::kDefaultPanels;
 using lab::integrals::reference;
 using lab::integrals::rule;
 using lab::testing::at_other_sizes;
+using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
@@ -110,6 +113,10 @@ TEST_P(EachRule, HasMorePanelsThanThreads) {
   // Whole rounds of 1024 blocks of 256, one less, one more, and something else.
   for (const std::size_t n : {262'143, 262'144, 262'145, 600'011})
     EXPECT_TRUE(is_the_rule(how(), integrand::bell, -0.5, 3, n)) << n << " panels";
+}
+
+TEST_P(EachRule, HasTheProgramsPanels) {
+  expect_at_full_size([&] { return is_the_rule(how(), integrand::bell, 0, 1, kDefaultPanels); });
 }
 
 TEST_P(EachRule, IsZeroWhereNothingIsBetweenTheLimits) {

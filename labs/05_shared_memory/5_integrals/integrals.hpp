@@ -23,6 +23,9 @@ enum class integrand {
   half_circle,  ///< √(1 - x²), from -1 to 1 only; its slope is infinite at both ends
 };
 
+/// The program's panels unless it is told otherwise.
+constexpr std::size_t kDefaultPanels = 1'000'000;
+
 /// The largest n: up to here every panel's number is a double.
 constexpr std::size_t kMaxPanels = std::size_t{1} << 53;
 

@@ -76,7 +76,7 @@ bool compare_rules(lab::program& program, integrand f, double a, double b) {
 int main(int argc, char** argv) {
   lab::program program("05.5_integrals",
                        "Midpoint, trapezoid and Simpson's rule, one panel per thread.");
-  std::size_t size = 1'000'000;
+  std::size_t size = lab::integrals::kDefaultPanels;
   double from = 0, to = 1;
   program.add_size("--size", size, "number of panels").positive();
   program.add_number("--from", from, "where to begin");
