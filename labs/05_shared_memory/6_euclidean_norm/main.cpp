@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "euclidean_norm.hpp"
+#include "lab/closeness.hpp"
 #include "lab/command_line.hpp"
 #include "lab/random.hpp"
 #include "reference.hpp"
@@ -39,6 +40,25 @@ std::vector<float> make(data kind, std::size_t size, std::uint64_t seed) {
   return x;
 }
 
+/// Ones and minus ones, so few that the norm without one of them is another float: of more than
+/// 2^20 elements only every second, third, … is one, beginning with a place that the seed chooses.
+std::vector<float> ones(std::size_t size, std::uint64_t seed) {
+  std::vector<float> x(size);
+  const std::size_t apart = size / ((std::size_t{1} << 20) + 1) + 1;
+  for (std::size_t i = seed % apart; i < size; i += apart) x[i] = i % 3 == 1 ? -1.0F : 1.0F;
+  return x;
+}
+
+/// Whether each of them is counted once. A bound for rounding errors cannot tell.
+lab::comparison check_exact_norm(lab::euclidean_norm::step which, const std::vector<float>& x) {
+  const double expected = lab::euclidean_norm::as_float(lab::euclidean_norm::reference(x));
+  lab::comparison result =
+      lab::compare(lab::euclidean_norm::norm(which, x).value, expected, lab::tolerance{});
+  result.message = result.ok ? "each 1 and each -1 was counted once"
+                             : "the norm of ones and minus ones: " + result.message;
+  return result;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -61,6 +81,8 @@ int main(int argc, char** argv) {
 
   return program.run(argc, argv, [&] {
     program.require_memory(size * sizeof(float), size * sizeof(float));
+    if (!program.verdict(check_exact_norm(chosen_step, ones(size, program.seed())))) return false;
+
     const std::vector<float> x = make(chosen_data, size, program.seed());
     const float value = lab::euclidean_norm::norm(chosen_step, x).value;
     const double expected = lab::euclidean_norm::reference(x);
