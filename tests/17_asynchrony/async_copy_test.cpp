@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "fault_tests.hpp"
+#include "full_size.hpp"
 #include "lab/closeness.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
@@ -36,11 +37,13 @@ void PrintTo(const shape& size, std::ostream* out) {
 namespace {
 
 using lab::async_copy::check;
+using lab::async_copy::kDefaultSize;
 using lab::async_copy::multiply;
 using lab::async_copy::shape;
 using lab::async_copy::step;
 using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
+using lab::testing::expect_at_full_size;
 using lab::testing::expect_exact_product;
 using lab::testing::expect_failures_reported;
 using lab::testing::expect_right_product;
@@ -170,6 +173,11 @@ INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::test
 TEST_P(EachStep, MultipliesRandomMatrices) {
   expect_right_product(by(which()), 70, 90, 150, 3);
   expect_right_product(by(which()), 36, 68, 200, 5);
+}
+
+TEST_P(EachStep, IsExactAtTheProgramsSize) {
+  expect_at_full_size(
+      [&] { expect_exact_product(by(which()), kDefaultSize, kDefaultSize, kDefaultSize); });
 }
 
 // --- the edges of C, of A and of B ---------------------------------------------------------------

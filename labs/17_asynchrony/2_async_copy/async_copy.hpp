@@ -10,6 +10,9 @@
 
 namespace lab::async_copy {
 
+/// m, n and k of the program's product on the CPU device unless it is told otherwise.
+inline constexpr std::size_t kDefaultSize = 256;
+
 /// C = A · B, where A has m rows and k columns, B has k rows and n columns, C has m rows and n
 /// columns. All are row-major: the element in row r and column c of A is a[r * k + c].
 struct shape {

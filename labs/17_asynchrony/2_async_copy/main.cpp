@@ -20,7 +20,8 @@ int main(int argc, char** argv) {
                        "Multiplies matrices, C(m x n) = A(m x k) B(k x n), whose tiles are copied "
                        "to shared memory asynchronously.");
   constexpr std::size_t kMost = std::size_t{1} << 20;  // so that no product of two overflows
-  std::size_t size = lab::on_cpu_device() ? 256 : 2048, m = 0, n = 0, k = 0;
+  std::size_t size = lab::on_cpu_device() ? lab::async_copy::kDefaultSize : 2048, m = 0, n = 0,
+              k = 0;
   int stages = 3;
   program.add_size("--size", size, "m, n and k, where they are not given")
       .positive()
