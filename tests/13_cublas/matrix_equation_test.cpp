@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "fault_tests.hpp"
+#include "full_size.hpp"
 #include "lab/errors.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
@@ -22,6 +23,7 @@ namespace {
 
 using lab::matrix_equation::check;
 using lab::matrix_equation::factor;
+using lab::matrix_equation::kDefaultShape;
 using lab::matrix_equation::left_side;
 using lab::matrix_equation::make_problem;
 using lab::matrix_equation::problem;
@@ -30,6 +32,7 @@ using lab::matrix_equation::solve;
 using lab::matrix_equation::zero;
 using lab::testing::at_other_sizes;
 using lab::testing::by_library;
+using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
@@ -131,6 +134,14 @@ TEST_P(Sizes, DoesNotLookBelowTheDiagonals) {
   const problem dirty = make_problem(1, size, 5 * n + columns, kNaN);
   EXPECT_EQ(solve(1, dirty.a, dirty.c, clean.b, size).x,
             solve(1, clean.a, clean.c, clean.b, size).x);
+}
+
+TEST(Solve, SolvesTheProgramsRandomEquation) {
+  expect_at_full_size([] {
+    const problem p = make_problem(3, kDefaultShape, 78);
+    return matches(
+        check(solve(3, p.a, p.c, p.b, kDefaultShape).x, 3, p.a, p.c, p.b, kDefaultShape));
+  });
 }
 
 TEST(Solve, KeepsTheColumnsApart) {

@@ -37,7 +37,8 @@ void print(const char* name, const std::vector<double>& m, std::size_t rows, std
 int main(int argc, char** argv) {
   lab::program program("13.8_matrix_equation",
                        "Solves alpha (A + C) C X = B, where A and C are upper triangular.");
-  std::size_t n = lab::on_cpu_device() ? 200 : 1024, columns = 60;
+  std::size_t n = lab::on_cpu_device() ? lab::matrix_equation::kDefaultShape.n : 1024;
+  std::size_t columns = lab::matrix_equation::kDefaultShape.columns;
   double alpha = 1;
   const auto& chosen = program.add_choice<data>(
       "--data",

@@ -17,6 +17,9 @@ struct shape {
   std::size_t columns = 0;
 };
 
+/// Of the program's random data on the CPU device, unless it is told otherwise.
+inline constexpr shape kDefaultShape = {.n = 200, .columns = 60};
+
 /// The two triangular matrices that the equation divides by.
 enum class factor { sum, c };  // A + C, and C
 
