@@ -10,7 +10,7 @@ that its entry in the glossary links.
 
 import re
 from pathlib import Path
-from typing import Dict, Iterator, List, NamedTuple, Sequence, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from lablib import pages
 from lablib.cuda_tokens import all_tokens
@@ -82,29 +82,58 @@ def _chapters(root: Path) -> Dict[int, _Chapter]:
     return {int(page.name[:2]): _Chapter(page) for page in found}
 
 
-def untaught_names(root: Path, exercises: Sequence[Exercise]) -> Iterator[Problem]:
-    """The first use of each name that its chapter and those before do not mention."""
+class FirstUse(NamedTuple):
+    """Of a name of CUDA's, in a starter or a solution."""
+
+    name: str
+    exercise: Exercise
+    file: Path
+    line: int
+    taught: Optional[int]  # the first chapter that mentions it
+
+
+def first_uses(root: Path, exercises: Sequence[Exercise]) -> Iterator[FirstUse]:
+    """Of each name, in the order of the exercises."""
     chapters = _chapters(root)
-    seen: Dict[str, bool] = {}
-    for exercise in exercises:  # in their order
+    seen: Set[str] = set()
+    for exercise in exercises:
         for file in (exercise.lab_file, exercise.solution_file):
             if not file.is_file():
                 continue
             for line, name in names_in(file.read_text(encoding="utf-8", errors="replace")):
-                if seen.setdefault(name, False):
+                if name in seen:
                     continue
-                seen[name] = True
-                teaching = [number for number, each in chapters.items() if each.teaches(name)]
-                if teaching and teaching[0] <= exercise.chapter:
-                    continue
-                late = f"it is explained only in chapter {teaching[0]:02}" if teaching else ""
-                yield Problem(
-                    file,
-                    line,
-                    f"{name} is used here for the first time, and"
-                    f" {late or 'no chapter explains it'}: say in"
-                    f" docs/{exercise.chapter_page.name} what it is",
-                )
+                seen.add(name)
+                teaching = (number for number, each in chapters.items() if each.teaches(name))
+                yield FirstUse(name, exercise, file, line, next(teaching, None))
+
+
+def table(root: Path, exercises: Sequence[Exercise]) -> str:
+    """A line for each name: where it is used first, and the chapter that explains it."""
+    rows = [("name", "first use", "explained in")]
+    for use in first_uses(root, exercises):
+        chapter = "" if use.taught is None else f"{use.taught:02}"
+        rows.append((use.name, f"{use.exercise.id} {use.exercise.name}", chapter))
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    return "\n".join(
+        f"{name:{widths[0]}}  {use:{widths[1]}}  {chapter}".rstrip() for name, use, chapter in rows
+    )
+
+
+def untaught_names(root: Path, exercises: Sequence[Exercise]) -> Iterator[Problem]:
+    """The first use of each name that its chapter and those before do not mention."""
+    for use in first_uses(root, exercises):
+        if use.taught is not None and use.taught <= use.exercise.chapter:
+            continue
+        late = "no chapter explains it"
+        if use.taught is not None:
+            late = f"it is explained only in chapter {use.taught:02}"
+        yield Problem(
+            use.file,
+            use.line,
+            f"{use.name} is used here for the first time, and {late}: say in"
+            f" docs/{use.exercise.chapter_page.name} what it is",
+        )
 
 
 def untaught_terms(root: Path) -> Iterator[Problem]:

@@ -78,6 +78,20 @@ class VocabularyTest(LabTest):
         (problem,) = self.found()
         self.assertRegex(problem, "^labs/.*:1: cudaMalloc .* explained only in chapter 15")
 
+    def test_the_table_has_a_line_for_each_name(self):
+        self.code("labs", "cudaFree(); cudaMalloc();\n")
+        self.code("solutions", "cudaMalloc(); warpSize;\n")
+        self.write("15_locks", "`cudaMalloc`\n")
+        self.assertEqual(
+            vocabulary.table(self.root, find_exercises(self.root)).split("\n"),
+            [
+                "name        first use         explained in",
+                "cudaFree    05.1 dot_product",
+                "cudaMalloc  05.1 dot_product  15",
+                "warpSize    05.1 dot_product",
+            ],
+        )
+
     def test_the_own_chapter_and_those_before_explain(self):
         for chapter in ("03_vectors", "05_shared_memory"):
             for text in (

@@ -19,6 +19,7 @@ from lablib import (
     step_tables,
     translations,
     verify,
+    vocabulary,
 )
 from lablib.console import say
 from lablib.errors import FAILED, OK, USAGE, LabError
@@ -97,7 +98,10 @@ def _check_arguments(parser: Parser) -> None:
         "--gpu", action="store_true", help="compile with nvcc as well, and test if a GPU is here"
     )
     parser.add_argument(
-        "--report", action="store_true", help="only a table: how much of each exercise is given"
+        "--report",
+        action="store_true",
+        help="only tables: how much of each exercise is given, where each of CUDA's names is used"
+        " first, and which chapter explains it",
     )
     parser.add_argument(
         "--strict", action="store_true", help="a rule whose tool is not installed is a finding"
@@ -111,6 +115,7 @@ def _check(root: Path, options: argparse.Namespace) -> int:
     if options.report:
         exercises = resolve_all(root, options.id) if options.id else find_exercises(root)
         print(course_check.report(exercises))
+        print(f"\n{vocabulary.table(root, exercises)}")
         return OK
     if options.static and options.gpu:
         raise LabError("--static builds nothing, so it cannot be combined with --gpu.", USAGE)
