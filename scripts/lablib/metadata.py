@@ -14,8 +14,9 @@
     static_shared = 60
     dynamic_shared = 40
 
-Title and steps are not repeated there: the title is the sentence with which main.cpp describes the
-program, and the steps are those of the contract.
+Title, steps and libraries are not repeated there: the title is the sentence with which main.cpp
+describes the program, the steps are those of the contract, and which libraries an exercise needs is
+seen in its includes.
 """
 
 import re
@@ -39,6 +40,13 @@ else:
 
 _KEYS = ("minutes", "prerequisites", "bench", "profile", "kernels", "compared", "figures", "points")
 _MOST_MINUTES = 600
+# Libraries that not every computer has, and their headers: as lab_missing() of CMake has them.
+_LIBRARIES = {
+    "Thrust": "thrust/",
+    "OpenGL": "lab/opengl|cuda_gl_interop|GL/|EGL/",
+    "Open MPI": r"lab/mpi_(?:job|check)|mpi\.h",
+    "NCCL on a GPU": r"nccl\.h|lab/nccl",
+}
 _STRING = r'"(?:[^"\\]|\\.)*"'
 # The words of the links to an exercise's files, in the languages of the pages.
 FILES = {
@@ -194,6 +202,24 @@ def title(exercise: Exercise) -> str:
     return "".join(part[1:-1] for part in parts).replace('\\"', '"')
 
 
+def needs(exercise: Exercise) -> str:
+    """` It needs OpenGL.`, or "" for what every computer with the course has."""
+    code = ""
+    for folder in (exercise.folder, exercise.solution_file.parent):
+        for path in sorted(folder.glob("*.[ch]*")):
+            code += path.read_text(encoding="utf-8", errors="replace")
+    found = [
+        library
+        for library, headers in _LIBRARIES.items()
+        if re.search(rf'^[ \t]*#[ \t]*include[ \t]*["<](?:{headers})', code, re.MULTILINE)
+    ]
+    return f" It needs {_listed(found)}." if found else ""
+
+
+def _listed(words: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
+
+
 # --- in the chapter ------------------------------------------------------------------------------
 
 
@@ -258,6 +284,5 @@ def _summary(data: Metadata, by_id: Dict[str, Exercise], of: Exercise) -> str:
         file = "" if before.chapter == of.chapter else before.chapter_page.name
         links.append(f"[{each}]({file}#{anchor})")
     minutes = "1 minute" if data.minutes == 1 else f"{data.minutes} minutes"
-    listed = " and ".join(filter(None, (", ".join(links[:-1]), *links[-1:])))
-    first = f" Do {listed} first." if links else ""
-    return f"*About {minutes}.{first}*"
+    first = f" Do {_listed(links)} first." if links else ""
+    return f"*About {minutes}.{first}{needs(of)}*"

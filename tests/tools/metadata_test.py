@@ -117,6 +117,13 @@ class MetadataTest(LabTest):
         page.write_text(wanted)
         self.assertEqual(wanted, metadata.with_summaries(page, self.exercises))
         self.write("minutes = 45\nprerequisites = []\n")
+        given = self.dot_product.folder / "given.hpp"
+        given.write_text("#include <thrust/sort.h>\n")
+        self.assertIn(
+            "\n*About 45 minutes. It needs Thrust.*\n",
+            metadata.with_summaries(page, self.exercises),
+        )
+        given.unlink()
         self.assert_status(0, self.lab("dev", "starters"))
         lines = f"*About 45 minutes.*\n\n{self.files('1_dot_product')}\n\nText."
         self.assertIn(f"dot_product\n\n{lines}", page.read_text())
@@ -148,6 +155,13 @@ class MetadataTest(LabTest):
         self.write('minutes = 60\nprerequisites = ["03.1"]\n')
         self.assertRegex(self.lab("list").stdout, r"05\.1 dot_product +60 min ")
         self.assertIn("    A dot product. First: 03.1.\n", self.lab("list", "05.1").stdout)
+        main.write_text('#include <lab/mpi_job.hpp>\nlab::program program("05.1_x", "A sum.");')
+        given = self.dot_product.folder / "given.hpp"
+        given.write_text('  #  include "nccl.h"\n#include "own_nccl.hpp"\n// #include <GL/gl.h>\n')
+        needs = "    A sum. First: 03.1. It needs Open MPI and NCCL on a GPU.\n"
+        self.assertIn(needs, self.lab("list", "05.1").stdout)
+        given.write_text('#include "own_nccl.hpp"\n')
+        self.assertIn("First: 03.1. It needs Open MPI.\n", self.lab("list", "05.1").stdout)
         self.write("minutes =")
         self.assertRegex(self.lab("list").stdout, r"05\.1 dot_product +not started")
 

@@ -56,7 +56,8 @@ def _list(root: Path, options: argparse.Namespace) -> int:
             )
             if options.id:
                 first = f" First: {', '.join(data.prerequisites)}." if data else ""
-                print(paint(f"    {metadata.title(exercise)}{first}", "dim"))
+                line = f"    {metadata.title(exercise)}{first}{metadata.needs(exercise)}"
+                print(paint(line, "dim"))
     print()
     print(f"Next: `scripts/lab test {following.id}`" if following else "Every exercise passes.")
     return OK
