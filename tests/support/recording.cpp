@@ -348,19 +348,25 @@ struct recording::recorder final : cpu_device::observer {
     if (name == "cudaFreeAsync" && stream_ordered != 0) --stream_ordered;
   }
   void copied(const cpu_device::copy_event& e) override {
-    const std::lock_guard lock(mutex);
+    cudaPointerAttributes of_host{};
     if (e.from != nullptr) {
+      // Where the copy runs in no call of the runtime (NCCL waits for its stream), this one counts
+      // as the program's own, and call_begins() would wait for the lock.
       const bool to_device = e.kind == cudaMemcpyHostToDevice;
-      cudaPointerAttributes of_host{};
+      asks = true;
       (void)cudaPointerGetAttributes(&of_host, to_device ? e.from : e.to);
+      asks = false;
+    }
+    const std::lock_guard lock(mutex);
+    if (e.from != nullptr)
       done.copies.push_back(
           {e.bytes, e.kind, e.stream, done.kernels.size(), of_host.type == cudaMemoryTypeHost});
-    }
     if (e.kind == cudaMemcpyDeviceToHost && !done.sequence.empty() &&
         done.sequence.back() == "cudaMemcpy")
       done.sequence.back() += " to the host";
   }
   int call_begins(const cpu_device::call_event& e) override {
+    if (asks) return 0;
     const std::lock_guard lock(mutex);
     ++done.calls[e.function];
     done.sequence.emplace_back(e.function);
@@ -378,6 +384,7 @@ struct recording::recorder final : cpu_device::observer {
     done.sequence.emplace_back("nvtxNameCudaStream");
   }
 
+  static inline thread_local bool asks = false;  // this thread, for copied()
   std::mutex mutex;
   recorded_work done;
   std::set<std::thread::id> callers;
