@@ -317,6 +317,7 @@ int child(int argc, char** argv) {
   } else if (task == "ends_after_its_part") {
     CHECK(one_sum(all) == ncclSuccess);
     if (is_last) _exit(0);
+    all.leave();
   } else if (task == "leaves") {
     CHECK(one_sum(all) == ncclSuccess);
     if (is_last) {

@@ -78,7 +78,7 @@ const char* name_of(object_kind kind) {
     case object_kind::opened_memory:
       return "openings of memory of other processes";
     case object_kind::library_handle:
-      return "handles of cuBLAS and generators of cuRAND";
+      return "handles of cuBLAS, generators of cuRAND and communicators of NCCL";
     default:
       return "objects";
   }
