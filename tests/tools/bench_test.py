@@ -455,6 +455,23 @@ class ChartTest(unittest.TestCase):
         self.assertEqual(circles[1], circles[2])
         self.assertNotIn(">c</text>", scaling)  # never measured on one
 
+    def test_a_size_that_all_lines_have_is_said_once(self):
+        rows = [
+            result(
+                step,
+                [4.0 / n],
+                items=1e9,
+                item_name="cells",
+                arguments=f"--size 256M --devices {n}",
+            )
+            for step in ("a", "b")
+            for n in (1, 2)
+        ]
+        scaling = self.charts(*rows)[-1]
+        self.assertIn(">devices, --size 256M</text>", scaling)
+        self.assertNotIn(">a, --size 256M</text>", scaling)
+        self.assertIn(">a</text>", scaling)
+
     def test_one_number_of_devices_is_no_scaling(self):
         charts = self.charts(
             result("a", items=1e9, item_name="cells", arguments="--devices 1"),

@@ -346,6 +346,12 @@ def _scaling(
     name: str, exercise: str, speedups: Dict[str, Dict[int, float]], report: Report
 ) -> Picture:
     heading = f"{_title(exercise)}: what more devices bring"
+    # A size that all lines have is said once, below the axis: beside a line is no room for it.
+    sizes = {step.partition(", ")[2] for step in speedups}
+    common = sizes.pop() if len(sizes) == 1 else ""
+    if common:
+        speedups = {step.partition(", ")[0]: each for step, each in speedups.items()}
+    axis = f"devices, {common}" if common else "devices"
     counts = sorted({count for by_count in speedups.values() for count in by_count})
     most = counts[-1]
     top = 1.05 * max(most, *(max(by_count.values()) for by_count in speedups.values()))
@@ -360,7 +366,7 @@ def _scaling(
     beside = [(y(tick), f"{tick:g} ×") for tick in ticks(top)]
     below = [(x(count), str(count)) for count in counts]
     above = "times as fast as one device"
-    c = _plot(heading, len(speedups) + 1, left, beside, below, "devices", above)
+    c = _plot(heading, len(speedups) + 1, left, beside, below, axis, above)
     c.line(x(1), y(1), x(most), y(most), "dashed")
     ends: List[_End] = [(x(most), y(most), "ideal", -1)]
     words = []
