@@ -10,8 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "lab/bare_kernels.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
+#include "lab/matmul_baseline.hpp"
 #include "lab/random.hpp"
 #include "lab/transpose_baseline.hpp"
 
@@ -94,6 +96,29 @@ TEST(LibraryTranspose, HasATimeOnAGpuOnly) {
 TEST(LibraryTranspose, RefusesAMatrixOfAnotherSize) {
   const std::vector<float> five(5);
   EXPECT_THROW(lab::library_transpose_milliseconds(five, 2, 3), lab::invalid_input);
+}
+
+TEST(BareKernels, HaveATimeOnAGpuOnly) {
+  for (const auto time :
+       {lab::reading_milliseconds(1 << 20), lab::bare_add_milliseconds(1 << 18)}) {
+    EXPECT_EQ(time.has_value(), !lab::on_cpu_device());
+    if (time) {
+      EXPECT_GT(*time, 0);
+    }
+  }
+  EXPECT_FALSE(lab::reading_milliseconds(15));
+  EXPECT_FALSE(lab::bare_add_milliseconds(3));
+}
+
+TEST(FastestMatmul, HasATimeOnAGpuOnly) {
+  const auto a = lab::random_floats(20 * 30, 1, -1, 1), b = lab::random_floats(30 * 50, 2, -1, 1);
+  const auto time = lab::fastest_matmul_milliseconds(a, b, 20, 50, 30);
+  EXPECT_EQ(time.has_value(), !lab::on_cpu_device());
+  if (time) {
+    EXPECT_GT(*time, 0);
+  }
+  EXPECT_FALSE(lab::fastest_matmul_milliseconds({}, b, 0, 50, 30));
+  EXPECT_THROW(lab::fastest_matmul_milliseconds(a, b, 20, 50, 31), lab::invalid_input);
 }
 
 TEST(RequireMemory, LetsSmallThingsPass) {
