@@ -286,12 +286,16 @@ class Verdict:
 def reports(result: test_program.Result) -> List[str]:
     """What the CPU device reported in tests that failed. In a test that passes, a report is one
     that the test wants to see. In one that fails, the tests' main function says that there was a
-    report; one that crashed or was stopped could not say so any more."""
+    report; one that crashed could not say so any more, nor could one that was stopped, which counts
+    if an expectation had failed in it by then."""
     return [
         line.replace(REPORT, "", 1)
         for run in result.failed_runs
-        if run.state in (test_program.CRASHED, test_program.TIMED_OUT)
-        or any(said.is_failure and REPORTED in said.text for said in run.said)
+        if run.state == test_program.CRASHED
+        or any(
+            said.is_failure and (run.state == test_program.TIMED_OUT or REPORTED in said.text)
+            for said in run.said
+        )
         for line in run.lines
         if line.startswith(REPORT)
     ]

@@ -369,11 +369,12 @@ class VerdictTest(unittest.TestCase):
         self.assertEqual(0, done.returncode)
         self.assertIn("out of bounds", done.stdout)
 
-    def test_a_report_before_a_time_out_counts(self):
-        body = "prints('CPU device: race on s[3]\\n') and time.sleep(100)"
-        done = self.caught(body, how="check", limit="2")
-        self.assertEqual(0, done.returncode, done.stderr)
-        self.assertIn("race on s[3]", done.stdout)
+    def test_a_report_before_a_time_out_counts_if_something_had_failed(self):
+        for fails, status in (("fails('Expected 1')", 0), ("True", 1)):
+            body = f"[prints('CPU device: race on s[3]\\n'), {fails}, time.sleep(100)]"
+            done = self.caught(body, how="check", limit="2")
+            self.assertEqual(status, done.returncode, done.stderr)
+            self.assertEqual(status == 0, "race on s[3]" in done.stdout)
 
     ALL_WELL = """for file; do :; done; cat >> "${file#*=}" <<'END'
 {"event": "program", "cases": ["S.A"]}
