@@ -156,12 +156,18 @@ class RecipeTest(unittest.TestCase):
         self.assertIn(Path("/opt/cuda"), made.readable)  # which no sandbox shows
 
     def test_a_compiler_outside_usr_is_shown_and_its_library_goes_into_the_worker(self):
-        made = self.recipe(COMMANDS.replace(" c++ ", " /opt/gcc/bin/c++ "))
-        self.assertIn(Path("/opt/gcc"), made.readable)
-        self.assertEqual(made.link[0], "/opt/gcc/bin/c++")
+        with tempfile.TemporaryDirectory() as place:
+            home = Path(place)
+            for name in ("bin", "lib64", "submissions"):
+                (home / name).mkdir()
+            compiler = f"{home}/bin/c++"
+            made = self.recipe(COMMANDS.replace(" c++ ", f" {compiler} "))
+        below = [path.name for path in made.readable if home in (path, *path.parents)]
+        self.assertEqual(below, ["bin", "lib64"])  # and nothing else of whose folder it is
+        self.assertEqual(made.link[0], compiler)
         self.assertIn("-static-libstdc++", made.link)
         at = made.compile.index("-ccbin")  # nvcc would look for it on the PATH of the sandbox
-        self.assertEqual(made.compile[at + 1], "/opt/gcc/bin/c++")
+        self.assertEqual(made.compile[at + 1], compiler)
 
     def test_a_compiler_below_usr_needs_nothing_more(self):
         made = self.recipe(COMMANDS.replace(" c++ ", " /usr/bin/c++ "))

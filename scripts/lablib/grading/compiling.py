@@ -96,15 +96,19 @@ def recipe(root: Path, device: Device, exercise: Exercise, kind: str = "worker")
 
 
 def toolkit(compiler: str) -> List[Path]:
-    """A compiler's folders: the one through which it is known, and the one where it is."""
+    """CUDA's folders, or another compiler's: the one through which it is known, and the one where
+    it is."""
     return sorted({Path(compiler).parents[1], Path(compiler).resolve().parents[1]})
 
 
 def _elsewhere(compiler: str) -> Set[Path]:
-    """Its folders, if they are not below /usr, which every sandbox shows."""
+    """What belongs to a host compiler that is not below /usr, which every sandbox shows. Never its
+    whole folder: of `~/bin/g++` that is somebody's home, with the course and all submissions."""
     if not compiler.startswith("/"):
         return set()
-    return {path for path in toolkit(compiler) if path.parts[:2] != ("/", "usr") and path.name}
+    parts = ("bin", "include", "lib", "lib32", "lib64", "libexec", "*-linux-*")
+    found = {path for folder in toolkit(compiler) for part in parts for path in folder.glob(part)}
+    return {path for path in found if path.is_dir() and path.parts[:2] != ("/", "usr")}
 
 
 def architecture() -> str:
@@ -145,7 +149,6 @@ def _for_another_file(
             compiler.append(word)
     linker = [code if word == own else word for word in linking]
     linker[linker.index("-o") + 1] = f"{_WORK}/worker"
-    readable |= _elsewhere(compiler[0])
     if _elsewhere(linker[0]):
         # A compiler of an environment module, say. Neither nvcc in the sandbox, whose PATH is
         # another one, nor the worker, which sees no such folder, would find what belongs to it.
@@ -155,6 +158,8 @@ def _for_another_file(
             compiler += ["-ccbin", linker[0]]
     if rewrite:
         compiler += ["-fdiagnostics-color=never", "-fmax-errors=3"]
+    else:
+        readable |= {path for path in toolkit(compiler[0]) if path.parts[:2] != ("/", "usr")}
     compiler += ["-o", code, "-c", made]
 
     readable |= _headers(exercise)
