@@ -38,6 +38,7 @@ namespace {
 using lab::split_product::check;
 using lab::split_product::float_product;
 using lab::split_product::kDefaultSize;
+using lab::split_product::kHardToSplit;
 using lab::split_product::kMostK;
 using lab::split_product::largest_error;
 using lab::split_product::multiply;
@@ -109,10 +110,6 @@ REQUIRED_WORK(SumsThatNobodyElseMakes) {
 }
 
 // --- the steps differ by their errors ------------------------------------------------------------
-
-/// 1 + 2^-8, less a little: the first piece is 1, the second one almost 2^-8, the third one almost
-/// 2^-17, all positive. No other float loses more by rounding to bfloat16, once or twice.
-constexpr float kHardToSplit = 1 + 255 * 0x1p-16F + 0x1p-17F - 0x1p-23F;
 
 TEST(Steps, DifferByAFactorOf100InTheWorstCase) {
   const shape size{3, 5, 16};

@@ -42,11 +42,9 @@ void make(elements which, std::vector<float>& a, std::vector<float>& b, std::siz
       b[i] = std::ldexp(b[i], static_cast<int>(i * 53 % 121) - 60);
   }
   if (which == elements::adversarial) {
-    // 1 + 2^-8, less a little: the pieces are 1, almost 2^-8 and almost 2^-17, all positive. So all
-    // elements are rounded down, by almost as much as any float may be, and no errors cancel out.
-    constexpr float kHardToSplit = 1 + 255 * 0x1p-16F + 0x1p-17F - 0x1p-23F;
-    std::fill(a.begin(), a.end(), kHardToSplit);
-    std::fill(b.begin(), b.end(), kHardToSplit);
+    // All elements are rounded down, by as much as any float, and no errors cancel out.
+    std::fill(a.begin(), a.end(), lab::split_product::kHardToSplit);
+    std::fill(b.begin(), b.end(), lab::split_product::kHardToSplit);
   }
 }
 

@@ -48,6 +48,10 @@ inline double error_bound(step which, std::size_t k) {
   return of_products + 50 + std::ceil(static_cast<double>(k) / 16);
 }
 
+/// 1 + 2^-8, less a little: the first piece is 1, the second one almost 2^-8, the third one almost
+/// 2^-17, all positive. No other float loses more by rounding to bfloat16, once or twice.
+inline constexpr float kHardToSplit = 1 + 255 * 0x1p-16F + 0x1p-17F - 0x1p-23F;
+
 /// Some rows of C in double, with S of each element, and the largest elements of A's row and B's
 /// column.
 struct exact_row {
