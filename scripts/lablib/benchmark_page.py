@@ -42,7 +42,8 @@ all samples and the quartiles around it.
 
 *Of copy* is the rate in bytes per second as a share of a plain copy in device memory, measured in
 the same run; *of library* is the library's time as a share of the step's: above 100 % the step is
-faster. Each step's program times the library for itself, right after the step; a chart, and a
+faster. Some programs name further marks, such as a kernel that only reads. Each step's program
+times the library and these marks for itself, right after the step; a chart, and a
 chapter's table of figures, shows the best of these times. So a share may differ by a few per cent
 from what the rates beside it give. Above 100 % of a copy is possible: a copy writes as much as it
 reads, and small data stay in the second-level cache. The time is that of the kernels; copies
