@@ -74,8 +74,8 @@ std::string human_bytes(double bytes) {
 
 std::string describe_kernel(const timing& time, const kernel_work& work,
                             std::optional<double> copy_bandwidth, bool cpu_device) {
-  if (!(time.median_ms > 0)) return "kernel: not timed (the exercise reported 0 ms)";
-  std::string text = "kernel: " + short_number(time.median_ms) + " ms";
+  if (!(time.median_ms > 0)) return work.name + ": not timed (the exercise reported 0 ms)";
+  std::string text = work.name + ": " + short_number(time.median_ms) + " ms";
   if (time.runs > 1)
     text += " (median of " + std::to_string(time.runs) + ", " + short_number(time.min_ms) + " to " +
             short_number(time.max_ms) + ")";

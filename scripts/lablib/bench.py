@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from lablib import device, metadata, processes, programs
-from lablib.benchmarks import Report, Result
+from lablib.benchmarks import NO_STEP, Report, Result
 from lablib.console import Progress, say
 from lablib.errors import NOT_POSSIBLE, LabError
 from lablib.exercises import Exercise
@@ -212,7 +212,7 @@ def _take(
     for event in events:
         if event["event"] == "kernel":
             count += 1
-            step = case.step or "kernel"
+            step = case.step or NO_STEP
             step += f" ({count})" if count > 1 else ""
             key = (case.exercise.full_name, case.arguments, step)
             result = found.setdefault(

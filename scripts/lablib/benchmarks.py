@@ -12,6 +12,7 @@ from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
 from lablib.errors import LabError
 
 VERSION = 1
+NO_STEP = "kernel"  # what is measured of a program without steps
 LEAST_DIFFERENCE = 0.02  # of a median: less is called the same
 
 NOISE_RULE = (
@@ -218,14 +219,17 @@ def by_exercise(results: Sequence[Result]) -> Dict[str, List[Result]]:
 
 def named(results: Sequence[Result], kernels: Sequence[str]) -> List[Result]:
     """The same, where a program measures several kernels of each step and numbers them: with these
-    names in place of the numbers, as in `packed: find` for `packed (2)`."""
+    names in place of the numbers, as in `packed: find` for `packed (2)`. Those of a program without
+    --step are called by these names alone."""
     if not kernels:
         return list(results)
     found = []
     for result in results:
         step, _, number = result.step.rstrip(")").partition(" (")
         place = int(number or 1) - 1
-        name = f"{step}: {kernels[place]}" if place < len(kernels) else result.step
+        name = kernels[place] if place < len(kernels) else result.step
+        if name != result.step and step != NO_STEP:
+            name = f"{step}: {name}"
         found.append(replace(result, step=name))
     return found
 

@@ -7,7 +7,8 @@
     prerequisites = ["03.1"]   # only those that no other one of the list builds on
     bench = ["--size 1M"]      # what `scripts/lab bench` runs each step with; nothing: the defaults
     profile = "--size 64K"     # what `scripts/lab profile` runs it with: enough to see all accesses
-    kernels = ["insert"]       # what the program measures of each step, if it is more than one
+    kernels = ["insert"]       # what the program measures of each step, if it is more than one; or
+                               # its steps, if it measures them all and has no --step
     compared = false           # only if the times of the steps contain different things: no bars
     figures = "…"              # what must be known before steps are compared by `bench`'s figures
     [points]                   # only if the steps do not weigh the same

@@ -278,8 +278,6 @@ def files(root: Path) -> Dict[str, str]:
         if exercise.contract_file.is_file() and steps_of(exercise.contract_file):
             by_page.setdefault(exercise.chapter_page, []).append(exercise)
     for page, exercises in by_page.items():
-        if all(profile_arguments(each) is None for each in exercises):
-            continue
         text = page.read_text(encoding="utf-8")
         wanted = _with_table(text, _section(exercises, measured, counted))
         if wanted != text:

@@ -44,6 +44,11 @@ TEST(DescribeKernel, CountsOtherThingsThanBytes) {
             "kernel: 1.000 ms, 1.000 G pixels/s");
 }
 
+TEST(DescribeKernel, NamesWhatElseWasTimed) {
+  EXPECT_EQ(lab::describe_kernel({2, 2, 2, 1}, {.name = "copies and kernels"}, 4e12, false),
+            "copies and kernels: 2.000 ms");
+}
+
 TEST(DescribeKernel, GivesNoRateOnTheCpuDevice) {
   EXPECT_EQ(lab::describe_kernel({12.5, 12, 13, 3},
                                  {.bytes = 1e9, .items = 1, .item_name = "pixels"}, 4e12, true),

@@ -112,10 +112,28 @@ class StepsTest(LabTest):
         self.assertGreater(len(rows), 100)
         self.assertEqual([row for row in rows if re.match(r"[^|]*\|[^|]*\| +\|", row)], [])
 
-    def test_steps_without_profile_have_no_table(self) -> None:
+    def test_of_steps_without_profile_nothing_is_counted(self) -> None:
         self.write_metadata("")
         self.assert_status(0, self.lab("dev", "steps", "--count"))
-        self.assertEqual(PAGE, self.exercise.chapter_page.read_text())
+        self.assertIn("| step | idea |\n", self.exercise.chapter_page.read_text())
+        counted = json.loads((self.root / step_tables.COUNTERS).read_text())["exercises"]
+        self.assertEqual({}, counted)
+
+    def test_steps_that_a_program_without_step_measures(self) -> None:
+        self.write_metadata('kernels = ["first", "second"]\n')
+        folder = self.root / "docs" / "benchmarks"
+        folder.mkdir()
+        report = Report("H200", False, "", "", "", "2026-11-23", 1)
+        name = self.exercise.full_name
+        report.results = [
+            Result(name, "kernel", "--size 9M", [2.0]),
+            Result(name, "kernel (2)", "--size 9M", [1.0]),
+        ]
+        (folder / "h200.json").write_text(report.text())
+        self.assert_status(0, self.lab("dev", "steps"))
+        text = self.exercise.chapter_page.read_text()
+        self.assertIn("| 05.1 `first` | a thread \\| an element, and no more | 2 ms |", text)
+        self.assertIn("| 05.1 `second` | a tree | 1 ms |", text)
 
     def test_a_step_that_fails_is_named_and_the_others_are_counted(self) -> None:
         self.write_program(

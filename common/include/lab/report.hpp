@@ -26,9 +26,10 @@ timing summarize(std::span<const float> milliseconds);
 
 /// What one run of a kernel gets through, for its rates; a 0 is left out of the report.
 struct kernel_work {
-  double bytes = 0;         ///< read plus written, as the algorithm needs them
-  double items = 0;         ///< whatever else is counted, …
-  std::string item_name{};  ///< … and its plural: "pixels", "floating-point operations"
+  double bytes = 0;             ///< read plus written, as the algorithm needs them
+  double items = 0;             ///< whatever else is counted, …
+  std::string item_name{};      ///< … and its plural: "pixels", "floating-point operations"
+  std::string name = "kernel";  ///< of what was timed
 };
 
 /// `1.5 GiB`, `12 KiB`, `7 bytes`.

@@ -57,15 +57,14 @@ int main(int argc, char** argv) {
     if (!program.verdict(lab::compare_exact(result.c, lab::two_streams::reference(a, b))))
       return false;
 
-    const lab::timing time = measure(chosen_step, a, b, chunk, program.repeat());
-    std::printf("copies and kernels: %.3f ms (median of %zu, %.3f to %.3f)", time.median_ms,
-                time.runs, time.min_ms, time.max_ms);
+    if (size == 0) return true;
+    const lab::timing time = program.report_kernel(
+        [&] { return lab::two_streams::process(chosen_step, a, b, chunk).total_ms; },
+        {.name = "copies and kernels"});
     if (lab::on_cpu_device()) {
-      std::printf("; CPU device, not a GPU's time: nothing overlaps here\n");
+      std::printf("On the CPU device nothing overlaps.\n");
       return true;
     }
-    std::printf("\n");
-    if (size == 0) return true;
     const double alone = measure(step::one_stream, a, b, chunk, program.repeat()).median_ms;
     const auto copies = lab::two_streams::measure_copies(size, chunk, program.repeat());
     std::printf("one stream:         %.3f ms; this step takes %.0f %% of it\n", alone,
