@@ -157,6 +157,40 @@ TEST(Robust, AnyNumberOfWorkersDoes) {
   }
 }
 
+// What graders allow a submission, on a machine with many cores.
+TEST(Robust, AsManyWorkersAsTheLimitOfMemoryHasRoomFor) {
+  const auto child =
+      child_process::run("ulimit -d 1048576; unset CPU_DEVICE_WORKERS;", "work 2>&1");
+  EXPECT_EQ(child.exit_code, 0) << child.output;
+  EXPECT_EQ(child.output, "1 workers\n");
+}
+
+__global__ void meet(int* out) {
+  if (__syncthreads_count(1) == static_cast<int>(blockDim.x) && threadIdx.x == 0) *out = 1;
+}
+
+/// In a child that has no room for a thousand stacks: that launch fails, and a smaller one works.
+int many_stacks() {
+  {
+    const device_array<int> out(1, 0);
+    meet<<<1, 1024>>>(out.data());
+    if (cudaDeviceSynchronize() != cudaErrorMemoryAllocation) return 1;
+  }
+  if (cudaDeviceReset() != cudaSuccess) return 2;
+  const device_array<int> out(1, 0);
+  meet<<<1, 256>>>(out.data());
+  return out.to_host()[0] == 1 ? 0 : 3;
+}
+
+TEST(Robust, NoMemoryForStacksIsAnErrorOfTheLaunch) {
+  const auto child =
+      child_process::run("ulimit -d 262144; CPU_DEVICE_WORKERS=1", "many_stacks 2>&1");
+  EXPECT_EQ(child.exit_code, 0) << child.output;
+  EXPECT_NE(child.output.find("memory for the stacks of a block of 1024 threads"),
+            std::string::npos)
+      << child.output;
+}
+
 /// In a child: forks after the device has been used; what the forked process finds is its code.
 int fork_and_work() {
   const device_array<int> data(4, 7);
@@ -313,6 +347,7 @@ TEST(Robust, ALargeLocalArrayEndsInAMessage) {
 int main(int argc, char** argv) {
   if (argc == 3 && std::strcmp(argv[1], "--child") == 0) {
     if (std::strcmp(argv[2], "work") == 0) return work();
+    if (std::strcmp(argv[2], "many_stacks") == 0) return many_stacks();
     if (std::strcmp(argv[2], "fork") == 0) return fork_and_work();
     if (std::strcmp(argv[2], "fork_in_a_launch") == 0) return fork_in_a_launch();
     at_exit.begin();

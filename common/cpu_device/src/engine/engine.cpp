@@ -46,10 +46,6 @@ constinit engine_hooks hooks{};
 
 namespace {
 
-// Of which the lowest page is a guard. An odd number of pages: with a power of two the busy ends of
-// a block's stacks fall into a few sets of the second TLB, and each change of stacks walks the page
-// table. That was a fifth of the time of barriers in blocks of 256 threads.
-constexpr std::size_t kStackBytes = 65 * 4096;
 constexpr unsigned kStacksPerMapping = 64;
 constexpr unsigned kMostStacks = kMaxThreads + kStacksPerMapping + 1;
 // A guard page splits a mapping, and a process may have 65530 parts of mappings (vm.max_map_count):
@@ -136,10 +132,23 @@ void create_worker() {
   }
 }
 
+[[noreturn, gnu::cold]] void no_memory_for_stacks(worker& w) {
+  w.problem.what = failure::kind::misuse;
+  w.problem.error = cudaErrorMemoryAllocation;
+  w.problem.text =
+      "the system refused memory for the stacks of a block of " +
+      std::to_string(w.launch->block.x * w.launch->block.y * w.launch->block.z) +
+      " threads: each of them that waits needs " + std::to_string(kStackBytes / 1024) +
+      " KiB of addresses, and " + std::to_string(worker_count()) +
+      " OS threads work on such blocks.\n  Try: a larger limit (ulimit -d, ulimit -v), or fewer OS "
+      "threads (CPU_DEVICE_WORKERS=1).";
+  give_up_block(w);
+}
+
 [[gnu::noinline, gnu::cold]] void map_stacks(worker& w) {
   void* map = mmap(nullptr, kStackBytes * kStacksPerMapping, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
-  if (map == MAP_FAILED) throw std::bad_alloc();
+  if (map == MAP_FAILED) no_memory_for_stacks(w);
   tls_owner.stack_mappings.push_back(map);
   static std::atomic<unsigned> mapped{0};
   const bool guarded = mapped.fetch_add(kStacksPerMapping) < kGuardedStacks;

@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,6 +25,8 @@
 
 namespace cpu_device {
 namespace {
+
+constexpr unsigned kMostWorkers = 64;  // unless CPU_DEVICE_WORKERS says more
 
 /// OS threads that help the launching one. They sleep between launches.
 class worker_pool {
@@ -156,6 +159,15 @@ class worker_pool {
   pid_t owner_ = getpid();
 };
 
+/// Of what the process may write to (RLIMIT_DATA), the stacks get half. Each worker may need those
+/// of a block with as many threads as a block can have.
+unsigned workers_with_room() {
+  rlimit data{};
+  if (getrlimit(RLIMIT_DATA, &data) != 0 || data.rlim_cur == RLIM_INFINITY) return kMostWorkers;
+  const rlim_t room = data.rlim_cur / 2 / (kMaxThreads * kStackBytes);
+  return static_cast<unsigned>(std::clamp<rlim_t>(room, 1, kMostWorkers));
+}
+
 unsigned read_worker_count() {
   if (const char* text = std::getenv("CPU_DEVICE_WORKERS")) {
     const long wanted = std::strtol(text, nullptr, 10);
@@ -163,10 +175,11 @@ unsigned read_worker_count() {
     std::fprintf(stderr, "CPU device: CPU_DEVICE_WORKERS=%s is ignored: it must be 1 to 256.\n",
                  text);
   }
+  const unsigned most = workers_with_room();
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) == 0)
-    return static_cast<unsigned>(std::clamp(CPU_COUNT(&set), 1, 64));
-  return std::clamp(std::thread::hardware_concurrency(), 1U, 64U);
+    return std::clamp(static_cast<unsigned>(CPU_COUNT(&set)), 1U, most);
+  return std::clamp(std::thread::hardware_concurrency(), 1U, most);
 }
 
 struct order_setting {
