@@ -265,7 +265,7 @@ def _ladder(name: str, exercise: str, data: _Data, report: Report) -> Picture:
         if drawn and beside - 4 < line < beside + len(text) * _CHARACTER:
             beside = line + 8
         c.text(beside, y + 16, text)
-        words.append(f"{series.name}{' (a library)' if series.library else ''} {text}")
+        words.append(f"{series.name}{' (for comparison)' if series.library else ''} {text}")
     if drawn:
         x = left + limit / top * (right - left)
         c.line(x, 38, x, bottom + 2, "orange dashed")
@@ -276,7 +276,7 @@ def _ladder(name: str, exercise: str, data: _Data, report: Report) -> Picture:
     elif limit:
         c.text(20, bottom + 18, f"%: of {copy.words(units)}", "orange small")
         words.append(f"the shares are of {copy.words(units)}")
-    hollow = "; hollow: a library" if any(series.library for series in bars) else ""
+    hollow = "; hollow: for comparison" if any(series.library for series in bars) else ""
     c.text(20, c.height - 12, f"{_source(report)}; medians{hollow}", "small muted")
     text = f"Bars, a longer one is faster: {'; '.join(words)}. Measured on {_source(report)}."
     return Picture(name, heading, text, c)
@@ -329,12 +329,12 @@ def _sweep(name: str, exercise: str, data: _Data, report: Report) -> Picture:
         points = [(x(work), y(rate)) for work, rate in order]
         ends.append(_line(c, number, series.name, points, " dashed" if series.library else ""))
         listed = ", ".join(f"{units.text(rate)} at {data.word(work)}" for work, rate in order)
-        words.append(f"{series.name}{' (a library)' if series.library else ''}: {listed}")
+        words.append(f"{series.name}{' (for comparison)' if series.library else ''}: {listed}")
     _name_lines(c, ends)
     libraries = [len(series.rates) for series in shown if series.library]
-    key = "; dashed: a library" if libraries else ""
+    key = "; dashed: for comparison" if libraries else ""
     if libraries and max(libraries) == 1:
-        key = "; single mark: a library"
+        key = "; single mark: for comparison"
     c.text(20, c.height - 12, f"{_source(report)}; medians{key}", "small muted")
     text = f"Lines, higher is faster. {'; '.join(words)}."
     if drawn:
