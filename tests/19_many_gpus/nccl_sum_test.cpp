@@ -340,9 +340,15 @@ INSTANTIATE_TEST_SUITE_P(All, Collective, ::testing::ValuesIn(kCollectives), lab
 TEST_P(Collective, IsRightForEveryNumberOfDevicesAndEveryRoot) {
   for (int devices = 1; devices <= std::min(lab::device_count(), 8); ++devices)
     for (int root = 0; root < devices; ++root)
-      for (const std::size_t times : {1U, 3U, 100U})
-        EXPECT_TRUE(is_done(which(), devices, times * static_cast<std::size_t>(devices), root))
+      for (const unsigned times : {1U, 3U, 100U}) {
+        // The root matters to broadcast only: one for each length will do. (Each call makes
+        // communicators, which takes a GPU a second.)
+        const auto count = static_cast<unsigned>(devices);
+        if (which() != collective::broadcast && static_cast<unsigned>(root) != times % count)
+          continue;
+        EXPECT_TRUE(is_done(which(), devices, std::size_t{times} * count, root))
             << devices << " devices, root " << root;
+      }
 }
 
 TEST_P(Collective, TakesAnyLengthThatItCan) {
