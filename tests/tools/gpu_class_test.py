@@ -99,7 +99,9 @@ CLASS = {
         before(
             DOT,
             "  float mine = 0;\n  const std::size_t stride",
-            "  for (volatile int k = 0; k == 0;) {}\n",
+            # nvcc may take a loop out that changes nothing, even of a volatile variable of its own.
+            "  do {\n    *static_cast<volatile float*>(partial) = 0;\n"
+            "  } while (*static_cast<volatile float*>(partial) > -1);\n",
         ),
         ONE_STEP_LOST,
         ONE_STEP_LOST,
