@@ -206,6 +206,12 @@ def _what_is_looked_for(app, doctree):
             found[0].insert(1, addnodes.index(entries=entries))
 
 
+def _what_search_finds_first(app, env, added, changed, removed):
+    """Pages that are read each time: of others, Sphinx loses what search finds first."""
+    names = ["glossary", *(place.partition("#")[0] for place in LOOKED_FOR)]
+    return [name for name in names if name in env.found_docs]
+
+
 def _terms_have_anchors(app, doctree):
     """Each term of the glossary: a paragraph that begins with it, in bold. Search finds it first,
     by each of its names."""
@@ -413,5 +419,6 @@ def setup(app):
     app.connect("doctree-read", _terms_have_anchors)
     if SITE:
         app.connect("doctree-read", _what_is_looked_for)
+        app.connect("env-get-outdated", _what_search_finds_first)
     app.connect("doctree-read", _repository_anchors, priority=100)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
