@@ -115,6 +115,43 @@ TYPED = {
 }
 
 
+# What is seen of an explorer.
+SHOWN = """
+    const shown = (kinds) => [...document.querySelector(".explorer").querySelectorAll(kinds)]
+      .filter((e) => e.getClientRects().length);
+"""
+
+# Chooses an option of a list, if one is given, and writes into all fields the widest text that they
+# accept, or one that they refuse. Returns what the explorer complains about, and what was done.
+FILL = (
+    SHOWN
+    + """
+    const [choice, typed, accepted] = arguments;
+    const tell = (e, event) => e.dispatchEvent(new Event(event, {bubbles: true}));
+    let done = accepted ? "as loaded, but for what is typed" : "refused";
+    if (choice) {
+      const list = shown("select")[choice[0]];
+      list.selectedIndex = choice[1];
+      done = list.selectedOptions[0].text;
+      tell(list, "change");
+    }
+    for (const slider of shown("input[type=range]")) {
+      slider.value = slider.max;
+      tell(slider, "input");
+    }
+    for (const field of shown("input[type=text], textarea")) {
+      const label = field.labels[0].textContent;
+      field.value = typed[Object.keys(typed).find((start) => label.startsWith(start))][1 - accepted];
+      tell(field, "input");
+    }
+    const problems = shown(".problem").map((e) => e.textContent).filter(Boolean);
+    for (const button of shown(".buttons button")) button.click();
+    for (const thread of shown(".thread:last-child")) thread.focus();  // which shows its text
+    return [problems, done];
+"""
+)
+
+
 class Page(HTMLParser):
     """What a page links to, loads, and has as anchors."""
 
@@ -784,6 +821,10 @@ class Browser(webdriver.Chrome):
         options.binary_location = shutil.which("chromium") or ""
         for argument in ("headless=new", "no-sandbox", "disable-gpu", "disable-dev-shm-usage"):
             options.add_argument(f"--{argument}")
+        # All pages are from one place: one process may show them, and keep no older ones.
+        for argument in ("renderer-process-limit=1", "process-per-site"):
+            options.add_argument(f"--{argument}")
+        options.add_argument("--disable-back-forward-cache")
         # file:// pages that ask for a network get an error at once, and the console says so.
         options.add_argument("--host-resolver-rules=MAP * ~NOTFOUND")
         options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
@@ -856,36 +897,45 @@ def axe(browser: Browser, where: Any = None, **options: Any) -> List[str]:
     return found
 
 
-# Marks the first element with words of each look. What else a contrast depends on is the same.
+# Marks the first element with words of each look, but for looks that are known. What else a
+# contrast depends on is the same. Returns how many looks there are, and those that are marked.
 MARK_LOOKS = """
-    const looks = new Set();
+    const known = new Set(arguments[0]), looks = new Set(), boxes = new Map();
+    const behind = (box) => {
+      if (!box) return "";
+      if (!boxes.has(box)) {
+        const {backgroundColor, backgroundImage, filter, opacity} = getComputedStyle(box);
+        const seen = [backgroundColor, backgroundImage, filter, opacity].join();
+        const bare = seen == "rgba(0, 0, 0, 0),none,none,1";
+        boxes.set(box, (bare ? "" : seen + ";") + behind(box.parentElement));
+      }
+      return boxes.get(box);
+    };
     for (const e of document.querySelectorAll("body *:not(svg *, script, style)")) {
       delete e.dataset.look;
       if (![...e.childNodes].some((n) => n.nodeType == Node.TEXT_NODE && n.data.trim())) continue;
       const {color, fontSize, fontWeight, textShadow, visibility} = getComputedStyle(e);
-      const look = [color, fontSize, fontWeight, textShadow, visibility];
-      look.push(e.getClientRects().length > 0, e.disabled);
-      for (let box = e; box; box = box.parentElement) {
-        const {backgroundColor, backgroundImage, filter, opacity} = getComputedStyle(box);
-        const seen = [backgroundColor, backgroundImage, filter, opacity].join();
-        if (seen != "rgba(0, 0, 0, 0),none,none,1") look.push(seen);
-      }
-      if (!looks.has(look.join())) e.dataset.look = looks.size;
-      looks.add(look.join());
+      const look = [color, fontSize, fontWeight, textShadow, visibility,
+                    e.getClientRects().length > 0, e.disabled, behind(e)].join();
+      if (!looks.has(look) && !known.has(look)) e.dataset.look = looks.size;
+      looks.add(look);
     }
-    return looks.size;
+    return [looks.size, [...looks].filter((look) => !known.has(look))];
 """
 
 
-def violations(browser: Browser) -> List[str]:
+def violations(browser: Browser, readable: Set[str]) -> List[str]:
     """What axe finds, and of contrasts in the light and in the dark. These take most of its time,
-    so it measures them once for each look."""
+    so it measures them once for each look, and not again on other pages if it is `readable`."""
     problems = axe(browser, rules={"color-contrast": {"enabled": False}})
     for theme in ("light", "dark"):
         browser.execute_script(f"document.body.dataset.theme = '{theme}';")
-        assert browser.execute_script(MARK_LOOKS) > 5
-        found = axe(browser, {"include": [["[data-look]"]]}, runOnly=["color-contrast"])
-        problems += [f"{theme}: {problem}" for problem in found]
+        count, new = browser.execute_script(MARK_LOOKS, [*readable])
+        assert count > 5
+        if new:
+            found = axe(browser, {"include": [["[data-look]"]]}, runOnly=["color-contrast"])
+            problems += [f"{theme}: {problem}" for problem in found]
+            readable |= {*new} if not found else set()
     return problems
 
 
@@ -1080,10 +1130,9 @@ class GradingPagesTest(unittest.TestCase):
             """
         )
         self.assertEqual(places, [[True, True], [False, True], [False, True]])
-        links = [
-            link.get_attribute("href")
-            for link in self.browser.find_elements(By.CSS_SELECTOR, "td a")
-        ]
+        links = self.browser.execute_script(
+            "return [...document.querySelectorAll('td a')].map((link) => link.href);"
+        )
         self.assertEqual(len({*links}), 500)
         for name, link in list(zip(shown, links))[: len(self.names)]:
             page = Path(urllib.parse.unquote(urllib.parse.urlsplit(link).path))
@@ -1101,6 +1150,7 @@ class BrowserTest(unittest.TestCase):
 
     browsers: Browsers
     looked: Dict[str, Looked]
+    readable: Set[str] = set()  # looks of words, on any page, whose contrast is enough
     maxDiff = None
 
     @classmethod
@@ -1152,7 +1202,7 @@ class BrowserTest(unittest.TestCase):
         if not browser.find_elements(By.CSS_SELECTOR, "svg.drawing"):
             del looked["drawings"]
         if not cls.made_alike(name) or name in {f"{n}.html" for n in OF_THOSE}:
-            looked["axe"] = violations(browser)
+            looked["axe"] = violations(browser, cls.readable)
         if name.startswith("explorers/"):
             browser.messages()  # of axe
             browser.width(WIDTHS[0])
@@ -1283,43 +1333,26 @@ class BrowserTest(unittest.TestCase):
         )
         return found
 
-    @staticmethod
-    def fill(browser: Browser) -> Iterator[str]:
+    @classmethod
+    def fill(cls, browser: Browser) -> Iterator[str]:
         """Gives an explorer the widest input that it accepts, with each choice of its lists, and
-        then what it refuses. Says each time what it has done."""
+        then what it refuses. Says each time what it has done. (Events, not keys: ExplorersTest
+        presses those.)"""
 
-        def shown(selector: str) -> List[Any]:
-            found = browser.find_elements(By.CSS_SELECTOR, f".explorer {selector}")
-            return [element for element in found if element.is_displayed()]
+        def write(chosen: Any, accepted: bool) -> Any:
+            problems, done = browser.execute_script(FILL, chosen, TYPED, accepted)
+            assert bool(problems) != accepted, problems
+            return done
 
-        def write(accepted: bool) -> None:
-            for slider in shown("input[type=range]"):
-                slider.send_keys(Keys.END)
-            for field in shown("input[type=text], .explorer textarea"):
-                label = field.accessible_name
-                text = next(texts for start, texts in TYPED.items() if label.startswith(start))
-                browser.execute_script(
-                    "arguments[0].value = arguments[1];"
-                    "arguments[0].dispatchEvent(new Event('input'));",
-                    field,
-                    text[0 if accepted else 1],
-                )
-            problem = [element.text for element in shown(".problem") if element.text]
-            assert bool(problem) != accepted, problem
-            for button in shown(".buttons button"):
-                button.click()
-            for thread in shown(".thread:last-child"):
-                browser.execute_script("arguments[0].focus();", thread)  # which shows its text
-
-        for box in [None, *shown("select")]:
-            for option in box.find_elements(By.TAG_NAME, "option") if box else [None]:
-                if option:
-                    option.click()
-                write(True)
-                yield option.text if option else "as loaded, but for what is typed"
-        if shown("input[type=text], .explorer textarea"):
-            write(False)
-            yield "refused"
+        lists = browser.execute_script(
+            f"{SHOWN} return shown('select').map((list) => list.options.length);"
+        )
+        yield write(None, True)
+        for number, count in enumerate(lists):
+            for option in range(count):
+                yield write([number, option], True)
+        if browser.execute_script(f"{SHOWN} return shown('input[type=text], textarea').length;"):
+            yield write(None, False)
 
     def test_pages_load_quietly_and_fit_every_width(self) -> None:
         """All pages that are written by hand, and those of the others where least fits."""
@@ -1518,7 +1551,10 @@ class BrowserTest(unittest.TestCase):
         WebDriverWait(browser, 20).until(
             lambda b: len(b.find_elements(By.CSS_SELECTOR, links)) >= least
         )
-        return [a.get_attribute("href") for a in browser.find_elements(By.CSS_SELECTOR, links)]
+        found: List[str] = browser.execute_script(
+            "return [...document.querySelectorAll(arguments[0])].map((link) => link.href);", links
+        )
+        return found
 
     def test_search_knows_what_readers_call_it(self) -> None:
         found = self.browsers.each(FOUND_FIRST, self.results)
