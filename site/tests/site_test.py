@@ -141,7 +141,8 @@ FILL = (
     }
     for (const field of shown("input[type=text], textarea")) {
       const label = field.labels[0].textContent;
-      field.value = typed[Object.keys(typed).find((start) => label.startsWith(start))][1 - accepted];
+      const start = Object.keys(typed).find((each) => label.startsWith(each));
+      field.value = typed[start][1 - accepted];
       tell(field, "input");
     }
     const problems = shown(".problem").map((e) => e.textContent).filter(Boolean);
@@ -150,6 +151,75 @@ FILL = (
     return [problems, done];
 """
 )
+
+
+ALL = Keys.CONTROL + "a" + Keys.NULL  # of a field: what is typed next replaces it
+
+# Of each explorer, by keys alone: the next control that Tab reaches (after "<", the one before),
+# the keys that it gets, and then a line of the results.
+BY_KEYS = {
+    "launch": [
+        ("Kernel", [Keys.ARROW_DOWN], "rounds", "1"),
+        ("gridDim.x", [Keys.ARROW_LEFT], "rounds", "2"),
+        ("blockDim.x", [Keys.ARROW_RIGHT], "threads", "18"),
+        ("n (elements)", [Keys.END], "rounds", "15"),
+        ("blockIdx.x = 0, threadIdx.x = 0", [], "", "computes elements 0, 18, 36, "),
+        ("blockIdx.x = 0, threadIdx.x = 0", [Keys.ARROW_DOWN], "", "threadIdx.x = 1: "),
+        ("<n (elements)", [Keys.HOME], "rounds", "0"),
+        ("<blockDim.x", [Keys.HOME], "threads", "2"),
+        ("<gridDim.x", [Keys.END], "threads", "8"),
+        ("<Kernel", [Keys.ARROW_DOWN], "threads", "96"),
+        ("gridDim.x", [Keys.ARROW_RIGHT], "threads", "128"),
+        ("gridDim.y", [Keys.ARROW_RIGHT], "threads", "192"),
+        ("blockDim.x", [Keys.ARROW_RIGHT], "threads", "240"),
+        ("blockDim.y", [Keys.ARROW_RIGHT], "threads that the guard stops", "240"),
+        ("width", [Keys.END], "pixels that nobody computes", "72"),
+        ("height", [Keys.END], "pixels that nobody computes", "724"),
+        ("block (0, 0), thread (0, 0)", [Keys.ARROW_DOWN], "", "y = 1; pixel 32"),
+    ],
+    "access": [
+        ("Index of lane i", [ALL + "2*i"], "in global memory: sectors", "8 (best: 4)"),
+        ("Examples", [Keys.ARROW_DOWN], "in global memory: sectors", "4 (best: 4)"),
+        ("Bytes", [Keys.ARROW_DOWN], "in global memory: sectors", "8 (best: 8)"),
+        ("Address", [Keys.ARROW_RIGHT], "in global memory: sectors", "9 (best: 8)"),
+        ("Lanes", [Keys.ARROW_LEFT], "in global memory: sectors", "8 (best: 8)"),
+        ("Global memory: the sectors", [], "in shared memory: wavefronts", "2 (best: 2)"),
+    ],
+    "reduction": [
+        ("__syncthreads()", [Keys.SPACE], "step", "0 of 7"),
+        ("Order", [Keys.ARROW_DOWN], "step", "0 of 7"),
+        ("Start again", [Keys.ENTER], "step", "0 of 7"),
+        ("Back", [Keys.ENTER], "step", "0 of 7"),
+        ("Next step", [Keys.ENTER, Keys.SPACE], "step", "2 of 7"),
+        ("<Back", [Keys.ENTER, Keys.ENTER], "step", "0 of 7"),
+        ("Next step", [], "step", "0 of 7"),
+        ("To the end", [Keys.ENTER], "sum", "25: right"),
+        ("<Next step", [Keys.ENTER], "step", "7 of 7"),
+        ("<Back", [Keys.ENTER], "step", "6 of 7"),
+        ("<Start again", [Keys.SPACE], "step", "0 of 7"),
+    ],
+    "streams": [
+        ("Examples", [Keys.ARROW_DOWN], "time", "32"),
+        ("Engines", [Keys.ARROW_DOWN], "time", "30"),
+        ("Calls of the host", [ALL + "0 in 3", Keys.ENTER, "1 kernel 5"], "time", "5"),
+        ("the timeline", [], "without any overlap", "8"),
+        ("When each call", [], "gain", "1.60 times as fast"),
+    ],
+    "occupancy": [
+        ("Compute capability", [Keys.ARROW_UP], "warps", "48 of 48"),
+        ("Threads in a block", [Keys.END], "warps", "32 of 48"),
+        ("Registers", [Keys.END], "limited by", "registers"),
+        ("Shared memory", [Keys.END], "blocks on a multiprocessor", "0"),
+        ("How many blocks", [], "occupancy", "0 %"),
+        ("Other block sizes", [], "occupancy", "0 %"),
+    ],
+    "roofline": [
+        ("Peak rate", [ALL + "1000"], "the ridge is at", "0.208 operations per byte"),
+        ("Bandwidth", [ALL + "500"], "the ridge is at", "2 operations per byte"),
+        ("Your kernel", [ALL + "3"], "it is", "compute bound"),
+        ("The most that kernels can reach", [], "it is", "compute bound"),
+    ],
+}
 
 
 class Page(HTMLParser):
@@ -916,7 +986,7 @@ MARK_LOOKS = """
       if (![...e.childNodes].some((n) => n.nodeType == Node.TEXT_NODE && n.data.trim())) continue;
       const {color, fontSize, fontWeight, textShadow, visibility} = getComputedStyle(e);
       const look = [color, fontSize, fontWeight, textShadow, visibility,
-                    e.getClientRects().length > 0, e.disabled, behind(e)].join();
+                    e.getClientRects().length > 0, e.disabled, e.ariaDisabled, behind(e)].join();
       if (!looks.has(look) && !known.has(look)) e.dataset.look = looks.size;
       looks.add(look);
     }
@@ -924,18 +994,29 @@ MARK_LOOKS = """
 """
 
 
-def violations(browser: Browser, readable: Set[str]) -> List[str]:
+# The contents beside a page, but for where its links lead and which of them is marked.
+CONTENTS = """
+    return document.querySelector(".sidebar-drawer").outerHTML
+      .replace(/ (href|class|checked|aria-expanded)(="[^"]*")?/g, "");
+"""
+
+
+def violations(browser: Browser, good: Set[str]) -> List[str]:
     """What axe finds, and of contrasts in the light and in the dark. These take most of its time,
-    so it measures them once for each look, and not again on other pages if it is `readable`."""
-    problems = axe(browser, rules={"color-contrast": {"enabled": False}})
+    so it measures them once for each look. What is `good`, a look or the contents beside a page, is
+    not looked at on other pages."""
+    contents = browser.execute_script(CONTENTS)
+    where = {"exclude": [[".sidebar-drawer"]]} if contents in good else None
+    problems = axe(browser, where, rules={"color-contrast": {"enabled": False}})
+    good |= {contents} if not problems else set()
     for theme in ("light", "dark"):
         browser.execute_script(f"document.body.dataset.theme = '{theme}';")
-        count, new = browser.execute_script(MARK_LOOKS, [*readable])
+        count, new = browser.execute_script(MARK_LOOKS, [*good])
         assert count > 5
         if new:
             found = axe(browser, {"include": [["[data-look]"]]}, runOnly=["color-contrast"])
             problems += [f"{theme}: {problem}" for problem in found]
-            readable |= {*new} if not found else set()
+            good |= {*new} if not found else set()
     return problems
 
 
@@ -1150,7 +1231,7 @@ class BrowserTest(unittest.TestCase):
 
     browsers: Browsers
     looked: Dict[str, Looked]
-    readable: Set[str] = set()  # looks of words, on any page, whose contrast is enough
+    good: Set[str] = set()  # what no other page is looked at for
     maxDiff = None
 
     @classmethod
@@ -1202,14 +1283,14 @@ class BrowserTest(unittest.TestCase):
         if not browser.find_elements(By.CSS_SELECTOR, "svg.drawing"):
             del looked["drawings"]
         if not cls.made_alike(name) or name in {f"{n}.html" for n in OF_THOSE}:
-            looked["axe"] = violations(browser, cls.readable)
+            looked["axe"] = violations(browser, cls.good)
         if name.startswith("explorers/"):
             browser.messages()  # of axe
             browser.width(WIDTHS[0])
             looked["typed"] = [
                 f"{place}: {what}"
                 for place in cls.fill(browser)
-                for what in cls.too_wide(browser) + browser.messages()
+                for what in cls.too_wide(browser) + cls.words_outside(browser) + browser.messages()
             ]
         return looked
 
@@ -1249,6 +1330,14 @@ class BrowserTest(unittest.TestCase):
                   || !name || names.has(name))
                 found.push(`${e.tagName} ${name} ${e.textContent.slice(0, 30)}`);
               names.add(name);
+            }
+            const others = ".explorer *, .diagram";  // boxes of their own
+            for (const e of document.querySelectorAll(others)) {
+              if (!["auto", "scroll"].includes(getComputedStyle(e).overflowX)) continue;
+              if (e.scrollWidth <= e.clientWidth + 1 || e.matches("input, textarea")) continue;
+              if (e.tabIndex != 0 || !["region", "group"].includes(e.getAttribute("role"))
+                  || !e.getAttribute("aria-label"))
+                found.push(`${e.tagName} ${e.className}`);
             }
             return found.slice(0, 3);
             """
@@ -1319,13 +1408,14 @@ class BrowserTest(unittest.TestCase):
         found: List[str] = browser.execute_script(
             """
             const found = [];
-            for (const svg of document.querySelectorAll("svg.drawing")) {
+            for (const svg of document.querySelectorAll("svg.drawing, .explorer svg")) {
               if (!svg.getClientRects().length) continue;
+              const title = svg.querySelector("title")?.textContent ?? svg.ariaLabel;
               const {width, height} = svg.viewBox.baseVal;
               for (const text of svg.querySelectorAll("text")) {
                 const b = text.getBBox();
                 if (b.x < 0 || b.y < 0 || b.x + b.width > width || b.y + b.height > height)
-                  found.push(`${svg.querySelector("title").textContent}: ${text.textContent}`);
+                  found.push(`${title}: ${text.textContent}`);
               }
             }
             return found;
@@ -1486,6 +1576,52 @@ class BrowserTest(unittest.TestCase):
     def test_readers_with_disabilities_can_use_it(self) -> None:
         """axe's rules, on all pages that are written by hand, and on one of each other kind."""
         self.assertEqual(self.problems("axe", 50), [])
+
+    def test_what_is_looked_for_would_be_found(self) -> None:
+        """Mistakes that are made on purpose, after a look that finds none."""
+        browser, good = self.browsers.all[0], set[str]()
+        browser.width(360)
+        for page, spoil, find in (
+            (
+                "05_shared_memory",
+                "document.querySelector('svg.drawing text').textContent += ' more'.repeat(40)",
+                self.words_outside,
+            ),
+            (
+                "map",
+                "[...document.querySelectorAll('svg.narrow text')].at(-1).setAttribute('x', 330)",
+                self.words_outside,
+            ),
+            (
+                "explorers/roofline",
+                "document.querySelector('.explorer svg text').setAttribute('x', -9)",
+                self.words_outside,
+            ),
+            (
+                "17_asynchrony",
+                "document.querySelector('.table-wrapper[role]').removeAttribute('role')",
+                self.without_edges,
+            ),
+            (
+                "explorers/streams",
+                "document.querySelector('.timeline').removeAttribute('tabindex')",
+                self.without_edges,
+            ),
+            (
+                "editors",
+                "document.querySelector('article p').style.background = '#888'",
+                functools.partial(violations, good=good),
+            ),
+            (
+                "map",
+                "document.querySelector('article p').style.minWidth = '400px'",
+                self.too_wide,
+            ),
+        ):
+            browser.open(f"{page}.html")
+            self.assertEqual(find(browser), [], page)
+            browser.execute_script(spoil)
+            self.assertNotEqual(find(browser), [], f"{page}: {spoil}")
 
     def test_search_finds_what_it_should(self) -> None:
         def look(browser: Browser, word: str) -> str:
@@ -1740,11 +1876,11 @@ class ExplorersTest(unittest.TestCase):
         return self.browser.execute_script(f"return LabModels.{call};", *arguments)
 
     def facts(self) -> Dict[str, str]:
-        rows = self.browser.find_elements(By.CSS_SELECTOR, ".facts > div")
-        return {
-            row.find_element(By.TAG_NAME, "dt").text: row.find_element(By.TAG_NAME, "dd").text
-            for row in rows
-        }
+        rows = self.browser.execute_script(
+            "return [...document.querySelectorAll('.facts > div')].map("
+            "(row) => ['dt', 'dd'].map((kind) => row.querySelector(kind).textContent));"
+        )
+        return dict(rows)
 
     def control(self, label: str) -> Any:
         labels = self.browser.find_elements(By.CSS_SELECTOR, ".explorer .control label")
@@ -1839,6 +1975,53 @@ class ExplorersTest(unittest.TestCase):
             keys = ("threads", "warps", "emptyLanes", "idle", "missed", "rounds")
             self.assertEqual([made[key] for key in keys], [*map(int, counts.split())], row)
             self.assertEqual(owner, [*map(int, owners.split())], row)
+
+    def press(self, *keys: str) -> None:
+        for key in keys:
+            self.browser.switch_to.active_element.send_keys(key)
+
+    def go_to(self, name: str, back: bool) -> None:
+        """By Tab, in a few steps: past links in the text before, or what scrolls."""
+        for _ in range(6):
+            self.press(Keys.SHIFT + Keys.TAB if back else Keys.TAB)
+            if self.focus().startswith(name):
+                return
+        self.fail(f"Tab does not reach {name}, but {self.focus()}")
+
+    def focus(self) -> str:
+        return str(self.browser.switch_to.active_element.accessible_name)
+
+    def test_every_control_is_reached_and_changed_by_keyboard(self) -> None:
+        self.assertEqual({*BY_KEYS}, {path.stem for path in (SITE / "explorers").glob("*.html")})
+        for explorer, steps in BY_KEYS.items():
+            self.open(explorer)
+            self.browser.execute_script(
+                """
+                document.addEventListener("focusin", (e) => { e.target.dataset.reached = ""; });
+                document.querySelector("h1 a").focus();
+                """
+            )
+            for name, keys, fact, value in steps:
+                said = f"{explorer}: {name}, then {keys}"
+                if not self.focus().startswith(name):
+                    self.go_to(name.lstrip("<"), back=name.startswith("<"))
+                self.press(*keys)
+                if fact:
+                    self.assertEqual(self.facts().get(fact), value, said)
+                    self.assertTrue(self.focus().startswith(name.lstrip("<")), f"{said}: lost")
+                else:
+                    about = self.browser.find_element(By.CSS_SELECTOR, ".about").text
+                    self.assertIn(value, about, said)
+            for _ in range(12):  # to the end
+                self.press(Keys.TAB)
+            missed = self.browser.execute_script(
+                SHOWN
+                + """
+                return shown("a, input, select, textarea, button, [tabindex]").filter(
+                  (e) => e.tabIndex >= 0 && !("reached" in e.dataset)).map((e) => e.outerHTML);
+                """
+            )
+            self.assertEqual(missed, [], explorer)
 
     def test_a_launch_is_changed_by_keyboard(self) -> None:
         self.open("launch")

@@ -57,8 +57,9 @@ LabPage.explorers.reduction = (place) => {
       ["sum", done ? `${run.result}: ${run.ok ? "right" : "wrong"}` : "…", done && !run.ok],
       ["it should be", run.right],
     ]);
-    back.disabled = first.disabled = at === 0;
-    next.disabled = last.disabled = done;
+    // Not `disabled`: a button that was just pressed by keyboard would lose the focus.
+    for (const button of [back, first]) button.setAttribute("aria-disabled", at === 0);
+    for (const button of [next, last]) button.setAttribute("aria-disabled", done);
   }
   restart();
 };

@@ -53,12 +53,13 @@ LabPage.explorers.roofline = (place) => {
     for (let e = Math.ceil(Math.log10(floor)); 10 ** e < top; ++e) {
       chart.append(
         svg("line", {class: "grid", x1: left, x2: w - 16, y1: py(10 ** e), y2: py(10 ** e)}),
-        svg("text", {x: left - 8, y: py(10 ** e) + 5, "text-anchor": "end"}, e < 3 ? String(10 ** e) : `${10 ** (e - 3)}k`));
+        svg("text", {x: left - 8, y: py(10 ** e) + 5, "text-anchor": "end"}, e < -2 || e > 5 ? `1e${e}` : e < 3 ? String(10 ** e) : `${10 ** (e - 3)}k`));
     }
-    for (let e = Math.ceil(Math.log2(low)); 2 ** e <= high; e += 2) {
+    const step = 2 * Math.ceil(Math.log2(high / low) / 24);  // so that numbers do not touch
+    for (let e = Math.ceil(Math.log2(low)); 2 ** e <= high; e += step) {
       chart.append(
         svg("line", {class: "grid", y1: 12, y2: h - bottom, x1: px(2 ** e), x2: px(2 ** e)}),
-        svg("text", {x: px(2 ** e), y: h - bottom + 18, "text-anchor": "middle"}, e < 0 ? `1/${2 ** -e}` : String(2 ** e)));
+        svg("text", {x: px(2 ** e), y: h - bottom + 18, "text-anchor": "middle"}, Math.abs(e) > 9 ? `2^${e}` : e < 0 ? `1/${2 ** -e}` : String(2 ** e)));
     }
     chart.append(
       svg("text", {x: (left + w) / 2, y: h - 6, "text-anchor": "middle"}, "operations per byte"),

@@ -59,7 +59,7 @@ LabPage.explorers.streams = (place) => {
     const names = engines.value === "both" ? ["copies", "kernels"] : ["copies in", "kernels", "copies out"];
     const unit = Math.max(14, Math.min(30, 560 / Math.max(plan.end, 1)));
     const [left, row] = [92, 44];
-    const [w, h] = [left + unit * plan.end + 12, row * names.length + 26];
+    const [w, h] = [left + unit * plan.end + 24, row * names.length + 26];
     const drawing = svg("svg", {width: w, height: h, viewBox: `0 0 ${w} ${h}`, role: "img",
       "aria-label": `A timeline of ${plan.placed.length} calls that takes ${plan.end} units; the table below has its numbers`});
     names.forEach((name, k) => {
